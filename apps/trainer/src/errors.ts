@@ -4,8 +4,8 @@ import { asTyped, resumeLine } from "./console/own-command.ts";
 import { toldText } from "./console/told-text.ts";
 
 /**
- * Exit codes of the command line. Whoever starts ranks again heeds them: wrong use fails again however often it is
- * tried, and what is `temporary` (EX_TEMPFAIL of BSD's sysexits) may go well once some time has passed.
+ * Exit codes of the command line. Launchers that restart ranks use them: wrong usage (2) fails again on every attempt,
+ * and `temporary` (EX_TEMPFAIL of BSD's sysexits) may succeed after some time.
  */
 export const exitCodes = {
   ok: 0,
@@ -18,7 +18,7 @@ export const exitCodes = {
   terminated: 143,
 } as const;
 
-/** Exit codes of a run that was asked to stop, and has saved: 128 + the number of the signal. */
+/** Exit codes of a run that stopped on a signal and has saved: 128 + the number of the signal. */
 export const stopCodes: readonly number[] = [
   exitCodes.hungUp,
   exitCodes.interrupted,
@@ -27,8 +27,8 @@ export const stopCodes: readonly number[] = [
 ];
 
 /**
- * A job file or option that cannot be used. One line per fault: place, value, rule, cure. Values are quoted without
- * what addresses hold of secrets, and without what a terminal obeys.
+ * A job file or option that cannot be used. One line per fault: location, value, rule, cure. In quoted values, secrets
+ * in addresses are redacted, and terminal control characters are escaped.
  */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
@@ -39,8 +39,8 @@ export class ConfigError extends SkeinError {
 }
 
 /**
- * A module or object of a user's, for a part of a job, that cannot be used: what it threw, or what it should have
- * given.
+ * A user module or object for a part of a job that cannot be used; the message quotes its error, or describes what
+ * it should have returned.
  */
 export class ModuleError extends SkeinError {
   override name = "ModuleError";
@@ -50,7 +50,7 @@ export class ModuleError extends SkeinError {
   }
 }
 
-/** A function of a user's that is called when something happens in a run, and does not come back. */
+/** A user callback that does not return within its timeout. */
 export class CallbackError extends SkeinError {
   override name = "CallbackError";
 
@@ -59,7 +59,7 @@ export class CallbackError extends SkeinError {
   }
 }
 
-/** A checkpoint of another model, or none where one is needed. */
+/** A checkpoint of a different model, or no checkpoint when one is needed. */
 export class CheckpointError extends SkeinError {
   override name = "CheckpointError";
 
@@ -68,7 +68,7 @@ export class CheckpointError extends SkeinError {
   }
 }
 
-/** A checkpoint that is torn, altered, or cannot be read, as while the disk that it is on is away. */
+/** A checkpoint that is truncated, altered, or cannot be read, such as on a disk that is temporarily unavailable. */
 export class DamagedCheckpointError extends SkeinError {
   override name = "DamagedCheckpointError";
 
@@ -77,7 +77,7 @@ export class DamagedCheckpointError extends SkeinError {
   }
 }
 
-/** No room for what a run writes. */
+/** A disk without space for the files of a run. */
 export class DiskFullError extends SkeinError {
   override name = "DiskFullError";
 
@@ -87,8 +87,8 @@ export class DiskFullError extends SkeinError {
 }
 
 /**
- * A loss or gradient that is not finite. Settings of the job lead there, and the same steps from the same checkpoint
- * lead there again, bit for bit: so it is the user's turn, and no launcher starts the job again.
+ * A loss or gradient that is not finite. The settings of the job cause it, and the same steps from the same checkpoint
+ * reproduce it bit for bit: so the user has to act, and launchers do not restart the job.
  */
 export class NonFiniteError extends SkeinError {
   override name = "NonFiniteError";
@@ -99,8 +99,8 @@ export class NonFiniteError extends SkeinError {
 }
 
 /**
- * A command that has done its work without what it was to come to: samples that were not learnt by heart, no batch, no
- * learning rate, no trial with a loss. Tried again it ends the same, so it is the user's turn.
+ * A command that finished without the desired outcome: samples that were not memorized, no batch size, no learning
+ * rate, no trial with a loss. Another attempt ends the same, so the user has to act.
  */
 export class OutcomeError extends SkeinError {
   override name = "OutcomeError";
@@ -110,7 +110,7 @@ export class OutcomeError extends SkeinError {
   }
 }
 
-/** A run that ended early for a reason that lies in the run: not our bug, and not bad input. */
+/** A run that ended early because of its environment, not because of a bug of ours or bad input. */
 export class RunError extends SkeinError {
   override name = "RunError";
 
@@ -131,7 +131,7 @@ export class RunError extends SkeinError {
   }
 }
 
-/** A trace that could not be written when the run was over. */
+/** A trace that could not be written after the run. */
 export class TraceError extends SkeinError {
   override name = "TraceError";
 
@@ -139,13 +139,13 @@ export class TraceError extends SkeinError {
     super(
       "environment",
       "trace-unwritten",
-      `the trace was not written to ${path} (${describeError(cause).message}); all else of the run is in its output folder; make room, and trace a few steps with --trace and --steps 20`,
+      `the trace was not written to ${path} (${describeError(cause).message}); all other results of the run are in its output folder; free some space, and trace a few steps with --trace and --steps 20`,
       { cause },
     );
   }
 }
 
-/** The system lets this process, its user or its container have no more of something. */
+/** The system refuses this process, its user or its container more of a resource. */
 export class ExhaustedError extends SkeinError {
   override name = "ExhaustedError";
 
@@ -154,33 +154,33 @@ export class ExhaustedError extends SkeinError {
   }
 }
 
-/** Whether the system lacked handles or processes: trying again at once would meet with the same. */
+/** Whether the system lacked file handles or processes; an immediate retry would fail the same way. */
 export const isShortage = ({ code }: Pick<ErrorReport, "code">): boolean =>
   code === "out-of-handles" || code === "out-of-processes";
 
 /**
- * A shortage of file handles or processes with its cure, if that is what an error reports; any other error as it is.
- * Node and other errors that quote the system's name it in words alone.
+ * Converts an error about a shortage of file handles or processes to an `ExhaustedError` with a cure; returns other
+ * errors unchanged. Errors of Node, and errors that quote the system's error, name the shortage only in their text.
  */
 const explainShortage = (error: Error): Error => {
-  const [what] = error.message.split(/[;\n]/) as [string];
-  if (error instanceof SkeinError && isShortage(error)) return error; // it has come from another thread or process
-  if (/\bE[MN]FILE\b|too many open files/i.test(what))
+  const [cause] = error.message.split(/[;\n]/) as [string];
+  if (error instanceof SkeinError && isShortage(error)) return error; // already converted in another thread or process
+  if (/\bE[MN]FILE\b|too many open files/i.test(cause))
     return new ExhaustedError(
       "out-of-handles",
-      `no file handle is left (${what}); raise the limit before the start, such as with: ulimit -n 4096`,
+      `no file handle is left (${cause}); raise the limit before the start, such as with: ulimit -n 4096`,
       { cause: error },
     );
-  if (/^EAGAIN$|\bspawn \S+ EAGAIN\b|initialization failure: EAGAIN\b/.test(what))
+  if (/^EAGAIN$|\bspawn \S+ EAGAIN\b|initialization failure: EAGAIN\b/.test(cause))
     return new ExhaustedError(
       "out-of-processes",
-      `no process or thread can be started any more (${what}); raise ulimit -u or the pids limit of the container, or use fewer ranks and threads`,
+      `no further process or thread can be started (${cause}); raise ulimit -u or the pids limit of the container, or use fewer ranks and threads`,
       { cause: error },
     );
   return error;
 };
 
-/** A process was cut off from a run, because its certificate was revoked. */
+/** A process was disconnected from a run because its certificate was revoked. */
 export class RevokedError extends SkeinError {
   override name = "RevokedError";
 
@@ -189,12 +189,12 @@ export class RevokedError extends SkeinError {
     super(
       "user",
       "peer-revoked",
-      `${who}${reason}; make new files with skein-train certs renew, put them on hosts that you trust, and start the run again, which goes on from its last checkpoint`,
+      `${who}${reason}; make new files with skein-train certs renew, put them on hosts that you trust, and start the run again, which continues from its last checkpoint`,
     );
   }
 }
 
-/** An error as it crosses from a worker. */
+/** An error as sent from a worker. */
 export interface ErrorReport {
   readonly kind: ErrorKind;
   readonly code: string;
@@ -202,25 +202,28 @@ export interface ErrorReport {
   readonly stack: string;
 }
 
-/** Longest message and stack of an error, characters: a module of a user's may throw an error of any length. */
+/**
+ * Maximum length of the message and the stack of an error, in characters; a user module may throw an error of any
+ * length.
+ */
 const [mostMessage, mostStack] = [8_000, 16_000];
-/** What is kept of the end, where a message says what to do. */
-const keptEnd = 1_000;
+/** Characters kept at the end of a message, which contains the cure. */
+const endLength = 1_000;
 
 const shortened = (text: string, most: number): string => {
   const cut = text.length - most;
   return cut <= 0
     ? text
-    : `${text.slice(0, most - keptEnd)}… (${cut} characters left out) …${text.slice(text.length - keptEnd)}`;
+    : `${text.slice(0, most - endLength)}… (${cut} characters left out) …${text.slice(text.length - endLength)}`;
 };
 
 /**
- * What an error tells: ours keep their kind, the system's are environment errors, all others are our bugs. Code of
- * users may have quoted an address with a secret in it.
+ * Describes an error as plain data: our errors keep their kind, system errors are environment errors, all other errors
+ * are bugs of ours. Secrets in addresses are redacted, because user code may quote addresses.
  */
 export const describeError = (error: unknown): ErrorReport => {
   const known = explainShortage(error instanceof Error ? error : new Error(String(error)));
-  // Secrets first: of an address that is cut nobody can see where its password ends.
+  // Redact before shortening: in a truncated address the end of its password cannot be found.
   const message = shortened(toldText(known.message), mostMessage);
   const stack = shortened(toldText(known.stack ?? known.message), mostStack);
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
@@ -233,7 +236,7 @@ export const describeError = (error: unknown): ErrorReport => {
   };
 };
 
-/** Bring a report from a worker back to life; `where` names the worker. */
+/** Converts a report from a worker back to an error; `where` names the worker. */
 export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: string): SkeinError => {
   const error = new SkeinError(kind, code, `${where}: ${message}`);
   error.stack = `${where}: ${stack}`;
@@ -242,21 +245,22 @@ export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: 
 
 const isDiskFull = (code: string): boolean => code === "ENOSPC" || code === "EDQUOT";
 
-/** A full disk, told of a file that was to be written whole; any other error as it is. */
+/** Explains a full disk for a file that was to be written completely; returns other errors unchanged. */
 export const explainFullExport = (error: unknown, output: string): unknown => {
   const { code } = describeError(error);
   if (!isDiskFull(code)) return error;
   return new DiskFullError(
-    `the disk of ${output} is full, so nothing was written there (${code}), and what was there before is whole; free some space, or name a file on another disk with --output`,
+    `the disk of ${output} is full, so nothing was written (${code}), and an earlier file is unchanged; free some space, or name a file on another disk with --output`,
     { cause: error },
   );
 };
 
-/** A full disk, told with what is safe and how to go on; any other error as it is. */
+/** Explains a full disk with what is saved and how to continue; returns other errors unchanged. */
 export const explainDiskFull = (error: unknown, output: string, checkpoint: string | undefined): unknown => {
   const { code } = describeError(error);
   if (!isDiskFull(code)) return error;
-  const before = checkpoint === undefined ? "nothing was saved before" : `the one before is intact: ${checkpoint}`;
+  const before =
+    checkpoint === undefined ? "nothing was saved before" : `the previous checkpoint is intact: ${checkpoint}`;
   const cure =
     checkpoint === undefined
       ? "free some space, or name a folder on another disk with --output"
@@ -268,8 +272,7 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
 };
 
 /**
- * What may be otherwise in a minute, although nobody changes the job: room on a disk, a place that an earlier start
- * still holds.
+ * Errors that may disappear without a change of the job: a full disk, or a resource that an earlier start still holds.
  */
 const temporary: ReadonlySet<string> = new Set([
   "checkpoint-damaged",
@@ -289,6 +292,6 @@ export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): 
   return temporary.has(code) ? exitCodes.temporary : exitCodes.failure;
 };
 
-/** What people see: the message for errors that they can act on, the stack for our bugs. */
+/** Text for people: the message for errors that the user can act on, the stack for bugs of ours. */
 export const formatError = ({ kind, message, stack }: ErrorReport): string =>
   kind === "invariant" ? `internal error: ${stack}` : asTyped(message);

@@ -43,84 +43,80 @@ export { writeStderr, writeStdout } from "./console/terminal.ts";
 export type { GradientTensor } from "./preparation/prepared-exchange.ts";
 export type { PreparedStep } from "./preparation/prepared-step.ts";
 
-/** Values of the command line that go before those of the job file. */
+/** Values of the command line that override the job file. */
 export type JobOptions = Partial<Pick<RunOptions, "ranks" | "transport" | "set" | "certificates" | "insecure">>;
 
-/** What profilers know of a job. */
+/** Facts about a job for profilers. */
 export interface JobFacts {
   readonly name: string;
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
-  /**
-   * What kernels are timed by: the clock of the host, that of the device, or none where its adapter has no timestamp
-   * queries.
-   */
+  /** Clock that times kernels: of the host, of the device, or none if the adapter has no timestamp queries. */
   readonly kernelClock: "host" | "device" | "none";
-  /** Samples of a step, of all ranks together. */
+  /** Samples per step, over all ranks. */
   readonly samplesPerStep: number;
   readonly trainSamples: number;
   /** Bytes of parameters, optimizer state and residuals on a rank. */
   readonly stateBytes: number;
-  /** Its kind. */
   readonly compression: Job["compression"]["kind"];
   /**
-   * How buckets and densities come about: said by the job, planned by measurements before the first step, or tried out
-   * while it runs.
+   * How bucket sizes and densities are chosen: given in the job, planned from measurements before the first step, or
+   * tuned during the run.
    */
   readonly exchange: "given" | "planned" | "tuned";
 }
 
-/** What a planned exchange follows from, where nothing is measured. */
+/** Times that an exchange is planned from instead of measurements. */
 export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   /**
-   * When each gradient is ready, by the number of its bucket in a step that exchanges each tensor by itself; undefined
-   * where no message is sent.
+   * Time in seconds at which each gradient is ready, by the number of its bucket in a step that exchanges each tensor
+   * by itself; undefined if no message is sent.
    */
   readonly readySeconds: (bucket: number) => number | undefined;
   /** Such a step by its spans, and an exchange of tokens: where buckets go by layers of experts. */
   readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
 
-/** What a run of some steps told. */
+/** Result of a profiled run. */
 export interface ProfiledRun {
-  /** The spans of all steps; fewer steps than asked for where the run was stopped. */
+  /** Spans of all steps; fewer steps than requested if the run was stopped. */
   readonly ranks: readonly RankSpans[];
-  /** What was decided before the first step, where the exchange is planned. */
+  /** Plan made before the first step. Undefined: the exchange is not planned. */
   readonly plan: ExchangePlan | undefined;
 }
 
-/** A job whose steps can be looked at. Data are loaded, all rules are checked. */
+/** A job whose steps can be profiled. Its data are loaded, and all rules are checked. */
 export interface ProfiledJob {
   readonly facts: JobFacts;
   /**
-   * The training step, as the backend of this job would run it.
+   * Returns the training step as the backend of this job runs it.
    *
-   * @param plan of a planned exchange. Default: as such a job begins, each tensor by itself.
+   * @param plan of a planned exchange. Default: the plan that such a job starts with, each tensor by itself.
    */
   step(plan?: ExchangePlan): PreparedStep;
-  /** Gradients, by the number of their bucket in a step that exchanges each tensor by itself. */
+  /** Returns the gradients, by the number of their bucket in a step that exchanges each tensor by itself. */
   gradients(): readonly GradientTensor[];
   /**
-   * What exchanging some of them in one bucket takes by itself, see `traceExchange`: milliseconds, where a step takes
-   * seconds.
+   * Returns the exchange of some gradients in one bucket by itself, see `traceExchange`. Takes milliseconds; tracing a
+   * step takes seconds.
    */
   exchange(tensors: readonly GradientTensor[], plan?: ExchangePlan): PreparedGraph;
-  /** What the job would decide by these times before its first step, where its exchange is planned. */
+  /** Returns the plan that the job would make from these times before its first step, if its exchange is planned. */
   planBy(times: PricedTimes): BucketedPlan;
-  /** The same job with other values, as of `set`. Its samples are loaded anew only where it names others. */
+  /** Returns the job with other values, given as for `set`. Samples are reloaded only if the values change the data. */
   with(set: readonly string[]): Promise<ProfiledJob>;
-  /** By mesh axis. */
+  /** Returns the groups of ranks by mesh axis. */
   groups(): { readonly [axis: string]: AxisGroups };
-  /** Measure the links between its ranks. @throws ConfigError where they are threads, which have none. */
+  /** Measures the links between the job's ranks. @throws ConfigError if the ranks are threads, which have no links. */
   links(): Promise<LinkFile>;
-  /** Measure what the backend gets through, in a moment. */
+  /** Measures the rates of the backend, in a moment. */
   rates(): Promise<BackendRates>;
   /**
-   * Make some steps, and nothing else: no checkpoint, no evaluation, no folder that stays.
+   * Runs some steps without checkpoints, evaluations or an output folder that remains.
    *
-   * @param options with `detailEvery`, one of so many steps is recorded in detail, and the others as a span each.
-   * @throws what brought the run down.
+   * @param options with `detailEvery`, one step in this many is recorded in detail, and each other step as one span.
+   * @throws the error that ended the run.
    */
   run(
     steps: number,
@@ -133,36 +129,37 @@ export interface ProfiledJob {
 }
 
 /**
- * What a job computes on here. `auto` is a GPU where there is one: which of both is faster is what people want to see.
+ * Returns the backend that a job is profiled on. `auto` is a hardware GPU if there is one, because users want to know
+ * which backend is faster.
  */
-const settledBackend = async (
-  asked: Job["backend"],
+const profiledBackend = async (
+  requested: Job["backend"],
 ): Promise<{ readonly name: BackendName; readonly device: DeviceFacts | undefined }> => {
-  if (asked === "cpu") return { name: "cpu", device: undefined };
-  const { webgpu } = await surveyHardware({ always: asked === "webgpu" });
-  if ("facts" in webgpu && (asked === "webgpu" || !webgpu.facts.software))
+  if (requested === "cpu") return { name: "cpu", device: undefined };
+  const { webgpu } = await surveyHardware({ always: requested === "webgpu" });
+  if ("facts" in webgpu && (requested === "webgpu" || !webgpu.facts.software))
     return { name: "webgpu", device: webgpu.facts };
-  if (asked === "webgpu")
+  if (requested === "webgpu")
     throw new ConfigError([
       `backend: webgpu cannot be used here: ${"install" in webgpu ? webgpu.install : "missing" in webgpu ? webgpu.missing : ""}`,
     ]);
   return { name: "cpu", device: undefined };
 };
 
-/** The WebGPU device of this machine. @throws ConfigError where there is none. */
-export const deviceHere = async (): Promise<DeviceFacts> => (await settledBackend("webgpu")).device!;
+/** Returns the WebGPU device of this machine. @throws ConfigError if there is none. */
+export const deviceHere = async (): Promise<DeviceFacts> => (await profiledBackend("webgpu")).device!;
 
-/** The shaders of a job's training step on a WebGPU device, which need not be there. */
+/** Returns the shaders of a job's training step on a WebGPU device, which need not exist on this machine. */
 export const jobShaders = async (
   file: string,
   { set = [], ...options }: JobOptions,
   facts: DeviceFacts,
 ): Promise<readonly ListedShader[]> => {
   const job = await loadJob(file, overridesOf({ ...options, set, color: false }));
-  return traceStep(await prepare({ ...job, compression: steady(job.compression) })).shaders(facts);
+  return traceStep(await prepare({ ...job, compression: withoutWarmup(job.compression) })).shaders(facts);
 };
 
-/** Decide by prices as a run would by measurements. */
+/** Plans from predicted times as a run plans from measurements. */
 const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedTimes): BucketedPlan => {
   const { job, trained } = prepared;
   const unplanned = buildParts(partsInputOf(prepared));
@@ -185,14 +182,14 @@ const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedT
   return decidePlan(job, unplanned, { ...times, dense }).plan;
 };
 
-/** A compression after its first, denser steps: a profile shows what the rest of a run is like. */
-const steady = (compression: Job["compression"]): Job["compression"] => ({
+/** Removes the first, denser steps from a compression, so that a profile shows the rest of a run. */
+const withoutWarmup = (compression: Job["compression"]): Job["compression"] => ({
   ...compression,
   ...("warmupSteps" in compression && { warmupSteps: 0 }),
   ...("densityWarmup" in compression && { densityWarmup: undefined }),
 });
 
-/** Quiet but for notes. */
+/** Progress that reports only notes. */
 const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
   update: () => undefined,
   note: (line) => onNote?.(line),
@@ -200,22 +197,22 @@ const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
 });
 
 /**
- * Open a job to look at where its time goes.
+ * Opens a job for profiling.
  *
- * @throws ConfigError, DataError, ModuleError for what is wrong with it.
+ * @throws ConfigError, DataError, ModuleError for faults of the job.
  */
 export const openJob = (file: string, options: JobOptions = {}): Promise<ProfiledJob> =>
   openWith(file, options, undefined);
 
-/** @param before the job with other values, whose samples are at hand. */
+/** @param before the job with other values, whose loaded samples may be reused. */
 const openWith = async (
   file: string,
   { set = [], ...options }: JobOptions,
   before: Pick<Prepared, "job" | "data"> | undefined,
 ): Promise<ProfiledJob> => {
   const loaded = await loadJob(file, overridesOf({ ...options, set, color: false }));
-  const { name: backend, device } = await settledBackend(loaded.backend);
-  const job: Job = { ...loaded, backend, compression: steady(loaded.compression) };
+  const { name: backend, device } = await profiledBackend(loaded.backend);
+  const job: Job = { ...loaded, backend, compression: withoutWarmup(loaded.compression) };
   const namesSame = before !== undefined && isDeepStrictEqual(before.job.data, job.data);
   const prepared = await prepare(job, namesSame ? { data: before.data } : {});
   const step = (plan?: ExchangePlan): PreparedStep => prepareStep(prepared, device, { plan });

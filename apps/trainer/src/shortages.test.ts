@@ -21,11 +21,11 @@ test.each([
   expect(describeError(reviveError(report, "rank 1")).message).toBe(`rank 1: ${report.message}`);
 });
 
-test("a socket that would block is no shortage of processes", () => {
+test("a socket that would block is not a shortage of processes", () => {
   expect(describeError(failed("EAGAIN", "read EAGAIN")).code).toBe("EAGAIN");
 });
 
-test("a figure of memory that the system does not report is left out", () => {
+test("omits a memory value that the system does not report", () => {
   vi.spyOn(process.memoryUsage, "rss").mockImplementationOnce(() => {
     throw failed("EMFILE", "EMFILE: too many open files, uv_resident_set_memory");
   });
@@ -33,6 +33,6 @@ test("a figure of memory that the system does not report is left out", () => {
   expect(residentBytes()).toBeGreaterThan(0);
 });
 
-test("git that cannot be started says nothing", async () => {
+test("returns undefined if git cannot be started", async () => {
   expect(await readGit("/no/such/folder")).toBeUndefined();
 });

@@ -2,12 +2,12 @@ import { fileURLToPath } from "node:url";
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { Model, Sums } from "@skein/models";
 import type { MapTree, NdArray, Schedule, SkeinError, Tensor } from "@skein/tensor-core";
-import { buildData, limited } from "./preparation/build-data.ts";
-import { seenBy } from "./preparation/build-model.ts";
+import { buildData, limitData } from "./preparation/build-data.ts";
+import { withNormalisation } from "./preparation/build-model.ts";
 import { readCheckpoint } from "./checkpoint/checkpoint.ts";
 import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
 import { sha256 } from "./files/sha256.ts";
-import { anchored, checkJob } from "./job-file/config.ts";
+import { withAbsolutePaths, checkJob } from "./job-file/config.ts";
 import { CheckpointError, ConfigError, describeError } from "./errors.ts";
 import { EventStream } from "./run-files/event-stream.ts";
 import { mostWaiting } from "./run-files/waiting-events.ts";
@@ -50,12 +50,12 @@ import type {
 import type { Standing } from "./run-files/progress.ts";
 import type { RunEvent } from "./run-files/run-events.ts";
 import { runJob } from "./run/run-job.ts";
-import { inLogicalOrder, type LearntWeights } from "./checkpoint/logical-experts.ts";
+import { inLogicalOrder, type TrainedWeights } from "./checkpoint/logical-experts.ts";
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";
 import type { Summary } from "./run-files/summary.ts";
 
-/** What has a name in a job file, or is a module there, and may be an object or a factory of the program here. */
-interface Things<Params, State> {
+/** Parts of a job that a job file gives by name or module, and that a program may also give as an object or factory. */
+interface ProgramParts<Params, State> {
   /** Samples, or the name of a data set. */
   readonly data: DataSet | DataFactory<never> | DataInput;
   /** A model, or the name of one. */
@@ -64,70 +64,70 @@ interface Things<Params, State> {
   readonly compression?: Aggregator | Codec | CompressionFactory<never> | JobInput["compression"];
   readonly metrics?: OwnMetrics | MetricsFactory<never> | JobInput["metrics"];
   readonly callbacks?: Callbacks | CallbacksFactory<never> | JobInput["callbacks"];
-  /** Its schedule: a number, a function of the step as those of `@skein/tensor-core` are, or of `defineSchedule`. */
+  /** `schedule` is a number, a function of the step as in `@skein/tensor-core`, or made by `defineSchedule`. */
   readonly learningRate: Omit<JobInput["learningRate"], "schedule"> & {
     readonly schedule?: Schedule | ScheduleFactory<never> | JobInput["learningRate"]["schedule"];
   };
 }
 
 /**
- * A job with the keys of a job file. What stands there by name, or by the module that it is in, may here be an object
- * of the program, or a factory that is called once with what the module's would be and the defaults of its options.
+ * A job with the keys of a job file. A part that a job file gives by name or module may be an object of the program
+ * here, or a factory, called once with the arguments of a module's factory and the defaults of its options.
  */
-export type TrainJob<Params = unknown, State = unknown> = Omit<JobInput, keyof Things<Params, State>> &
-  Things<Params, State>;
+export type TrainJob<Params = unknown, State = unknown> = Omit<JobInput, keyof ProgramParts<Params, State>> &
+  ProgramParts<Params, State>;
 
 export interface TrainOptions {
-  /** Where results go. Default: `runs/<name>/<1, 2, …>` below the working folder. */
+  /** Output folder. Default: `runs/<name>/<1, 2, …>` in the working folder. */
   readonly output?: string;
   /**
-   * Go on from the newest checkpoint in `output`, where there is one. Default: false, and a folder that holds a run is
-   * refused.
+   * Whether to continue from the newest checkpoint in `output`, if there is one. Default: false, and a folder that
+   * contains a run is rejected.
    */
   readonly resume?: boolean;
-  /** Stops the run after the step at hand, and saves; the result then has no summary. */
+  /** Stops the run after the current step, and saves; the result then has no summary. */
   readonly signal?: AbortSignal;
   /**
-   * Called after each step, with the mean loss of all ranks. What it throws stops the run, saved, and is thrown. Not
-   * awaited.
+   * Called after each step, with the mean loss over all ranks. If it throws, the run saves and stops, and the error is
+   * thrown. Not awaited.
    */
   readonly onStep?: (standing: Standing) => void;
-  /** Called with what `skein-train run` would tell a person: evaluations, restarts, remarks on the job. */
+  /** Called with each line that `skein-train run` would print: evaluations, restarts, remarks on the job. */
   readonly onNote?: (line: string) => void;
-  /** File for a Chrome trace of the first steps. */
+  /** File for a Chrome trace of the first steps. Default: no trace. */
   readonly trace?: string;
-  /** How often to go on by itself after a rank was lost, without a newer checkpoint. Default: 3. */
+  /** Maximum number of automatic restarts without a newer checkpoint, after the loss of a rank. Default: 3. */
   readonly maxRestarts?: number;
 }
 
-/** What became of a run. */
+/** Result of a run. */
 export interface TrainResult<Params = unknown, State = unknown> {
-  /** The folder with metrics, checkpoints and the job. */
+  /** Output folder, with metrics, checkpoints and the job. */
   readonly output: string;
   readonly step: number;
   readonly totalSteps: number;
-  /** Absent where the run was stopped before its end. */
+  /** Summary of the run. Undefined: the run was stopped before its end. */
   readonly summary: Summary | undefined;
-  /** The newest checkpoint. */
+  /** The newest checkpoint. Undefined: nothing was saved. */
   readonly checkpoint: string | undefined;
-  /** Why there is no trace, although one was asked for. */
+  /** Error that prevented a requested trace. Undefined: no error. */
   readonly traceFault: SkeinError | undefined;
   /**
-   * The parameters of that checkpoint, read from its file and checked; experts in the order of their numbers.
+   * Returns the parameters of that checkpoint, read from its file and checked; experts in the order of their numbers.
    *
-   * @throws CheckpointError when there is none.
+   * @throws CheckpointError if there is no checkpoint.
    */
   parameters(): MapTree<Params, Tensor, NdArray>;
   /**
-   * What the model has moved itself, of the same checkpoint: running statistics, biases of gates. Apply the model to
-   * these parameters with it.
+   * Returns the model state of that checkpoint, such as running statistics and gate biases. Apply the model to these
+   * parameters with this state.
    *
-   * @throws CheckpointError when there is none.
+   * @throws CheckpointError if there is no checkpoint.
    */
   state(): MapTree<State, Tensor, NdArray>;
 }
 
-/** Keys of a job whose values hold functions where a name is to stand. */
+/** Keys of a job whose values contain functions, which only some parts may be. */
 const functionsIn = (job: object): string[] =>
   Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
     typeof part === "function" ||
@@ -136,26 +136,29 @@ const functionsIn = (job: object): string[] =>
       : [],
   );
 
-/** Stands for the digest of an object until the rest of the job is checked. */
+/** Placeholder for the digest of an object until the rest of the job is checked. */
 const unknownDigest = "0".repeat(64);
 
-const ofProgram = { kind: "program", digest: unknownDigest } as const;
+const programPart = { kind: "program", digest: unknownDigest } as const;
 
-/** The same job with URLs of modules as paths. */
+/** Converts URLs of modules in a job to paths. */
 const withPaths = <Like extends object>(job: Like): Like =>
   withModules(job, (module) => {
     const { file }: { readonly file: unknown } = module;
     return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
   });
 
-/** Where the keys of a program's job stand. */
-const inProgram = (): string => "train()";
+/** Location of the keys of a program's job, for errors. */
+const programLocation = (): string => "train()";
 
-/** What a program gave in place of names, by the keys of its job. */
-type GivenThings = ProgramThings & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
+/** Objects that a program gave instead of names, by the keys of its job. */
+type ProgramObjects = ProgramThings & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
 
-/** A job as a job file would say it, with `kind: program` where the program gave something itself. */
-const apart = ({
+/**
+ * Splits a program's job into a job as in a job file, with `kind: program` for each object of the program, and these
+ * objects.
+ */
+const separateObjects = ({
   data,
   model,
   optimizer,
@@ -164,7 +167,7 @@ const apart = ({
   callbacks,
   learningRate,
   ...rest
-}: TrainJob<never, never>): { readonly job: object; readonly things: GivenThings } => {
+}: TrainJob<never, never>): { readonly job: object; readonly things: ProgramObjects } => {
   const parts = { data, model, optimizer, compression, metrics, callbacks };
   for (const key of ["data", "model"] as const)
     if (typeof parts[key] !== "object" && typeof parts[key] !== "function")
@@ -179,43 +182,46 @@ const apart = ({
   };
   for (const key of functionsIn(rest))
     throw new ConfigError([
-      `train(): ${key} holds a function, but nothing of a program's can stand there; write what a job file says`,
+      `train(): ${key} contains a function, but it cannot be an object of the program; give it as in a job file`,
     ]);
-  const named = Object.entries(parts).map(([key, part]) => [key, isThing(part) ? ofProgram : part]);
+  const named = Object.entries(parts).map(([key, part]) => [key, isThing(part) ? programPart : part]);
   const job = {
     name: "training",
     ...rest,
     ...Object.fromEntries(named.filter(([, part]) => part !== undefined)),
-    learningRate: isSchedule ? { ...learningRate, schedule: ofProgram } : learningRate,
+    learningRate: isSchedule ? { ...learningRate, schedule: programPart } : learningRate,
   };
   return { job: withPaths(job), things };
 };
 
-/** Where ranks are threads that begin with the program's buckets, its things can go to them as graphs. */
-const requireThreads = (job: Job, things: GivenThings): void => {
+/**
+ * Checks that the program's objects can be passed to ranks, as graphs: ranks must be threads, and buckets must be known
+ * from the start.
+ */
+const requireThreads = (job: Job, things: ProgramObjects): void => {
   const own = Object.keys(things).filter((key) => key !== "callbacks"); // these stay in this process
   const isOne = own.length === 1;
   if (own.length > 0 && job.transport !== "threads")
     throw new ConfigError([
-      `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${isOne ? "is one" : "are such"}; use transport: threads, or put ${isOne ? "it" : "them"} into a module and name it: { kind: "module", file }`,
+      `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${isOne ? "is such an object" : "are such objects"}; use transport: threads, or put ${isOne ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
   if ("compression" in things && isExchangePlanned(job))
     throw new ConfigError([
-      `train(): buckets: ${job.buckets.kind} decides by measurements what is sent together, but compression is an object of this program, which is traced before them; use other buckets, or put it into a module and name it: { kind: "module", file }`,
+      `train(): buckets: ${job.buckets.kind} plans buckets from measurements, but compression is an object of this program, which is traced before the measurements; use other buckets, or put it into a module and name it: { kind: "module", file }`,
     ]);
 };
 
-/** Of what steers the training: what is shown of samples does not. */
+/** Digest of the graphs that determine the training; graphs that only show outputs of samples are left out. */
 const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
-/** The job with the digests of what the program gave, and that as ranks take it. */
-const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Job; readonly given: Given }> => {
-  const settled = await settleJob(job, inProgram);
+/** Returns the job with digests of the program's objects, and the objects in the form that ranks receive. */
+const settle = async (job: Job, things: ProgramObjects): Promise<{ readonly job: Job; readonly given: Given }> => {
+  const settled = await settleJob(job, programLocation);
   if (Object.keys(things).length === 0) return { job: settled, given: {} };
   requireThreads(settled, things);
   const { callbacks } = things;
   const ownData = "data" in things ? checkedData(await givenThing("data", things.data), "train(): data") : undefined;
-  const data = ownData === undefined ? await buildData(settled.data) : limited(ownData, settled.data);
+  const data = ownData === undefined ? await buildData(settled.data) : limitData(ownData, settled.data);
   const task = taskOf(data);
   const parts = partsOfThings(things, meshOf(settled));
   const made = "model" in things ? await givenThing("model", things.model, task) : undefined;
@@ -224,7 +230,7 @@ const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Jo
       ? undefined
       : traceModel(
           await withOwnMetrics(
-            seenBy(checkedModel(made, data.predicts, "train(): model", process.cwd()), settled.data, task),
+            withNormalisation(checkedModel(made, data.predicts, "train(): model", process.cwd()), settled.data, task),
             settled,
             task,
             parts.parts,
@@ -234,33 +240,33 @@ const settle = async (job: Job, things: GivenThings): Promise<{ readonly job: Jo
         );
   const given: Given = { data, model, parts, callbacks };
   const digests = (key: "data" | "model", digest: string): Job[typeof key] =>
-    ({ ...settled[key], ...ofProgram, digest }) as Job[typeof key];
+    ({ ...settled[key], ...programPart, digest }) as Job[typeof key];
   const withDigests = {
     ...settled,
     ...(ownData && { data: digests("data", dataDigest(data)) }),
     ...(model && { model: digests("model", modelDigest(model)) }),
   } as Job;
   if (!partKeys.some((key) => key in things)) return { job: withDigests, given };
-  await prepare(withDigests, given); // which traces them: what was recorded is what a run is made of
+  await prepare(withDigests, given); // traces the objects; their digests are computed from the recorded graphs
   return { job: withPartDigests(withDigests, parts.recordings), given };
 };
 
 const withPartDigests = (job: Job, recordings: PartRecordings): Job => {
-  const told = <Part extends { readonly kind: string }>(key: (typeof partKeys)[number], part: Part): Part =>
+  const withDigest = <Part extends { readonly kind: string }>(key: (typeof partKeys)[number], part: Part): Part =>
     part.kind === "program" ? { ...part, digest: partDigest(key, recordings) } : part;
   const { schedule } = job.learningRate;
   return {
     ...job,
-    optimizer: told("optimizer", job.optimizer),
-    compression: told("compression", job.compression),
-    ...(job.metrics && { metrics: told("metrics", job.metrics) }),
+    optimizer: withDigest("optimizer", job.optimizer),
+    compression: withDigest("compression", job.compression),
+    ...(job.metrics && { metrics: withDigest("metrics", job.metrics) }),
     ...(schedule && {
-      learningRate: { ...job.learningRate, schedule: told("learningRate.schedule", schedule) },
+      learningRate: { ...job.learningRate, schedule: withDigest("learningRate.schedule", schedule) },
     }),
   };
 };
 
-const weightsOf = (folder: string | undefined, prepared: Prepared): LearntWeights => {
+const weightsOf = (folder: string | undefined, prepared: Prepared): TrainedWeights => {
   if (folder === undefined)
     throw new CheckpointError("the run has saved nothing yet, so there are no parameters; let it make a step");
   const checkpoint = readCheckpoint(nodeFiles, folder, checkpointSecret(process.env));
@@ -270,15 +276,16 @@ const weightsOf = (folder: string | undefined, prepared: Prepared): LearntWeight
   });
 };
 
-/** What happens in a run, and what people would be told. */
+/** An event of a run, or a note for people. */
 export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: string };
 
 /**
- * A run under way. Awaited it gives its result; gone over it gives what happens, as it happens. Who leaves the loop
- * stops the run after the step at hand, saved.
+ * A run in progress: a promise of its result, and an async iterable of its events. Leaving the loop stops the run after
+ * the current step and saves.
  *
- * The run waits for no loop. For one that is slower the newest 1000 steps and 1000 notes are kept, and older ones left
- * out; then its last event is a note that tells how many. All other events arrive, and all in order.
+ * The run does not wait for the loop. For a loop that is slower than the run, the newest 1000 steps and 1000 notes are
+ * kept, and older ones are dropped; then the last event is a note with their number. All other events are delivered,
+ * and all events in order.
  */
 export interface TrainRun<Params = unknown, State = unknown>
   extends Promise<TrainResult<Params, State>>,
@@ -286,7 +293,10 @@ export interface TrainRun<Params = unknown, State = unknown>
   [Symbol.asyncIterator](): AsyncGenerator<TrainEvent, void, undefined>;
 }
 
-/** Keep what a function of the program's throws, or its promise is rejected with, and stop the run: it saves first. */
+/**
+ * Wraps a function of the program: if it throws, or its promise is rejected, the error is kept and the run stops after
+ * saving.
+ */
 const stopsOnFault = <Argument>(
   fn: ((argument: Argument) => unknown) | undefined,
   fail: (fault: unknown) => void,
@@ -301,7 +311,7 @@ const stopsOnFault = <Argument>(
     if (failed) return;
     try {
       const given = fn?.(argument);
-      if (given instanceof Promise) given.catch(failOnce); // nobody else would, and Node ends for it
+      if (given instanceof Promise) given.catch(failOnce); // otherwise Node would exit because of an unhandled rejection
     } catch (fault) {
       failOnce(fault);
     }
@@ -309,15 +319,15 @@ const stopsOnFault = <Argument>(
 };
 
 /**
- * Train: a job of this program, with the keys of a job file. Data and model are named as there, or are objects: samples
- * as `DataSet`, a model as `@skein/models` makes them. What is computed is what `skein-train run` computes, in threads
- * of this process or in processes of their own.
+ * Trains a job of this program, with the keys of a job file. Data and model are given by name as there, or as objects:
+ * samples as `DataSet`, a model as `@skein/models` creates it. The computation is the same as of `skein-train run`, in
+ * threads of this process or in processes.
  *
- * A model that is an object is traced once, here; ranks get its graphs, so it must not depend on values, only on
- * shapes.
+ * A model that is an object is traced once, in this process; ranks receive its graphs, so the model must not depend on
+ * values, only on shapes.
  *
- * @throws ConfigError, DataError, ModuleError, ShapeError for what the program got wrong, before anything is written;
- * what brought the run down afterwards, or what `onStep` or `onNote` threw, after the run has saved.
+ * @throws ConfigError, DataError, ModuleError, ShapeError for faults of the program's input, before anything is
+ * written; later, the error that ended the run, or the error of `onStep` or `onNote`, after the run has saved.
  * @example
  * const run = train({
  *   batch: 64,
@@ -338,14 +348,14 @@ export const train = <Params = unknown, State = unknown>(
 ): TrainRun<Params, State> => {
   const events = new EventStream<TrainEvent>((lost) => ({
     type: "note",
-    line: `the loop over this run has missed ${lost}: it is slower than they come, and ${mostWaiting} of each wait for it at most; have it do less, or only at evaluations, of which it gets each`,
+    line: `the loop over this run has missed ${lost}: the loop is slower than the run, and at most ${mostWaiting} events of each kind are kept; do less work in the loop, or only at evaluations, which are all delivered`,
   }));
   const interruption = new Interruption();
   const result = trainWith(job, options, { interruption, emit: (event) => events.emit(event) });
   const leave = async (): Promise<void> => {
     interruption.request();
     await result.catch((error: unknown) => {
-      if (describeError(error).code !== "interrupted") throw error; // it was to stop, before its first step too
+      if (describeError(error).code !== "interrupted") throw error; // a requested stop, also before the first step
     });
   };
   return Object.assign(result, { [Symbol.asyncIterator]: () => events.read(result, leave) });
@@ -356,24 +366,24 @@ const trainWith = async <Params, State>(
   { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts }: TrainOptions,
   { interruption, emit }: { readonly interruption: Interruption; readonly emit: (event: TrainEvent) => void },
 ): Promise<TrainResult<Params, State>> => {
-  const { job: said, things } = apart(trained as TrainJob<never, never>);
+  const { job: jobInput, things } = separateObjects(trained as TrainJob<never, never>);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
-  const checked = checkJob(said, { file: "train()" });
+  const checked = checkJob(jobInput, { file: "train()" });
   const stop = (): void => interruption.request();
-  signal?.addEventListener("abort", stop); // before anything is waited for: it tells of itself but once
+  signal?.addEventListener("abort", stop); // before the first await, because the event fires only once
   const faults: unknown[] = [];
   let isOver = false;
   const fail = (fault: unknown): void => {
-    if (isOver) throw fault; // too late to be thrown by the run: Node tells of it
+    if (isOver) throw fault; // too late for the run to throw: Node reports it
     faults.push(fault);
     stop();
   };
-  const told = stopsOnFault(onNote, fail);
+  const notify = stopsOnFault(onNote, fail);
   try {
     const { job, given } = await settle(
-      anchored(checked, () => "."),
+      withAbsolutePaths(checked, () => "."),
       things,
     );
     const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({
@@ -385,7 +395,7 @@ const trainWith = async <Params, State>(
         update: stopsOnFault(onStep, fail),
         note: (line) => {
           emit({ type: "note", line });
-          told(line);
+          notify(line);
         },
         close: () => undefined,
       },

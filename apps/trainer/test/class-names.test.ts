@@ -77,6 +77,6 @@ test("exports of a new head name the classes of the data, and nothing of the che
 test("a checkpoint of other classes is refused before the first step", async () => {
   const training = train(jobOf(["duck", "heron", "swan"]), { output: join(folder, "refused") });
   await expect(training).rejects.toThrow(
-    "the checkpoint tells the classes goose, duck, swan, but the data has heron; train a head of its own with head: new",
+    "the checkpoint has the classes goose, duck, swan, but the data has heron; train a new head with head: new",
   );
 });

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { examples } from "@skein/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { ForeseenRun } from "../src/dry-run/foresee-run.ts";
+import type { RunForecast } from "../src/dry-run/forecast-run.ts";
 import { jobFolder, metricLines, skeinTrain } from "./cli.ts";
 
 let folder: string;
@@ -14,7 +14,7 @@ test("a dry run foresees the steps and bytes that a run then makes and sends, an
   const { code, stdout } = await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--json", "--output", "out");
   expect(code).toBe(0);
   expect(readdirSync(folder)).toEqual(["job.yaml"]);
-  const foreseen = JSON.parse(stdout) as ForeseenRun;
+  const foreseen = JSON.parse(stdout) as RunForecast;
 
   const parameters = 784 * 16 + 16 + 16 * 10 + 10;
   expect(foreseen).toMatchObject({ parameters, steps: 30, stepsPerEpoch: 20, trainSamples: 640, judgedSamples: 203 });
@@ -39,11 +39,11 @@ test("a batch in parts whose update comes a step later is foreseen, too", {
   tags: "full",
 }, async () => {
   const own = ["overlap=dear", "compression={kind: identity}", "batch=36"].flatMap((value) => ["--set", value]);
-  const foreseen = async (parts: number): Promise<ForeseenRun> =>
+  const foreseen = async (parts: number): Promise<RunForecast> =>
     JSON.parse(
       (await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--json", ...own, "--set", `accumulate=${parts}`))
         .stdout,
-    ) as ForeseenRun;
+    ) as RunForecast;
   const [inOne, inThree] = [await foreseen(1), await foreseen(3)];
   expect(inThree.sentBytesPerStep).toBe(inOne.sentBytesPerStep);
   expect(

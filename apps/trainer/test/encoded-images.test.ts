@@ -143,7 +143,7 @@ describe("images that are decoded beside training", () => {
       output,
       onNote: (line) => notes.push(line),
     });
-    const told = notes.filter((line) => line.endsWith("the next sound image takes its place"));
+    const told = notes.filter((line) => line.endsWith("the next valid image replaces it"));
     expect([told.length, new Set(told).size, summary!.damagedImages]).toEqual([2, 2, 2]);
   });
 });

@@ -209,6 +209,6 @@ test.each([
 test("says that a gate sees later tokens", async () => {
   const args = ["run", "job.yaml", "--output", "soft", "--steps", "1", ...settings([...plain, gptOf("gate: soft")])];
   const { code, stderr } = await skeinTrain(folder, ...args);
-  expect(stderr).toMatch(/with soft later tokens have a say in the prediction of earlier ones/);
+  expect(stderr).toMatch(/with soft later tokens influence the prediction of earlier ones/);
   expect(code).toBe(0);
 });

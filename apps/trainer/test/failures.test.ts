@@ -106,7 +106,7 @@ describe("resuming", () => {
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "done", "--resume-if-possible");
     expect(stderr.trimEnd().split("\n")).toEqual([
       expect.stringMatching(
-        /^no checkpoint to resume from: done\/checkpoints holds 3, but none is sound \(.*\); see that its disk is there and whole/,
+        /^no checkpoint to resume from: done\/checkpoints has 3, but none is valid \(.*\); check the disk/,
       ),
     ]);
     expect(code).toBe(75);
@@ -124,7 +124,7 @@ describe("resuming", () => {
     expect(savedSteps()).toBe(40);
     expectTold(
       longer,
-      /\nthe trace was not written to \/dev\/full \(ENOSPC: .*\); all else of the run is in its output folder; .*\n$/,
+      /\nthe trace was not written to \/dev\/full \(ENOSPC: .*\); all other results of the run are in its output folder; .*\n$/,
       1,
     );
     expect(JSON.parse(again.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000030" });
@@ -145,7 +145,7 @@ describe("resuming", () => {
       "another number of ranks",
       ["--ranks", "1"],
       [
-        "was written by 2 ranks, each with state of its own (residuals or inverses), but the job has 1; resume with 2 ranks",
+        "was written by 2 ranks, each with its own state (residuals or inverses), but the job has 1; resume with 2 ranks",
       ],
     ],
     [
@@ -214,7 +214,7 @@ describe("a disk that fills up while saving", () => {
     // A checkpoint takes about 250 KiB, so two fit and the third does not.
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
     expect(stderr.trimEnd().split("\n").at(-1)).toMatch(
-      /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the one before is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: \S.* resume small\/run$/,
+      /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the previous checkpoint is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: \S.* resume small\/run$/,
     );
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(code).toBe(75);

@@ -55,7 +55,7 @@ test("a run keeps the batch that it has found as a number, and goes on with it",
   const saved = JSON.parse(readFileSync(join(folder, "out/job.json"), "utf8")) as Record<string, unknown>;
   expect(saved["batch"]).toBe(Number(batch));
   const { stderr, code } = await skeinTrain(folder, ...run, "--resume-if-possible");
-  expect(stderr).toContain(`batch ${batch}, with which the run in out has begun`);
+  expect(stderr).toContain(`batch ${batch}, as at the start of the run in out`);
   expect(code).toBe(0);
 });
 
@@ -65,8 +65,8 @@ test.each([
     /^no batch can be trained with: a batch of \d+ is refused: more than 1.00 KiB/m,
   ],
   [["find-batch", "job.yaml", "--memory", "2GB"], /^--memory is "2GB", but must be bytes above 0, such as 2GiB/],
-  [["run", "job.yaml", "--memory", "2GiB"], /^--memory says within which bound --find-batch seeks a batch/],
-  [["run", "job.yaml", "--find-batch", "--dry-run"], /^--dry-run makes no step, but --find-batch has to/],
+  [["run", "job.yaml", "--memory", "2GiB"], /^--memory is the memory limit of --find-batch; give/],
+  [["run", "job.yaml", "--find-batch", "--dry-run"], /^--dry-run runs no step, but --find-batch needs steps/],
   [["run", "job.yaml", "--find-batch", "--overfit", "1"], /^--find-batch and --overfit: /],
 ])("refuses %s", { tags: "full" }, async (args, line) => {
   const { stderr, code } = await skeinTrain(folder, ...args);

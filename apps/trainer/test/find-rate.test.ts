@@ -49,7 +49,7 @@ test("a range test suggests a rate below that with the least loss, on threads as
 test("where no rate lets the loss fall a line says so, and bad ranges are refused", async () => {
   const tiny = ["--set", "optimizer={kind: sgd}", "--from", "1e-12", "--to", "1e-11", "--steps", "20"];
   const none = await skeinTrain(folder, "find-rate", "job.yaml", "--ranks", "1", ...tiny);
-  expect(none.stderr).toContain("no rate can be suggested: over 20 steps from 1e-12 on, the loss did not fall");
+  expect(none.stderr).toContain("no rate can be suggested: over 20 steps from 1e-12 on, the loss did not decrease");
   expect(none.code).toBe(2);
   const { stderr, code } = await skeinTrain(
     folder,
@@ -62,7 +62,7 @@ test("where no rate lets the loss fall a line says so, and bad ranges are refuse
     "--output",
     "x",
   );
-  expect(stderr).toBe("--from 1 --to 1: the rate grows, so the first must be smaller; swap them\n");
+  expect(stderr).toBe("--from 1 --to 1: the rate increases, so --from must be smaller; swap them\n");
   expect(code).toBe(2);
   expect(existsSync(join(folder, "x"))).toBe(false);
 });

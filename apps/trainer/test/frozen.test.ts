@@ -122,7 +122,7 @@ describe("frozen parameters", () => {
     await expect(run("never", { freeze: ["layers"] })).rejects.toThrow(
       'all 6 parameters of the model are frozen, so nothing is left to train; unfreeze some, as in freeze: ["**", "!layers.2.weight"]',
     );
-    await expect(run("never", { freeze: ["!head"] })).rejects.toThrow('freeze[0]: "head" is none of the model');
+    await expect(run("never", { freeze: ["!head"] })).rejects.toThrow('freeze[0]: "head" matches none of the model');
     await expect(run("never", { freeze: ["!layers.1"] })).rejects.toThrow(
       "unfreezes parameters that no earlier pattern",
     );

@@ -152,7 +152,7 @@ test("a port that an earlier start still holds is told as what time can cure", a
   holder.close();
   expectTold(
     ended,
-    `port ${port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left`,
+    `port ${port} of this machine is in use, so the coordinator cannot listen there; end processes left by an earlier start`,
     75,
   );
 });
@@ -212,14 +212,18 @@ test.each([
   [
     { RANK: "0", WORLD_SIZE: "3" },
     ["--transport", "tcp"],
-    /has started 3 processes of 1 rank, but the job has 2 ranks; add --ranks 3/,
+    /started 3 processes of 1 rank, but the job has 2 ranks; add --ranks 3/,
   ],
   [
     { RANK: "1", WORLD_SIZE: "2" },
     [],
-    /has started 2 processes, but transport: threads keeps all ranks in one; add --transport/,
+    /started 2 processes, but transport: threads runs all ranks in one process; add --transport/,
   ],
-  [{ RANK: "1", WORLD_SIZE: "2" }, ["--transport", "tcp"], /need to know where they meet; set SKEIN_COORDINATOR/],
+  [
+    { RANK: "1", WORLD_SIZE: "2" },
+    ["--transport", "tcp"],
+    /need the address of the coordinator; set SKEIN_COORDINATOR/,
+  ],
   [
     { RANK: "1", WORLD_SIZE: "2" },
     ["--transport", "tls"],

@@ -14,7 +14,7 @@ const redirect = (redirected: string, ...args: string[]): Promise<Ended> =>
 
 const lost = (why: RegExp): RegExp =>
   new RegExp(
-    `^standard output could not be written \\(${why.source}\\), so what was printed is incomplete; [^\\n]*\\n$`,
+    `^standard output could not be written \\(${why.source}\\), so the printed output is incomplete, [^\\n]*\\n$`,
   );
 
 const expectLost = async (_: string, redirected: string, why: RegExp): Promise<void> => {

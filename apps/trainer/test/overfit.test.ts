@@ -63,7 +63,7 @@ export default () => ({
   const settings = [...fast, ...own.flatMap((one) => ["--set", one])];
   const run = ["run", "job.yaml", "--overfit", "1", "--steps", "400", ...settings];
   const { code, stdout, stderr } = await skeinTrain(folder, ...run);
-  expect(stderr).toContain("the run is judged by the samples that it learns");
+  expect(stderr).toContain("the run is evaluated on its training samples");
   expect(stdout).toContain("samples memorized: the loss of the samples went from");
   expect(code).toBe(0);
 });

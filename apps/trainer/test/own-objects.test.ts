@@ -127,7 +127,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
   ],
   [
     { buckets: { kind: "mg-wfbp" } },
-    /^train\(\): buckets: mg-wfbp decides by measurements what is sent together, but compression is an object/,
+    /^train\(\): buckets: mg-wfbp plans buckets from measurements, but compression is an object/,
   ],
   [{ compression: { init: () => [] } as never }, /^train\(\): compression: its aggregate is nothing, but must be/],
   [
@@ -139,7 +139,10 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { learningRate: { peak: 1, schedule: (() => 3) as never } },
     /^train\(\): learningRate\.schedule: the schedule returned 3/,
   ],
-  [{ evaluation: { batch: () => 3 } as never }, /^train\(\): evaluation holds a function, but nothing of a program's/],
+  [
+    { evaluation: { batch: () => 3 } as never },
+    /^train\(\): evaluation contains a function, but it cannot be an object/,
+  ],
   [{ zero: 1 }, /zero: ranks are to share the optimizer's state out, but/],
 ])("what is wrong with an object is one line, and nothing is written: %#", async (change, line) => {
   const output = join(folder, "never");

@@ -82,7 +82,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
     /^metrics\.file \S+: its export "schedule" was made by defineSchedule, which is for learningRate\.schedule/,
   ],
   [{ zero: 1 }, /^zero: ranks would share the optimizer's state, but/],
-  [{ learningRate: { peak: 1, decay: "cosine" } }, /train\(\): learningRate\.decay: decay: cosine and a schedule of/],
+  [{ learningRate: { peak: 1, decay: "cosine" } }, /train\(\): learningRate\.decay: decay: cosine and a schedule both/],
   [
     { learningRate: { peak: 1, schedule: "metrics.ts" as never } },
     /^train\(\): learningRate\.schedule is "metrics\.ts"/,

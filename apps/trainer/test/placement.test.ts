@@ -277,11 +277,11 @@ test.each([
 const gpt = (own: string): string => `model={kind: gpt, experts: {count: 8, every: 1, ${own}}}`;
 
 test.each([
-  [gpt("gate: soft, placement: {everySteps: 2}"), /all tokens go to all experts, so no place is better/],
+  [gpt("gate: soft, placement: {everySteps: 2}"), /all tokens go to all experts, so no placement is better/],
   [gpt("gate: expert-choice, placement: {everySteps: 2}"), /all experts have the same load; use planner: swap/],
   [gpt("placement: {everySteps: 2, when: pays}"), /with dispatch: dense all slots travel wherever experts lie/],
   [gpt("gate: soft, recordRouting: {everySteps: 2}"), /with the gate soft no token chooses an expert/],
-  ["compression={kind: top-k, density: 0.1}", /top-k keeps on each rank what it has not sent of an expert/],
+  ["compression={kind: top-k, density: 0.1}", /top-k keeps the unsent gradient of an expert on its rank/],
 ])("refuses %j in one line", (setting, message) => {
   const [path, value] = [setting.slice(0, setting.indexOf("=")), setting.slice(setting.indexOf("=") + 1)];
   expect(() => readJob(join(folder, "job.yaml"), [from(path, parse(value))])).toThrow(message);

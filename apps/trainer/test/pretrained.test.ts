@@ -184,7 +184,7 @@ describe("what does not fit is refused before a step, in a line", () => {
     );
     await refused(
       { mesh: { tensor: 2 } },
-      /2 ranks are to share out matrices, which a pretrained does not know how to/,
+      /mesh\.tensor shards matrices over 2 ranks, but a pretrained cannot be sharded/,
     );
   });
 

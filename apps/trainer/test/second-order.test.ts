@@ -278,14 +278,23 @@ test("form dp: a factor that cannot be inverted is named, and what was done", ()
 test("form mpd: it is named, too", { tags: "full" }, () => tellsOfFactor("mpd"));
 
 test.each([
-  ["{kind: kfac, form: kaisa, gradientWorkers: 0.7}", /a share 0\.7 of 2 ranks is 1\.4 gradient workers, which do not/],
-  ["{kind: kfac, form: dp-hybrid}", /dp-hybrid shares out blocks of factors.*give blockSize/],
-  ["{kind: kfac, form: dp, factorBuckets: {kind: per-factor}}", /with form: dp no factors travel; leave factorBuckets/],
-  ["{kind: kfac, form: auto, factorBuckets: {kind: fixed-size}}", /with form: auto buckets are planned with the form/],
+  [
+    "{kind: kfac, form: kaisa, gradientWorkers: 0.7}",
+    /a share of 0\.7 of 2 ranks is 1\.4 gradient workers, which does not/,
+  ],
+  ["{kind: kfac, form: dp-hybrid}", /dp-hybrid distributes blocks of factors.*give blockSize/],
+  [
+    "{kind: kfac, form: dp, factorBuckets: {kind: per-factor}}",
+    /with form: dp no factors are sent; leave factorBuckets/,
+  ],
+  [
+    "{kind: kfac, form: auto, factorBuckets: {kind: fixed-size}}",
+    /with form: auto buckets are planned together with the form/,
+  ],
   ["{kind: kfac, factorBuckets: {kind: fixed-size, bytes: 0}}", /optimizer\.factorBuckets\.bytes/],
   ["{kind: kfac, damping: -1}", /optimizer\.damping is -1, but must be above 0/],
-  ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps of factors that change every 4.*multiple of/],
-  ["{kind: eva, statisticsSamples: 999}", /999 samples are to be looked at.*at most so many/],
+  ["{kind: kfac, factorEvery: 4, inverseEvery: 10}", /every 10 steps, but factors change every 4.*multiple of/],
+  ["{kind: eva, statisticsSamples: 999}", /statistics need 999 samples.*at most \d+/],
   ["{kind: muon, momentum: 1}", /optimizer\.momentum/],
 ])("%s is refused in one line", async (optimizer, message) => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--set", `optimizer=${optimizer}`);

@@ -26,7 +26,7 @@ test("jobs of a file run one after another; one that fails does not lose the oth
   // of the first that failed
   expect(code).toBe(2);
   expect(stderr).toContain("diverges: rank 0: step 2: the loss is not finite");
-  expect(stderr).toContain('lost: freeze[0]: "nothing" is none of the model\'s 4 parameters');
+  expect(stderr).toContain('lost: freeze[0]: "nothing" matches none of the model\'s 4 parameters');
   const table = stdout.split("\n").slice(-6, -1);
   const [, loss] = /^test loss +(\S+) nats$/m.exec(stdout)!;
   expect(table[0]).toMatch(/^job +held-out loss +accuracy +took +state$/);
@@ -68,9 +68,9 @@ test("what is wrong with any of them is told before one runs", async () => {
   write(job("first"), job("second", "stpes: 3\n"));
   await refused('all.yaml:18:1: unknown key "stpes"; did you mean "steps"?');
   write(job("same"), job("same"));
-  await refused("name: two of the 2 jobs of the file are called same");
+  await refused("name: two of the 2 jobs of the file have the name same");
   write(job("first"), job("second"));
-  await refused("--trace t.json: a trace is of one run", "--trace", "t.json");
+  await refused("--trace t.json: a trace file is for one run", "--trace", "t.json");
   await refused("all.yaml: the file holds 2 jobs, and only run takes several", "--overfit", "1");
   expect(await skeinTrain(folder, "validate", "all.yaml")).toMatchObject({
     code: 0,

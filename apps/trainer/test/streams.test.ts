@@ -61,14 +61,14 @@ describe("texts that come by", () => {
     const goOn = (stream: object, more: Partial<TrainJob> = {}): Promise<string> =>
       messageOf(train(texts(stream, { ranks: 1, steps: 12, ...more }), one));
     expect(await goOn({ shardsAtOnce: 1 })).toMatch(
-      /stands in 2 files at once, but data.stream.shardsAtOnce is 1; set it to 2, or leave it out$/,
+      /has positions in 2 files, but data.stream.shardsAtOnce is 1; set shardsAtOnce to 2, or leave it out$/,
     );
     expect(await goOn({}, { batch: 5 })).toMatch(
-      /stands in 2 files at once, which cannot give equal parts of a batch of 5; use a multiple of 2$/,
+      /has positions in 2 files, which cannot provide equal parts of a batch of 5; use a multiple of 2$/,
     );
     appendFileSync(join(folder, "1.jsonl.gz"), gzipSync('\n{"text": "more"}'));
     expect(await goOn({})).toMatch(
-      /stands in the middle of files that are not those that the job names now, by their names and sizes; name the same ones, or begin a new run$/,
+      /has a position in files other than those that the job names now, judged by names and sizes; name the same files, or start a new run$/,
     );
     const data = { kind: "text", file: join(folder, "held.txt"), window: 8 } as const;
     expect(await goOn({}, { data })).toMatch(

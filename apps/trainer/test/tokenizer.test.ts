@@ -43,6 +43,6 @@ learningRate: { peak: 0.01 }
   expect(data.remarks).toHaveLength(2);
 
   const again = await skeinTrain(folder, ...args, "--skip-damaged");
-  expect(again.stderr).toMatch(/^words\/tokenizer\.json: it is there already; remove it, or name another folder/);
+  expect(again.stderr).toMatch(/^words\/tokenizer\.json: the file already exists; remove it, or name another folder/);
   expect(readFileSync(join(folder, "words/tokenizer.json"))).toEqual(before);
 });

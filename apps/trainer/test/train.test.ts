@@ -130,7 +130,7 @@ test.each<[Partial<TrainJob>, object, RegExp]>([
   [{ batch: 3000 }, {}, /^batch: 3000 samples cannot be drawn from 120/],
   [{ steps: undefined }, {}, /^train\(\): neither epochs nor steps is given/],
   [{ model: { kind: "gpt" } }, {}, /^model\.kind: a gpt predicts the next token/],
-  [{ model: { kind: "cnn" } }, {}, /^model\.kind: a cnn looks at images .*f32\[2\]/],
+  [{ model: { kind: "cnn" } }, {}, /^model\.kind: a cnn needs images .*f32\[2\]/],
   [{ model: undefined as never }, {}, /^train\(\): model is undefined, but must be/],
   [{ data: { kind: "text", file: "no-such.txt" } }, {}, /^\S+no-such\.txt cannot be read/],
   [{}, { resume: true }, /^train\(\): resume needs the folder/],

@@ -193,7 +193,7 @@ describe("evaluations that are compared", () => {
     expect(summary!.best!.value).toBeCloseTo(right.accuracy, 5);
     const unknown = { ...byAccuracy, evaluation: { compareBy: { figure: "f1", better: "higher" } } } as const;
     await expect(train({ ...job, ...unknown }, { output: join(folder, "unknown") })).rejects.toThrow(
-      /"f1" is no figure that evaluations of this run can be compared by; use one of: loss, accuracy$/,
+      /"f1" is not a metric that evaluations of this run can be compared by; use one of: loss, accuracy$/,
     );
 
     // What was worse until now is better from here on: nothing of what was compared before ends the run.

@@ -203,7 +203,7 @@ test("mixed precision on the CPU learns as in f32, and an overflow is passed ove
   const mixed = set("precision={kind: mixed-f16, initialScale: 1073741824}", "ranks=1", "compression={kind: identity}");
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--output", "mixed", ...mixed);
   expect(code).toBe(0);
-  expect(stderr).toContain("gradients overflowed f16; the update was left out and the loss scale halved");
+  expect(stderr).toContain("gradients overflowed f16; the update was skipped, and the loss scale was halved");
   const { skippedSteps } = JSON.parse(stdout) as { skippedSteps: number };
   expect(skippedSteps).toBeGreaterThan(0);
   expect(skippedSteps).toBeLessThan(20);

@@ -95,7 +95,7 @@ test("a rank keeps a third of the optimizer's state, and a checkpoint all of it"
 test.each([
   [
     ["optimizer={kind: muon}", gpt],
-    /zero: ranks are to share the optimizer's state out, but muon looks at parameters as wholes; use sgd/,
+    /zero: zero: 1 shards the optimizer state, but muon needs whole parameters; use sgd/,
   ],
   [["zero=2", gpt], /zero/],
 ])("refuses %j in one line", async (own, message) => {

@@ -1,16 +1,16 @@
 import { collectivePricer, computeSeconds, type Device, type PreparedGraph, stepProgram } from "@skein/cost-model";
 
-/** What a backend gets through, measured. */
+/** Measured rates of a backend. */
 export interface BackendRates {
-  /** Of a product of middling size. */
+  /** Flops per second of a matrix product of medium size. */
   readonly flopsPerSecond: number;
-  /** Of an elementwise kernel, read and written. */
+  /** Bytes read and written per second by an elementwise kernel. */
   readonly bytesPerSecond: number;
-  /** What a kernel costs beside its work. */
+  /** Overhead of a kernel, in seconds. */
   readonly kernelSeconds: number;
 }
 
-/** A device that reaches what was measured, whatever the operator. */
+/** A device model that reaches the measured rates in every operator. */
 export const deviceOfRates = (
   { flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates,
   { name, kind, memoryBytes }: Pick<Device, "name" | "kind" | "memoryBytes">,
@@ -26,11 +26,11 @@ export const deviceOfRates = (
   efficiencies: [],
 });
 
-/** Nothing else is waited for. */
-const free = collectivePricer({ worldSize: 1, sharesMemory: true });
+/** Collectives that take no time. */
+const freeCollectives = collectivePricer({ worldSize: 1, sharesMemory: true });
 
 /**
- * Seconds of the kernels of a prepared step. Collectives are left out.
+ * Estimated seconds of the kernels of a prepared step, without collectives.
  *
  * @param axes of the mesh along which the graph communicates.
  */
@@ -43,6 +43,6 @@ export const estimateSeconds = (
   computeSeconds(
     stepProgram(prepared, {
       device: deviceOfRates(rates, { name: kind, kind, memoryBytes: 0 }),
-      collectives: Object.fromEntries(axes.map((axis) => [axis, free])),
+      collectives: Object.fromEntries(axes.map((axis) => [axis, freeCollectives])),
     }),
   );

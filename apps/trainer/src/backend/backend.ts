@@ -2,24 +2,24 @@ import { Arena, type CpuBackendOptions, createCpuBackend } from "@skein/cpu-kern
 import type { HostMemory, WebGpuBackend } from "@skein/gpu-kernels";
 import type { Backend } from "@skein/tensor-core";
 
-/** What a run computes on. */
+/** Name of a compute backend. */
 export type BackendName = "cpu" | "webgpu";
 
-/** Memory for what collectives carry, in the world's shared memory, where peers read it in place. */
+/** Host memory for collectives, allocated in the world's shared memory, where peers read it in place. */
 export const arenaHostMemory = (arena: Arena): HostMemory => ({
   allocate: (bytes) => arena.bytesAt(arena.allocate(bytes), bytes),
   release: (bytes) => arena.release(bytes.byteOffset),
 });
 
-/** A backend, and how to end it. */
+/** An open backend and the function that closes it. */
 export interface OpenBackend {
   readonly backend: Backend;
   close(): void | Promise<void>;
 }
 
-/** Open a WebGPU device in Node. @throws AdapterError where there is none. */
+/** Opens a WebGPU device in Node. @throws AdapterError if there is no device. */
 export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend> => {
-  // Only here, so that a rank on the CPU does not read its 220 modules before it begins.
+  // Imported here so that a rank on the CPU does not load these 220 modules at its start.
   const [{ createWebGpuBackend }, { openNodeGpu }] = await Promise.all([
     import("@skein/gpu-kernels"),
     import("@skein/gpu-kernels/node"),
@@ -27,7 +27,7 @@ export const openWebGpu = async (hostMemory?: HostMemory): Promise<WebGpuBackend
   return createWebGpuBackend({ gpu: await openNodeGpu(), ...(hostMemory && { hostMemory }) });
 };
 
-/** The backend of one rank. @param memory shared by the ranks of the process. */
+/** Opens the backend of one rank. @param memory shared by the ranks of the process. */
 export const openBackend = async (
   name: BackendName,
   options: CpuBackendOptions & { readonly memory: WebAssembly.Memory },

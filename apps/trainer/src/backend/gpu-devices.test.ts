@@ -6,7 +6,7 @@ const machine =
   (folder: string): readonly string[] =>
     files[folder] ?? [];
 
-test("on Linux a GPU is a file of its driver; elsewhere WebGPU is asked", () => {
+test("finds a GPU by its device file on Linux, and assumes one elsewhere", () => {
   expect(
     mayHaveGpu("linux", machine({ "/dev": ["null", "tty", "nvidiactl", "nvram", "dri"], "/dev/dri": ["card0"] })),
   ).toBe(false);

@@ -1,15 +1,15 @@
 import { readdirSync } from "node:fs";
 
 /**
- * Files by which Linux offers a GPU to programs, by folder: of Mesa's drivers and NVIDIA's, under Windows, of Mali,
- * Adreno, Tegra and PowerVR.
+ * Device files of GPUs on Linux, by folder: of the drivers of Mesa, NVIDIA, Windows (WSL), Mali, Adreno, Tegra and
+ * PowerVR.
  */
 const deviceFiles: Readonly<Record<string, RegExp>> = {
   "/dev/dri": /^renderD\d+$/,
   "/dev": /^(nvidia\d+|dxg|mali\d*|kgsl-3d\d+|nvhost-gpu|nvgpu|nvmap|pvr.*)$/,
 };
 
-/** Names in a folder; none where there is no folder. */
+/** Names in a folder; an empty list if the folder does not exist. */
 const namesIn = (folder: string): readonly string[] => {
   try {
     return readdirSync(folder);
@@ -19,9 +19,9 @@ const namesIn = (folder: string): readonly string[] => {
 };
 
 /**
- * Whether this machine can have a GPU, told without loading a driver. To ask WebGPU is to load all of them: it takes a
- * second, and Mesa's software adapter, which would not be chosen anyway, makes Dawn print warnings that nothing turns
- * off.
+ * Whether this machine may have a GPU, determined without loading a driver. A WebGPU request loads all drivers: this
+ * takes a second, and Mesa's software adapter, which would not be chosen, makes Dawn print warnings that cannot be
+ * turned off.
  */
 export const mayHaveGpu = (
   platform: string = process.platform,

@@ -2,24 +2,21 @@ import { type BlasPlace, findBlas, openBlas } from "@skein/blas/node";
 import type { Blas } from "@skein/cpu-kernels";
 import type { Job } from "../job/job.ts";
 
-/**
- * The BLAS that a job's products run on where it computes on the CPU: what was built on this machine, unless the job
- * says `off`.
- */
+/** The BLAS for a job's products on the CPU: the BLAS that was built on this machine, unless the job sets `off`. */
 export const blasOf = ({ blas }: Pick<Job, "blas">): BlasPlace | undefined => (blas === "off" ? undefined : findBlas());
 
 /**
- * Open it in this thread.
+ * Opens the BLAS of a job in this thread.
  *
- * @throws BlasError where it was built, but cannot be used any more: a job that went on without it would end with other
+ * @throws BlasError if the BLAS was built, but can no longer be used: a job that continued without it would give other
  * bits.
  */
 export const openJobBlas = (job: Pick<Job, "blas">): Blas | undefined => {
-  const place = blasOf(job);
-  return place && openBlas(place);
+  const location = blasOf(job);
+  return location && openBlas(location);
 };
 
-/** Whether ranks share what they multiply by, in words: part of a build's name, since bits follow from it. */
+/** Describes what computes matrix products: part of a build's name, because the bits of results depend on it. */
 export const productsBy = (job: Pick<Job, "blas">): string => {
   const blas = openJobBlas(job);
   return blas === undefined ? "products in WebAssembly" : `products by ${blas.identity}`;

@@ -6,16 +6,16 @@ import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 
-/** What a backend gets through, and the device that it is, if it is one. */
+/** Rates of a backend, and the device if it is a WebGPU backend. */
 export interface JobRates {
   readonly rates: BackendRates;
   readonly device: DeviceFacts | undefined;
 }
 
 /**
- * Measure what one rank of a job gets through on a backend, in a moment.
+ * Measures the rates of one rank of a job on a backend, in a moment.
  *
- * @throws AdapterError where there is no such device.
+ * @throws AdapterError if there is no such device.
  */
 export const measureJobRates = async (
   job: Pick<Job, "blas" | "ranks" | "threads">,

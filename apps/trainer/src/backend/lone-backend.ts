@@ -5,8 +5,8 @@ import { threadsOf } from "./job-threads.ts";
 import type { Job } from "../job/job.ts";
 
 /**
- * What a program without other ranks computes on, with the bits that a job has there: `cpu` unless a run has settled on
- * another. Close it when done.
+ * Opens the backend for a program with a single rank, with the same bits as in a job: `cpu`, unless the run chose
+ * another backend. The caller closes it.
  */
 export const openLoneBackend = async ({
   backend,

@@ -6,7 +6,7 @@ const side = 512;
 const elements = 2 ** 22;
 const chain = 20;
 
-/** Seconds of a call that ends with a read-back of one number, least of three after a first. */
+/** Seconds of a call that ends with reading back one number: the minimum of three calls after a first one. */
 const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
   await call();
   const times: number[] = [];
@@ -19,13 +19,13 @@ const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
 };
 
 /**
- * Measure a backend by a product, a sweep over memory and a chain of tiny kernels. Takes well below a second on a
- * processor or a GPU.
+ * Measures a backend with a matrix product, a sweep over memory and a chain of tiny kernels. Takes well below a second
+ * on a CPU or a GPU.
  */
 export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   const one = backend.upload(NdArray.from([1]));
   const wait = jit((x: Tensor) => add(x, 1), backend);
-  /** Queue `repeats` calls, then wait for all of them. */
+  /** Queues `repeats` calls, then waits for all of them. */
   const time = async (fn: (x: Tensor) => Tensor, input: DeviceArray, repeats: number): Promise<number> => {
     const compiled = jit(fn, backend);
     try {
@@ -47,7 +47,7 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
       Math.max(1e-9, (await time(fn, input, repeats)) - idle) / repeats;
     const product = await seconds((x) => matmul(x, x), square, 4);
     const sweep = await seconds((x) => add(x, 1), long, 4);
-    // Products of one element do not fuse: each is a kernel of its own.
+    // Products of one element do not fuse: each is a separate kernel.
     const tiny = backend.upload(NdArray.zeros("f32", [1, 1]));
     const kernels = await seconds(
       (x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x),
@@ -66,7 +66,7 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   }
 };
 
-/** `measureRates` of a CPU backend that is made for it. */
+/** Measures the rates of a CPU backend, created for this. */
 export const measureCpuRates = async (options: CpuBackendOptions): Promise<BackendRates> => {
   const backend = await createCpuBackend(options);
   try {

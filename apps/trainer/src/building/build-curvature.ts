@@ -37,7 +37,7 @@ import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../job/mesh.ts
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 
-/** The form that a job names; while nothing is measured yet, `auto` is as `mpd`. */
+/** The form of a job's K-FAC; `auto` starts as `mpd` until measurements exist. */
 const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {
   switch (form) {
     case "kaisa":
@@ -57,7 +57,7 @@ const hasOwnFactors = (job: CurvatureJob): boolean =>
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
 
-/** With how many bytes a bucket of factors is full; undefined where that is planned, or not said. */
+/** Bucket size of factors in bytes; undefined if buckets are planned, or not given. */
 export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
   buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
 
@@ -90,19 +90,19 @@ const buildPreconditioner = (
   }
 };
 
-/** Of K-FAC, by the number of updates before the step; all others do the same in each step. */
+/** Mode of each step by the number of updates before it, for K-FAC; other optimizers refresh in each step. */
 const modesOf = (job: CurvatureJob): ((updates: number) => CurvatureMode) => {
   if (job.kind !== "kfac") return () => "refresh";
   const { factorEvery, inverseEvery } = job;
   return (updates) => (updates % inverseEvery === 0 ? "refresh" : updates % factorEvery === 0 ? "observe" : "keep");
 };
 
-/** The layers of the model. @throws ConfigError where there are none. */
+/** Returns the layers of the model. @throws ConfigError if there are no layers. */
 const requireLayers = (kind: string, { layers, firstOrder }: ModelLayers): readonly Layer[] => {
   if (layers.length > 0) return layers;
   const reasons = firstOrder.map(({ path, why }) => `${path}: ${why}`).join("; ");
   throw new ConfigError([
-    `optimizer.kind: ${kind} looks at the layers of a model, but this one has none: ${reasons}; use another optimizer, such as momentum`,
+    `optimizer.kind: ${kind} needs the layers of a model, but this model has no layers: ${reasons}; use another optimizer, such as momentum`,
   ]);
 };
 
@@ -114,26 +114,26 @@ const withMomentum = (
 ): GradientTransformation<unknown> =>
   chain(preconditioner, momentum({ learningRate, decay, weightDecay, mask })) as GradientTransformation<unknown>;
 
-/** Whether a weight gives the scores by which tokens choose experts: a gradient of few experts at a time. */
+/** Whether a weight computes the scores of a gate: its gradient comes from few experts at a time. */
 const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
   scopes.get(path)!.some((scope) => isOfGate({ scope }));
 
-/** What curvature follows from beside the job. */
+/** Inputs of the curvature in addition to the job. */
 export interface CurvatureInput {
-  /** The layers of the job's model. */
+  /** Finds the layers of the job's model. */
   readonly find: () => ModelLayers;
   /** Which parameters are stacks of matrices. */
   readonly stackDims: StackDims;
-  /** Mesh axis along which ranks hold the same values of the parameter at a path. */
+  /** Mesh axis along which ranks have the same values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
   readonly groups: ParameterGroups;
-  /** Where the form follows from measurements. */
+  /** Plan from measurements. Undefined: no plan was made. */
   readonly plan: CurvaturePlan | undefined;
 }
 
 /**
- * What the optimizer of a job adds to a step where it looks at more than each gradient by itself; undefined where it
- * does not.
+ * Builds the additions of an optimizer to a step if it needs more than each gradient by itself; otherwise returns
+ * undefined.
  *
  * @throws ConfigError for a model without a layer.
  */

@@ -21,7 +21,7 @@ const jobOf = (compression: object, more: object = {}): object => ({
   ...more,
 });
 
-/** What a kind cannot do without. */
+/** Required options of a kind. */
 const needed: { readonly [kind: string]: object } = {
   "hierarchical-top-k": { ranksPerHost: 2 },
   threshold: { threshold: 0.01 },
@@ -43,7 +43,7 @@ const partsOf = (job: object): ReturnType<typeof buildParts> =>
     train: { fields: {} },
   });
 
-/** A collective of a step: "all-reduce:max f32[4]", and the part of the step that it belongs to. */
+/** A collective of a step, such as "all-reduce:max f32[4]", and its phase. */
 interface StepCollective {
   readonly text: string;
   readonly scope: string;
@@ -78,7 +78,7 @@ const exchanged = (job: object, step = 0): string[] =>
     .toSorted();
 
 /**
- * What four ranks exchange of 19,090 gradients in four tensors (784 × 24, 24, 24 × 10, 10), in one bucket: of k = 190
+ * Exchange of four ranks with 19,090 gradients in four tensors (784 × 24, 24, 24 × 10, 10), in one bucket: with k = 190
  * entries, in blocks of the default sizes, in shards of 4,773 (150 words of bits), at rank 4.
  */
 const exchangedBy: { readonly [kind: string]: readonly string[] } = {
@@ -112,7 +112,7 @@ const exchangedBy: { readonly [kind: string]: readonly string[] } = {
   "acp-sgd": ["all-reduce f32[3266]"],
 };
 
-/** What of it waits for the next step with DeAR, and what else is exchanged then. */
+/** Collectives that DeAR defers to the next step, and what else is exchanged then. */
 const carriedBy: { readonly [kind: string]: readonly string[] } = {
   identity: ["all-gather f32[4773]"],
   "tern-grad": ["all-gather u32[4,150]"],
@@ -120,15 +120,15 @@ const carriedBy: { readonly [kind: string]: readonly string[] } = {
 };
 
 describe("every compression that a job file may name", () => {
-  test("is in the list", () => expect(kinds.toSorted()).toEqual(Object.keys(exchangedBy).toSorted()));
+  test("is in the table", () => expect(kinds.toSorted()).toEqual(Object.keys(exchangedBy).toSorted()));
 
-  test.each(kinds)("%s exchanges what it is known for, with each overlap that the job may ask for", (kind) => {
+  test.each(kinds)("%s exchanges its expected messages, with each overlap that the job allows", (kind) => {
     const compression = { kind, ...needed[kind] };
     const buckets = kind === "lags" ? { buckets: { kind: "per-tensor" } } : {};
     const wanted = exchangedBy[kind]!;
     expect(exchanged(jobOf(compression, buckets))).toEqual(wanted);
     expect(exchanged(jobOf(compression, { ...buckets, overlap: "none" }))).toEqual(wanted);
-    // What is exchanged differs, not how.
+    // The messages differ, not the way of the exchange.
     if (kind !== "identity") expect(exchanged(jobOf({ ...compression, momentum: 0.5 }, buckets))).toEqual(wanted);
     if (kind === "acp-sgd") {
       // the other factors, 24 and 10 columns of 4, and vectors
@@ -147,12 +147,12 @@ describe("every compression that a job file may name", () => {
         .map(({ text }) => text)
         .toSorted(),
     ).toEqual(carriedBy[kind] ?? []);
-    // The flags of what is not finite, one for each tensor.
+    // The flags of non-finite gradients, one per tensor.
     expect(all.filter(({ scope }) => scope === "update").map(({ text }) => text)).toEqual(["all-reduce i32[4]"]);
   });
 });
 
-test("with DeAR, buckets of a size are filled as the forward pass needs them", () => {
+test("with DeAR, fixed-size buckets are filled in the order of the forward pass", () => {
   const bucketsOf = (more: object): unknown => partsOf(jobOf({ kind: "identity" }, more)).buckets;
   const [stem, head] = [
     ["layers.0.weight", "layers.0.bias"],
@@ -162,13 +162,13 @@ test("with DeAR, buckets of a size are filled as the forward pass needs them", (
     { kind: "fixed-size", bytes: 76_000 },
     { kind: "tuned", leastBytes: 76_000, mostBytes: 76_000 },
   ]) {
-    // 75,264 + 96 + 960 + 40 bytes: one tensor of a small layer goes alone.
+    // 75,264 + 96 + 960 + 40 bytes: one tensor of a small layer has its own bucket.
     expect(bucketsOf({ buckets })).toEqual([head, stem]);
     expect(bucketsOf({ buckets, overlap: "dear" })).toEqual([["layers.1.weight"], ["layers.1.bias", ...stem!]]);
   }
 });
 
-test("warm-up, densities and turns follow one another", () => {
+test("warm-up, densities and cycles follow each other", () => {
   const compression = {
     kind: "top-k",
     warmupSteps: 2,
@@ -190,7 +190,7 @@ test("warm-up, densities and turns follow one another", () => {
   expect(names[1]).not.toBe(names[2]);
 });
 
-test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed further where the job says so", (kind) => {
+test.each(["top-k", "random-k", "ms-top-k"])("%s quantizes its values if the job asks for it", (kind) => {
   const nameOf = (values: object): string => partsOf(jobOf({ kind, density: 0.25, ...values })).compressorAt(0).name!;
   const plain = nameOf({}).replace(" with error feedback", "");
   expect(nameOf({ values: { kind: "eight-bit" } })).toBe(`${plain}, then 8-bit with error feedback`);
@@ -200,7 +200,7 @@ test.each(["top-k", "random-k", "ms-top-k"])("%s has its values compressed furth
   expect(gathered({ values: { kind: "eight-bit", blockSize: 64 } })).toBeGreaterThan(gathered({})); // codes and scales
 });
 
-test("TernGrad clips at 2.5 deviations unless the job says otherwise, and has a scale for each tensor", () => {
+test("TernGrad clips at 2.5 standard deviations by default, and has one scale per tensor", () => {
   const aggregator = (more: object): Aggregator => partsOf(jobOf({ kind: "tern-grad", ...more })).compressorAt(0);
   // Without clipping it is unbiased.
   expect([{}, { clip: 2.5 }, { clip: 4 }, { clip: 0 }].map((more) => aggregator(more).biased)).toEqual([
@@ -212,7 +212,7 @@ test("TernGrad clips at 2.5 deviations unless the job says otherwise, and has a 
   expect(exchanged(jobOf({ kind: "tern-grad" }))).toContain("all-reduce:max f32[4]");
 });
 
-test("momentum is outermost, so that dense steps and dense tensors follow the running mean, too", () => {
+test("momentum also applies to dense steps and dense tensors", () => {
   const compression = { kind: "one-bit", warmupSteps: 2, denseVectors: true, momentum: 0.9 };
   const { compressorAt } = partsOf(jobOf(compression));
   expect(compressorAt(1).name).toBe("dense with momentum");
@@ -220,7 +220,7 @@ test("momentum is outermost, so that dense steps and dense tensors follow the ru
   expect(compressorAt(2).name).not.toMatch(/with momentum./);
 });
 
-test("small tensors and vectors travel dense where the job says so", () => {
+test("small tensors and vectors are sent dense if the job asks for it", () => {
   const sent = (more: object): string[] => exchanged(jobOf({ kind: "top-k", density: 0.1, ...more }));
   expect(sent({})).toEqual(["all-gather u32[1909,2]"]);
   expect(sent({ denseVectors: true })).toEqual(["all-gather u32[1905,2]", "all-reduce f32[34]"]);

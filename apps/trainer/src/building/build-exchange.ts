@@ -43,51 +43,53 @@ import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "../job/job.ts";
 import { acrossHostsAxis, insideHostsAxis } from "../job/mesh.ts";
 
-/** What compresses the tensors that are compressed: in turns, one after another; mostly one alone. */
+/** Builds the aggregators that compress tensors, used in turn in consecutive steps; mostly a single one. */
 const buildCycle = (
   job: CompressionJob,
   density: number,
   plan: ExchangePlan | undefined,
   own: Aggregator | undefined,
 ): readonly Aggregator[] => {
-  // Compressors of different states are of different types; here they are all carried alike.
-  const fed = <State>(aggregator: Aggregator<State>): Aggregator =>
+  // Compressors with different states have different types; here all are treated alike.
+  const withFeedback = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
-  const chained = <Payload extends { readonly values: Tensor }>(compressor: Compressor<[], Payload>): Aggregator => {
+  const withValues = <Payload extends { readonly values: Tensor }>(compressor: Compressor<[], Payload>): Aggregator => {
     const values = "values" in job ? job.values : undefined;
-    if (values === undefined) return fed(compressor);
+    if (values === undefined) return withFeedback(compressor);
     return values.kind === "qsgd"
-      ? fed(chainCompressors(compressor, qsgdCompressor(values)))
-      : fed(chainCompressors(compressor, eightBitCompressor(values)));
+      ? withFeedback(chainCompressors(compressor, qsgdCompressor(values)))
+      : withFeedback(chainCompressors(compressor, eightBitCompressor(values)));
   };
   switch (job.kind) {
     case "module":
     case "program": {
-      if (own === undefined) throw new InvariantError("a compression was built without what its module makes");
+      if (own === undefined) throw new InvariantError("a compression was built without its user aggregator");
       return [(job.errorFeedback ?? own.biased) ? (withErrorFeedback(own) as Aggregator) : own];
     }
     case "identity":
       return [identityCompressor({ chunkBytes: job.chunkBytes }) as Aggregator];
     case "top-k":
-      return [chained(topKCompressor({ density }))];
+      return [withValues(topKCompressor({ density }))];
     case "random-k":
-      return [chained(randomKCompressor({ density, scaled: !job.errorFeedback }))];
+      return [withValues(randomKCompressor({ density, scaled: !job.errorFeedback }))];
     case "gaussian-k":
-      return [fed(gaussianKCompressor({ density }))];
+      return [withFeedback(gaussianKCompressor({ density }))];
     case "ms-top-k":
-      return [chained(msTopKCompressor({ density, samplings: job.samplings }))];
+      return [withValues(msTopKCompressor({ density, samplings: job.samplings }))];
     case "g-top-k":
-      return [fed(gTopKAggregator({ density }))];
+      return [withFeedback(gTopKAggregator({ density }))];
     case "ok-top-k":
-      return [fed(okTopKAggregator({ density }))];
+      return [withFeedback(okTopKAggregator({ density }))];
     case "hierarchical-top-k": {
       const { ranksPerHost } = job;
       return [
-        fed(hierarchicalTopKAggregator({ density, ranksPerHost, inside: insideHostsAxis, across: acrossHostsAxis })),
+        withFeedback(
+          hierarchicalTopKAggregator({ density, ranksPerHost, inside: insideHostsAxis, across: acrossHostsAxis }),
+        ),
       ];
     }
     case "threshold":
-      return [fed(thresholdCompressor({ threshold: job.threshold, capacity: job.capacity }))];
+      return [withFeedback(thresholdCompressor({ threshold: job.threshold, capacity: job.capacity }))];
     case "dgc":
       return [
         dgcAggregator({
@@ -99,35 +101,35 @@ const buildCycle = (
     case "ef21":
       return [withEf21(topKCompressor({ density })) as Aggregator];
     case "lags": {
-      // The plan's 1 is dense: the same mean for fewer bytes than all entries with their positions.
+      // A planned density of 1 is dense: the same mean in fewer bytes than all entries with their positions.
       const layerwise = (each: number): Aggregator =>
-        each === 1 ? (identityCompressor() as Aggregator) : fed(topKCompressor({ density: each }));
+        each === 1 ? (identityCompressor() as Aggregator) : withFeedback(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
       return [perPath(Object.fromEntries(planned), layerwise(job.mostDensity)) as Aggregator];
     }
     case "majority-vote":
       return [majorityVoteAggregator() as Aggregator];
     case "scaled-sign":
-      return [job.perTensor ? fed(scaledSignPerTensorAggregator()) : fed(scaledSignCompressor())];
+      return [job.perTensor ? withFeedback(scaledSignPerTensorAggregator()) : withFeedback(scaledSignCompressor())];
     case "one-bit":
-      return [fed(oneBitCompressor({ blockSize: job.blockSize }))];
+      return [withFeedback(oneBitCompressor({ blockSize: job.blockSize }))];
     case "qsgd":
       return [qsgdCompressor({ levels: job.levels, bucketSize: job.bucketSize }) as Aggregator];
     case "tern-grad":
       return [ternGradAggregator({ clip: job.clip === 0 ? Infinity : job.clip }) as Aggregator];
     case "eight-bit":
-      return [fed(eightBitCompressor({ blockSize: job.blockSize }))];
+      return [withFeedback(eightBitCompressor({ blockSize: job.blockSize }))];
     case "agoq":
-      return [fed(agoqAggregator({ blockSize: job.blockSize }))];
+      return [withFeedback(agoqAggregator({ blockSize: job.blockSize }))];
     case "power-sgd":
-      return [fed(powerSgdAggregator({ rank: job.rank, minimumCompression: job.minimumCompression }))];
+      return [withFeedback(powerSgdAggregator({ rank: job.rank, minimumCompression: job.minimumCompression }))];
     case "acp-sgd":
-      return acpSgdCycle({ rank: job.rank, minimumCompression: job.minimumCompression }).map(fed);
+      return acpSgdCycle({ rank: job.rank, minimumCompression: job.minimumCompression }).map(withFeedback);
   }
 };
 
-/** The same, with small tensors and vectors left out, if the job wants it. */
-const besideDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
+/** Sends small tensors and vectors dense, if the job asks for it. */
+const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
   if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
   const isLarge = hasAtLeast(job.denseBelow);
   return partition([
@@ -135,17 +137,17 @@ const besideDense = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
   ]) as Aggregator;
 };
 
-/** The same for the running mean of gradients, if the job wants it. */
-const followed = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
+/** Applies the aggregator to the momentum instead of gradients, if the job asks for it. */
+const applyMomentum = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
   job.kind === "identity" || job.kind === "dgc" || job.momentum === 0
     ? aggregator
     : (withMomentum(aggregator, job) as Aggregator);
 
 /**
- * The compressor of each step, counted from 0: dense at first, then by rising or falling density, then for good. All
- * keep the same state.
+ * Returns the aggregator of each step, counted from 0: dense in the warm-up, then with the warm-up densities, then the
+ * final one. All use the same state.
  *
- * @param own what a module makes, where the job names one.
+ * @param own user aggregator, if the job names one.
  */
 export const buildCompression = (
   job: CompressionJob,
@@ -158,21 +160,21 @@ export const buildCompression = (
     stepsEach: 0,
   };
   const cycles = [...densities, "density" in job ? job.density : 1].map((density) =>
-    buildCycle(job, density, plan, own).map((one) => besideDense(job, one)),
+    buildCycle(job, density, plan, own).map((one) => partitionDense(job, one)),
   );
-  // Those that take turns are followed side by side, each through all phases.
+  // Each aggregator of the cycle goes through all phases.
   const turns = cycles[0]!.map((first, turn) =>
     inPhases(
       [
         ...denseUntil(warmupSteps, first).slice(0, -1),
         ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
-      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: followed(job, aggregator) })), // dense steps too
+      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: applyMomentum(job, aggregator) })), // dense steps too
     ),
   );
   return (step) => aggregatorAt(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };
 
-/** Where the search for a bucket size begins. */
+/** First bucket size of the search: the geometric mean of the bounds. */
 export const firstTunedBytes = ({
   leastBytes,
   mostBytes,
@@ -182,8 +184,8 @@ export const firstTunedBytes = ({
 }): number => Math.round(Math.sqrt(leastBytes * mostBytes));
 
 /**
- * Buckets of at most so many bytes: filled as gradients become ready; with DeAR as the forward pass needs them, so that
- * its first bucket is a full one.
+ * Buckets of at most this many bytes, filled in the order in which gradients become ready; with DeAR, in the order in
+ * which the forward pass needs parameters, so that its first bucket is full.
  */
 export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapName): BucketPlan => {
   if (overlap !== "dear") return bucketsOfSize(params, bytes);
@@ -195,7 +197,7 @@ export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapNam
   return planDear({ tensors: tensors.reverse() }, bytes);
 };
 
-/** Buckets that are known before anything is measured; the others begin with these. */
+/** Buckets before any measurement; planned and tuned buckets start with these. */
 export const buildBuckets = (job: BucketsJob, params: unknown, overlap: OverlapName): BucketPlan => {
   switch (job.kind) {
     case "per-tensor":

@@ -73,7 +73,7 @@ const buildGate = (job: Omit<ExpertsJob, "dispatch" | "chunks">, width: number):
   }
 };
 
-/** @param axes that the ranks which tokens travel between are divided into, from the outermost. */
+/** Builds a dispatcher. @param axes of the ranks that exchange tokens, from the outermost. */
 const buildDispatcher = (dispatch: SettledExperts["dispatch"], axes: readonly string[]): TokenDispatcher => {
   switch (dispatch) {
     case "dense":
@@ -87,11 +87,11 @@ const buildDispatcher = (dispatch: SettledExperts["dispatch"], axes: readonly st
   }
 };
 
-/** How much room each expert has. */
+/** Capacity of each expert. */
 export const capacityOf = ({ capacity, dropOrder }: Pick<ExpertsJob, "capacity" | "dropOrder">): CapacityRule =>
   capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity, dropOrder: dropOrders[dropOrder] });
 
-/** What one expert computes. @param width of a token. */
+/** Builds the computation of the experts. @param width of a token. */
 export const buildExpert = (
   job: Pick<ExpertsJob, "activation" | "hidden" | "topK">,
   width: number,
@@ -100,7 +100,7 @@ export const buildExpert = (
   return (job.activation === "gelu" ? geluExperts(sizes) : swigluExperts(sizes)) as Experts<unknown>;
 };
 
-/** The experts of a GPT. @param width of a token. */
+/** Builds the experts of a GPT. @param width of a token. */
 export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob): GptExperts => {
   const { every, normalisation } = job;
   const experts = buildExpert(job, width);
@@ -113,7 +113,7 @@ export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob):
     ...(job.shared && { shared: experts }),
     capacity: capacityOf(job),
     normalisation,
-    // Split after the gate, slots travel in a way of their own.
+    // With split-after-gate, the shards send slots themselves.
     ...(job.shards !== "split-after-gate" && { dispatcher: buildDispatcher(job.dispatch, levels) }),
     ...(shards && { shards }),
     chunks: job.chunks,

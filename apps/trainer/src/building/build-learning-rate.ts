@@ -12,10 +12,10 @@ import {
 } from "@skein/tensor-core";
 import type { LearningRateJob } from "../job/job.ts";
 
-/** What one-cycle begins with, as a part of its peak. */
+/** Initial learning rate of one-cycle, as a share of its peak. */
 const oneCycleStart = 1 / 25;
 
-/** Steps of a share of all, of which at least one is left on both sides. */
+/** Number of steps for a share of all steps; at least one step is left on both sides. */
 const stepsOf = (share: number, steps: number): number => Math.min(Math.max(1, Math.round(share * steps)), steps - 1);
 
 const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
@@ -38,8 +38,8 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
       return joinSchedules([peak, linearRamp({ from: peak, to: final, steps: falling })], [steps - falling]);
     }
     case "one-cycle": {
-      // Smith and Topin 2018, arXiv 1708.07120, with both ways along a cosine and the start that PyTorch's OneCycleLR
-      // has.
+      // Smith and Topin 2018, arXiv 1708.07120, with cosine in both directions, and the initial rate of PyTorch's
+      // OneCycleLR.
       if (steps < 2) return peak;
       const rising = stepsOf(riseShare, steps);
       return joinSchedules(
@@ -53,24 +53,24 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
   }
 };
 
-/** Which steps a schedule is for. */
+/** Range of steps of a schedule. */
 export interface ScheduledSteps {
-  /** Steps done when the run is over: where all that falls to `final` ends. */
+  /** Number of steps at the end of the run, where decays reach `final`. */
   readonly totalSteps: number;
-  /** Steps by which the schedule is ahead of the updates made: see `scheduleOffsetOf`. Default: 0. */
+  /** Number of steps that the schedule is ahead of the updates, see `scheduleOffsetOf`. Default: 0. */
   readonly offset?: number;
 }
 
-/** Steps of the schedule itself. */
+/** Number of steps of the schedule itself. */
 export const scheduleStepsOf = ({ totalSteps, offset = 0 }: ScheduledSteps): number => totalSteps + offset;
 
-/** @param own what follows the warm-up, where a module of the job's says that. */
+/** Builds the learning-rate schedule of a job. @param own user schedule after the warm-up, if the job names one. */
 export const buildLearningRate = (job: LearningRateJob, steps: ScheduledSteps, own?: Schedule): Schedule => {
   if (job.schedule !== undefined && own === undefined)
-    throw new InvariantError("a learning rate was built without the schedule that its module makes");
+    throw new InvariantError("a learning rate was built without its user schedule");
   const numSteps = Math.max(1, scheduleStepsOf(steps) - job.warmupSteps);
   const schedule = warmUp(job.warmupSteps, own ?? buildDecay(job, numSteps));
   const { offset = 0 } = steps;
   if (offset === 0 || typeof schedule === "number") return schedule;
-  return (step) => schedule(maximum(add(step, offset), 0)); // updates left out may be more than steps ahead
+  return (step) => schedule(maximum(add(step, offset), 0)); // more updates may have been skipped than steps were done
 };

@@ -23,21 +23,21 @@ import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-group
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import type { Job, OptimizerJob, PrecisionJob } from "../job/job.ts";
 
-/** What a part of a job says beside its kind. */
+/** Returns the settings of a part of a job without its kind. */
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
-/** What an optimizer is made of beside the job. */
+/** Inputs of an optimizer in addition to the job. */
 interface RuleInput {
-  /** What the job says of single parameters. */
+  /** Options of single parameters in the job. */
   readonly groups: ParameterGroups;
   /** Which parameters are stacks of matrices. */
   readonly stackDims: StackDims;
-  /** Mesh axis along which ranks hold the same values of the parameter at a path. */
+  /** Mesh axis along which ranks have the same values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
-  /** Of the job, where its optimizer looks at it. */
+  /** Curvature of the job, if its optimizer needs it. */
   readonly curvature: Curvature | undefined;
-  /** What a module makes, where the job names one. */
+  /** User optimizer, if the job names one. */
   readonly own: GradientTransformation<unknown> | undefined;
 }
 
@@ -51,7 +51,7 @@ const buildRule = (
   switch (job.kind) {
     case "module":
     case "program":
-      if (own === undefined) throw new InvariantError("an optimizer was built without what its module makes");
+      if (own === undefined) throw new InvariantError("an optimizer was built without its user optimizer");
       return own;
     case "sgd":
       return sgd({ ...settingsOf(job), learningRate, mask });
@@ -80,7 +80,7 @@ const buildRule = (
         axis: replicaAxis,
       }) as GradientTransformation<unknown>;
     default:
-      if (curvature === undefined) throw new InvariantError("an optimizer was built without what it looks at");
+      if (curvature === undefined) throw new InvariantError("an optimizer was built without its curvature");
       return curvature.rule;
   }
 };
@@ -98,19 +98,24 @@ export const buildOptimizer = (
     : (chain(clipByGlobalNorm(clipNorm, sharding), rule) as GradientTransformation<unknown>);
 };
 
-/** The last part of every optimizer counts its updates; where there are several, their states are in a tree. */
+/**
+ * Returns the update counter: the last part of every optimizer counts its updates; states of several parts form a tree.
+ */
 const updatesIn = (state: unknown): Tensor => {
   const { step } = state as Partial<ScheduleState>;
   return step ?? updatesIn(Object.values(state as object).at(-1));
 };
 
-/** The learning rate of the next update, f32 scalar, by the state of the job's optimizer. Traced. */
+/**
+ * Returns a function that computes the learning rate of the next update, f32 scalar, from the state of the job's
+ * optimizer. Traced.
+ */
 export const buildLearningRateOf =
   (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
     resolveSchedule(rate, updatesIn(state));
 
-/** The scale of the loss; none where gradients have the range of f32. */
+/** Builds the loss scale; undefined if gradients have the range of f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
   switch (job.kind) {
     case "f32":

@@ -72,13 +72,13 @@ test("a stream numbers its classes in the order of the checkpoint, and an ignore
   expect(labelsOf(records.train)).toEqual([1, 0, -100]);
 });
 
-test("classes that a checkpoint does not name are refused", () => {
+test("rejects classes that a checkpoint does not name", () => {
   expect(() => withCheckpointClasses(dataOf(["cat", "emu"], [0]), jobOf({ 0: "dog", 1: "cat" }))).toThrow(
-    "model.folder: the checkpoint tells the classes dog, cat, but the data has emu; train a head of its own with head: new",
+    "model.folder: the checkpoint has the classes dog, cat, but the data has emu; train a new head with head: new",
   );
 });
 
-test("data stays as it is without names on both sides, and where the head is not the checkpoint's", () => {
+test("leaves data unchanged without names on both sides, or with a new head", () => {
   const data = dataOf(["cat", "emu"], [0]);
   const theirs = { 0: "dog", 1: "cat" };
   for (const job of [

@@ -11,13 +11,13 @@ import { ConfigError } from "../errors.ts";
 import type { Job, PretrainedJob } from "../job/job.ts";
 import type { TrainingData } from "../task/task.ts";
 
-/** Most class names that an error lists. */
+/** Maximum number of class names that an error lists. */
 const maxListed = 8;
 
 const listed = (names: readonly string[]): string =>
   names.length <= maxListed ? names.join(", ") : `${names.slice(0, maxListed).join(", ")}, … (${names.length} in all)`;
 
-/** Class names of data; undefined if they are the numbers themselves, which name nothing. */
+/** Class names of data; undefined if the names are only the class numbers. */
 export const namesOf = ({ classNames }: Pick<TrainingData, "classNames">): readonly string[] | undefined =>
   classNames?.every((name, number) => name === String(number)) ? undefined : classNames;
 
@@ -30,7 +30,10 @@ const checkpointNames = ({ config }: Pick<PretrainedJob, "config">): readonly st
   return list.every((name, number) => name === `LABEL_${number}` || name === String(number)) ? undefined : list;
 };
 
-/** A field of labels with other numbers, i32; labels that are no class, such as an ignored one, stay. */
+/**
+ * Returns a field of labels, i32, with new class numbers; labels that are not a class, such as an ignored label, are
+ * kept.
+ */
 const renumberedField = (field: Field, count: number, numbers: readonly number[]): Field => {
   const all = Array.from({ length: count }, (_, i) => i);
   const labels = gatherBatch(makeRecords(count, { labels: field }), all)["labels"]!.toNumbers();
@@ -40,7 +43,10 @@ const renumberedField = (field: Field, count: number, numbers: readonly number[]
   return { bytes: new Uint8Array(values.buffer), offsetBytes: 0, strideBytes, dtype: "i32", shape: field.shape };
 };
 
-/** Samples whose classes have other numbers. @param numbers the new number of each. @param names by new number. */
+/**
+ * Returns samples with new class numbers. @param numbers new number of each class. @param names class names by new
+ * number.
+ */
 const renumbered = <Some extends TrainingSamples>(
   samples: Some,
   numbers: readonly number[],
@@ -66,8 +72,8 @@ const renumbered = <Some extends TrainingSamples>(
 };
 
 /**
- * The data with the class numbers of the job's checkpoint: its classes are matched by their names, so that a trained
- * head keeps its meaning. Without a trained head, or without names on both sides, the data stays as it is.
+ * Returns the data with the class numbers of the job's checkpoint: classes are matched by name, so that a trained head
+ * keeps its meaning. Without a trained head, or without names on both sides, returns the data unchanged.
  *
  * @throws ConfigError for classes that the checkpoint does not name.
  */
@@ -80,7 +86,7 @@ export const withCheckpointClasses = (data: TrainingData, { model }: Pick<Job, "
   const foreign = names.filter((name) => !theirs.includes(name));
   if (foreign.length > 0)
     throw new ConfigError([
-      `model.folder: the checkpoint tells the classes ${listed(theirs)}, but the data has ${listed(foreign)}; train a head of its own with head: new, or give the classes of the data the checkpoint's names`,
+      `model.folder: the checkpoint has the classes ${listed(theirs)}, but the data has ${listed(foreign)}; train a new head with head: new, or rename the classes of the data to the checkpoint's names`,
     ]);
   const numbers = names.map((name) => theirs.indexOf(name));
   return {
@@ -88,6 +94,6 @@ export const withCheckpointClasses = (data: TrainingData, { model }: Pick<Job, "
     train: renumbered(data.train, numbers, theirs),
     test: renumbered(data.test, numbers, theirs),
     classNames: theirs,
-    remarks: [...(data.remarks ?? []), "classes have the numbers that the checkpoint's config.json gives their names"],
+    remarks: [...(data.remarks ?? []), "classes are numbered as in the checkpoint's config.json"],
   };
 };

@@ -1,32 +1,33 @@
 import type { DamagedImage } from "@skein/data/node";
 
-/** More are counted only: who has so many wants a list of files, not lines in between. */
+/** Maximum number of damaged samples that are reported by name; further ones are only counted. */
 const mostTold = 20;
 
-/** Damaged samples that were found, by whichever rank: images that others take the places of, and what is left out. */
+/** Damaged samples found by all ranks: images that were replaced by others, and samples that were skipped. */
 export class DamagedSamples {
   private readonly names = new Set<string>();
   private numLeftOut = 0;
 
-  /** How many were left out. */
+  /** Number of samples that were skipped. */
   get leftOut(): number {
     return this.numLeftOut;
   }
 
-  /** How many images were found that others take the places of. */
+  /** Number of damaged images that were replaced by others. */
   get images(): number {
     return this.names.size - this.numLeftOut;
   }
 
-  /** Take one. @returns a line for people, the first time that it is found. */
+  /** Records a damaged sample. @returns a line for people the first time that the sample is found. */
   add({ name, why, isLeftOut = false }: DamagedImage): string | undefined {
     if (this.names.has(name)) return undefined;
     this.names.add(name);
     if (isLeftOut) this.numLeftOut++;
     if (this.names.size > mostTold + 1) return undefined;
-    if (this.names.size > mostTold) return `more than ${mostTold} samples are damaged; further ones are counted only`;
+    if (this.names.size > mostTold)
+      return `more than ${mostTold} samples are damaged; further damaged samples are only counted`;
     return isLeftOut
-      ? `${name} is left out: ${why}`
-      : `${name} cannot be decoded (${why}); the next sound image takes its place`;
+      ? `${name} is skipped: ${why}`
+      : `${name} cannot be decoded (${why}); the next valid image replaces it`;
   }
 }

@@ -20,7 +20,7 @@ const job = checkJob(
   { file: "test" },
 );
 
-test("the loss is (1 − ε) of that of the labels and ε of the mean over the classes", async () => {
+test("the loss is (1 − ε) times the loss of the labels plus ε times the mean over the classes", async () => {
   const inputs = NdArray.from([0.5, -1, 2, 0.25], [2, 2]);
   const run = evaluate((key: Tensor, x: Tensor) => {
     const { params, state } = model.init(key);
@@ -43,7 +43,7 @@ test("the loss is (1 − ε) of that of the labels and ε of the mean over the c
 });
 
 describe("a model", () => {
-  test("whose loss looks at what it is told is taken", () => {
+  test("is accepted if its loss uses the option", () => {
     requireSmoothing(model, data, job);
     const tokens = { dtype: "i32", shape: [8] } as const;
     requireSmoothing(
@@ -60,7 +60,7 @@ describe("a model", () => {
     );
   });
 
-  test("whose loss is its own is refused, unless nothing is asked of it", () => {
+  test("is rejected if its loss ignores the option and the job asks for it", () => {
     const own: Model = {
       ...model,
       loss: (params, state, batch, { train }) => {
@@ -69,7 +69,7 @@ describe("a model", () => {
       },
     };
     expect(() => requireSmoothing(own, data, job)).toThrow(
-      "labelSmoothing: 0.1 of the targets is to be spread over all classes, but the model's loss is its own",
+      "labelSmoothing is 0.1, but the model's own loss ignores context.labelSmoothing",
     );
     requireSmoothing(own, data, { ...job, labelSmoothing: undefined });
   });

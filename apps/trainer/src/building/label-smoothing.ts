@@ -4,7 +4,7 @@ import type { Job } from "../job/job.ts";
 import { meshOf, samplesAtOnce } from "../job/mesh.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";
 
-/** The model of a job, in whose loss labels are smoothed as the job says. */
+/** Returns the model with label smoothing in its loss, if the job asks for it. */
 export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "labelSmoothing">): AnyModel =>
   labelSmoothing === undefined
     ? model
@@ -14,10 +14,10 @@ export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "la
       };
 
 /**
- * Require that the loss of a job's model smooths labels where the job says so. A loss of the user's own need not look
- * at what it is told: it is traced with and without.
+ * Requires that the model's loss smooths labels if the job asks for it. A user loss may ignore the option: so the loss
+ * is traced with and without smoothing.
  *
- * @throws ConfigError where both are the same; what the model's functions throw.
+ * @throws ConfigError if both graphs are equal; errors of the model's functions.
  */
 export const requireSmoothing = (model: AnyModel, { train }: Pick<TrainingData, "train">, job: Job): void => {
   if (job.labelSmoothing === undefined) return;
@@ -34,6 +34,6 @@ export const requireSmoothing = (model: AnyModel, { train }: Pick<TrainingData, 
     );
   if (graphOf(model) === graphOf(withSmoothing(model, job)))
     throw new ConfigError([
-      `labelSmoothing: ${job.labelSmoothing} of the targets is to be spread over all classes, but the model's loss is its own and does not look at context.labelSmoothing; heed it there, take the loss of labelledModel() of @skein/models, or leave labelSmoothing out`,
+      `labelSmoothing is ${job.labelSmoothing}, but the model's own loss ignores context.labelSmoothing; use context.labelSmoothing in the loss, use the loss of labelledModel() of @skein/models, or leave labelSmoothing out`,
     ]);
 };

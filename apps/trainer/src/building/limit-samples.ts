@@ -3,8 +3,9 @@ import type { DataSet } from "../task/task.ts";
 import { isSequence } from "./validation-split.ts";
 
 /**
- * At most `limit` samples. Of samples with a class each, a draw in proportion to the classes, the same in every run:
- * files are often sorted by class. Otherwise the first samples: those of a sequence continue each other.
+ * Returns at most `limit` samples. Samples with one class each are drawn at random, stratified by class and identical
+ * in every run, because files are often sorted by class. Otherwise returns the first samples, because samples of a
+ * sequence continue each other.
  *
  * @param limit Absent: all samples.
  */

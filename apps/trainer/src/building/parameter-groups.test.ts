@@ -123,8 +123,8 @@ test("factors without effect are refused", async () => {
     'rates: "layers.0.bias" matches 1 parameter, which is frozen, so 2 has no effect; remove it, or unfreeze the parameter',
   );
   await refused({ optimizer: { kind: "adam" }, weightDecays: { "**": 2 } }, "adam has no weight decay");
-  await refused({ optimizer: sgd, weightDecays: { "**": 2 } }, "optimizer.weightDecay is 0");
+  await refused({ optimizer: sgd, weightDecays: { "**": 2 } }, "optimizer.weightDecay, which is 0");
   await refused({ optimizer: sgd, rates: { "**": 0 } }, '"rates.**" is 0, but must be above 0');
-  await refused({ optimizer: sgd, rates: { "**": 2, 0: 1 } }, "write it as @(0)");
+  await refused({ optimizer: sgd, rates: { "**": 2, 0: 1 } }, "write @(0)");
   await refused({ optimizer: sgd, rates: { "layer.0": 2 } }, 'did you mean "layers.0"?');
 });

@@ -37,7 +37,7 @@ const stateOf = (...set: string[]): ReadonlyMap<string, readonly number[]> => {
   return new Map(leafPaths(specs).map((path, i) => [path, leaves[i]!.shape]));
 };
 
-describe("experts of a layer are matrices of their own", () => {
+describe("experts of a layer are separate matrices", () => {
   test.each([
     ["model.experts.dispatch=ragged"],
     ["model.experts.dispatch=dense"],
@@ -47,7 +47,7 @@ describe("experts of a layer are matrices of their own", () => {
     ["accumulate=2"],
     ["precision={kind: mixed-f16}"],
     ["freeze=[blocks.0.*]"],
-  ])("of which muon makes each orthonormal, and leaves the gate to adam: %s", (...set) => {
+  ])("that muon orthogonalizes one by one, with adam for the gate: %s", (...set) => {
     const paths = [...stateOf(...set).keys()];
     const ofMuon = paths.filter((path) => path.startsWith("optimizer.muon.0.velocity."));
     const ofAdam = paths.filter((path) => path.startsWith("optimizer.adam.0.mean."));
@@ -57,7 +57,7 @@ describe("experts of a layer are matrices of their own", () => {
     expect(ofAdam.filter((path) => /_DF|_FD/.test(path))).toEqual([]);
   });
 
-  test("of which soap and shampoo keep moments of each", () => {
+  test("with separate moments in soap and shampoo", () => {
     const sides = (kind: string): number[][] =>
       [...stateOf(`optimizer={kind: ${kind}}`)].flatMap(([path, shape]) =>
         /moments\.(left|right)\./.test(path) && shape[0] === 4 ? [[...shape]] : [],
@@ -67,7 +67,7 @@ describe("experts of a layer are matrices of their own", () => {
     expect(sides("shampoo")).toContainEqual([4, 6, 6]);
   });
 
-  test("of which a rank has whole matrices, not parts of them", () => {
+  test("that a rank must hold whole", () => {
     const trained = { gate: { dtype: "f32", shape: [4, 8] }, up: { dtype: "f32", shape: [2, 8, 6] } } as const;
     const found = { stacks: new Map([["up", 1]]) } as never;
     const of = (sharded: string, dim: number) =>
@@ -78,7 +78,7 @@ describe("experts of a layer are matrices of their own", () => {
         () => found,
       );
     expect(of("up", 0)("up")).toBe(1);
-    expect(() => of("up", 1)).toThrow(/muon reads up \[2, 8, 6\] as one matrix, but .* share out its dimension 1/);
+    expect(() => of("up", 1)).toThrow(/muon reads up \[2, 8, 6\] as one matrix, but .* shard its dimension 1/);
     expect(() => of("gate", 0)).toThrow(/muon reads gate \[4, 8\] as one matrix, .*; use adamw, or mesh: {expert: 1}/);
   });
 });

@@ -2,14 +2,14 @@ import type { ModelLayers, StackDims } from "@skein/second-order";
 import { flattenTree, leafPaths, type Sharding, type TensorSpec } from "@skein/tensor-core";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { looksAtWholes } from "../job/mesh-schema.ts";
+import { needsWholeMatrices } from "../job/mesh-schema.ts";
 
 /**
- * Which trained parameters are stacks of matrices for the optimizer of a job, as the layers that read them say. Layers
- * are looked for only if the optimizer looks at matrices and a parameter has more than two dimensions.
+ * Returns which trained parameters are stacks of matrices for the optimizer of a job, as used by the layers that read
+ * them. Layers are searched only if the optimizer needs matrices and a parameter has more than two dimensions.
  *
  * @param trained tree of specs.
- * @param sharding how ranks share out parameters.
+ * @param sharding how ranks shard parameters.
  * @throws ConfigError if a rank has a part of a matrix.
  */
 export const stackDimsOf = (
@@ -18,7 +18,7 @@ export const stackDimsOf = (
   sharding: Sharding,
   find: () => ModelLayers,
 ): StackDims => {
-  if (!looksAtWholes(optimizer)) return () => 0;
+  if (!needsWholeMatrices(optimizer)) return () => 0;
   const { leaves } = flattenTree<TensorSpec>(trained);
   const mayStack = leaves.some(({ shape }) => shape.length > 2);
   const stacks: ModelLayers["stacks"] = mayStack ? find().stacks : new Map();
@@ -27,7 +27,7 @@ export const stackDimsOf = (
     for (const { axis, dim } of sharding(path))
       if (leaves[i]!.shape.length > 1 && dim >= stackDims(path))
         throw new ConfigError([
-          `optimizer.kind: ${optimizer.kind} reads ${path} [${leaves[i]!.shape.join(", ")}] as one matrix, but ranks along mesh.${axis} share out its dimension ${dim}; use adamw, or mesh: {${axis}: 1}`,
+          `optimizer.kind: ${optimizer.kind} reads ${path} [${leaves[i]!.shape.join(", ")}] as one matrix, but ranks along mesh.${axis} shard its dimension ${dim}; use adamw, or mesh: {${axis}: 1}`,
         ]);
   return stackDims;
 };

@@ -19,22 +19,22 @@ import type { DataSet, TrainingData } from "../task/task.ts";
 type Text = Documents["text"];
 type TokenJob = Extract<DataJob, { readonly kind: "tokens" }>;
 
-/** Windows of a text and of the end of it, or of another. */
-const windowsOf = (text: Text, { window, testFraction }: TextJob, held?: Text): Pick<DataSet, "train" | "test"> => {
-  const { train, valid } = held === undefined ? splitText(text, testFraction) : { train: text, valid: held };
+/** Windows of a training text, and of its end or of another text for evaluation. */
+const windowsOf = (text: Text, { window, testFraction }: TextJob, heldOut?: Text): Pick<DataSet, "train" | "test"> => {
+  const { train, valid } = heldOut === undefined ? splitText(text, testFraction) : { train: text, valid: heldOut };
   return {
-    train: textRecords(train, window, "the text to learn from"),
-    test: textRecords(valid, window, "the text to judge by"),
+    train: textRecords(train, window, "the training text"),
+    test: textRecords(valid, window, "the evaluation text"),
   };
 };
 
-const predictedIn = (tokenizer: Tokenizer | undefined): Pick<DataSet, "predicts" | "classes"> =>
+const predictionOf = (tokenizer: Tokenizer | undefined): Pick<DataSet, "predicts" | "classes"> =>
   tokenizer === undefined ? { predicts: "bytes", classes: 256 } : { predicts: "tokens", classes: tokenizer.vocabulary };
 
-/** Windows of a text whose tokens are its bytes or those of a tokenizer. */
-const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, held?: Text): DataSet => ({
-  ...windowsOf(text, job, held),
-  ...predictedIn(tokenizer),
+/** Windows of a text whose tokens are its bytes, or tokens of a tokenizer. */
+const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, heldOut?: Text): DataSet => ({
+  ...windowsOf(text, job, heldOut),
+  ...predictionOf(tokenizer),
 });
 
 const tokenizerOf = ({ tokenizer }: TextJob): Tokenizer | undefined =>
@@ -45,71 +45,71 @@ export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
   return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
 };
 
-/** Texts to judge by, which may lack the field of the others: a file of plain text has none. */
-const heldTexts = (
+/** Options of the evaluation texts. Files of plain text have no field, unlike the training files. */
+const evaluationTexts = (
   job: Extract<DataJob, { readonly kind: "text" }>,
   file: string | readonly string[],
   tokenizer: Tokenizer | undefined,
 ): DocumentOptions => ({ ...job, file, field: haveFields(file) ? job.field : undefined, tokenizer });
 
-/** Windows of texts in a row, or of texts that come by. */
+/** Windows of concatenated texts, or of streamed texts. */
 export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<TrainingData> => {
   const tokenizer = tokenizerOf(job);
   const { testFile, stream } = job;
-  const held = testFile === undefined ? undefined : await loadDocuments(heldTexts(job, testFile, tokenizer));
+  const heldOut = testFile === undefined ? undefined : await loadDocuments(evaluationTexts(job, testFile, tokenizer));
   if (stream !== undefined) {
-    if (held === undefined) throw new InvariantError("a stream of texts has none to judge by");
+    if (heldOut === undefined) throw new InvariantError("a stream of texts has no evaluation texts");
     const place = job.tokenizer === undefined ? undefined : { place: job.tokenizer, from: import.meta.url };
     const { train, remarks } = openTextStream({ ...job, ...stream, tokenizer: place });
     return {
       train,
-      test: textRecords(held.text, job.window, "the text to judge by"),
-      ...predictedIn(tokenizer),
-      remarks: [...remarks, ...held.remarks],
+      test: textRecords(heldOut.text, job.window, "the evaluation text"),
+      ...predictionOf(tokenizer),
+      remarks: [...remarks, ...heldOut.remarks],
     };
   }
   const { text, remarks } = await loadDocuments({ ...job, tokenizer });
   return {
-    ...windowsIn(text, job, tokenizer, held?.text),
-    remarks: [...remarks, ...(held?.remarks ?? []).map((remark) => `to judge by: ${remark}`)],
+    ...windowsIn(text, job, tokenizer, heldOut?.text),
+    remarks: [...remarks, ...(heldOut?.remarks ?? []).map((remark) => `evaluation text: ${remark}`)],
   };
 };
 
-/** Windows of tokens that stay in files. */
+/** Windows of tokens that stay on disk. */
 const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
   const { file, testFile, testFraction, window } = job;
   if (vocabulary === undefined)
     throw new ConfigError([
-      "data.vocabulary is missing: with onDisk nobody looks for the greatest token before; give it, or tokenizer",
+      "data.vocabulary is missing: with onDisk the tokens are not scanned for the largest one; give vocabulary, or tokenizer",
     ]);
   const learned = openTokenFile(file, { ...job, vocabulary });
-  const held = testFile === undefined ? undefined : openTokenFile(testFile, { ...job, vocabulary });
-  const cut = held === undefined ? Math.floor(learned.count * (1 - testFraction)) : learned.count;
-  const rest = held === undefined ? { begin: cut, end: learned.count } : { begin: 0, end: held.count };
+  const heldOut = testFile === undefined ? undefined : openTokenFile(testFile, { ...job, vocabulary });
+  const cut = heldOut === undefined ? Math.floor(learned.count * (1 - testFraction)) : learned.count;
+  const rest = heldOut === undefined ? { begin: cut, end: learned.count } : { begin: 0, end: heldOut.count };
   return {
-    train: filedWindows(learned, { begin: 0, end: cut }, window, "the text to learn from"),
-    test: filedWindows(held ?? learned, rest, window, "the text to judge by"),
+    train: filedWindows(learned, { begin: 0, end: cut }, window, "the training text"),
+    test: filedWindows(heldOut ?? learned, rest, window, "the evaluation text"),
     predicts: "tokens",
     classes: vocabulary,
-    remarks: ["tokens stay in their files, and are read when a batch needs them"],
+    remarks: ["tokens stay on disk, and are read when a batch needs them"],
   };
 };
 
-/** Windows of tokens that lie in files. */
+/** Windows of tokens that are read from files. */
 export const tokenData = (job: TokenJob): DataSet => {
   const { file, testFile } = job;
-  const ofTokenizer = tokenizerOf(job)?.vocabulary;
-  if (ofTokenizer !== undefined && job.vocabulary !== undefined && job.vocabulary < ofTokenizer)
+  const tokenizerVocabulary = tokenizerOf(job)?.vocabulary;
+  if (tokenizerVocabulary !== undefined && job.vocabulary !== undefined && job.vocabulary < tokenizerVocabulary)
     throw new ConfigError([
-      `data.vocabulary is ${job.vocabulary}, but the tokenizer has ${ofTokenizer} tokens; raise it, or leave it out`,
+      `data.vocabulary is ${job.vocabulary}, but the tokenizer has ${tokenizerVocabulary} tokens; raise it, or leave it out`,
     ]);
-  const how = { ...job, vocabulary: job.vocabulary ?? ofTokenizer };
-  if (job.onDisk === true) return filedData(job, how.vocabulary);
-  const learned = loadTokenFile(file, how);
-  const held = testFile === undefined ? undefined : loadTokenFile(testFile, how);
+  const options = { ...job, vocabulary: job.vocabulary ?? tokenizerVocabulary };
+  if (job.onDisk === true) return filedData(job, options.vocabulary);
+  const learned = loadTokenFile(file, options);
+  const heldOut = testFile === undefined ? undefined : loadTokenFile(testFile, options);
   return {
-    ...windowsOf(learned.tokens, job, held?.tokens),
+    ...windowsOf(learned.tokens, job, heldOut?.tokens),
     predicts: "tokens",
-    classes: Math.max(learned.vocabulary, held?.vocabulary ?? 0),
+    classes: Math.max(learned.vocabulary, heldOut?.vocabulary ?? 0),
   };
 };

@@ -12,19 +12,20 @@ import { ConfigError } from "../errors.ts";
 import type { DataJob } from "../job/job.ts";
 import type { DataSet } from "../task/task.ts";
 
-/** Whether samples share bytes with their neighbours, as overlapping windows of a time series do. */
+/** Whether samples share bytes with their neighbors, as overlapping windows of a time series do. */
 const overlaps = ({ fields }: Records): boolean =>
   Object.values(fields).some((field) => field.strideBytes > 0 && field.strideBytes < sampleBytes(field));
 
-/** Whether neighbouring samples continue each other, so that a random draw would leak training samples. */
+/** Whether neighboring samples continue each other, so that a random draw would leak training samples. */
 export const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predicts">): boolean =>
   predicts === "bytes" || predicts === "tokens" || isFiled(train) || (!isEncoded(train) && overlaps(train));
 
 /**
- * Hold back validation samples, which replace the test samples.
+ * Holds out validation samples, which replace the test samples.
  *
- * @returns the two parts: of a sequence its beginning and its end, otherwise a draw in proportion to the classes.
- * @throws ConfigError for a draw from a token file that stays on disk. @throws DataError for fewer than two samples.
+ * @returns both parts: the beginning and the end of a sequence, otherwise a random draw stratified by class.
+ * @throws ConfigError for a random draw from a token file that stays on disk. @throws DataError for fewer than two
+ * samples.
  */
 export const validationSplit = <Of extends Samples>(
   data: DataSet<Of>,
@@ -37,7 +38,7 @@ export const validationSplit = <Of extends Samples>(
   }
   if (isFiled(samples))
     throw new ConfigError([
-      "data.validationFrom: draw, but windows of a token file on disk are read in their order; use end, or leave onDisk out",
+      "data.validationFrom: draw is not possible for a token file on disk, because its windows are read in order; use end, or leave onDisk out",
     ]);
   const classes = data.predicts === "classes" ? sampleClasses(samples) : undefined;
   return holdOut(samples, validationFraction!, { name: "data", classes }) as {

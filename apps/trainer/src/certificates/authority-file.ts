@@ -8,28 +8,28 @@ import type { Authority } from "./issue-certificate.ts";
 
 /** A certificate that an authority has signed. */
 export interface IssuedRecord {
-  /** In the form of Node's `serialNumber`. */
+  /** Serial number in the form of Node's `serialNumber`. */
   readonly serial: string;
   readonly validTo: Date;
-  /** What it proves: `skein:rank:3`, `skein:coordinator`. */
+  /** Identities in the certificate, such as `skein:rank:3` or `skein:coordinator`. */
   readonly uris: readonly string[];
-  /** When it was revoked. */
+  /** Time of revocation. Absent: not revoked. */
   readonly revokedAt?: Date | undefined;
 }
 
 /**
- * An authority that was kept, and all that it has signed: by this record, everything that a stolen host may hold can be
- * revoked.
+ * An authority that was kept, with the record of all certificates that it signed: so all certificates on a stolen host
+ * can be revoked.
  */
 export interface KeptAuthority extends Authority {
-  /** Its certificate as PEM text, as it lies in the folders that were handed out. */
+  /** The authority's certificate as PEM text, as in the folders for hosts. */
   readonly text: string;
   readonly issued: readonly IssuedRecord[];
-  /** Of the newest list of revoked certificates; 0: there is none. */
+  /** Number of the newest revocation list; 0: there is no list. */
   readonly listNumber: bigint;
 }
 
-/** What is remembered of a certificate, in PEM form. */
+/** Returns the record of a certificate in PEM form. */
 export const recordOf = (certificate: string): IssuedRecord => {
   const { serialNumber, validToDate, subjectAltName } = new X509Certificate(certificate);
   const uris = (subjectAltName ?? "")
@@ -38,10 +38,13 @@ export const recordOf = (certificate: string): IssuedRecord => {
   return { serial: serialOf(serialNumber), validTo: validToDate, uris };
 };
 
-/** A record takes a hundred bytes: this is room for a world of 4096 ranks, renewed dozens of times. */
+/**
+ * Maximum size of an authority file. A record takes about a hundred bytes: enough for 4096 ranks, renewed dozens of
+ * times.
+ */
 const mostAuthorityBytes = 64 * 2 ** 20;
 
-/** What is to be written into the file of an authority: key, certificate, and a line for each that it has signed. */
+/** Formats the file of an authority: key, certificate, and one line per signed certificate. */
 export const authorityText = (
   key: string,
   certificate: string,
@@ -57,7 +60,7 @@ export const authorityText = (
 
 const recordLine = /^issued ([0-9A-F]+) (\S+) (skein:[a-z0-9:,]*)(?: revoked (\S+))?$/;
 
-/** What stands between the blocks of PEM. @throws ConfigError at a line that nobody wrote there. */
+/** Parses the lines outside of PEM blocks. @throws ConfigError for an unknown line. */
 const recordsOf = (text: string, path: string): Pick<KeptAuthority, "issued" | "listNumber"> => {
   const issued: IssuedRecord[] = [];
   let listNumber: bigint | undefined;
@@ -68,18 +71,20 @@ const recordsOf = (text: string, path: string): Pick<KeptAuthority, "issued" | "
     if (/^list \d+$/.test(line)) listNumber = BigInt(line.slice(5));
     else if (serial === undefined || times.some((time) => time !== undefined && Number.isNaN(time.getTime())))
       throw new ConfigError([
-        `--authority ${path}: has a line that skein-train certs has not written (${line.slice(0, 60)}); take it from a copy`,
+        `--authority ${path}: has a line that skein-train certs did not write (${line.slice(0, 60)}); restore the file from a copy`,
       ]);
     else issued.push({ serial: serialOf(serial), validTo: times[0]!, uris: uris!.split(","), revokedAt: times[1] });
   }
   if (listNumber === undefined)
     throw new ConfigError([
-      `--authority ${path}: is cut short, so what it has signed is not known; take it from a copy`,
+      `--authority ${path}: is truncated, so the record of signed certificates is incomplete; restore the file from a copy`,
     ]);
   return { issued, listNumber };
 };
 
-/** @throws CertificateError or ConfigError when the file is none, or others can read it. */
+/**
+ * Reads an authority file. @throws CertificateError or ConfigError if the file is invalid, or readable by other users.
+ */
 const readAuthority = async (path: string): Promise<KeptAuthority & { readonly key: string }> => {
   const text = readPem(path, "private key", mostAuthorityBytes);
   const block = (label: string): string =>
@@ -89,7 +94,7 @@ const readAuthority = async (path: string): Promise<KeptAuthority & { readonly k
   const privateKey = createPrivateKey(key);
   if (!parsed.ca || !parsed.checkPrivateKey(privateKey))
     throw new ConfigError([
-      `--authority ${path}: key and certificate are not those of one authority; take the file that certs init --keep-authority wrote`,
+      `--authority ${path}: key and certificate do not belong to the same authority; use the file that certs init --keep-authority wrote`,
     ]);
   const { signingAlgorithm } = await import("./issue-certificate.ts");
   const { X509Certificate: Certificate } = await import("@peculiar/x509");
@@ -113,10 +118,10 @@ const readAuthority = async (path: string): Promise<KeptAuthority & { readonly k
 };
 
 /**
- * Work with a kept authority, alone. `change` gets it with `save`, which writes down what it has signed and revoked;
- * call that before anything signed is given away, so that nothing is out in the world which the record does not know.
+ * Runs `change` with exclusive access to a kept authority. `change` receives `save`, which records signed and revoked
+ * certificates; call `save` before a signed certificate is handed out, so that every certificate is recorded.
  *
- * @throws ConfigError while another command works with it.
+ * @throws ConfigError while another command uses the authority.
  */
 export const withAuthority = async <Result>(
   path: string,
@@ -126,13 +131,13 @@ export const withAuthority = async <Result>(
   ) => Promise<Result>,
 ): Promise<Result> => {
   const lock = `${path}.lock`;
-  await readAuthority(path); // first, for what is wrong with it: the lock would only say that there is no such folder
+  await readAuthority(path); // first, to report faults of the file: the lock would only report a missing folder
   try {
     closeSync(openSync(lock, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw new ConfigError([
-      `--authority ${path}: another skein-train certs works with it; wait until it is done, or remove ${lock} where none runs`,
+      `--authority ${path}: another skein-train certs command is using it; wait until that command ends, or remove ${lock} if no such command runs`,
     ]);
   }
   try {
@@ -145,17 +150,17 @@ export const withAuthority = async <Result>(
   }
 };
 
-/** Replace a file with a key so that nobody ever reads half of it, and nobody else any of it. */
+/** Replaces a file with a key atomically, readable only by its owner at all times. */
 export const replaceKey = (path: string, text: string): void => {
   const temporary = `${path}.new`;
-  rmSync(temporary, { force: true }); // its mode would stay
+  rmSync(temporary, { force: true }); // otherwise the old file's mode would be kept
   closeSync(openSync(temporary, "wx", 0o600));
   nodeFiles.writeDurably(temporary, [new TextEncoder().encode(text)]);
   nodeFiles.rename(temporary, path);
   nodeFiles.syncFolder(dirname(resolve(path)));
 };
 
-/** Where a path leads once the folders on it that are links have been followed, whether it is there or not. */
+/** Resolves symbolic links of a path's folders, whether the path exists or not. */
 const realPath = (path: string): string => {
   const absolute = resolve(path);
   try {
@@ -166,11 +171,11 @@ const realPath = (path: string): string => {
   }
 };
 
-/** @throws ConfigError when the authority's key would lie in the folder that is handed out. */
-export const checkAuthorityPlace = (path: string, folder: string): void => {
-  const way = relative(realPath(folder), realPath(path));
-  if (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+/** Requires that the authority's key is not in the folder for hosts. @throws ConfigError. */
+export const checkAuthorityPath = (path: string, folder: string): void => {
+  const relativePath = relative(realPath(folder), realPath(path));
+  if (relativePath !== ".." && !relativePath.startsWith(`..${sep}`) && !isAbsolute(relativePath))
     throw new ConfigError([
-      `--keep-authority ${path}: lies in ${folder}, which is handed out to the hosts; who has it can be any rank, so name a file elsewhere`,
+      `--keep-authority ${path}: is in ${folder}, which is copied to the hosts; anyone with this file can act as any rank, so name a file elsewhere`,
     ]);
 };

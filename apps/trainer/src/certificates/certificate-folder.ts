@@ -4,13 +4,13 @@ import type { TlsFiles, TlsIdentity } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
 import { makeFolders, removeEmpty } from "../files/make-folders.ts";
 import { explainPlace } from "../files/places.ts";
-import { authorityText, checkAuthorityPlace, recordOf } from "./authority-file.ts";
+import { authorityText, checkAuthorityPath, recordOf } from "./authority-file.ts";
 import type { Authority } from "./issue-certificate.ts";
 
-/** How long certificates are valid by default: longer than a run, shorter than they are remembered. */
+/** Default validity of certificates in days: longer than a run, short enough that forgotten certificates expire. */
 export const defaultDays = 30;
 
-/** How long an authority is valid that was kept to renew certificates. */
+/** Default validity in days of an authority that is kept to renew certificates. */
 export const defaultAuthorityDays = 365;
 
 const filesOf = (folder: string, name: string): Required<TlsFiles> => ({
@@ -20,23 +20,25 @@ const filesOf = (folder: string, name: string): Required<TlsFiles> => ({
   revoked: join(folder, "revoked.pem"),
 });
 
-/** The coordinator's files in a folder of certificates. */
+/** Paths of the coordinator's files in a folder of certificates. */
 export const coordinatorFiles = (folder: string): Required<TlsFiles> => filesOf(folder, "coordinator");
 
-/** A rank's files in a folder of certificates. A process of several ranks takes those of any of them. */
+/**
+ * Paths of a rank's files in a folder of certificates. A process of several ranks uses the files of any of its ranks.
+ */
 export const rankFiles = (folder: string, rank: number): Required<TlsFiles> => filesOf(folder, `rank-${rank}`);
 
-interface CertificateWishes {
+interface CertificateOptions {
   readonly ranks: number;
-  /** Ranks that are threads of one process: each certificate names all of its process. Default 1. */
+  /** Number of ranks per process: each certificate names all ranks of its process. Default: 1. */
   readonly ranksPerProcess?: number;
   readonly hosts: readonly string[];
   readonly days?: number;
-  /** How long the authority itself is valid. Default: as `days`. */
+  /** Validity of the authority in days. Default: same as `days`. */
   readonly authorityDays?: number;
 }
 
-/** Who is who in a run. */
+/** Identities of all processes of a run. */
 interface IssuedIdentities {
   readonly coordinator: TlsIdentity;
   /** By rank. */
@@ -44,12 +46,11 @@ interface IssuedIdentities {
 }
 
 /**
- * Make an authority, and with it a certificate for the coordinator and for each rank. The authority's own key is not
- * kept, so nothing can make more, and nothing is renewed or revoked: for a run that makes its own and whose
- * certificates live in its memory, as long as it does.
+ * Creates an authority, and with it a certificate for the coordinator and for each rank. The authority's key is not
+ * kept, so nothing else can be issued, renewed or revoked: for a run that creates its own certificates in memory.
  */
-export const issueIdentities = async (wishes: CertificateWishes): Promise<IssuedIdentities> => {
-  const { identities } = await issueWithAuthority(wishes);
+export const issueIdentities = async (options: CertificateOptions): Promise<IssuedIdentities> => {
+  const { identities } = await issueWithAuthority(options);
   return identities;
 };
 
@@ -59,39 +60,41 @@ const issueWithAuthority = async ({
   hosts,
   days = defaultDays,
   authorityDays = days,
-}: CertificateWishes): Promise<{ readonly authority: Authority; readonly identities: IssuedIdentities }> => {
-  // Loaded when it is needed: it takes 130 ms, which every start of skein-train would spend.
+}: CertificateOptions): Promise<{ readonly authority: Authority; readonly identities: IssuedIdentities }> => {
+  // Loaded on demand: loading takes 130 ms, which would delay every start of skein-train.
   const { issueCertificate, makeAuthority } = await import("./issue-certificate.ts");
   const authority = await makeAuthority("skein", authorityDays);
   const text = `${authority.certificate.toString("pem")}\n`;
   const coordinator = { ...(await issueCertificate(authority, { role: "coordinator", hosts, days })), authority: text };
-  const ofRanks: TlsIdentity[] = [];
+  const rankIdentities: TlsIdentity[] = [];
   for (let rank = 0; rank < ranks; rank++) {
     const first = rank - (rank % ranksPerProcess);
     const own = Array.from({ length: Math.min(ranksPerProcess, ranks - first) }, (_, i) => first + i);
-    ofRanks.push({
+    rankIdentities.push({
       ...(await issueCertificate(authority, { role: "rank", ranks: own, hosts, days })),
       authority: text,
     });
   }
-  return { authority, identities: { coordinator, ranks: ofRanks } };
+  return { authority, identities: { coordinator, ranks: rankIdentities } };
 };
 
 /**
- * Issue identities and write them into one folder; keys with mode 0600.
+ * Issues identities and writes them into a folder; keys have mode 0600.
  *
- * @param keepAuthority where to keep the authority's key, beside that folder; without it nothing can be renewed or
+ * @param keepAuthority file for the authority's key, outside of that folder. Absent: certificates cannot be renewed or
  * revoked.
- * @returns the paths written. @throws ConfigError when one of them exists, or the key would lie in the folder; then
+ * @returns the written paths. @throws ConfigError if one of the paths exists, or the key would be in the folder; then
  * nothing is written.
  */
 export const writeCertificates = async ({
   folder,
   keepAuthority,
-  ...wishes
-}: CertificateWishes & { readonly folder: string; readonly keepAuthority?: string | undefined }): Promise<string[]> => {
-  if (keepAuthority !== undefined) checkAuthorityPlace(keepAuthority, folder);
-  const { authority, identities } = await issueWithAuthority(wishes);
+  ...options
+}: CertificateOptions & { readonly folder: string; readonly keepAuthority?: string | undefined }): Promise<
+  string[]
+> => {
+  if (keepAuthority !== undefined) checkAuthorityPath(keepAuthority, folder);
+  const { authority, identities } = await issueWithAuthority(options);
   const { coordinator, ranks } = identities;
   const files = [{ path: coordinatorFiles(folder).authority, text: coordinator.authority, mode: 0o644 }];
   const add = ({ certificate, key }: TlsFiles, issued: TlsIdentity): void => {
@@ -112,7 +115,7 @@ export const writeCertificates = async ({
   return files.map(({ path }) => path);
 };
 
-/** Write all files or none. */
+/** Writes all files, or none on an error. */
 const writeNew = (
   folder: string,
   files: readonly { readonly path: string; readonly text: string; readonly mode: number }[],
@@ -120,7 +123,7 @@ const writeNew = (
   const there = files.find(({ path }) => existsSync(path));
   if (there !== undefined)
     throw new ConfigError([
-      `--output ${folder}: ${there.path} exists, and a key is never overwritten; name another place, or remove the old certificates first (certs renew replaces them)`,
+      `--output ${folder}: ${there.path} exists, and a key is never overwritten; name another folder, or remove the old certificates first (certs renew replaces them)`,
     ]);
   const written: string[] = [];
   const made: string[] = [];
@@ -128,7 +131,7 @@ const writeNew = (
     for (const path of new Set([folder, ...files.map((file) => dirname(file.path))]))
       made.push(...makeFolders(path, 0o700));
     for (const { path, text, mode } of files) {
-      // exclusive, so that nobody puts a link there between the look and the write
+      // exclusive, so that no link can be created there between the check and the write
       const file = openSync(path, "wx", mode);
       written.push(path);
       try {
@@ -141,6 +144,6 @@ const writeNew = (
     for (const path of written) rmSync(path, { force: true });
     removeEmpty(made);
     const { path = folder } = error as NodeJS.ErrnoException;
-    throw explainPlace(error, path, "name another place with --output, or --keep-authority");
+    throw explainPlace(error, path, "name another folder with --output, or another file with --keep-authority");
   }
 };

@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Run the command. Returns its exit code and what it printed. */
+/** Runs the command. Returns its exit code and its output. */
 const certs = async (...args: string[]): Promise<{ readonly code: number | undefined; readonly printed: string }> => {
   let code: number | undefined;
   let printed = "";
@@ -41,7 +41,7 @@ const read = (path: string): X509Certificate => new X509Certificate(readFileSync
 const rankNames = ["rank-0.key.pem", "rank-0.pem", "rank-1.key.pem", "rank-1.pem"];
 
 describe("skein-train certs init", () => {
-  test("writes certificates that the authority signed, each for what its name says", async () => {
+  test("writes certificates signed by the authority, each for the identity in its name", async () => {
     const output = join(folder, "certs");
     const { code, printed } = await certs(
       "--ranks",
@@ -85,7 +85,7 @@ describe("skein-train certs init", () => {
     expect(new Set(issued.map(({ publicKey }) => publicKey.export({ type: "spki", format: "pem" }))).size).toBe(3);
   });
 
-  test("keeps keys from others, and no key of the authority at all", async () => {
+  test("makes keys unreadable for others, and does not keep the authority's key", async () => {
     const output = join(folder, "certs");
     await certs("--ranks", "2", "--output", output);
     for (const name of readdirSync(output)) {
@@ -110,7 +110,7 @@ describe("skein-train certs init", () => {
     expect(printed).toContain("on any host");
   });
 
-  test("overwrites nothing, and then writes nothing", async () => {
+  test("writes nothing if a file exists", async () => {
     const output = join(folder, "certs");
     mkdirSync(output);
     writeFileSync(rankFiles(output, 1).key, "precious");
@@ -127,9 +127,9 @@ describe("skein-train certs init", () => {
     [["--ranks", "two"], /--ranks two/],
     [["--ranks", "4", "--ranks-per-process", "3"], /3: does not divide 4 ranks/],
     [["--ranks", "2", "--days", "1e9"], /--days 1e9/],
-    [["--ranks", "2", "--hosts", "a,b c"], /--hosts b c: is no name or address/],
+    [["--ranks", "2", "--hosts", "a,b c"], /--hosts b c: is not a host name or address/],
     [["--ranks", "2", "--hosts", "a:8080"], /--hosts a:8080/],
-  ])("refuses %j in one line, and writes nothing", async (args, message) => {
+  ])("rejects %j in one line, and writes nothing", async (args, message) => {
     const output = join(folder, "certs");
     const error = await certs(...args, "--output", output).then(
       () => undefined,
@@ -140,7 +140,7 @@ describe("skein-train certs init", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("prints JSON when asked", async () => {
+  test("prints JSON on request", async () => {
     const output = join(folder, "certs");
     const { printed } = await certs("--json", "--ranks", "1", "--output", output);
     expect(JSON.parse(printed)).toMatchObject({

@@ -19,7 +19,7 @@ interface InitOptions {
   readonly json?: boolean;
 }
 
-/** Whose certificates are meant, and by which authority. */
+/** Options that select certificates and their authority. */
 interface ChoiceOptions {
   readonly authority: string;
   readonly certificates: string;
@@ -38,7 +38,7 @@ const wholeNumber = (option: string, text: string, most: number): number => {
   return value;
 };
 
-/** Ranks as people list them: `3`, `0,4-7`. */
+/** Parses a list of ranks: `3`, `0,4-7`. */
 const rankList = (text: string | undefined): number[] | undefined =>
   text?.split(",").flatMap((part) => {
     const match = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(part.trim());
@@ -57,13 +57,13 @@ const initCommand = async (options: InitOptions): Promise<void> => {
   const ranksPerProcess = wholeNumber("--ranks-per-process", options.ranksPerProcess, ranks);
   if (ranks % ranksPerProcess !== 0)
     throw new ConfigError([
-      `--ranks-per-process ${ranksPerProcess}: does not divide ${ranks} ranks; every process holds as many`,
+      `--ranks-per-process ${ranksPerProcess}: does not divide ${ranks} ranks; all processes have the same number of ranks`,
     ]);
   const days = wholeNumber("--days", options.days, mostDays);
   const { output: folder, keepAuthority } = options;
   if (options.authorityDays !== undefined && keepAuthority === undefined)
     throw new ConfigError([
-      `--authority-days ${options.authorityDays}: is of use only where the authority is kept; add --keep-authority <file>`,
+      `--authority-days ${options.authorityDays}: has an effect only if the authority is kept; add --keep-authority <file>`,
     ]);
   const authorityDays =
     keepAuthority === undefined
@@ -75,7 +75,7 @@ const initCommand = async (options: InitOptions): Promise<void> => {
         );
   if (authorityDays < days)
     throw new ConfigError([
-      `--authority-days ${authorityDays}: ends before the certificates, which --days ${days} asks for; take at least as many`,
+      `--authority-days ${authorityDays}: the authority would expire before its certificates, valid for --days ${days}; use at least ${days}`,
     ]);
   const hosts = (options.hosts ?? "")
     .split(",")
@@ -95,10 +95,10 @@ const initCommand = async (options: InitOptions): Promise<void> => {
     ...written,
     "",
     `Certificates of ${ranks} ranks and the coordinator, valid until ${validTo.slice(0, 10)}, ${hosts.length === 0 ? "on any host" : `on ${hosts.join(", ")}`}.`,
-    "Each host needs authority.pem and the files of its ranks, and that of rank 0 the coordinator's too. Keep *.key.pem to yourself.",
+    "Each host needs authority.pem and the files of its ranks; the host of rank 0 also needs the coordinator's files. Keep *.key.pem secret.",
     keepAuthority === undefined
-      ? "The authority's key was not kept: nothing can be renewed or revoked, and for more ranks make a new folder."
-      : `The authority is kept in ${keepAuthority}, for certs renew and certs revoke. Who has that file can be any rank: it belongs on no host of the run.`,
+      ? "The authority's key was not kept: certificates cannot be renewed or revoked, and more ranks need a new folder."
+      : `The authority is kept in ${keepAuthority}, for certs renew and certs revoke. Anyone with that file can act as any rank: do not copy it to a host of the run.`,
     `Use them with: skein-train run job.yaml --transport tls --certificates ${folder}`,
   ]);
 };
@@ -116,8 +116,8 @@ const renewCommand = async (options: ChoiceOptions & { readonly days: string }):
   print(options.json, { folder, files, validTo: validTo.toISOString() }, [
     ...files,
     "",
-    `Valid until ${validTo.toISOString().slice(0, 10)}. Processes that run take them for new connections once the files are on their hosts, key and certificate together.`,
-    "The certificates before stay valid until their end; where a key may be in wrong hands, use skein-train certs revoke first.",
+    `Valid until ${validTo.toISOString().slice(0, 10)}. Running processes use the new files for new connections once key and certificate are on their hosts.`,
+    "The old certificates stay valid until they expire; if a key may be compromised, use skein-train certs revoke first.",
   ]);
 };
 
@@ -126,23 +126,23 @@ const revokeCommand = async (options: ChoiceOptions & { readonly certificate?: r
   const ranks = rankList(options.rank);
   if (ranks === undefined && coordinator !== true && certificates === undefined)
     throw new ConfigError([
-      "certs revoke: nothing is named; add --rank <ranks>, --coordinator or --certificate <file>",
+      "certs revoke: no certificate is given; add --rank <ranks>, --coordinator or --certificate <file>",
     ]);
   const { list, serials, count } = await revokeCertificates({ authority, folder, ranks, coordinator, certificates });
   const advice =
     ranks?.includes(0) === true && coordinator !== true
-      ? ["The host of rank 0 has the coordinator's key too: add --coordinator where the host is lost."]
+      ? ["The host of rank 0 also has the coordinator's key: add --coordinator if that host is lost."]
       : [];
   print(options.json, { list, revoked: serials, count }, [
     list,
     "",
-    `${serials.length === 0 ? "Nothing new was revoked" : `Revoked ${serials.length} ${serials.length === 1 ? "certificate" : "certificates"}`}; the list names ${count}. Put it on every host of the run, beside authority.pem.`,
-    "A run that uses one of them ends, and names the rank. To go on: skein-train certs renew for those ranks, and start the run again.",
+    `${serials.length === 0 ? "No further certificate was revoked" : `Revoked ${serials.length} ${serials.length === 1 ? "certificate" : "certificates"}`}; the list contains ${count}. Copy it to every host of the run, next to authority.pem.`,
+    "A run that uses a revoked certificate ends, and names the rank. To continue: skein-train certs renew for these ranks, and start the run again.",
     ...advice,
   ]);
 };
 
-/** Add `certs init`, `certs renew` and `certs revoke` to the command line. `finish` takes the exit code. */
+/** Adds `certs init`, `certs renew` and `certs revoke` to the command line. `finish` receives the exit code. */
 export const addCertsCommand = (program: Command, finish: (code: number) => void): void => {
   const run =
     <Options>(work: (options: Options) => Promise<void>) =>
@@ -150,23 +150,20 @@ export const addCertsCommand = (program: Command, finish: (code: number) => void
       await work(command.optsWithGlobals<Options & Record<string, unknown>>());
       finish(exitCodes.ok);
     };
-  const certs = program.command("certs").description("make certificates for transport: tls, renew and revoke them");
+  const certs = program.command("certs").description("create, renew and revoke certificates for transport: tls");
   certs
     .command("init")
-    .description("make an authority, and certificates for the coordinator and every rank")
-    .requiredOption("--ranks <count>", "ranks of the job")
-    .option("--ranks-per-process <count>", "ranks that are threads of one process", "1")
-    .option("--hosts <names>", "names or addresses of the hosts, with commas between; default: valid on any host")
-    .option("--days <count>", "how long they are valid", String(defaultDays))
+    .description("create an authority, and certificates for the coordinator and every rank")
+    .requiredOption("--ranks <count>", "number of ranks of the job")
+    .option("--ranks-per-process <count>", "number of ranks per process, as threads", "1")
+    .option("--hosts <names>", "names or addresses of the hosts, separated by commas; default: valid on any host")
+    .option("--days <count>", "validity of the certificates in days", String(defaultDays))
     .option(
       "--keep-authority <file>",
-      "keep the authority's key there, outside of --output, to renew and revoke certificates",
+      "keep the authority's key in this file, outside of --output, to renew and revoke certificates",
     )
-    .option(
-      "--authority-days <count>",
-      `how long an authority that is kept is valid (default: ${defaultAuthorityDays})`,
-    )
-    .option("--output <folder>", "where to write them", "certs")
+    .option("--authority-days <count>", `validity of a kept authority in days (default: ${defaultAuthorityDays})`)
+    .option("--output <folder>", "output folder", "certs")
     .addHelpText(
       "after",
       "\nExample:\n  skein-train certs init --ranks 4 --hosts node-1,node-2 --output certs --keep-authority ~/skein-authority.pem",
@@ -174,23 +171,23 @@ export const addCertsCommand = (program: Command, finish: (code: number) => void
     .action(run(initCommand));
   const choice = (command: Command): Command =>
     command
-      .requiredOption("--authority <file>", "what certs init --keep-authority wrote")
-      .option("--certificates <folder>", "what certs init wrote", "certs")
-      .option("--rank <ranks>", "of these ranks: 3, or 0,4-7")
-      .option("--coordinator", "of the coordinator");
+      .requiredOption("--authority <file>", "authority file, written by certs init --keep-authority")
+      .option("--certificates <folder>", "folder of certificates, written by certs init", "certs")
+      .option("--rank <ranks>", "ranks, such as 3 or 0,4-7")
+      .option("--coordinator", "include the coordinator");
   choice(certs.command("renew"))
-    .description("issue new keys and certificates for the same ranks and hosts, while a run lasts or before the next")
-    .option("--days <count>", "how long they are valid", String(defaultDays))
+    .description("issue new keys and certificates for the same ranks and hosts, during a run or between runs")
+    .option("--days <count>", "validity of the certificates in days", String(defaultDays))
     .addHelpText(
       "after",
-      "\nWithout --rank and --coordinator: of all in the folder.\nExample:\n  skein-train certs renew --authority ~/skein-authority.pem --certificates certs --rank 3",
+      "\nWithout --rank and --coordinator: all certificates in the folder.\nExample:\n  skein-train certs renew --authority ~/skein-authority.pem --certificates certs --rank 3",
     )
     .action(run(renewCommand));
   choice(certs.command("revoke"))
     .description(
-      "revoke all certificates of a rank, or one by its file: a run that sees the list cuts off who shows it",
+      "revoke all certificates of a rank, or a single one: a run that reads the list disconnects peers that use them",
     )
-    .option("--certificate <file...>", "a certificate by its file")
+    .option("--certificate <file...>", "file of a certificate")
     .addHelpText(
       "after",
       "\nExample, the host of rank 3 is lost:\n  skein-train certs revoke --authority ~/skein-authority.pem --certificates certs --rank 3",

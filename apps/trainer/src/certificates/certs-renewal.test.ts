@@ -34,7 +34,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Run a command. Returns what it printed. */
+/** Runs a command. Returns its output. */
 const certs = async (...args: string[]): Promise<string> => {
   let printed = "";
   vi.spyOn(process.stdout, "write").mockImplementation((text) => {
@@ -94,7 +94,7 @@ const listed = (): ReadonlySet<string> => {
 };
 
 describe("certs init --keep-authority", () => {
-  test("keeps the key outside of the folder, for its owner alone; it lives longer than the certificates", async () => {
+  test("keeps the key outside of the folder, readable only by its owner; the authority outlives the certificates", async () => {
     await init();
     expect(statSync(authority).mode & 0o777).toBe(0o600);
     const kept = readFileSync(authority, "utf8");
@@ -107,7 +107,7 @@ describe("certs init --keep-authority", () => {
       if (name.endsWith(".key.pem")) expect(certificate.checkPrivateKey(createPrivateKey(text))).toBe(false);
   });
 
-  test("refuses a place in the folder that is handed out, by whatever way, and writes nothing", async () => {
+  test("rejects an authority file in the folder for hosts, by any path, and writes nothing", async () => {
     symlinkSync(folder, join(folder, "link"));
     for (const place of [
       certificates,
@@ -117,14 +117,14 @@ describe("certs init --keep-authority", () => {
       join(folder, "link", "certs", "a.pem"),
     ])
       expect(await refusal(certs("init", "--ranks", "1", "--output", certificates, "--keep-authority", place))).toMatch(
-        /is handed out to the hosts/,
+        /is copied to the hosts/,
       );
     expect(readdirSync(folder)).toEqual(["link"]);
   });
 
-  test("overwrites no authority, and keeps none that ends before its certificates", async () => {
+  test("overwrites no authority, and rejects one that expires before its certificates", async () => {
     expect(await refusal(init("--days", "30", "--authority-days", "29"))).toMatch(
-      /--authority-days 29: ends before the certificates/,
+      /--authority-days 29: the authority would expire before its certificates/,
     );
     expect(await refusal(certs("init", "--ranks", "1", "--authority-days", "9", "--output", certificates))).toMatch(
       /add --keep-authority/,
@@ -139,7 +139,7 @@ describe("certs init --keep-authority", () => {
 });
 
 describe("certs renew", () => {
-  test("replaces keys and certificates by new ones that prove the same", async () => {
+  test("replaces keys and certificates by new ones for the same identities", async () => {
     await init("--ranks-per-process", "3");
     const before = texts();
     await renew("--days", "60");
@@ -162,7 +162,7 @@ describe("certs renew", () => {
     expect(statSync(authority).mode & 0o777).toBe(0o600);
   });
 
-  test("of some only, when they are named", async () => {
+  test("renews only the named certificates", async () => {
     await init();
     const before = texts();
     await renew("--rank", "1-2");
@@ -176,10 +176,10 @@ describe("certs renew", () => {
 
   test.each<[string, () => unknown, string[], RegExp]>([
     [
-      "an authority that ends before",
+      "an authority that expires before",
       () => undefined,
       ["--days", "366"],
-      /ends on .* before certificates of 366 days would; take --days 36[45] at most/,
+      /expires on .* before certificates of 366 days would; use --days 36[45] at most/,
     ],
     ["a rank without files", () => undefined, ["--rank", "7"], /rank-7\.pem cannot be read/],
     ["a list of ranks that is none", () => undefined, ["--rank", "2-1"], /--rank 2-1: must be ranks such as/],
@@ -193,19 +193,19 @@ describe("certs renew", () => {
       "another's authority",
       () => writeFileSync(authority, readFileSync(join(folder, "other.pem"))),
       [],
-      /is of another authority than --authority/,
+      /is of a different authority than --authority/,
     ],
     [
-      "an authority that was cut short",
+      "a truncated authority",
       () => writeFileSync(authority, readFileSync(authority, "utf8").split("list ")[0]!),
       [],
-      /is cut short/,
+      /is truncated/,
     ],
     [
-      "an authority with a line of somebody else",
+      "an authority with an unknown line",
       () => appendFileSync(authority, "issued 12 soon skein:rank:0\n"),
       [],
-      /has a line that skein-train certs has not written/,
+      /has a line that skein-train certs did not write/,
     ],
     ["an authority that is none", () => writeFileSync(authority, "issued"), [], /holds no private key/],
     ["an authority that is not there", () => rmSync(authority), [], /cannot be read \(ENOENT/],
@@ -214,9 +214,9 @@ describe("certs renew", () => {
       "an authority that is in use",
       () => writeFileSync(`${authority}.lock`, ""),
       [],
-      /another skein-train certs works with it/,
+      /another skein-train certs command is using it/,
     ],
-  ])("refuses %s in one line, and replaces nothing", async (_, spoil, args, message) => {
+  ])("rejects %s in one line, and replaces nothing", async (_, spoil, args, message) => {
     await init();
     await certs(
       "init",
@@ -231,10 +231,10 @@ describe("certs renew", () => {
     const before = existsSync(certificates) ? texts() : {};
     expect(await refusal(renew(...args))).toMatch(message);
     expect(existsSync(certificates) ? texts() : {}).toEqual(before);
-    expect(existsSync(`${authority}.lock`)).toBe(message.source.includes("works with it"));
+    expect(existsSync(`${authority}.lock`)).toBe(message.source.includes("is using it"));
   });
 
-  test("says what to do when the authority is about to end", async () => {
+  test("gives a cure when the authority is about to expire", async () => {
     const { makeAuthority, issueCertificate, pemOfKey } = await import("./issue-certificate.ts");
     const { authorityText, recordOf } = await import("./authority-file.ts");
     await init();
@@ -246,13 +246,13 @@ describe("certs renew", () => {
     });
     writeFileSync(coordinatorFiles(certificates).authority, pem);
     expect(await refusal(renew("--days", "1"))).toMatch(
-      /make a new authority and all certificates with skein-train certs init, and start the run again/,
+      /create a new authority and all certificates with skein-train certs init, and start the run again/,
     );
   });
 });
 
 describe("certs revoke", () => {
-  test("names every certificate of a rank that was ever issued, and goes on naming it", async () => {
+  test("lists every certificate ever issued to a rank, and keeps it on the list", async () => {
     await init();
     const [stolen, other] = [1, 2].map((rank) => serialIn(rankFiles(certificates, rank).certificate)) as [
       string,
@@ -260,11 +260,11 @@ describe("certs revoke", () => {
     ];
     await renew("--rank", "1");
     const renewed = serialIn(rankFiles(certificates, 1).certificate);
-    expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list names 2/);
+    expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list contains 2/);
     expect(listed()).toEqual(new Set([stolen, renewed]));
     await renew("--rank", "1");
     expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // what came after is worth something
-    expect(await revoke("--rank", "2")).toMatch(/the list names 3/);
+    expect(await revoke("--rank", "2")).toMatch(/the list contains 3/);
     expect(listed()).toEqual(new Set([stolen, renewed, other]));
     expect(() => readTlsIdentity(rankFiles(certificates, 2))).toThrow(
       /rank-2\.pem was revoked, as .*revoked\.pem says; issue a new one/,
@@ -274,7 +274,7 @@ describe("certs revoke", () => {
     ).not.toThrow();
   });
 
-  test("names all that speak for a rank, where several ranks share a process", async () => {
+  test("lists all certificates of a rank if several ranks share a process", async () => {
     await certs(
       "init",
       "--ranks",
@@ -290,19 +290,19 @@ describe("certs revoke", () => {
     expect(listed()).toEqual(new Set([2, 3].map((rank) => serialIn(rankFiles(certificates, rank).certificate))));
   });
 
-  test("of the coordinator, and of files that lie elsewhere", async () => {
+  test("revokes certificates of the coordinator, and of files elsewhere", async () => {
     await init();
     const copy = join(folder, "found.pem");
     writeFileSync(copy, readFileSync(rankFiles(certificates, 0).certificate));
     await renew("--rank", "0");
     expect(await revoke("--certificate", copy)).not.toContain("--coordinator");
     expect(listed()).toEqual(new Set([serialIn(copy)]));
-    expect(await revoke("--rank", "0", "--coordinator")).toMatch(/Revoked 2 certificates; the list names 3/);
-    expect(await revoke("--coordinator")).toMatch(/Nothing new was revoked; the list names 3/);
-    expect(await revoke("--rank", "0")).toMatch(/add --coordinator where the host is lost/);
+    expect(await revoke("--rank", "0", "--coordinator")).toMatch(/Revoked 2 certificates; the list contains 3/);
+    expect(await revoke("--coordinator")).toMatch(/No further certificate was revoked; the list contains 3/);
+    expect(await revoke("--rank", "0")).toMatch(/add --coordinator if that host is lost/);
   });
 
-  test("forgets nothing that is on the list, when the authority's file is put back from a copy", async () => {
+  test("keeps all entries of the list when the authority's file is restored from a copy", async () => {
     await init();
     const copy = readFileSync(authority);
     await revoke("--rank", "0");
@@ -322,11 +322,11 @@ describe("certs revoke", () => {
   });
 
   test.each<[string, string[], RegExp]>([
-    ["nothing", [], /nothing is named; add --rank/],
+    ["nothing", [], /no certificate is given; add --rank/],
     ["a rank that there is not", ["--rank", "9"], /has never signed a certificate of skein:rank:9/],
     ["a certificate of another authority", ["--certificate", "other"], /was not signed by --authority/],
     ["the authority itself", ["--certificate", "authority"], /was not signed by --authority/],
-  ])("refuses %s in one line, and writes nothing", async (_, args, message) => {
+  ])("rejects %s in one line, and writes nothing", async (_, args, message) => {
     await init();
     await certs("init", "--ranks", "1", "--output", join(folder, "others"));
     const paths: Record<string, string> = {

@@ -18,11 +18,11 @@ import { coordinatorUri, rankUri } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-/** How late a clock may be that is to find new things valid at once. */
+/** Tolerance for slow clocks of other hosts, for which new certificates are already valid. */
 export const clockToleranceMilliseconds: number = 5 * 60_000;
 const dayMilliseconds = 86_400_000;
 
-/** What signs certificates. */
+/** A certificate authority, which signs certificates. */
 export interface Authority {
   readonly certificate: X509Certificate;
   readonly keys: CryptoKeyPair;
@@ -35,28 +35,28 @@ export interface IssuedCertificate {
 }
 
 export interface IssueOptions {
-  /** How long it is valid. Infinity: at all times, whatever a clock says. */
+  /** Validity in days. Infinity: valid at all times, independent of clocks. */
   readonly days: number;
   readonly role: "rank" | "coordinator";
-  /** Ranks that it speaks for, where it is for a rank: all that are threads of one process. */
+  /** Ranks that the certificate identifies, for the role rank: all ranks that are threads of one process. */
   readonly ranks?: readonly number[];
-  /** Names and addresses under which it is reached; none: on any host. */
+  /** Names and addresses of its host; empty: valid on any host. */
   readonly hosts: readonly string[];
 }
 
-/** How certificates are signed and keys are made: ECDSA on P-256. */
+/** Algorithm of signatures and keys: ECDSA on P-256. */
 export const signingAlgorithm: typeof algorithm = algorithm;
 
 const newKeys = (): Promise<CryptoKeyPair> => crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
 
-/** 127 random bits: positive, and never twice. RFC 5280 §4.1.2.2. */
+/** 127 random bits: positive and unique. RFC 5280 §4.1.2.2. */
 const newSerial = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0]! &= 0x7f;
   return Buffer.from(bytes).toString("hex");
 };
 
-/** A term for certificates that live in memory, as long as their run: clocks that jump do not end them. RFC 5280. */
+/** Validity of certificates that exist only in memory during a run: clock changes do not invalidate them. RFC 5280. */
 const allTimes = { notBefore: new Date("1970-01-01T00:00:00Z"), notAfter: new Date("9999-12-31T23:59:59Z") } as const;
 
 const validity = (days: number): { readonly notBefore: Date; readonly notAfter: Date } => {
@@ -66,8 +66,8 @@ const validity = (days: number): { readonly notBefore: Date; readonly notAfter: 
 };
 
 /**
- * Make an authority: a self-signed certificate (ECDSA P-256) that may sign ranks and coordinators, and no other
- * authority.
+ * Creates an authority: a self-signed certificate (ECDSA P-256) that may sign certificates of ranks and coordinators,
+ * but not of other authorities.
  */
 export const makeAuthority = async (name: string, days: number): Promise<Authority> => {
   const keys = await newKeys();
@@ -94,13 +94,13 @@ const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
       host.length > 253
     )
       throw new ConfigError([
-        `--hosts ${host}: is no name or address of a host; write it as in node-1.cluster, *.job.default.svc or 10.0.0.1`,
+        `--hosts ${host}: is not a host name or address; use a form such as node-1.cluster, *.job.default.svc or 10.0.0.1`,
       ]);
     return { type: "dns", value: host };
   });
 
 /**
- * Issue a certificate to a rank's process or to the coordinator. What it proves stands in its URIs, `skein:rank:<n>` or
+ * Issues a certificate to a rank's process or to the coordinator. Its URIs state the identity, `skein:rank:<n>` or
  * `skein:coordinator`; it serves both ends of a connection.
  */
 export const issueCertificate = (
@@ -119,7 +119,7 @@ export const issueCertificate = (
   );
 };
 
-/** Issue a certificate with a key of its own that proves the same as `before`, on the same hosts. */
+/** Issues a certificate with a new key for the same identity and hosts as `before`. */
 export const reissueCertificate = (
   authority: Authority,
   before: X509Certificate,
@@ -127,7 +127,7 @@ export const reissueCertificate = (
 ): Promise<IssuedCertificate> => {
   const names = before.getExtension(SubjectAlternativeNameExtension);
   if (names === null)
-    throw new ConfigError(["a certificate without names cannot be renewed; make the folder anew with certs init"]);
+    throw new ConfigError(["a certificate without names cannot be renewed; create a new folder with certs init"]);
   return sign(authority, before.subjectName.toJSON(), names, days);
 };
 
@@ -158,11 +158,11 @@ const sign = async (
   return { certificate: `${certificate.toString("pem")}\n`, key: await pemOfKey(keys.privateKey) };
 };
 
-/** A private key as PEM text. */
+/** Encodes a private key as PEM text. */
 export const pemOfKey = async (key: CryptoKey): Promise<string> =>
   pem("PRIVATE KEY", Buffer.from(await crypto.subtle.exportKey("pkcs8", key)));
 
-/** Bytes as PEM text. */
+/** Encodes bytes as PEM text. */
 export const pem = (label: string, bytes: Uint8Array): string => {
   const lines = Buffer.from(bytes)
     .toString("base64")

@@ -2,7 +2,7 @@ import "reflect-metadata"; // first: @peculiar/x509 finds its parts through it
 import { AuthorityKeyIdentifierExtension, Extension, X509CrlGenerator, X509CrlReason } from "@peculiar/x509";
 import { type Authority, clockToleranceMilliseconds, pem, signingAlgorithm } from "./issue-certificate.ts";
 
-/** A positive whole number as DER. */
+/** Encodes a positive integer in DER. */
 const derInteger = (value: bigint): Uint8Array<ArrayBuffer> => {
   const digits = value.toString(16);
   const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, "hex");
@@ -11,10 +11,11 @@ const derInteger = (value: bigint): Uint8Array<ArrayBuffer> => {
 };
 
 /**
- * Make a list of revoked certificates (a CRL of RFC 5280), as PEM text. It holds until the authority ends: an older one
- * is told by its number, and one that ended earlier would have everybody refused when nobody made the next in time.
+ * Creates a list of revoked certificates (a CRL of RFC 5280), as PEM text. The list is valid until the authority
+ * expires: an outdated list is recognized by its number, and a list that expired earlier would make all peers be
+ * rejected if no new list was created in time.
  *
- * @param number counts up from list to list. @param entries serial numbers, and when each was revoked.
+ * @param number increases from list to list. @param entries serial numbers with the time of each revocation.
  */
 export const makeRevocationList = async (
   authority: Authority,
@@ -37,5 +38,5 @@ export const makeRevocationList = async (
       await AuthorityKeyIdentifierExtension.create(authority.keys.publicKey),
     ],
   });
-  return pem("X509 CRL", new Uint8Array(list.rawData)); // the library's own label is one that OpenSSL does not know
+  return pem("X509 CRL", new Uint8Array(list.rawData)); // OpenSSL does not know the label that the library uses
 };

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { expect, test } from "vitest";
 import { issueIdentities } from "./certificate-folder.ts";
 
-test("certificates of a run's own are valid whatever a clock says", async () => {
+test("certificates that a run creates are valid at any time of the clock", async () => {
   const { coordinator, ranks } = await issueIdentities({ ranks: 2, hosts: ["127.0.0.1"], days: Infinity });
   for (const { certificate, authority } of [coordinator, ...ranks])
     for (const pem of [certificate, authority]) {

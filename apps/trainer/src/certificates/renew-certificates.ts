@@ -7,10 +7,10 @@ import { type KeptAuthority, recordOf, replaceKey, withAuthority } from "./autho
 import { coordinatorFiles, rankFiles } from "./certificate-folder.ts";
 
 interface RenewOptions {
-  /** File of the authority. */
+  /** File with the authority's key. */
   readonly authority: string;
   readonly folder: string;
-  /** Whose files; all that are in the folder where neither is said. */
+  /** Ranks whose files are renewed. Absent, and no coordinator: all files in the folder. */
   readonly ranks?: readonly number[] | undefined;
   readonly coordinator?: boolean | undefined;
   readonly days: number;
@@ -34,24 +34,24 @@ const ranksIn = (folder: string): number[] => {
     .sort((a, b) => a - b);
 };
 
-/** @throws ConfigError when the folder's certificates are of another authority than `authority`. */
+/** Requires that the folder's certificates are of this authority. @throws ConfigError. */
 export const checkFolderAuthority = (folder: string, authority: KeptAuthority, path: string): void => {
   const { authority: file } = coordinatorFiles(folder);
   const found = parseCertificate(readPem(file, "certificate"), file);
   if (found.fingerprint256 !== new X509Certificate(authority.text).fingerprint256)
     throw new ConfigError([
-      `--certificates ${folder}: ${file} is of another authority than --authority ${path}; name the two of one certs init`,
+      `--certificates ${folder}: ${file} is of a different authority than --authority ${path}; name the folder and the authority of the same certs init`,
     ]);
 };
 
 /**
- * Issue new keys and certificates for the same ranks and hosts, by the same authority, in the place of the old. The old
- * stay valid until their end, unless they are revoked.
+ * Replaces keys and certificates of the same ranks and hosts by new ones from the same authority. Old certificates stay
+ * valid until they expire, unless they are revoked.
  *
- * Each file is replaced whole; who reads key and certificate between the two replacements sees that they do not belong
- * together, and reads again.
- * @returns the paths written, and until when the new certificates are valid.
- * @throws ConfigError or CertificateError, and then nothing is replaced.
+ * Each file is replaced atomically; a reader between the replacements of key and certificate finds that they do not
+ * match, and reads again.
+ * @returns the written paths, and the expiry of the new certificates.
+ * @throws ConfigError or CertificateError; then nothing is replaced.
  */
 export const renewCertificates = ({
   authority: path,
@@ -64,28 +64,28 @@ export const renewCertificates = ({
     checkFolderAuthority(folder, authority, path);
     checkLife(authority.certificate.notAfter, days, path);
     const all = ranks === undefined && coordinator !== true;
-    const places = [
+    const targets = [
       ...(all || coordinator === true ? [coordinatorFiles(folder)] : []),
       ...(all ? ranksIn(folder) : (ranks ?? [])).map((rank) => rankFiles(folder, rank)),
     ];
     const { reissueCertificate } = await import("./issue-certificate.ts");
     const { X509Certificate: Certificate } = await import("@peculiar/x509");
     const renewed: { readonly files: TlsFiles; readonly certificate: string; readonly key: string }[] = [];
-    for (const files of places) {
+    for (const files of targets) {
       const before = readPem(files.certificate, "certificate");
       const parsed = parseCertificate(before, files.certificate);
       if (!parsed.verify(new X509Certificate(authority.text).publicKey))
         throw new ConfigError([
-          `${files.certificate} is not of --authority ${path}, so it is left as it is; name the folder of that authority`,
+          `${files.certificate} is not of --authority ${path}, so it was not renewed; name the folder of that authority`,
         ]);
       renewed.push({ files, ...(await reissueCertificate(authority, new Certificate(before), days)) });
     }
     const records = renewed.map(({ certificate }) => recordOf(certificate));
-    // Who has ended proves nothing any more, unless it is on the list, where it stays.
-    const living = authority.issued.filter(
+    // Expired certificates are removed from the record, except revoked ones, which stay on the list.
+    const unexpired = authority.issued.filter(
       ({ validTo, revokedAt }) => revokedAt !== undefined || validTo.getTime() > Date.now() - dayMilliseconds,
     );
-    save([...living, ...records], authority.listNumber);
+    save([...unexpired, ...records], authority.listNumber);
     for (const { files, certificate, key } of renewed) {
       replaceKey(files.key, key);
       replaceDurably(nodeFiles, files.certificate, certificate);
@@ -96,15 +96,15 @@ export const renewCertificates = ({
     };
   });
 
-/** @throws ConfigError when an authority ends before a certificate of so many days would. */
+/** Requires that the authority outlives new certificates. @throws ConfigError. */
 const checkLife = (end: Date, days: number, path: string): void => {
   const left = Math.floor((end.getTime() - Date.now()) / dayMilliseconds);
   if (days <= left) return;
   const cure =
     left < 1
-      ? "make a new authority and all certificates with skein-train certs init, and start the run again with them: it goes on from its last checkpoint"
-      : `take --days ${left} at most, and plan for a new authority (skein-train certs init), with which the run has to be started again`;
+      ? "create a new authority and all certificates with skein-train certs init, and start the run again with them: it continues from its last checkpoint"
+      : `use --days ${left} at most, and plan for a new authority (skein-train certs init), which needs a restart of the run`;
   throw new ConfigError([
-    `--authority ${path}: ends on ${end.toISOString().slice(0, 10)}, before certificates of ${days} days would; ${cure}`,
+    `--authority ${path}: expires on ${end.toISOString().slice(0, 10)}, before certificates of ${days} days would; ${cure}`,
   ]);
 };

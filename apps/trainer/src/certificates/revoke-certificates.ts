@@ -15,32 +15,32 @@ import { coordinatorFiles } from "./certificate-folder.ts";
 import { checkFolderAuthority } from "./renew-certificates.ts";
 
 interface RevokeOptions {
-  /** File of the authority. */
+  /** File with the authority's key. */
   readonly authority: string;
-  /** Folder whose list is written. */
+  /** Folder in which the revocation list is written. */
   readonly folder: string;
-  /** All certificates that speak for one of these, whenever they were issued. */
+  /** Ranks whose certificates are revoked, whenever they were issued. */
   readonly ranks?: readonly number[] | undefined;
-  /** All certificates of the coordinator. */
+  /** Whether all certificates of the coordinator are revoked. */
   readonly coordinator?: boolean | undefined;
-  /** Files of single certificates. */
+  /** Files of single certificates to revoke. */
   readonly certificates?: readonly string[] | undefined;
 }
 
-/** What was put on the list. */
+/** Result of a revocation. */
 interface Revoked {
   readonly list: string;
-  /** Those that are new on it. */
+  /** Serial numbers that were added to the list. */
   readonly serials: readonly string[];
-  /** How many are on it in all. */
+  /** Number of certificates on the list. */
   readonly count: number;
 }
 
 /**
- * Revoke certificates: put them on the list in a folder, signed by the authority. A run that sees the list refuses who
- * shows one of them, and ends connections that stand.
+ * Revokes certificates: adds them to the revocation list in a folder, signed by the authority. A run that reads the
+ * list rejects peers that use a revoked certificate, and closes their open connections.
  *
- * @throws ConfigError when there is nothing to revoke, or a certificate is of another authority.
+ * @throws ConfigError if there is nothing to revoke, or a certificate is from a different authority.
  */
 export const revokeCertificates = ({
   authority: path,
@@ -55,24 +55,24 @@ export const revokeCertificates = ({
     const named = certificates.map((file) => namedIn(file, authority, path));
     const uris = new Set([...ranks.map(rankUri), ...(coordinator ? [coordinatorUri] : [])]);
     const known = new Map([...authority.issued, ...named].map((record) => [record.serial, record]));
-    // what is known of one says more than its file
+    // the authority's record contains more than the file
     for (const record of authority.issued) known.set(record.serial, record);
     for (const uri of uris)
       if (![...known.values()].some((record) => record.uris.includes(uri)))
         throw new ConfigError([
-          `--authority ${path}: has never signed a certificate of ${uri}; name ranks that certs init has made`,
+          `--authority ${path}: has never signed a certificate of ${uri}; name ranks that certs init created`,
         ]);
-    const meant = [...known.values()].filter(
+    const selected = [...known.values()].filter(
       ({ serial, uris: own }) => named.some((one) => one.serial === serial) || own.some((uri) => uris.has(uri)),
     );
     const now = new Date();
-    const added = meant.filter(({ revokedAt }) => revokedAt === undefined).map(({ serial }) => serial);
+    const added = selected.filter(({ revokedAt }) => revokedAt === undefined).map(({ serial }) => serial);
     for (const serial of added) known.set(serial, { ...known.get(serial)!, revokedAt: now });
     const before = listIn(list, authority);
     const entries = new Map(
       [...known.values()].flatMap(({ serial, revokedAt }) => (revokedAt === undefined ? [] : [[serial, revokedAt]])),
     );
-    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // the authority's file is older than the list
+    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // the file of the authority is older than the list
     const number = [authority.listNumber, before?.number ?? 0n].reduce((a, b) => (a > b ? a : b)) + 1n;
     const { makeRevocationList } = await import("./make-revocation-list.ts");
     const text = await makeRevocationList(authority, number, entries);
@@ -85,19 +85,19 @@ const namedIn = (file: string, authority: KeptAuthority, path: string): IssuedRe
   const certificate = parseCertificate(readPem(file, "certificate"), file);
   if (certificate.ca || !certificate.verify(new X509Certificate(authority.text).publicKey))
     throw new ConfigError([
-      `--certificate ${file}: was not signed by --authority ${path}, which can revoke its own only`,
+      `--certificate ${file}: was not signed by --authority ${path}, which can revoke only its own certificates`,
     ]);
   return { ...recordOf(certificate.toString()), serial: serialOf(certificate.serialNumber) };
 };
 
-/** The list that lies in a folder. @throws ConfigError when it is not one to go on from. */
+/** Reads the revocation list of a folder. @throws ConfigError if the list is damaged or not of this authority. */
 const listIn = (path: string, authority: KeptAuthority): ReturnType<typeof parseRevocationList> | undefined => {
   if (!existsSync(path)) return undefined;
   try {
     return parseRevocationList(readPem(path, "list of revoked certificates"), new X509Certificate(authority.text));
   } catch (error) {
     throw new ConfigError([
-      `${path} cannot be added to: ${(error as Error).message}; put it right or remove it, and revoke again`,
+      `${path} cannot be extended: ${(error as Error).message}; repair or remove it, and revoke again`,
     ]);
   }
 };

@@ -17,14 +17,14 @@ export const folderName = (step: number): string => `step-${String(step).padStar
 
 export const temporaryPrefix = ".writing-";
 
-/** Where the parts of a checkpoint lie until all are there. */
+/** Folder of a checkpoint's parts until all are written. */
 export const temporaryFolder = (output: string, step: number): string =>
   join(checkpointsFolder(output), `${temporaryPrefix}${folderName(step)}`);
 
 /**
- * Write one file of a checkpoint that is being made. Each rank calls it for its own.
+ * Writes one file of an unfinished checkpoint. Each rank writes its own files.
  *
- * @param content what the file holds, piece by piece.
+ * @param content of the file, in pieces.
  */
 export const writePart = (
   files: FileWrites,

@@ -28,7 +28,7 @@ const wholes = fc
   });
 
 describe("parts of a tensor", () => {
-  test("are its entries at their places, and put together the tensor again", () => {
+  test("hold its entries, and concatenate to the tensor", () => {
     fc.assert(
       fc.property(wholes, ({ part, dim, numParts, whole }) => {
         const parts = Array.from({ length: numParts }, (_, place) => partOfWhole(whole, dim, place, numParts));
@@ -51,7 +51,7 @@ describe("parts of a tensor", () => {
     );
   });
 
-  test("of one number are put together for any other", () => {
+  test("of one count are converted to any other count", () => {
     fc.assert(
       fc.property(wholes, fc.integer({ min: 1, max: 4 }), ({ dim, numParts, whole }, times) => {
         const finer = numParts * times;
@@ -83,7 +83,7 @@ describe("parts along two dimensions", () => {
     part: fc.tuple(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 })),
   });
 
-  test("lie in a file of each place, and are put together again from all of them, in whatever order they are listed", () => {
+  test("are in one file per coordinate, and are merged from all of them, listed in any order", () => {
     fc.assert(
       fc.property(rows, ({ mesh, part: [rowsEach, width, hiddenEach] }) => {
         const shape = [rowsEach * mesh.expert, width, hiddenEach * mesh.tensor];
@@ -111,7 +111,7 @@ describe("parts along two dimensions", () => {
           { cuts: found!.cuts, files: found!.names.map((name) => new Map([["w", files.get(name)!]])) },
         ]);
         expect(read("w")!.toNumbers()).toEqual(whole.toNumbers());
-        // The part at a place has the hidden values of that place of each of its experts.
+        // The part at a coordinate has the hidden values of that coordinate for each of its experts.
         const { expert, tensor } = places.at(-1)!;
         const first = (expert * rowsEach * width * mesh.tensor + tensor) * hiddenEach;
         expect(files.get(shardFile(expertShards, places.at(-1)!))!.toNumbers()[0]).toBe(first);
@@ -119,7 +119,7 @@ describe("parts along two dimensions", () => {
     );
   });
 
-  test("of which one file is missing are no whole", () => {
+  test("with a missing file give no whole tensor", () => {
     const names = [0, 1].flatMap((expert) => [0, 1].map((tensor) => shardFile(expertShards, { expert, tensor })));
     expect(names[1]).toBe("experts-0-tensor-dim2-1.safetensors");
     const [found] = shardFilesIn(new Map(names.slice(0, 3).map((name) => [name, true])));
@@ -130,7 +130,7 @@ describe("parts along two dimensions", () => {
 describe("files of parts", () => {
   const filesOf = (...names: readonly string[]): Map<string, true> => new Map(names.map((name) => [name, true]));
 
-  test("say along which dimension the parts lie; those of experts have the name that they always had", () => {
+  test("have names with the dimension of the parts; files of experts keep their original name", () => {
     expect(shardFile([{ axis: "expert", dim: 0 }], { expert: 3 })).toBe("experts-3.safetensors");
     expect(shardFile([{ axis: "tensor", dim: 1 }], { tensor: 0 })).toBe("tensor-dim1-0.safetensors");
     const names = [
@@ -149,13 +149,13 @@ describe("files of parts", () => {
     ]);
   });
 
-  test("end with the first that is not there", () => {
+  test("end before the first missing number", () => {
     expect(shardFilesIn(filesOf("experts-0.safetensors", "experts-2.safetensors"))).toEqual([
       { cuts: [{ dim: 0, count: 1 }], names: ["experts-0.safetensors"] },
     ]);
   });
 
-  test("of which one lacks a tensor give nothing in its place", () => {
+  test("give nothing for a tensor that one file lacks", () => {
     const part = NdArray.from([1, 2]);
     const shared = new Map([["b", part]]);
     const read = wholeTensors(shared, [{ cuts: [{ dim: 0, count: 2 }], files: [new Map([["w", part]]), new Map()] }]);

@@ -2,10 +2,10 @@ import { type HostData, type Mesh, type MeshPlace, NdArray, type Shard, type Ten
 import type { NamedTensors } from "./checkpoint.ts";
 import { expertAxis } from "../job/mesh.ts";
 
-// A tensor that ranks share out lies in as many files as it has parts, each part once. The name of a file says along
-// which dimensions its parts lie, so that a checkpoint is read by whom shares out otherwise, or not at all.
+// A sharded tensor is stored in as many files as it has parts, each part once. The name of a file contains the
+// dimensions of its parts, so that a checkpoint can be read with other shards, or without shards.
 
-/** Files with parts along dimension 0 of the axis "expert" have this name instead of one with axis and dimension. */
+/** Name of files with parts along dimension 0 of the axis "expert", instead of axis and dimension. */
 const expertsName = "experts";
 
 const suffix = ".safetensors";
@@ -13,35 +13,35 @@ const suffix = ".safetensors";
 const familyOf = ({ axis, dim }: Shard): string =>
   axis === expertAxis && dim === 0 ? expertsName : `${axis}-dim${dim}`;
 
-/** The file with the parts that ranks at a place have: the place along each axis of the shards. */
+/** File with the parts of ranks at a mesh coordinate. */
 export const shardFile = (shards: readonly Shard[], place: MeshPlace): string =>
   `${shards.map((shard) => `${familyOf(shard)}-${place[shard.axis]!}`).join("-")}${suffix}`;
 
-/** Into how many equal parts a dimension is cut. */
+/** Division of a dimension into equal parts. */
 export interface Cut {
   readonly dim: number;
   readonly count: number;
 }
 
-/** How a tensor with these shards is cut. */
+/** Returns the division of a tensor with these shards. */
 export const cutsOf = (shards: readonly Shard[], mesh: Mesh): Cut[] =>
   shards.map(({ axis, dim }) => ({ dim, count: mesh[axis]! }));
 
-/** Files that hold the parts of some tensors. */
+/** Files with the parts of some tensors. */
 export interface ShardFiles {
   readonly cuts: readonly Cut[];
-  /** In the order of the parts; those along the last dimension lie side by side. */
+  /** In the order of the parts; the last dimension varies fastest. */
   readonly names: readonly string[];
 }
 
-/** Each choice of one of some places along each dimension; the last runs fastest. */
-const placesOf = (cuts: readonly Cut[]): number[][] =>
+/** All combinations of part indices along the dimensions; the last index varies fastest. */
+const partIndices = (cuts: readonly Cut[]): number[][] =>
   cuts.reduce<number[][]>(
     (places, { count }) => places.flatMap((place) => Array.from({ length: count }, (_, own) => [...place, own])),
     [[]],
   );
 
-/** Those of a checkpoint. @param files by name. */
+/** Finds the sharded files of a checkpoint. @param files by name. */
 export const shardFilesIn = (files: ReadonlyMap<string, unknown>): ShardFiles[] => {
   const found: ShardFiles[] = [];
   for (const first of files.keys()) {
@@ -54,24 +54,24 @@ export const shardFilesIn = (files: ReadonlyMap<string, unknown>): ShardFiles[] 
       while (files.has(nameOf(families.map((_, i) => (i === along ? count : 0))))) count += 1;
       return { dim: Number(/-dim(\d)$/.exec(family)?.[1] ?? 0), count };
     });
-    found.push({ cuts, names: placesOf(cuts).map(nameOf) });
+    found.push({ cuts, names: partIndices(cuts).map(nameOf) });
   }
   return found;
 };
 
-/** A shape whose size along a dimension is another. */
+/** Returns a shape with another size along a dimension. */
 const resized = (shape: readonly number[], dim: number, size: number): number[] =>
   shape.map((own, at) => (at === dim ? size : own));
 
 const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-/** What a part is as a whole. */
+/** Returns the spec of the whole tensor, from the spec of a part. */
 export const wholeSpec = ({ dtype, shape }: TensorSpec, cuts: readonly Cut[]): TensorSpec => ({
   dtype,
   shape: cuts.reduce<readonly number[]>((whole, { dim, count }) => resized(whole, dim, whole[dim]! * count), shape),
 });
 
-/** Copy runs of as many entries as each has from one array to another, each with a stride and a first entry. */
+/** Copies `count` runs of `length` entries from one array to another, each with its own first entry and stride. */
 const copyRuns = ({
   from,
   to,
@@ -90,7 +90,7 @@ const copyRuns = ({
 const emptyLike = ({ dtype, data }: NdArray, shape: readonly number[]): NdArray =>
   new NdArray(dtype, shape, new (data.constructor as new (length: number) => HostData)(productOf(shape)));
 
-/** Parts of one shape put together along a dimension. */
+/** Concatenates parts of the same shape along a dimension. */
 export const joinParts = (parts: readonly NdArray[], dim: number): NdArray => {
   const { shape } = parts[0]!;
   const whole = emptyLike(parts[0]!, resized(shape, dim, shape[dim]! * parts.length));
@@ -105,7 +105,7 @@ export const joinParts = (parts: readonly NdArray[], dim: number): NdArray => {
   return whole;
 };
 
-/** The part at a place, of as many equal ones along a dimension. */
+/** Returns one of `numParts` equal parts along a dimension. */
 export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts: number): NdArray => {
   const { shape, data } = whole;
   const part = emptyLike(whole, resized(shape, dim, shape[dim]! / numParts));
@@ -119,14 +119,14 @@ export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts
   return part;
 };
 
-/** A rank's part of a whole. */
+/** Returns a rank's part of a whole tensor. */
 export const ownPartOf = (
   whole: NdArray,
   shards: readonly Shard[],
   { place, mesh }: { readonly place: MeshPlace; readonly mesh: Mesh },
 ): NdArray => shards.reduce((part, { axis, dim }) => partOfWhole(part, dim, place[axis]!, mesh[axis]!), whole);
 
-/** All parts, in the order of `ShardFiles`, put together. */
+/** Concatenates all parts, in the order of `ShardFiles`. */
 const joinAll = (arrays: readonly NdArray[], cuts: readonly Cut[]): NdArray =>
   cuts.reduceRight(
     (joined, { dim, count }) =>
@@ -134,7 +134,10 @@ const joinAll = (arrays: readonly NdArray[], cuts: readonly Cut[]): NdArray =>
     arrays,
   )[0]!;
 
-/** A tensor of a checkpoint as a whole, by path; undefined where no file has it, or not all that should. */
+/**
+ * Returns a function that reads a whole tensor of a checkpoint by path; undefined if no file has it, or some parts are
+ * missing.
+ */
 export const wholeTensors = (
   shared: NamedTensors,
   families: readonly { readonly cuts: readonly Cut[]; readonly files: readonly NamedTensors[] }[],

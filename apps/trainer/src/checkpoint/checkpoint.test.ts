@@ -41,7 +41,7 @@ afterEach(() => rmSync(output, { recursive: true }));
 const tensors = (value: number): Map<string, NdArray> =>
   new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
 
-/** What all ranks share after so many steps. */
+/** Shared tensors after a number of steps. */
 const shared = (step: number): Map<string, NdArray> => tensors(step).set("step", NdArray.scalar(step, "u32"));
 
 const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
@@ -63,7 +63,7 @@ const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; ke
   return commitCheckpoint(files, output, manifestOf(step, parts), { newest: keep });
 };
 
-/** Write another manifest, with a digest that fits it. */
+/** Writes another manifest, with a matching digest. */
 const reseal = (folder: string, changes: Partial<Manifest>): void => {
   const path = join(folder, "manifest.json");
   const { sha256: _, ...manifest } = JSON.parse(readFileSync(path, "utf8")) as Manifest & { sha256: string };
@@ -72,7 +72,7 @@ const reseal = (folder: string, changes: Partial<Manifest>): void => {
 
 const names = (): string[] => readdirSync(checkpointsFolder(output)).sort();
 
-test("what is saved comes back, bit for bit", () => {
+test("reads saved tensors bit for bit", () => {
   const folder = save(7);
   const checkpoint = newestCheckpoint(nodeFiles, output, () => expect.unreachable());
   expect(checkpoint.folder).toBe(folder);
@@ -87,7 +87,7 @@ test("keeps the newest, by number and not by spelling", () => {
   expect(newestCheckpoint(nodeFiles, output, () => {}).manifest.step).toBe(100_000_000);
 });
 
-describe("a damaged checkpoint is passed over, with the reason", () => {
+describe("skips a damaged checkpoint and reports the reason", () => {
   test.each<[string, (folder: string) => void, string]>([
     [
       "torn",
@@ -96,7 +96,7 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     ],
     ["grown", (folder) => appendFileSync(join(folder, rankFile(0)), "x"), "bytes of its manifest: it has"],
     [
-      "with a part without an end",
+      "with an endless part",
       (folder) => {
         rmSync(join(folder, sharedFile));
         symlinkSync("/dev/zero", join(folder, sharedFile));
@@ -104,7 +104,7 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
       "bytes of its manifest: it is no regular file",
     ],
     [
-      "with a manifest without an end",
+      "with an endless manifest",
       (folder) => {
         rmSync(join(folder, "manifest.json"));
         symlinkSync("/dev/zero", join(folder, "manifest.json"));
@@ -119,19 +119,19 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
         bytes[bytes.length - 1]! ^= 1;
         writeFileSync(path, bytes);
       },
-      "shared.safetensors does not have the SHA-256 of its manifest: it was altered",
+      "shared.safetensors does not have the SHA-256 of its manifest: the file was altered",
     ],
     ["without a part", (folder) => rmSync(join(folder, rankFile(0))), "rank-0.safetensors cannot be read"],
     ["without a manifest", (folder) => rmSync(join(folder, "manifest.json")), "manifest.json is missing or damaged"],
     [
       "with a manifest that names a file elsewhere",
       (folder) => reseal(folder, { files: [{ name: "../../x.safetensors", bytes: 1, sha256: sha256("x") }] }),
-      "manifest.json holds what no manifest of this version holds",
+      "manifest.json is not a manifest of this version",
     ],
     [
       "under the name of another step",
       (folder) => renameSync(folder, folder.replace(/2$/, "5")),
-      "manifest.json says step 2, but stands in",
+      "manifest.json says step 2, but is in",
     ],
     [
       "with a manifest of another step",
@@ -157,15 +157,17 @@ describe("a damaged checkpoint is passed over, with the reason", () => {
     expect(reasons[0]).toMatch(/step-0000000[25]\/[^\n]*$/);
   });
 
-  test("none left, or none at all", () => {
-    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(/no checkpoint to resume from: .* holds none/);
+  test("no valid checkpoint, or no checkpoint", () => {
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow(
+      /no checkpoint to resume from: .* has no checkpoints/,
+    );
     truncateSync(join(save(1), sharedFile), 9);
-    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds 1, but none is sound");
+    expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("has 1, but none is valid");
   });
 });
 
-describe("a flipped bit is passed over with one line, and the checkpoint before is used", () => {
-  /** The run's files, one bit of one of them flipped when it is read. */
+describe("skips a checkpoint with a flipped bit with one line, and uses the one before", () => {
+  /** The run's files, with one bit of one file flipped on reading. */
   const flipping = (path: string, bit: number): Files => ({
     ...nodeFiles,
     read: (asked, mostBytes) => {
@@ -227,7 +229,7 @@ describe("signed checkpoints", () => {
     const other = commit(2, "a secret of another");
     expect(taken(secret)).toEqual([
       1,
-      expect.stringContaining(`${join(other, "manifest.json")} is signed with another secret`),
+      expect.stringContaining(`${join(other, "manifest.json")} is signed with a different secret`),
     ]);
   });
 
@@ -242,13 +244,13 @@ describe("signed checkpoints", () => {
         (_, before: string, digit: string) => before + (digit === "0" ? "1" : "0"),
       ),
     );
-    expect(taken(undefined)).toEqual([1, expect.stringContaining("does not have the SHA-256")]);
+    expect(taken(undefined)).toEqual([1, expect.stringContaining("does not match its own SHA-256")]);
   });
 
   test("a secret that is none is refused", () => {
     expect(checkpointSecret({})).toBeUndefined();
     expect(checkpointSecret({ SKEIN_CHECKPOINT_SECRET: secret })).toBe(secret);
-    expect(() => checkpointSecret({ SKEIN_CHECKPOINT_SECRET: "short" })).toThrow("has 5 bytes, and needs at least 16");
+    expect(() => checkpointSecret({ SKEIN_CHECKPOINT_SECRET: "short" })).toThrow("has 5 bytes, but needs at least 16");
   });
 });
 
@@ -276,7 +278,7 @@ test("a crash before the rename leaves no checkpoint under the final name", () =
   const files: Files = { ...nodeFiles, rename: () => expect.fail("crash") };
   expect(() => save(3, { files })).toThrow("crash");
   expect(existsSync(join(checkpointsFolder(output), "step-00000003"))).toBe(false);
-  expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("holds none");
+  expect(() => newestCheckpoint(nodeFiles, output, () => {})).toThrow("has no checkpoints");
 });
 
 test("parts and manifest reach the disk before the rename, the rename before old ones go", () => {
@@ -303,7 +305,7 @@ test("parts and manifest reach the disk before the rename, the rename before old
   ]);
 });
 
-describe("a step that is saved once more", () => {
+describe("a step that is saved again", () => {
   /** The run's files, until the process dies before the n-th change of names. */
   const dyingBefore = (change: number): Files => {
     let changes = 0;
@@ -316,7 +318,7 @@ describe("a step that is saved once more", () => {
     return { ...nodeFiles, rename: count(nodeFiles.rename), remove: count(nodeFiles.remove) };
   };
 
-  test.each([0, 1, 2])("is there at every moment: killed before change %i of names", (change) => {
+  test.each([0, 1, 2])("exists at every moment: killed before change %i of names", (change) => {
     save(4, { keep: 1 });
     expect(() => save(4, { files: dyingBefore(change), keep: 1 })).toThrow("killed");
     expect(hasCheckpoint(nodeFiles, output)).toBe(true);
@@ -326,7 +328,7 @@ describe("a step that is saved once more", () => {
   });
 });
 
-describe("a run that goes on while its checkpoints are read", () => {
+describe("a run that continues while its checkpoints are read", () => {
   /** The files of a reader; before each of its reads the run does something. */
   const readingBeside = (run: (path: string) => void): Files => ({
     ...nodeFiles,
@@ -336,7 +338,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     },
   });
 
-  test("and removes the one that is read: the next is taken", () => {
+  test("removes the checkpoint that is read: the next one is used", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 8 }),
@@ -356,7 +358,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     );
   });
 
-  test("and replaces the one that is read: its parts are not mixed", () => {
+  test("replaces the checkpoint that is read: parts are not mixed", () => {
     save(4);
     let isSaved = false;
     const files = readingBeside((path) => {
@@ -372,7 +374,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     expect(read.get(rankFile(0))!.get("params.dense.weight")!.toNumbers()[0]).toBe(44);
   });
 
-  test("and saves a step once more: the reader finds the old one, and touches nothing", () => {
+  test("saves a step again: the reader finds the old checkpoint, and changes nothing", () => {
     save(4, { keep: 1 });
     const found: number[] = [];
     const files: Files = {
@@ -388,7 +390,7 @@ describe("a run that goes on while its checkpoints are read", () => {
     expect(names()).toEqual(["step-00000004"]);
   });
 
-  test("and removes each before it is read: one line says so", () => {
+  test("removes each checkpoint before it is read: one line reports it", () => {
     save(1, { keep: 1 });
     let step = 1;
     const files = readingBeside(() => void save(++step, { keep: 1 }));
@@ -398,19 +400,15 @@ describe("a run that goes on while its checkpoints are read", () => {
   });
 });
 
-describe("a part that does not lie where the manifest is written", () => {
+describe("a part that is not in the folder of the manifest", () => {
   test.each<[string, (path: string) => void, RegExp]>([
     [
       "is missed",
       (path) => rmSync(path),
-      /checkpoint of step 2 was given up: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
+      /checkpoint of step 2 was abandoned: .*rank-0.safetensors was written by a rank, but cannot be read here \(ENOENT\)/,
     ],
-    [
-      "is too short",
-      (path) => truncateSync(path, 9),
-      /rank-0.safetensors has 9 bytes here, but the rank that wrote it wrote \d+/,
-    ],
-  ])("%s, and no checkpoint is made of the rest", (_, damage, message) => {
+    ["is too short", (path) => truncateSync(path, 9), /rank-0.safetensors has 9 bytes here, but its rank wrote \d+/],
+  ])("%s, and no checkpoint is created from the rest", (_, damage, message) => {
     save(1, { keep: 1 });
     const parts = [sharedFile, rankFile(0)].map((name) =>
       writePart(nodeFiles, output, 2, name, partContent(shared(2))),
@@ -421,14 +419,14 @@ describe("a part that does not lie where the manifest is written", () => {
   });
 });
 
-test("a file written piece by piece is the one that safetensors writes", () => {
+test("a file written piece by piece equals the output of safetensors", () => {
   const several = new Map([...shared(3), ["a", NdArray.from([1, 0, 1], [3], "u8")], ["b", NdArray.from([], [0])]]);
   const { sha256: hash, bytes } = writePart(nodeFiles, output, 3, "x.safetensors", partContent(several));
   const whole = writeSafetensors(several);
   expect([hash, bytes]).toEqual([sha256(whole), whole.length]);
 });
 
-test("another model is refused, with the first tensors that differ", () => {
+test("rejects a different model, and lists the first tensors that differ", () => {
   const spec = (shape: number[]): NdArray => NdArray.zeros("f32", shape);
   const saved = new Map([
     ["a", spec([2])],
@@ -449,7 +447,7 @@ test("another model is refused, with the first tensors that differ", () => {
   ).toThrow(
     new CheckpointError(
       [
-        "runs/x is of another model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",
+        "runs/x is of a different model or optimizer; 3 of 3 tensors differ; resume with the job that wrote it:",
         "  b: f32[3] in the checkpoint, f32[4] in the job's model",
         "  new: f32[5] in the job's model, not in the checkpoint",
         "  gone: f32[1] in the checkpoint, not in the job's model",

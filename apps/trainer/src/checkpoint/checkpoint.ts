@@ -9,36 +9,36 @@ import type { Files } from "../files/files.ts";
 
 export type NamedTensors = ReadonlyMap<string, NdArray>;
 
-/** The file with what all ranks share: parameters, optimizer state, random key. */
+/** File with the tensors that all ranks share: parameters, optimizer state, random key. */
 export const sharedFile = "shared.safetensors";
 
-/** Among what ranks share: the number of steps done. */
+/** Name of the shared tensor with the number of steps done. */
 const stepTensor = "step";
 
-/** The file with what a rank has alone: compressor residuals. */
+/** File with the tensors that a rank has by itself, such as compressor residuals. */
 export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 
-/** Before the name of a checkpoint that another of the same step is taking the place of. */
+/** Prefix of a checkpoint that is being replaced by another of the same step. */
 const replacedPrefix = ".replaced-";
 const manifestName = "manifest.json";
-/** Room for the names and hashes of the files of 100,000 ranks, and for a plan of as many buckets. */
+/** Maximum size of a manifest: names and hashes of the files of 100,000 ranks, and a plan of as many buckets. */
 const mostManifestBytes = 64 * 2 ** 20;
 
-/** What the file says, as a stable text: hash it to tell one model from another. */
+/** Formats specs as a stable text, whose hash identifies a model. */
 export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
   [...specs]
     .map(([name, spec]) => `${name} ${formatSpec(spec)}\n`)
     .sort()
     .join("");
 
-/** What a file with these tensors holds, piece by piece: its head, then the tensors' own memory. */
+/** Content of a file with these tensors, in pieces: the header, then the memory of the tensors. */
 export const partContent = (tensors: NamedTensors): Uint8Array<ArrayBuffer>[] => {
   const { head, header } = layoutSafetensors(tensors);
   return [head, ...header.entries.map(({ name }) => tensors.get(name)!.bytes() as Uint8Array<ArrayBuffer>)];
 };
 
 /**
- * What a rank says that it has written must be found by the process that writes the manifest.
+ * Requires that files reported by ranks exist for the process that writes the manifest.
  *
  * @throws DamagedCheckpointError
  */
@@ -50,39 +50,39 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
       found = files.size(path);
     } catch (cause) {
       throw new DamagedCheckpointError(
-        `the checkpoint of step ${step} was given up: ${path} was written by a rank, but cannot be read here (${(cause as NodeJS.ErrnoException).code}); the output folder must be one that all machines of the run share`,
+        `the checkpoint of step ${step} was abandoned: ${path} was written by a rank, but cannot be read here (${(cause as NodeJS.ErrnoException).code}); the output folder must be shared by all machines of the run`,
         { cause },
       );
     }
     if (found !== bytes)
       throw new DamagedCheckpointError(
-        `the checkpoint of step ${step} was given up: ${path} has ${found} bytes here, but the rank that wrote it wrote ${bytes}; see to the disk that the machines of the run share`,
+        `the checkpoint of step ${step} was abandoned: ${path} has ${found} bytes here, but its rank wrote ${bytes}; check the disk that the machines of the run share`,
       );
   }
 };
 
-/** Which checkpoints of a run stay: the newest so many, and that of a step. */
-export interface Kept {
+/** Checkpoints of a run to keep: a number of newest ones, and the one of a step. */
+export interface KeptCheckpoints {
   readonly newest: number;
   readonly step?: number | undefined;
 }
 
 /**
- * Finish a checkpoint when all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A crash
- * at any moment leaves either the whole checkpoint or none under its final name, and never takes away one of the same
- * step that was there before. Then removes all but those to be kept.
+ * Finishes a checkpoint after all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A
+ * crash at any time leaves either the complete checkpoint or nothing under its final name, and never removes an earlier
+ * checkpoint of the same step. Then removes all checkpoints except those to keep.
  *
- * Cost: a part is opened and measured, not read; who resumes reads and hashes all of it.
+ * Cost: each part is opened for its size, not read; on resume all parts are read and hashed.
  *
  * @param secret signs the manifest.
  * @returns the checkpoint's folder.
- * @throws DamagedCheckpointError where a part is not there.
+ * @throws DamagedCheckpointError if a part is missing.
  */
 export const commitCheckpoint = (
   files: Files,
   output: string,
   manifest: Manifest,
-  kept: Kept,
+  kept: KeptCheckpoints,
   secret?: string,
 ): string => {
   const parent = checkpointsFolder(output);
@@ -92,22 +92,22 @@ export const commitCheckpoint = (
   requireParts(files, temporary, manifest);
   files.writeDurably(join(temporary, manifestName), [encodeManifest(manifest, secret)]);
   files.syncFolder(temporary);
-  // The same step may have been saved before an interruption. A folder cannot be exchanged in one operation: until the
-  // new one is in place the old one keeps a name that `checkpointFolders` and `discardPartial` know.
-  const again = files.list(parent).includes(name);
-  if (again) files.rename(final, replaced);
+  // The same step may have been saved before an interruption. Folders cannot be exchanged atomically: until the new
+  // folder has its final name, the old one has a name that `checkpointFolders` and `discardPartial` recognize.
+  const isReplacement = files.list(parent).includes(name);
+  if (isReplacement) files.rename(final, replaced);
   files.rename(temporary, final);
   files.syncFolder(parent);
-  if (again) files.remove(replaced);
+  if (isReplacement) files.remove(replaced);
   for (const old of checkpointNames(files, output).slice(kept.newest))
     if (stepOfName(old) !== kept.step) files.remove(join(parent, old));
   return final;
 };
 
 /**
- * Bring the checkpoints of a run in order after a failure or a kill: throw away those that were not finished, and give
- * one whose successor never came its name back. For the process that holds the folder: another would take the files of
- * a running `commitCheckpoint` away.
+ * Cleans up the checkpoints of a run after a failure or a kill: removes unfinished ones, and restores the name of a
+ * replaced one whose successor was not finished. Only for the process that holds the folder; otherwise files of a
+ * running `commitCheckpoint` would be removed.
  */
 export const discardPartial = (files: Files, output: string): void => {
   const parent = checkpointsFolder(output);
@@ -121,7 +121,7 @@ export const discardPartial = (files: Files, output: string): void => {
   }
 };
 
-/** The step of a checkpoint, by the name of its folder. */
+/** Step of a checkpoint, from the name of its folder. */
 export const stepOfName = (name: string): number => Number(name.slice(5));
 
 /** Names of a run's checkpoints, newest first. */
@@ -132,8 +132,8 @@ export const checkpointNames = (files: Files, output: string): string[] =>
     .sort((a, b) => stepOfName(b) - stepOfName(a));
 
 /**
- * Folders of a run's checkpoints below `checkpoints`, newest first. Among them is a checkpoint that another of the same
- * step is taking the place of, at the moment or when the run was killed.
+ * Folders of a run's checkpoints in `checkpoints`, newest first. Includes checkpoints that are being replaced, now or
+ * when the run was killed.
  */
 const checkpointFolders = (files: Files, output: string): string[] => {
   const names = new Set(checkpointNames(files, output));
@@ -143,11 +143,11 @@ const checkpointFolders = (files: Files, output: string): string[] => {
   return [...names, ...replaced].sort((a, b) => stepOfName(nameIn(b)) - stepOfName(nameIn(a)));
 };
 
-/** The name that a checkpoint has, or had before it was replaced. */
+/** Name of a checkpoint, without the prefix of a replaced one. */
 const nameIn = (folder: string): string =>
   folder.startsWith(replacedPrefix) ? folder.slice(replacedPrefix.length) : folder;
 
-/** A sound checkpoint, its bytes checked against their hashes. */
+/** A valid checkpoint, with all hashes verified. */
 export interface Checkpoint {
   readonly folder: string;
   readonly manifest: Manifest;
@@ -155,19 +155,19 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, NamedTensors>;
 }
 
-/** A file that is not what the manifest says of it. */
+/** A file that does not match its manifest. */
 class DamagedPartError extends DamagedCheckpointError {
   override name = "DamagedPartError";
 }
 
-/** The tensors of one file of a checkpoint, its bytes checked. @throws DamagedCheckpointError */
+/** Reads the tensors of one file of a checkpoint and verifies its hash. @throws DamagedCheckpointError */
 export const readPart = (files: Files, folder: string, { name, bytes, sha256: expected }: SavedFile): NamedTensors => {
   const path = join(folder, name);
   let content: Uint8Array;
   try {
     content = files.read(path, bytes);
   } catch (cause) {
-    if (isShortage(describeError(cause))) throw cause; // it says nothing of the file
+    if (isShortage(describeError(cause))) throw cause; // not a fault of the file
     throw new DamagedPartError(
       `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
       {
@@ -176,9 +176,11 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
     );
   }
   if (content.length !== bytes)
-    throw new DamagedPartError(`${path} has ${content.length} bytes, but its manifest says ${bytes}: it is torn`);
+    throw new DamagedPartError(
+      `${path} has ${content.length} bytes, but its manifest says ${bytes}: the file is truncated`,
+    );
   if (sha256(content) !== expected)
-    throw new DamagedPartError(`${path} does not have the SHA-256 of its manifest: it was altered`);
+    throw new DamagedPartError(`${path} does not have the SHA-256 of its manifest: the file was altered`);
   return readSafetensors(content).tensors;
 };
 
@@ -194,26 +196,26 @@ const readManifest = (files: Files, path: string, secret: string | undefined): M
   }
 };
 
-/** The checkpoint in a folder, every byte of it checked. @throws DamagedCheckpointError */
+/** Reads the checkpoint in a folder and verifies all its bytes. @throws DamagedCheckpointError */
 export const readCheckpoint = (files: Files, folder: string, secret: string | undefined): Checkpoint => {
   const path = join(folder, manifestName);
   const manifest = readManifest(files, path, secret);
   const { step } = manifest;
   if (nameIn(basename(folder)) !== folderName(step))
-    throw new DamagedCheckpointError(`${path} says step ${step}, but stands in ${folder}`);
+    throw new DamagedCheckpointError(`${path} says step ${step}, but is in ${folder}`);
   const tensors = new Map(manifest.files.map((file) => [file.name, readPart(files, folder, file)]));
   const counted = tensors.get(sharedFile)?.get(stepTensor)?.toNumbers()[0];
   if (counted !== step)
     throw new DamagedCheckpointError(
-      `${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "not there"}`,
+      `${path} says step ${step}, but ${stepTensor} of ${sharedFile} is ${counted ?? "missing"}`,
     );
   return { folder, manifest, tensors };
 };
 
-/** Whether a run has saved anything yet, sound or not. */
+/** Whether a run has saved a checkpoint, valid or not. */
 export const hasCheckpoint = (files: Files, output: string): boolean => checkpointFolders(files, output).length > 0;
 
-/** The step of the newest checkpoint of a run, sound or not; 0 where there is none. */
+/** Step of the newest checkpoint of a run, valid or not; 0 if there is no checkpoint. */
 export const newestStep = (files: Files, output: string): number =>
   Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 
@@ -221,12 +223,12 @@ export const newestStep = (files: Files, output: string): number =>
 export const maxRemoved = 20;
 
 /**
- * The newest sound checkpoint of a run, which may be running: one that it removes or replaces meanwhile counts as none,
- * and checkpoints are listed again. Changes nothing.
+ * Reads the newest valid checkpoint of a run, which may be running: if the run removes or replaces the checkpoint
+ * meanwhile, checkpoints are listed again. Changes nothing.
  *
- * @param onRejected is told each newer one that is torn or altered, and why.
- * @param secret where given, one that it has not signed is passed over too.
- * @throws CheckpointError when there is none, DamagedCheckpointError when none is sound.
+ * @param onRejected is called for each newer checkpoint that is truncated or altered, with the reason.
+ * @param secret Absent: signatures are not checked; otherwise checkpoints without its signature are skipped, too.
+ * @throws CheckpointError if there is no checkpoint, DamagedCheckpointError if no checkpoint is valid.
  */
 export const newestCheckpoint = (
   files: Files,
@@ -238,7 +240,7 @@ export const newestCheckpoint = (
   const [readOnce, rejected] = [new Set<string>(), new Map<string, string>()];
   for (let removed = 0; removed < maxRemoved; ) {
     const name = checkpointFolders(files, output).find((each) => !rejected.has(each));
-    if (name === undefined) throw noneSound(parent, [...rejected.values()]);
+    if (name === undefined) throw noValidCheckpoint(parent, [...rejected.values()]);
     try {
       const checkpoint = readCheckpoint(files, join(parent, name), secret);
       for (const reason of rejected.values()) onRejected(reason);
@@ -246,30 +248,30 @@ export const newestCheckpoint = (
     } catch (error) {
       if (!(error instanceof DamagedCheckpointError)) throw error;
       if (!files.list(parent).includes(name)) removed++;
-      // Files of two checkpoints were read if the run has replaced it meanwhile.
+      // If the run replaced the checkpoint meanwhile, files of two checkpoints were read.
       else if (error instanceof DamagedPartError && !readOnce.has(name)) readOnce.add(name);
       else rejected.set(name, error.message);
     }
   }
   throw new DamagedCheckpointError(
-    `${parent}: the run removed ${maxRemoved} checkpoints, each before it was read; wait until the run has ended, or let it keep more (checkpoint.keep)`,
+    `${parent}: the run removed ${maxRemoved} checkpoints, each before it was read; wait until the run has ended, or keep more checkpoints (checkpoint.keep)`,
   );
 };
 
-const noneSound = (parent: string, reasons: readonly string[]): Error =>
+const noValidCheckpoint = (parent: string, reasons: readonly string[]): Error =>
   reasons.length === 0
     ? new CheckpointError(
-        `no checkpoint to resume from: ${parent} holds none; name the output folder of a run, or start anew with skein-train run`,
+        `no checkpoint to resume from: ${parent} has no checkpoints; name the output folder of a run, or start a new run with skein-train run`,
       )
     : new DamagedCheckpointError(
-        `no checkpoint to resume from: ${parent} holds ${reasons.length}, but none is sound (${reasons.join("; ")}); see that its disk is there and whole, put a copy back, or start anew with skein-train run`,
+        `no checkpoint to resume from: ${parent} has ${reasons.length}, but none is valid (${reasons.join("; ")}); check the disk, restore a copy, or start a new run with skein-train run`,
       );
 
-/** How many differences a message lists. */
+/** Maximum number of differences that a message lists. */
 const listed = 5;
 
 /**
- * Check that a file's tensors are those that the job's model has.
+ * Requires that a file's tensors match the job's model.
  * @throws CheckpointError that lists the first tensors that differ.
  */
 export const requireSameTensors = (
@@ -277,7 +279,7 @@ export const requireSameTensors = (
   expected: ReadonlyMap<string, TensorSpec>,
   checkpoint: string,
 ): void => {
-  // they say most about the model, so they come first
+  // parameters describe the model best, so they come first
   const isParameter = (name: string): number => (name.startsWith("params.") ? 0 : 1);
   const names = [...new Set([...expected.keys(), ...saved.keys()])].sort((a, b) => isParameter(a) - isParameter(b));
   const differences = names.flatMap((name) => {
@@ -292,7 +294,7 @@ export const requireSameTensors = (
   const rest = differences.length > listed ? [`  and ${differences.length - listed} more`] : [];
   throw new CheckpointError(
     [
-      `${checkpoint} is of another model or optimizer; ${differences.length} of ${Math.max(saved.size, expected.size)} tensors differ; resume with the job that wrote it:`,
+      `${checkpoint} is of a different model or optimizer; ${differences.length} of ${Math.max(saved.size, expected.size)} tensors differ; resume with the job that wrote it:`,
       ...differences.slice(0, listed),
       ...rest,
     ].join("\n"),

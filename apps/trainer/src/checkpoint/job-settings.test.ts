@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { differencesOf, flatSettings } from "./job-settings.ts";
 
-test("settings are flat, and long ones are hashed", () => {
+test("flattens settings, and hashes long values", () => {
   const long = "x".repeat(100);
   expect(
     flatSettings({ batch: 4, model: { kind: "mlp", hidden: [16, 8] }, absent: undefined, long, none: null }),
@@ -14,7 +14,7 @@ test("settings are flat, and long ones are hashed", () => {
   });
 });
 
-test("differences name keys with both values, a few of them", () => {
+test("lists a few differing keys with both values", () => {
   const before = flatSettings({ batch: 4, model: { hidden: [16] }, seed: 1 });
   expect(differencesOf(before, before)).toBe("");
   expect(differencesOf(undefined, before)).toBe("");

@@ -1,9 +1,9 @@
 import { sha256 } from "../files/sha256.ts";
 
-/** Longest value that a manifest keeps as it is, in characters. */
+/** Maximum length of a value that a manifest stores as text, in characters. */
 const longestValue = 40;
 
-/** Most settings that a message lists. */
+/** Maximum number of settings that a message lists. */
 const mostListed = 6;
 
 const textOf = (value: unknown): string => {
@@ -24,10 +24,10 @@ export const flatSettings = (settings: Readonly<Record<string, unknown>>): Recor
 };
 
 /**
- * The settings that differ, with both values, for messages: ` (batch: 4, now 2; model.hidden: [16], now [64])`.
+ * Formats the settings that differ, with both values, for messages: ` (batch: 4, now 2; model.hidden: [16], now [64])`.
  *
- * @param before of a checkpoint. Absent: nothing is known of them.
- * @returns an empty string if nothing is known, or nothing differs.
+ * @param before settings of a checkpoint. Absent: unknown.
+ * @returns an empty string if `before` is unknown, or nothing differs.
  */
 export const differencesOf = (
   before: Readonly<Record<string, string>> | undefined,

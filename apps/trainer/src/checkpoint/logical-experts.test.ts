@@ -10,7 +10,7 @@ const model = {
   experts: { layers: [{ name: "block-1", params: "blocks.1.experts", state: "experts.0.own" }], choices: () => [] },
 };
 
-test("experts are given in the order of their numbers, wherever they lie; all else stays", () => {
+test("returns experts in the order of their numbers, and leaves the rest unchanged", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }).chain((count) =>
@@ -51,7 +51,7 @@ test("experts are given in the order of their numbers, wherever they lie; all el
   );
 });
 
-test("a model without experts gives what was saved", () => {
+test("returns the saved weights of a model without experts", () => {
   const weights = { params: { w: array([1, 2], [2]) }, state: {} };
   expect(inLogicalOrder({}, weights)).toEqual(weights);
 });

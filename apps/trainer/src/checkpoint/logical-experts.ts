@@ -2,10 +2,10 @@ import { flattenTree, leafPaths, NdArray, unflattenTree } from "@skein/tensor-co
 import { leavesByPath } from "@skein/tensor-core/backend";
 import type { AnyModel } from "../task/task.ts";
 
-/** What a run has learned, whole. */
-export interface LearntWeights {
+/** Trained weights of a run, merged from all ranks. */
+export interface TrainedWeights {
   readonly params: unknown;
-  /** What the model moves itself. */
+  /** Model state, such as running statistics. */
   readonly state: unknown;
 }
 
@@ -18,7 +18,7 @@ const mapLeaves = (tree: unknown, fn: (leaf: NdArray, path: string) => NdArray):
   );
 };
 
-/** The rows of an array in another order: row i is row `order[i]` of the array. */
+/** Returns the rows of an array in another order: row i is row `order[i]` of the array. */
 const withRows = (array: NdArray, order: readonly number[]): NdArray => {
   const rowSize = array.data.length / array.shape[0]!;
   const data = array.data.slice();
@@ -27,13 +27,13 @@ const withRows = (array: NdArray, order: readonly number[]): NdArray => {
 };
 
 /**
- * Put the experts of a model in the order of their numbers, as a model begins: while it trains, experts may move to
- * other places. Of a model whose experts did not move, or that has none, nothing changes.
+ * Returns the weights with experts in the order of their numbers, as in a new model: during training experts may move
+ * to other slots. Without experts, or without moves, returns the same weights.
  */
 export const inLogicalOrder = (
   { experts }: Pick<AnyModel, "experts">,
-  { params, state }: LearntWeights,
-): LearntWeights => {
+  { params, state }: TrainedWeights,
+): TrainedWeights => {
   const leaves = leavesByPath<NdArray>(state);
   const places = new Map(
     (experts?.layers ?? []).map((layer) => [layer, leaves.get(`${layer.state}.placeOf_E`)!.toNumbers()] as const),

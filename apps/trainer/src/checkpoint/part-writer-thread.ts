@@ -1,12 +1,12 @@
 import { type MessagePort, workerData } from "node:worker_threads";
 import { writePart } from "./checkpoint-part.ts";
 import { nodeFileWrites } from "../files/file-writes.ts";
-import type { PartsToWrite, Written } from "./part-writer.ts";
+import type { PartsToWrite, WriteAnswer } from "./part-writer.ts";
 
 // Entry of a rank's writer thread.
 const port = workerData as MessagePort;
 port.on("message", ({ output, step, parts }: PartsToWrite) => {
-  let answer: Written;
+  let answer: WriteAnswer;
   try {
     answer = { files: parts.map(({ name, content }) => writePart(nodeFileWrites, output, step, name, content)) };
   } catch (error) {

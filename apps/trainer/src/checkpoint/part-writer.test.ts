@@ -25,7 +25,7 @@ const parts = (step: number, ...texts: string[]): PartsToWrite => ({
   parts: [{ name: "x.safetensors", content: texts.map((text) => new Uint8Array(Buffer.from(text))) }],
 });
 
-test("writes one checkpoint after the other, and takes the memory over", async () => {
+test("writes one checkpoint after the other, and takes over the memory", async () => {
   const first = parts(1, "head", "", "tensors");
   writer.begin(first);
   expect(first.parts[0]!.content[0]!.length).toBe(0);
@@ -39,18 +39,18 @@ test("writes one checkpoint after the other, and takes the memory over", async (
   expect(readFileSync(join(temporaryFolder(output, 1), "x.safetensors"), "utf8")).toBe("headtensors");
 });
 
-test("a thread that never rests hears of it by looking", () => {
+test("a busy thread learns of the result by looking", () => {
   writer.begin(parts(1, "all"));
   while (written.length === 0) writer.look();
   expect(written[0]![0]).toBe(1);
 });
 
-test("a rank without a part of its own has nothing to write", () => {
+test("writes nothing for a rank without parts", () => {
   writer.begin({ output, step: 3, parts: [] });
   expect(written).toEqual([[3, []]]);
 });
 
-test("what the disk refuses is told as it was, at each look from then on", async () => {
+test("throws the disk's error at each look after it", async () => {
   writeFileSync(join(output, "checkpoints"), "no folder");
   writer.begin(parts(1, "x"));
   await expect(writer.idle()).rejects.toMatchObject({ code: "ENOTDIR" });

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 
 /**
- * What commander calls for a command with one argument: run it with its options and those of the program, and hand its
- * exit code to `finish`.
+ * Action of a command with one argument, for commander: calls `run` with the options of the command and of the program,
+ * and passes its exit code to `finish`.
  */
 export const commandAction =
   <Argument extends string | undefined, Options extends object>(

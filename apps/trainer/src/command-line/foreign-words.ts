@@ -1,4 +1,4 @@
-/** Options of other training programs, and what says the same here. */
+/** Options of other training programs, and their equivalents in skein-train. */
 const options: Readonly<Record<string, string>> = {
   "--batch": "--set batch=32",
   "--batch-size": "--set batch=32",
@@ -21,21 +21,21 @@ const options: Readonly<Record<string, string>> = {
 const commands: Readonly<Record<string, string>> = { eval: "evaluate", fit: "run", test: "evaluate", train: "run" };
 
 /**
- * What an unknown word of a command line is called here.
+ * Suggests an equivalent for an unknown word of a command line that other training programs know.
  *
- * @param fault the message about it, such as `error: unknown option '--lr'`.
- * @returns a sentence without a full stop; undefined for a word that other programs do not have.
+ * @param fault the message about the word, such as `error: unknown option '--lr'`.
+ * @returns a sentence without a full stop; undefined if other programs do not know the word either.
  */
 export const foreignWord = (fault: string): string | undefined => {
-  // Option values come after "=", and a word in one dash or with underscores is the same word elsewhere.
+  // Option values follow "="; one dash or underscores are variants of the same word.
   const option = /unknown option '(-[^'=]+)/.exec(fault)?.[1]?.replace(/^-+/, "--").replaceAll("_", "-").toLowerCase();
   if (option !== undefined) {
     const known = Object.hasOwn(options, option) ? options[option] : undefined;
-    return known && `here it is ${known}`;
+    return known && `use ${known}`;
   }
   const command = /unknown command '([^']+)'/.exec(fault)?.[1];
   if (command === undefined) return undefined;
-  if (/\.(ya?ml|json)$/i.test(command)) return `a job file is trained by: skein-train run ${command}`;
+  if (/\.(ya?ml|json)$/i.test(command)) return `to train a job file: skein-train run ${command}`;
   const known = Object.hasOwn(commands, command) ? commands[command] : undefined;
-  return known && `here it is skein-train ${known}`;
+  return known && `use skein-train ${known}`;
 };

@@ -4,12 +4,12 @@ import { metricsFile } from "../run-files/metrics.ts";
 import { reportLine, resumeLine } from "../console/own-command.ts";
 
 /**
- * What people may do with a run that is done, a line each.
+ * Suggestions for a finished run, one per line.
  *
- * @param tracePath where its trace lies, if one was asked for and written.
+ * @param tracePath path of the trace, if a trace was requested and written.
  */
 export const nextSteps = (output: string, totalSteps: number, tracePath: string | undefined): string[] => [
-  "What next:",
+  "Next steps:",
   `  train longer    ${resumeLine(output)} --steps ${2 * totalSteps}`,
   `  see the run     ${reportLine(output)}`,
   `  watch runs      skein-train watch ${shellQuote(dirname(output))}`,

@@ -1,7 +1,7 @@
 import { type Override, parseOverride } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 
-/** Options of every command. */
+/** Options of all commands. */
 export interface GlobalOptions {
   readonly json?: boolean;
   readonly quiet?: boolean;
@@ -15,7 +15,7 @@ export interface RunOptions extends GlobalOptions {
   readonly ranks?: string;
   readonly steps?: string;
   readonly set: readonly string[];
-  /** True: without a file. */
+  /** True: the option was given without a file. */
   readonly trace?: string | true;
   readonly output?: string;
   readonly maxRestarts?: string;
@@ -31,7 +31,7 @@ export interface RunOptions extends GlobalOptions {
   readonly memory?: string;
 }
 
-/** Values of options, as overrides of the job. What is no number stays a word, for the schema to refuse. */
+/** Converts options to overrides of the job. Text that is not a number stays a string, which the schema rejects. */
 export const overridesOf = ({ ranks, steps, set, transport, certificates, insecure }: RunOptions): Override[] => {
   const numeric = (key: string, text: string | undefined): Override[] =>
     text === undefined
@@ -55,7 +55,7 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
   ];
 };
 
-/** How often to go on by itself. */
+/** Maximum number of automatic restarts. */
 export const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {
   if (maxRestarts === undefined) return {};
   if (!/^\d+$/.test(maxRestarts))

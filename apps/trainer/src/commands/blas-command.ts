@@ -10,23 +10,23 @@ interface BuildCommandOptions {
   readonly json?: boolean;
 }
 
-/** Add `blas build` to the command line. `finish` takes the exit code. */
+/** Adds `blas build` to the command line. `finish` receives the exit code. */
 export const addBlasCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("blas")
-    .description("make ready for products by OpenBLAS, BLIS or MKL on the CPU")
+    .description("set up matrix products by OpenBLAS, BLIS or MKL on the CPU")
     .command("build")
     .description(
-      "build the addon for this machine's BLAS and measure which shapes are faster by it; takes some 20 s on an idle core, needs a C++ compiler",
+      "build the addon for this machine's BLAS, and measure for which shapes it is faster; takes about 20 s on an idle core, needs a C++ compiler",
     )
     .option(
       "--library <name>",
-      "the BLAS, as the loader finds it: a name or a path; default: the first of OpenBLAS, MKL and BLIS that is installed",
+      "BLAS library, a name or path for the dynamic loader; default: the first installed of OpenBLAS, MKL and BLIS",
     )
-    .option("--compiler <command>", "C++ compiler; default: $CXX, else g++")
+    .option("--compiler <command>", "C++ compiler; default: $CXX, otherwise g++")
     .option(
       "--output <folder>",
-      "where to write it, for runs with SKEIN_BLAS=<folder>; default: your cache, where runs look by themselves",
+      "output folder, for runs with SKEIN_BLAS=<folder>; default: your cache folder, which runs search by default",
     )
     .option("--json", "print the result as JSON")
     .addHelpText(
@@ -38,7 +38,7 @@ export const addBlasCommand = (program: Command, finish: (code: number) => void)
       writeStdout(
         json === true
           ? `${JSON.stringify(built)}\n`
-          : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for those unless they say blas: off.${built.concurrent ? "" : ` It is ${turnsText}.`}\n`,
+          : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for these shapes unless they set blas: off.${built.concurrent ? "" : ` It is ${turnsText}.`}\n`,
       );
       finish(exitCodes.ok);
     });

@@ -12,11 +12,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     }).parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
-    // commander has said why
+    // commander has already printed the reason
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const report = describeError(error);
     writeStderr(`${formatError(report)}\n`);
-    // What it waits for, such as a server that never answers, would keep this process for as long.
+    // The unfinished callback may wait forever, such as for a server that does not answer, and would keep this process
+    // alive.
     if (report.code === "callback") process.exit(exitCodeOf(report));
     return exitCodeOf(report);
   }
@@ -24,12 +25,12 @@ const main = async (args: readonly string[]): Promise<number> => {
 
 surviveLostOutput(exitCodes.failure);
 
-/** What nobody has waited for, such as a thread of a package that could not be started. */
+/** Errors without a handler, such as a thread of a package that could not be started. */
 process.once("uncaughtException", (error) => {
   const report = describeError(error);
   writeStderr(`${formatError(report)}\n`);
   process.exit(exitCodeOf(report));
 });
 
-// A lone "--" is what `pnpm start -- --json` leaves in front of the options.
+// `pnpm start -- --json` passes a lone "--" before the options.
 process.exitCode = await main(process.argv.slice(2).filter((argument) => argument !== "--"));

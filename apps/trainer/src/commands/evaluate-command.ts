@@ -11,7 +11,7 @@ import { openLoneBackend } from "../backend/lone-backend.ts";
 import { meshOf, numBatchParts } from "../job/mesh.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
-import { sayCode } from "../command-line/say-code.ts";
+import { announceCode } from "../command-line/announce-code.ts";
 import type { GlobalOptions } from "../command-line/run-options.ts";
 import { openSavedRun, type SavedRun } from "../output-folder/saved-run.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
@@ -21,10 +21,10 @@ interface EvaluateOptions extends GlobalOptions {
 }
 
 /**
- * Judge what a run has saved on its held-out samples: in the parts in which its ranks did it, so that the sums have the
- * same bits. Where ranks share the model out, its parts are put together, and products are rounded otherwise.
+ * Evaluates a checkpoint of a run on the held-out samples, in the same parts as the ranks of the run, so that the sums
+ * have the same bits. If ranks sharded the model, its parts are merged, and products are rounded differently.
  *
- * @param note takes a line for people on each damaged image that another takes the place of.
+ * @param note receives a line for people about each damaged image that was replaced.
  */
 export const evaluateRun = async (
   { job, prepared, params, state }: SavedRun,
@@ -54,13 +54,13 @@ export const evaluateRun = async (
 };
 
 /**
- * `skein-train evaluate`: judge a checkpoint of a run once more.
+ * `skein-train evaluate`: evaluates a checkpoint of a run.
  *
  * @returns the exit code.
- * @throws CheckpointError, and what preparing the job throws.
+ * @throws CheckpointError, and errors of preparing the job.
  */
 export const evaluateCommand = async (folder: string, options: EvaluateOptions): Promise<number> => {
-  sayCode([recordedJob(folder)], options);
+  announceCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(options.checkpoint));
   const { data, model } = run.prepared;
   const sums = await evaluateRun(run, (line) => writeStderr(`${line}\n`));
@@ -73,13 +73,13 @@ export const evaluateCommand = async (folder: string, options: EvaluateOptions):
   return exitCodes.ok;
 };
 
-/** Add `evaluate` to the command line. `finish` takes the exit code. */
+/** Adds `evaluate` to the command line. `finish` receives the exit code. */
 export const addEvaluateCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("evaluate")
-    .description("judge a checkpoint of a run on its held-out samples")
+    .description("evaluate a checkpoint of a run on its held-out samples")
     .argument("<folder>", "output folder of the run")
-    .option("--checkpoint <step>", "which one, or best; default: the newest")
+    .option("--checkpoint <step>", "step of the checkpoint, or best; default: the newest")
     .addHelpText("after", "\nExample:\n  skein-train evaluate runs/mnist/1")
     .action(commandAction(finish, evaluateCommand));
 };

@@ -28,7 +28,7 @@ import { addImportCommand } from "../import-model/import-command.ts";
 import { reportCommand } from "../report/report-command.ts";
 import { noModulesVariable } from "../modules/load-module.ts";
 import { resumeCommand, runCommand } from "./run-command.ts";
-import { sayCode } from "../command-line/say-code.ts";
+import { announceCode } from "../command-line/announce-code.ts";
 import { addSweepCommand } from "../sweep/sweep-command.ts";
 import { addRunsCommand } from "../watch/runs-command.ts";
 import { addTokenizerCommand } from "./tokenizer-command.ts";
@@ -40,7 +40,7 @@ import { visibleText } from "@skein/tensor-core/backend";
 const print = (line: string): void => writeStdout(`${line}\n`);
 
 const validateCommand = async (file: string, options: RunOptions): Promise<number> => {
-  sayCode(readJobs(file, overridesOf(options)), options);
+  announceCode(readJobs(file, overridesOf(options)), options);
   const jobs = await loadJobs(file, overridesOf(options));
   if (options.json === true) for (const job of jobs) print(JSON.stringify({ valid: true, job }));
   else print(`${file}: valid${jobs.length === 1 ? "" : `, ${jobs.length} jobs`}`);
@@ -48,10 +48,10 @@ const validateCommand = async (file: string, options: RunOptions): Promise<numbe
 };
 
 const doctorCommand = async (file: string | undefined, options: RunOptions): Promise<number> => {
-  if (file !== undefined) sayCode(readJobs(file, overridesOf(options)), options);
+  if (file !== undefined) announceCode(readJobs(file, overridesOf(options)), options);
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const blas = surveyBlas();
-  // A BLAS that cannot be used is reported as such, and the rest is surveyed without it.
+  // A broken BLAS is reported as such, and the rest is surveyed without it.
   const job = prepared?.job ?? { blas: "auto", ranks: 1 };
   const hardware = await surveyHardware({
     always: true,
@@ -63,22 +63,22 @@ const doctorCommand = async (file: string | undefined, options: RunOptions): Pro
   return exitCodes.ok;
 };
 
-/** The command line. `finish` takes the exit code of the command that ran. */
+/** Creates the command line. `finish` receives the exit code of the command that ran. */
 export const makeProgram = (finish: (code: number) => void): Command => {
   const collect = (value: string, list: readonly string[]): string[] => [...list, value];
   const program = new Command("skein-train")
     .description("Train models with Skein.")
     .option("--json", "print the result as one line of JSON")
-    .option("--quiet", "no progress")
-    .option("--no-color", "no colours")
-    .option("--no-modules", "refuse jobs that name modules, which are code, before any of it is loaded")
+    .option("--quiet", "print no progress")
+    .option("--no-color", "print no colors")
+    .option("--no-modules", "reject jobs that name modules, which are code, before any module is loaded")
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
-    // Examples work when they are pasted; the columns above them stay as they are.
+    // Examples use the command as it was started, so that they can be pasted; columns above them keep their layout.
     .configureOutput({
       outputError: (text, write) => {
-        const said = foreignWord(text);
-        write(visibleText(said === undefined ? text : `${text.trimEnd()}; ${asTyped(said)}\n`));
+        const suggestion = foreignWord(text);
+        write(visibleText(suggestion === undefined ? text : `${text.trimEnd()}; ${asTyped(suggestion)}\n`));
       },
       writeOut: (text) => writeStdout(text.replaceAll(/^ {2}skein-train .*$/gm, (line) => asTyped(line))),
     })
@@ -90,36 +90,42 @@ export const makeProgram = (finish: (code: number) => void): Command => {
     });
   const withOverrides = (command: Command): Command =>
     command
-      .option("--ranks <count>", "data-parallel ranks")
-      .option("--transport <name>", "how ranks reach each other: threads, tcp, tls or mpi")
+      .option("--ranks <count>", "number of ranks")
+      .option("--transport <name>", "how ranks communicate: threads, tcp, tls or mpi")
       .option("--certificates <folder>", "folder of skein-train certs init, for --transport tls")
-      .option("--insecure", "allow to speak off this machine without TLS")
+      .option("--insecure", "allow connections to other machines without TLS")
       .option("--steps <count>", "steps to train, instead of the job's epochs or steps")
       .option("--set <key=value>", "replace a value of the job; may be repeated", collect, []);
   const withTrace = (command: Command): Command =>
     command
-      .option("--trace [file]", "write a Chrome trace of the first steps; default: trace.json in the run's folder")
+      .option("--trace [file]", "write a Chrome trace of the first steps; default file: trace.json in the run's folder")
       .option(
         "--log <server>",
-        "send metrics to it, too: mlflow (that of MLFLOW_TRACKING_URI); tensorboard is always written",
+        "also send metrics to a server: mlflow (the server of MLFLOW_TRACKING_URI); TensorBoard files are always written",
       )
       .option("--watch", "serve a page that shows the run while it trains, as skein-train watch does")
       .option(
         "--max-restarts <count>",
-        "how often to go on by itself after a rank, a link or the GPU device was lost, without a newer checkpoint; default: 3",
+        "maximum number of automatic restarts without a newer checkpoint, after the loss of a rank, a link or the GPU device; default: 3",
       );
   withTrace(
     withOverrides(
       program
         .command("run")
-        .description("train as a job file says, one job after another where it holds several")
+        .description("train the job of a job file, or its jobs one after another")
         .argument("<job>", "job file, YAML or JSON")
-        .option("--output <folder>", "where results go; default: runs/<name>/<number>")
-        .option("--resume-if-possible", "go on from the newest checkpoint in --output, where there is one")
-        .option("--overfit <batches>", "train on so many batches alone, and say whether they are learnt by heart")
-        .option("--find-batch", "first find the batch beyond which a sample takes no less time, as find-batch does")
+        .option("--output <folder>", "output folder; default: runs/<name>/<number>")
+        .option("--resume-if-possible", "continue from the newest checkpoint in --output, if there is one")
+        .option("--overfit <batches>", "train on this many batches only, and report whether the model memorizes them")
+        .option(
+          "--find-batch",
+          "first find the batch size beyond which a sample takes no less time, as find-batch does",
+        )
         .option("--memory <bytes>", `for --find-batch: ${memoryHelp}`)
-        .option("--dry-run", "make no step and write nothing; say what is known before the first: memory, bytes, time"),
+        .option(
+          "--dry-run",
+          "train nothing and write nothing; print what is known before the first step: memory, bytes, time",
+        ),
     ),
   )
     .addHelpText("after", `\nExample:\n  skein-train run ${sampleJob()} --ranks 2 --set optimizer.kind=sgd`)
@@ -128,27 +134,29 @@ export const makeProgram = (finish: (code: number) => void): Command => {
     withOverrides(
       program
         .command("resume")
-        .description("go on from the newest checkpoint of a run")
-        .argument("<folder>", "output folder of the run, or one with runs below it: the one written to last goes on"),
+        .description("continue a run from its newest checkpoint")
+        .argument("<folder>", "output folder of a run, or a folder that contains runs: then the run written to last"),
     ),
   )
     .addHelpText("after", "\nExample:\n  skein-train resume runs/mnist/1")
     .action(commandAction(finish, resumeCommand));
   program
     .command("report")
-    .description("make one page of a run, while it trains or after: losses, figures, where tokens went to experts")
+    .description(
+      "write a report page of a run, during or after training: losses, metrics, routing of tokens to experts",
+    )
     .argument("<folder>", "output folder of the run")
-    .option("--output <file>", "where the page goes; default: report.html in the folder")
+    .option("--output <file>", "output file; default: report.html in the folder")
     .addHelpText("after", "\nExample:\n  skein-train report runs/mnist/1")
     .action(commandAction(finish, reportCommand));
-  withOverrides(program.command("validate").description("check a job file").argument("<job>", "job file"))
+  withOverrides(program.command("validate").description("validate a job file").argument("<job>", "job file"))
     .addHelpText("after", `\nExample:\n  skein-train validate ${sampleJob()}`)
     .action(commandAction(finish, validateCommand));
   withOverrides(
     program
       .command("doctor")
       .description(
-        "say what this machine computes on, how fast, what backend: auto would choose, and what memory a step takes",
+        "print the compute devices of this machine and their speed, the backend that backend: auto would choose, and the memory of a step",
       )
       .argument("[job]", "job file"),
   )
@@ -157,9 +165,9 @@ export const makeProgram = (finish: (code: number) => void): Command => {
   withOverrides(
     program
       .command("links")
-      .description("measure the links between the ranks of a job, by which algorithms are chosen")
+      .description("measure the links between the ranks of a job, to choose algorithms from the results")
       .argument("<job>", "job file")
-      .option("--output <file>", "where the link file goes; default: links.json"),
+      .option("--output <file>", "output file; default: links.json"),
   )
     .addHelpText("after", `\nExample:\n  skein-train links ${sampleJob()} --transport tcp --ranks 2`)
     .action(commandAction(finish, linksCommand));

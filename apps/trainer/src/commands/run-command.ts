@@ -2,7 +2,7 @@ import { loadJobs, readJobs } from "../job-file/config.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
 import { ConfigError } from "../errors.ts";
 import { execute } from "./execute-run.ts";
-import { launchedRunner, launchedPlace, takeLaunchedPart } from "../controller/launched-process.ts";
+import { launchedRunner, launchedPosition, runLaunchedProcess } from "../controller/launched-process.ts";
 import { discoverRank } from "../members/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { jobOfFoundBatch } from "../find-batch/find-batch-command.ts";
@@ -13,15 +13,15 @@ import { overfitJob } from "../run/overfit.ts";
 import { savedJob } from "../output-folder/output-folder.ts";
 import { keepExitCode } from "../processes/lost-output.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
-import { sayCode } from "../command-line/say-code.ts";
+import { announceCode } from "../command-line/announce-code.ts";
 import { runSeveral } from "./run-several.ts";
 import { writeStderr } from "../console/terminal.ts";
 
-/** What is to be run; the exit code where a person stopped the search for it. */
+/** Returns the jobs to run, or the exit code if a person stopped the search for the batch size. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {
   if (options.findBatch === true && options.overfit !== undefined)
     throw new ConfigError([
-      "--find-batch and --overfit: the samples to learn by heart are batches of the job's own size; use one of both",
+      "--find-batch and --overfit: --overfit uses batches of the job's own size; use only one of both options",
     ]);
   if (options.overfit !== undefined) return [await overfitJob(file, options)];
   if (options.findBatch !== true) return loadJobs(file, overridesOf(options));
@@ -29,35 +29,36 @@ const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[]
   return typeof found === "number" ? found : [found];
 };
 
-/** `skein-train run`. */
+/** Runs `skein-train run`. */
 export const runCommand = async (file: string, options: RunOptions): Promise<number> => {
   if (options.findBatch !== true && options.memory !== undefined)
-    throw new ConfigError(["--memory says within which bound --find-batch seeks a batch; give that too, or neither"]);
-  if (options.dryRun === true) sayCode(readJobs(file, overridesOf(options)), options);
+    throw new ConfigError(["--memory is the memory limit of --find-batch; give --find-batch, too, or neither of them"]);
+  if (options.dryRun === true) announceCode(readJobs(file, overridesOf(options)), options);
   const jobs = await jobsOf(file, options);
   if (typeof jobs === "number") return jobs;
   if (jobs.length > 1) return runSeveral(jobs, options);
   const job = jobs[0]!;
   if (options.dryRun === true) return dryRun(job, options);
-  const place = launchedPlace(job, process.env);
-  if (place !== undefined) keepExitCode();
-  if (place !== undefined && place.process > 0)
-    return takeLaunchedPart(place, (line) => {
+  const position = launchedPosition(job, process.env);
+  if (position !== undefined) keepExitCode();
+  if (position !== undefined && position.process > 0)
+    return runLaunchedProcess(position, (line) => {
       if (options.quiet !== true) writeStderr(`${line}\n`);
     });
-  // Who started the processes of a run must start them again.
-  const where = place === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(place), maxRestarts: 0 };
+  // Only the launcher that started the processes of a run can restart them.
+  const where =
+    position === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(position), maxRestarts: 0 };
   const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";
   return (await execute({ job, ...where, output: options.output, start }, options)).code;
 };
 
-/** `skein-train resume`. */
+/** Runs `skein-train resume`. */
 export const resumeCommand = async (folder: string, options: RunOptions): Promise<number> => {
   const output = await newestRun(folder);
   const job = await savedJob(output, overridesOf(options));
   if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
     throw new ConfigError([
-      "resume starts the processes of a run itself, but a launcher has started this one as one of several; use run <job> --output <folder> --resume-if-possible",
+      "resume starts the processes of a run itself, but a launcher started this process as one of several; use run <job> --output <folder> --resume-if-possible",
     ]);
   const edited = editedJobLine(output);
   if (edited !== undefined && options.quiet !== true) writeStderr(`${edited}\n`);

@@ -10,37 +10,37 @@ import { judgedBy } from "../run-files/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** Options of one run that say nothing of several. */
+/** Checks that the options suit several jobs. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {
   const names = jobs.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new ConfigError([
-      `name: two of the ${jobs.length} jobs of the file are called ${twice}, but each has a folder of its name; give each its own`,
+      `name: two of the ${jobs.length} jobs of the file have the name ${twice}, but each needs its own folder; give each a different name`,
     ]);
   const many = `the file holds ${jobs.length} jobs`;
   if (typeof trace === "string")
     throw new ConfigError([
-      `--trace ${trace}: a trace is of one run, but ${many}; leave the file of --trace out, and each run has one in its folder`,
+      `--trace ${trace}: a trace file is for one run, but ${many}; leave the file of --trace out, then each run writes a trace into its folder`,
     ]);
   if (watch === true)
     throw new ConfigError([
-      `--watch: the page is of one run, but ${many}; call skein-train watch in another terminal, which shows all of them`,
+      `--watch: the page shows one run, but ${many}; call skein-train watch in another terminal, which shows all runs`,
     ]);
   if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
     throw new ConfigError([
-      `a launcher has started this process as one of several, but ${many}; start it once for each, in files of their own`,
+      `a launcher started this process as one of several, but ${many}; put each job into its own file, and launch each file`,
     ]);
 };
 
 const waiting: Pick<TableRow, "values" | "state"> = { values: {}, state: "not begun" };
 
 /**
- * Run the jobs of a file one after another, each in a folder of its own: `<output>/<name>` where a folder is asked for.
- * One that fails is told, and the others run all the same; one that is stopped by hand ends them all.
+ * Runs the jobs of a file one after another, each in its own folder: `<output>/<name>` if an output folder is given.
+ * The failure of a job is reported, and the next jobs still run; a stop by hand ends all jobs.
  *
- * @returns the exit code: that of the first job that failed, or of the stop.
- * @throws ConfigError, before anything runs, for what cannot be done for several.
+ * @returns the exit code: of the first job that failed, or of the stop.
+ * @throws ConfigError, before anything runs, for options that do not suit several jobs.
  */
 export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Promise<number> => {
   requireForSeveral(jobs, options);
@@ -62,7 +62,7 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
       const done = await execute({ job, runner: localRunner(job), output: own.output, start, beganAt }, own, name);
       if (done.summary === undefined) {
         ended({ state: "stopped" });
-        if (done.code === exitCodes.ok) continue; // by a callback of its own
+        if (done.code === exitCodes.ok) continue; // stopped by its own callback
         code = done.code;
         break;
       }

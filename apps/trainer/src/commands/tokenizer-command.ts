@@ -19,23 +19,23 @@ interface TrainOptions {
   readonly json?: boolean;
 }
 
-/** All bytes, and the token that ends a text. */
+/** All 256 bytes, and the end-of-text token. */
 const leastVocabulary = 257;
 const mostVocabulary = 2 ** 20;
 
 const vocabularies: NumberRange = {
-  rule: `a whole number from ${leastVocabulary}, each byte and the end of a text being a token, to ${mostVocabulary}`,
+  rule: `a whole number from ${leastVocabulary} (256 bytes and the end-of-text token) to ${mostVocabulary}`,
   fits: (value) => Number.isInteger(value) && value >= leastVocabulary && value <= mostVocabulary,
 };
 
-/** The files to write. @throws ConfigError where one is there already, or would not be found again. */
+/** Returns the files to write. @throws ConfigError if a file already exists, or would not be found by its name. */
 const filesOf = (output: string): { readonly tokenizer: string; readonly config: string } => {
   if (basename(output) === "tokenizer_config.json" || !output.endsWith(".json"))
     throw new ConfigError([`--output is ${output}, but must be a file such as tokenizer.json`]);
   const files = { tokenizer: output, config: join(dirname(output), "tokenizer_config.json") };
   const there = Object.values(files).find(existsSync);
   if (there !== undefined)
-    throw new ConfigError([`${there}: it is there already; remove it, or name another folder in --output`]);
+    throw new ConfigError([`${there}: the file already exists; remove it, or name another folder in --output`]);
   return files;
 };
 
@@ -43,7 +43,8 @@ const trainCommand = async (file: readonly string[], options: TrainOptions): Pro
   const { field, skipDamaged, endOfText, output } = options;
   const vocabulary = numberOption("vocabulary", options.vocabulary, vocabularies);
   const minimumCount = numberOption("minimum-count", options.minimumCount, wholeFrom(1));
-  if (endOfText === "") throw new ConfigError(["--end-of-text is empty; give a text that occurs nowhere else"]);
+  if (endOfText === "")
+    throw new ConfigError(["--end-of-text is empty; give a string that does not occur in the texts"]);
   const files = filesOf(output);
   const began = performance.now();
   const learned = await trainTokenizer({ file, field, skipDamaged, vocabulary: vocabulary - 1, minimumCount });
@@ -56,9 +57,11 @@ const trainCommand = async (file: readonly string[], options: TrainOptions): Pro
   const tokens = learned.tokens.length + 1;
   const seconds = (performance.now() - began) / 1000;
   const result = { output, tokens, documents: learned.documents, damaged: learned.damaged.length, seconds };
-  const few = tokens < vocabulary ? `; no other pair is there ${minimumCount} times` : "";
+  const few = tokens < vocabulary ? `; no further pair occurs ${minimumCount} times` : "";
   const left =
-    result.damaged === 0 ? "" : `\n${result.damaged} damaged lines or rows were left out, ${learned.damaged[0]} first`;
+    result.damaged === 0
+      ? ""
+      : `\n${result.damaged} damaged lines or rows were skipped, the first is ${learned.damaged[0]}`;
   writeStdout(
     options.json === true
       ? `${JSON.stringify(result)}\n`
@@ -66,21 +69,27 @@ const trainCommand = async (file: readonly string[], options: TrainOptions): Pro
   );
 };
 
-/** Add `tokenizer train` to the command line. `finish` takes the exit code. */
+/** Adds `tokenizer train` to the command line. `finish` receives the exit code. */
 export const addTokenizerCommand = (program: Command, finish: (code: number) => void): void => {
   const train = program
     .command("tokenizer")
-    .description("make a tokenizer of texts of yours")
+    .description("train a tokenizer on your texts")
     .command("train")
-    .description("learn byte pairs, and write a tokenizer.json of Hugging Face's with tokenizer_config.json beside it")
-    .option("--vocabulary <count>", "most tokens, all bytes and the end of a text among them", "8192")
-    .option("--output <file>", "where it goes", "tokenizer.json")
-    .argument("<text...>", "files of text, of JSON lines or of Parquet, or folders with such files");
+    .description(
+      "train a byte-pair encoding, and write a Hugging Face tokenizer.json with tokenizer_config.json next to it",
+    )
+    .option(
+      "--vocabulary <count>",
+      "vocabulary size: maximum number of tokens, including the 256 bytes and the end-of-text token",
+      "8192",
+    )
+    .option("--output <file>", "output file", "tokenizer.json")
+    .argument("<text...>", "text, JSON Lines or Parquet files, or folders with such files");
   train
-    .option("--field <key>", "key of the text in lines of .jsonl, column of it in .parquet; default: text")
-    .option("--skip-damaged", "leave out lines of .jsonl and rows of .parquet that hold no text")
-    .option("--minimum-count <count>", "a pair becomes a token when it is there so often", "2")
-    .option("--end-of-text <token>", "token that ends a text, and stands between two", "<|endoftext|>");
+    .option("--field <key>", "key of the text in .jsonl lines, or its column in .parquet; default: text")
+    .option("--skip-damaged", "skip .jsonl lines and .parquet rows that contain no text")
+    .option("--minimum-count <count>", "minimum number of occurrences of a pair to become a token", "2")
+    .option("--end-of-text <token>", "token at the end of each text, also between two texts", "<|endoftext|>");
   train
     .addHelpText(
       "after",

@@ -77,11 +77,11 @@ test.each<[string, Surroundings, string]>([
     }),
     "/home/ada/project/node_modules/.bin/node main.js",
   ],
-])("%s is told as it works when pasted", (_, surroundings, expected) => {
+])("%s gives a command that works when pasted", (_, surroundings, expected) => {
   expect(ownCommand(surroundings)).toBe(expected);
 });
 
-test("another program of ours is told by its own name", () => {
+test("another program of ours uses its own name", () => {
   const profiler = (path: string): string => path.replaceAll("skein-train", "skein-profile");
   const surroundings = machine({
     program: profiler(local),
@@ -96,20 +96,20 @@ test("another program of ours is told by its own name", () => {
   );
 });
 
-test("a text may name commands of both", () => {
+test("a text may contain commands of both programs", () => {
   vi.stubEnv("PATH", "/nowhere");
   vi.stubEnv("npm_config_user_agent", undefined);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const said = asTypedIn(
+  const text = asTypedIn(
     "skein-profile",
     ["run", "links"],
     "skein-profile links, then skein-train links; skein-profile is good",
   );
-  expect(said).toMatch(/^\S.* links, then \S.*apps\/trainer\/bin\/skein-train\.js links; skein-profile is good$/);
-  expect(said).not.toMatch(/^skein-profile/);
+  expect(text).toMatch(/^\S.* links, then \S.*apps\/trainer\/bin\/skein-train\.js links; skein-profile is good$/);
+  expect(text).not.toMatch(/^skein-profile/);
 });
 
-test("commands in messages become what was typed; other words and paths stay", () => {
+test("commands in messages are replaced by the typed command; other words and paths stay", () => {
   expect(asTyped(`continue with: ${resumeLine("my runs/1")}`, () => "npx skein-train")).toBe(
     "continue with: npx skein-train resume 'my runs/1'",
   );

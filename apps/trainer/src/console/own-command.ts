@@ -3,28 +3,29 @@ import { basename, delimiter, dirname, join, relative, resolve } from "node:path
 import { fileURLToPath } from "node:url";
 import { shellCommand, shellQuote } from "./shell-quote.ts";
 
-/** What tells how a person has started this program. */
+/** Environment from which the command that started this program is reconstructed. */
 export interface Surroundings {
-  /** The script that Node was given. */
+  /** Script that Node runs. */
   readonly program: string;
-  /** The executable of Node, and the options that it was given. */
+  /** Executable of Node. */
   readonly node: string;
+  /** Options passed to Node. */
   readonly nodeOptions: readonly string[];
-  /** The working folder of this process. */
+  /** Working folder of this process. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   exists(path: string): boolean;
-  /** A path without links in it; itself where there is nothing. */
+  /** Returns a path with symbolic links resolved; the path itself if nothing exists there. */
   real(path: string): string;
 }
 
-/** A path as people may type it: relative where that is shorter than climbing up. */
+/** Shortens a path for people: relative, unless that climbs up three levels or more. */
 const shortPath = (path: string, folder: string): string => {
   const short = relative(folder, path);
   return short === "" || short.startsWith("../../../..") ? path : short;
 };
 
-/** Folders of PATH as the person's shell has it: package managers put their own before those. */
+/** Folders of PATH as in the user's shell: package managers put their own folders in front. */
 const pathFolders = ({ PATH, npm_config_user_agent }: Surroundings["env"]): string[] =>
   (PATH ?? "")
     .split(delimiter)
@@ -33,16 +34,19 @@ const pathFolders = ({ PATH, npm_config_user_agent }: Surroundings["env"]): stri
         folder !== "" && (npm_config_user_agent === undefined || !/[\\/]node_modules[\\/]\.bin$/.test(folder)),
     );
 
-/** Whether a project that holds `folder` has a program among its own. */
+/** Whether a project that contains `folder` has the program installed. */
 const isInstalledAbove = (name: string, folder: string, exists: Surroundings["exists"]): boolean =>
   exists(join(folder, "node_modules/.bin", name)) ||
   (dirname(folder) !== folder && isInstalledAbove(name, dirname(folder), exists));
 
-/** `npx skein-train` and the like, where a package manager has started this process and would do so again. */
+/**
+ * The command of the package manager that started this process and can start it again, such as `npx skein-train`;
+ * otherwise undefined.
+ */
 const packageManagerCommand = (name: string, { folder, env, exists, real }: Surroundings): string | undefined => {
   const [, manager, version] = /^(npm|pnpm|yarn|bun)\/(\S+)/.exec(env["npm_config_user_agent"] ?? "") ?? [];
   if (manager === undefined || (manager !== "npm" && !isInstalledAbove(name, folder, exists))) return undefined;
-  // Scripts and `--filter` run in the package's folder, wherever the person is.
+  // Scripts and `--filter` run in the package's folder, not in the user's working folder.
   const startedIn = env["INIT_CWD"];
   const elsewhere = startedIn !== undefined && real(startedIn) !== real(folder);
   if (manager === "pnpm") {
@@ -54,10 +58,10 @@ const packageManagerCommand = (name: string, { folder, env, exists, real }: Surr
 };
 
 /**
- * The words that start this program once more when they are pasted: `npx skein-train`, `pnpm exec skein-train`,
- * `skein-train` where that is on PATH, else Node and the path of the script, which always works.
+ * The command that starts this program again when pasted into a shell: `npx skein-train`, `pnpm exec skein-train`,
+ * `skein-train` if that is on PATH, otherwise Node with the path of the script, which always works.
  *
- * @param name of the program, whose launcher is called so too.
+ * @param name of the program, which is also the name of its launcher.
  */
 export const ownCommand = (surroundings: Surroundings, name = "skein-train"): string => {
   const { program, node, nodeOptions, folder, env, exists, real } = surroundings;
@@ -80,7 +84,7 @@ const real = (path: string): string => {
   }
 };
 
-/** How the person at the keyboard would start a program of ours by its script. */
+/** The command by which the user would start one of our programs, given its script. */
 const typedCommand = (name = "skein-train", program = process.argv[1] ?? name): string =>
   ownCommand(
     {
@@ -95,7 +99,7 @@ const typedCommand = (name = "skein-train", program = process.argv[1] ?? name): 
     name,
   );
 
-/** Commands of a program in a text: its name where a word of `commands` follows. */
+/** Matches commands of a program in a text: its name followed by one of the words of `commands`. */
 const commandsIn = (name: string, commands: string): RegExp =>
   new RegExp(`(?<![\\w./-])${name} (?=(?:${commands})\\b)`, "g");
 
@@ -108,16 +112,17 @@ const withCommands = (text: string, pattern: RegExp, command: () => string): str
   text.search(pattern) < 0 ? text : text.replaceAll(pattern, () => `${command()} `);
 
 /**
- * Messages say `skein-train resume …`, also those of packages that cannot know how they were started. Where people read
- * them, the words that they typed take its place.
+ * Replaces `skein-train` in commands such as `skein-train resume …` by the command that the user typed. Messages also
+ * come from packages that cannot know how the program was started.
  */
 export const asTyped = (text: string, command: () => string = typedCommand): string =>
   withCommands(text, anyCommand, command);
 
 /**
- * The same in another program of ours: its own commands, and those of skein-train, as each would be started there.
+ * Replaces commands in a text, as `asTyped` does, in another of our programs: its own commands, and commands of
+ * skein-train, each by the command that would start it there.
  *
- * @param commands their names.
+ * @param commands names of the program's own commands.
  */
 export const asTypedIn = (name: string, commands: readonly string[], text: string): string =>
   asTyped(
@@ -125,12 +130,12 @@ export const asTypedIn = (name: string, commands: readonly string[], text: strin
     () => typedCommand("skein-train", fileURLToPath(new URL("../../bin/skein-train.js", import.meta.url))),
   );
 
-/** What goes on with a run. */
+/** The command that resumes a run. */
 export const resumeLine = (output: string): string => `skein-train resume ${shellQuote(output)}`;
 
-/** What makes a page of a run. */
+/** The command that writes a report page of a run. */
 export const reportLine = (output: string): string => `skein-train report ${shellQuote(output)}`;
 
-/** A job file that comes with this package, as a path from here. */
+/** Path of a job file that is part of this package, relative to the working folder if that is shorter. */
 export const sampleJob = (): string =>
   shellQuote(shortPath(fileURLToPath(new URL("../../jobs/mnist.yaml", import.meta.url)), process.cwd()));

@@ -7,7 +7,7 @@ import { ConfigError, describeError, formatError } from "../errors.ts";
 import { MlflowFault } from "../log/mlflow-client.ts";
 import { makeProgress } from "../run-files/progress.ts";
 
-/** Where text that needs no change is written as it is. */
+/** Files that write text unescaped, because it needs no change. */
 const asItIs: ReadonlySet<string> = new Set([
   "trainer/src/console/terminal.ts",
   "trainer/src/main.ts", // before other modules are read; it quotes paths of this user alone
@@ -15,8 +15,8 @@ const asItIs: ReadonlySet<string> = new Set([
   "trainer/src/launch-targets/launch-command.ts", // files, fit to be redirected
 ]);
 
-test("text reaches the terminal by one file", () => {
-  const apps = join(import.meta.dirname, "../../..");
+test("only one file writes text to the terminal", () => {
+  const apps = join(import.meta.dirname, "../..");
   const writing = ["trainer/src", "profiler/src"]
     .flatMap((place) =>
       readdirSync(join(apps, place), { recursive: true, encoding: "utf8" }).map((file) => `${place}/${file}`),

@@ -1,10 +1,10 @@
 import { visibleText } from "@skein/tensor-core/backend";
 
 /**
- * Write text for people, or JSON, to stdout. Names of files, classes and servers may hold what a terminal obeys: it is
- * written in letters, as JSON does, so that JSON keeps its meaning.
+ * Writes text for people, or JSON, to stdout. Names of files, classes and servers may contain terminal control
+ * characters: these are escaped as in JSON, so that JSON keeps its meaning.
  */
 export const writeStdout = (text: string): void => void process.stdout.write(visibleText(text));
 
-/** The same to stderr. */
+/** Writes text to stderr, escaped as by `writeStdout`. */
 export const writeStderr = (text: string): void => void process.stderr.write(visibleText(text));

@@ -2,12 +2,12 @@ import type { SkeinError } from "@skein/tensor-core";
 import { type ErrorReport, reviveError } from "../errors.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** What ranks say when another one is gone: true, but not why. */
+/** Error codes that ranks report when another rank has ended: correct, but not the cause. */
 const echoes: ReadonlySet<string> = new Set(["peer-lost", "collective-timeout", "group-closed"]);
 
-/** Failures of a run's ranks, of which the first that is not the echo of another is the one to tell. */
+/** Collects failures of a run's ranks. The first that is not a consequence of another failure is the one to report. */
 export class Failures {
-  /** Rejects with the failure to tell. */
+  /** Rejects with the failure to report. */
   readonly first: Promise<never>;
   private readonly reports: { readonly rank: number; readonly error: ErrorReport }[] = [];
   private reject!: (error: SkeinError) => void;
@@ -17,15 +17,15 @@ export class Failures {
     this.first = new Promise((_, reject) => {
       this.reject = reject;
     });
-    this.first.catch(() => undefined); // a run that ends well never asks
+    this.first.catch(() => undefined); // not awaited in a successful run
   }
 
-  /** What every rank said, in order. */
+  /** All reported failures, in order. */
   get all(): readonly { readonly rank: number; readonly error: ErrorReport }[] {
     return this.reports;
   }
 
-  /** What ranks said of another that was gone. */
+  /** Failures that are consequences of the end of another rank. */
   get echoes(): readonly { readonly rank: number; readonly error: ErrorReport }[] {
     return this.reports.filter(({ error }) => echoes.has(error.code));
   }
@@ -36,7 +36,7 @@ export class Failures {
     else this.timer ??= setTimeout(() => this.settle(rank, error), timeLimits.ownReport);
   }
 
-  /** A failure of the process that keeps the record. */
+  /** Adds a failure of the process that keeps the record. */
   addOwn(error: unknown): void {
     clearTimeout(this.timer);
     this.reject(error as SkeinError);

@@ -17,63 +17,63 @@ import { type Address, discoverRank } from "../members/rank-discovery.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 import { writeStderr } from "../console/terminal.ts";
 
-/** The place of this process in a run whose processes a launcher has started, all by the same command. */
-export interface LaunchedPlace {
+/** Position of this process in a run whose processes were all started by a launcher with the same command. */
+export interface LaunchedPosition {
   readonly job: Job;
   readonly process: number;
   readonly ranks: readonly number[];
-  /** Where rank 0 hosts the rendezvous. Under MPI it may be left to the ranks to tell each other. */
+  /** Address at which rank 0 hosts the rendezvous. Undefined under MPI if rank 0 sends the address through MPI. */
   readonly coordinator: Address | undefined;
   readonly secret: string | undefined;
 }
 
 /**
- * Find out whether a launcher has started this process as one of several.
+ * Detects whether a launcher started this process as one of several.
  *
- * @throws ConfigError where what the launcher says does not fit the job.
+ * @throws ConfigError if the launcher's values do not fit the job.
  */
-export const launchedPlace = (job: Job, env: NodeJS.ProcessEnv): LaunchedPlace | undefined => {
+export const launchedPosition = (job: Job, env: NodeJS.ProcessEnv): LaunchedPosition | undefined => {
   const discovered = discoverRank(env);
   if (discovered === undefined) return undefined;
   const { rank: index, worldSize: count, source, coordinator } = discovered;
   if (job.transport === "threads") {
     if (count === 1) return undefined;
     throw new ConfigError([
-      `${source} has started ${count} processes, but transport: threads keeps all ranks in one; add --transport tcp, tls or mpi`,
+      `${source} started ${count} processes, but transport: threads runs all ranks in one process; add --transport tcp, tls or mpi`,
     ]);
   }
   const each = job.network.ranksPerProcess;
   if (count * each !== job.ranks)
     throw new ConfigError([
-      `${source} has started ${count} processes of ${each} ${each === 1 ? "rank" : "ranks"}, but the job has ${job.ranks} ranks; add --ranks ${count * each}, or start ${job.ranks / each} processes`,
+      `${source} started ${count} processes of ${each} ${each === 1 ? "rank" : "ranks"}, but the job has ${job.ranks} ranks; add --ranks ${count * each}, or start ${job.ranks / each} processes`,
     ]);
   if (job.transport === "tls" && job.network.certificates === undefined)
     throw new ConfigError([
-      `${source} has started ${count} processes, and transport: tls needs the certificates of all; make them with skein-train certs init and add --certificates <folder>`,
+      `${source} started ${count} processes, and transport: tls needs certificates for all of them; create them with skein-train certs init, and add --certificates <folder>`,
     ]);
   const secret = env[secretVariable];
   if (job.transport !== "mpi" && (coordinator === undefined || secret === undefined))
     throw new ConfigError([
-      `${source} has started ${count} processes, which need to know where they meet; set ${coordinatorVariable}=<host of rank 0>:<port> and ${secretVariable} alike for all, or use skein-train launch`,
+      `${source} started ${count} processes, which need the address of the coordinator; set ${coordinatorVariable}=<host of rank 0>:<port> and the same ${secretVariable} for all processes, or use skein-train launch`,
     ]);
   return { job, process: index, ranks: Array.from({ length: each }, (_, i) => index * each + i), coordinator, secret };
 };
 
-/** What rank 0 tells the others through MPI, where nobody else has told them. */
-interface Meeting {
+/** Contact data of the coordinator, sent by rank 0 through MPI if the environment does not contain it. */
+interface CoordinatorContact {
   readonly address: Address;
   readonly secret: string;
 }
 
-const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): MemberOptions => {
-  const { job, ranks, coordinator, secret } = place;
+const memberOptions = (position: LaunchedPosition, hosted: CoordinatorContact | undefined): MemberOptions => {
+  const { job, ranks, coordinator, secret } = position;
   const { certificates, insecure } = job.network;
   const identity = certificates === undefined ? undefined : memberIdentity(certificates, ranks);
   const onOneMachine = coordinator === undefined || isLoopback(coordinator.host);
-  const meet = async ({
+  const joinOptions = async ({
     address,
     secret: proof,
-  }: Meeting): Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">> => ({
+  }: CoordinatorContact): Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">> => ({
     address,
     secret: proof,
     insecure,
@@ -85,8 +85,8 @@ const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): Membe
       ranks,
       openWorld: openMpiWorld,
       rendezvous: async (world) => {
-        const words = await world.share!(hosted && JSON.stringify(hosted));
-        return meet(JSON.parse(words) as Meeting);
+        const text = await world.share!(hosted && JSON.stringify(hosted));
+        return joinOptions(JSON.parse(text) as CoordinatorContact);
       },
     };
   }
@@ -94,13 +94,13 @@ const memberOptions = (place: LaunchedPlace, hosted: Meeting | undefined): Membe
     job,
     ranks,
     openWorld: openNetworkWorld({ secret: secret!, identity, onOneMachine }),
-    rendezvous: () => meet({ address: hosted?.address ?? coordinator!, secret: secret! }),
+    rendezvous: () => joinOptions({ address: hosted?.address ?? coordinator!, secret: secret! }),
   };
 };
 
-/** Host the run in the process of rank 0, which takes part in it as well. */
-export const launchedRunner = (place: LaunchedPlace): RankRunner => {
-  const { job, ranks, coordinator, secret } = place;
+/** Returns a runner that hosts the run in the process of rank 0, which also holds ranks. */
+export const launchedRunner = (position: LaunchedPosition): RankRunner => {
+  const { job, ranks, coordinator, secret } = position;
   const { certificates, insecure } = job.network;
   const listen =
     coordinator === undefined
@@ -120,24 +120,24 @@ export const launchedRunner = (place: LaunchedPlace): RankRunner => {
       ...(certificates !== undefined && { security: readTlsIdentity(coordinatorFiles(certificates)) }),
     },
     start: ({ attempt: { prepared }, coordinator: address, secret: proof }) => {
-      // Others reach this machine by its name; this process by what it listens on.
-      const reach = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
-      const over = new AbortController();
-      const hosted = { address: { host: reach, port: address.port }, secret: proof };
-      const part = takePart({ ...memberOptions(place, hosted), prepared, signal: over.signal });
+      // Other machines use the name of this machine; this process uses the address that it listens on.
+      const reachableHost = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
+      const ended = new AbortController();
+      const hosted = { address: { host: reachableHost, port: address.port }, secret: proof };
+      const part = takePart({ ...memberOptions(position, hosted), prepared, signal: ended.signal });
       const lost = new Promise<{ ranks: readonly number[]; reason: string }>((resolve) => {
         part.catch((error: Error) => resolve({ ranks, reason: error.message }));
       });
       return Promise.resolve({
         lost,
         end: async (atOnce) => {
-          const ended = part.then(
+          const partEnded = part.then(
             () => undefined,
             () => undefined,
           );
-          if (!atOnce) return ended;
-          over.abort();
-          await Promise.race([ended, setTimeout(timeLimits.launchedProcess, undefined, { ref: false })]);
+          if (!atOnce) return partEnded;
+          ended.abort();
+          await Promise.race([partEnded, setTimeout(timeLimits.launchedProcess, undefined, { ref: false })]);
         },
       });
     },
@@ -149,16 +149,16 @@ const codeOf = (ending: Ending, cause: StopCause | undefined): number => {
   return ending === "finished" ? exitCodes.ok : exitCodes.failure;
 };
 
-/** Codes of a run that was stopped before its ranks had begun. */
+/** Error codes of a run that was stopped before its ranks had started. */
 const stoppedEarly: ReadonlySet<string> = new Set(["rendezvous-stopped", "interrupted"]);
 
 /**
- * Take part in a run that the process of rank 0 hosts.
+ * Runs this process's ranks in a run that the process of rank 0 hosts.
  *
- * @param say tells people of this process for whom it waits.
+ * @param say prints a line for people about the processes that this process waits for.
  * @returns the exit code.
  */
-export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string) => void): Promise<number> => {
+export const runLaunchedProcess = async (position: LaunchedPosition, say: (line: string) => void): Promise<number> => {
   const interruption = new Interruption();
   let cause: StopCause | undefined;
   const release = onInterrupt((signal) => {
@@ -172,7 +172,7 @@ export const takeLaunchedPart = async (place: LaunchedPlace, say: (line: string)
   });
   try {
     return codeOf(
-      await takePart({ ...memberOptions(place, undefined), interruption, controllerRanks: [0], onWaiting: say }),
+      await takePart({ ...memberOptions(position, undefined), interruption, controllerRanks: [0], onWaiting: say }),
       cause,
     );
   } catch (error) {

@@ -9,20 +9,20 @@ import { startMpirun } from "./start-mpirun.ts";
 import { threadRunner } from "./thread-runner.ts";
 
 /**
- * Processes that are started here come by themselves, and if one ends that is seen: a word on the wait only where it is
- * long.
+ * Intervals of the notice that processes are awaited: long, because processes started here join by themselves, and the
+ * end of one is noticed.
  */
-const noticeOfOwn = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
+const localNotice = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
 
-/** Where the ranks of a job run when this process starts them itself: all on this machine. */
+/** Returns the runner of a job whose ranks this process starts itself, all on this machine. */
 export const localRunner = (job: Job): RankRunner => {
   switch (job.transport) {
     case "threads":
       return threadRunner();
     case "tcp":
-      return processRunner({ start: startLocalProcesses(), rendezvous: { notice: noticeOfOwn } });
+      return processRunner({ start: startLocalProcesses(), rendezvous: { notice: localNotice } });
     case "mpi":
-      return processRunner({ start: startMpirun, rendezvous: { notice: noticeOfOwn } });
+      return processRunner({ start: startMpirun, rendezvous: { notice: localNotice } });
     case "tls": {
       const { certificates, ranksPerProcess } = job.network;
       if (certificates !== undefined)
@@ -31,7 +31,7 @@ export const localRunner = (job: Job): RankRunner => {
         );
       return {
         run: async (attempt) => {
-          // Anew for each attempt, and only in memory: a run that is killed leaves no key behind.
+          // New for each attempt, and only in memory, so that a killed run leaves no key behind.
           const issued = await issueIdentities({
             ranks: job.ranks,
             ranksPerProcess,
@@ -46,4 +46,4 @@ export const localRunner = (job: Job): RankRunner => {
 };
 
 const tlsRunner = (coordinator: TlsIdentity, identityOf: (ranks: readonly number[]) => TlsIdentity): RankRunner =>
-  processRunner({ start: startLocalProcesses(identityOf), rendezvous: { security: coordinator, notice: noticeOfOwn } });
+  processRunner({ start: startLocalProcesses(identityOf), rendezvous: { security: coordinator, notice: localNotice } });

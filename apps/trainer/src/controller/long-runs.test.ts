@@ -7,7 +7,7 @@ import { WaitingEvents } from "../run-files/waiting-events.ts";
 import { Failures } from "./failures.ts";
 import { RunRecord } from "./run-record.ts";
 
-/** Number of objects, list entries, map and set entries that can be reached from a value. */
+/** Number of objects, list entries, map and set entries reachable from a value. */
 const reachable = (root: unknown): number => {
   const seen = new Set<object>();
   const queue: unknown[] = [root];
@@ -40,7 +40,7 @@ const job = checkJob(
   { file: "job.yaml" },
 );
 
-test("what a run keeps does not grow with its steps, evaluations and events that are read", () => {
+test("memory of a run does not grow with its steps, evaluations and consumed events", () => {
   const waiting = new WaitingEvents<RunEvent>();
   const failures = new Failures();
   const sinks = { record: () => {}, histograms: () => {}, rewind: () => {}, close: () => {} };

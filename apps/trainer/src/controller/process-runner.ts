@@ -9,25 +9,28 @@ import type { Attempt, RankRunner } from "./rank-runner.ts";
 import { StopRound } from "./stop-round.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** A process that ended before it was told to. */
+/** A process that ended before the end of the run. */
 export interface LostProcess {
   readonly ranks: readonly number[];
   /** How it ended. */
   readonly reason: string;
-  /** What it said itself. */
+  /** Error reported by the process itself. Absent: the process reported no error. */
   readonly report?: ErrorReport;
 }
 
 /** Processes that hold ranks of a run. */
 export interface Processes {
-  /** The first that ends before it was told to. */
+  /** Resolves with the first process that ends before the end of the run. */
   readonly lost: Promise<LostProcess>;
-  /** See them to their end; those that stay are killed. @param atOnce they need not say or save anything more. */
+  /**
+   * Waits until all processes have ended, and kills those that do not end in time. @param atOnce the processes have
+   * nothing left to report or save.
+   */
   end(atOnce: boolean): Promise<void>;
 }
 
-/** Begins the processes of a run; those that others begin need none. */
-export type StartProcesses = (place: {
+/** Starts the processes of a run. Does nothing if a launcher starts them. */
+export type StartProcesses = (input: {
   readonly attempt: Attempt;
   readonly coordinator: Coordinator["address"];
   readonly secret: string;
@@ -39,8 +42,8 @@ export interface ProcessRunnerOptions {
   readonly start: StartProcesses;
 }
 
-/** What happens at the coordinator that people should see. */
-const told: ReadonlySet<string> = new Set(["waiting", "silent", "refused", "dropped", "certificates"]);
+/** Kinds of coordinator events that are shown to people. */
+const shownEvents: ReadonlySet<string> = new Set(["waiting", "silent", "refused", "dropped", "certificates"]);
 
 const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
   try {
@@ -49,30 +52,30 @@ const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     throw new RunError(
       "port-in-use",
-      `port ${options.port} of this machine is in use, so the ranks cannot meet there; end what an earlier start has left, or name another in SKEIN_COORDINATOR, the same for all processes`,
+      `port ${options.port} of this machine is in use, so the coordinator cannot listen there; end processes left by an earlier start, or set another port in SKEIN_COORDINATOR, the same for all processes`,
       { cause: error },
     );
   }
 };
 
 /**
- * Runs the ranks of a job in processes that find each other at a coordinator of this process. They may be started here,
- * or by a launcher such as mpirun.
+ * Runs the ranks of a job in processes that connect to a coordinator in this process. They may be started here, or by a
+ * launcher such as mpirun.
  */
 export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
   run: async (attempt) => {
     const { assignment, record, interruption, note } = attempt;
     const { job } = assignment;
     const secret = options.secret ?? newSecret();
-    let toldLast: string | undefined; // a process that waits for a place asks again and again, and is told the same
+    let lastShown: string | undefined; // a waiting process asks repeatedly, with the same event each time
     const coordinator = await hostAt({
       ...options.rendezvous,
       ...worldOf(job),
       ...patienceOf(job),
       secret,
       onEvent: ({ kind, message }) => {
-        if (!told.has(kind) || message === toldLast) return;
-        toldLast = message;
+        if (!shownEvents.has(kind) || message === lastShown) return;
+        lastShown = message;
         note(message);
       },
     });
@@ -88,26 +91,26 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
     });
     const tell = (message: ControllerMessage): void => coordinator.broadcast(message);
     let processes: Processes | undefined;
-    // What a run waits for are messages of others, and their sockets do not keep a process alive.
+    // A run waits for messages of other processes, whose sockets do not keep this process alive.
     const alive = setInterval(() => undefined, 2 ** 30);
     let ended = false;
     let ending: Ending = "failed";
     try {
-      coordinator.ready.catch(() => undefined); // whoever waits below tells
+      coordinator.ready.catch(() => undefined); // reported by the awaits below
       processes = await options
         .start({ attempt, coordinator: coordinator.address, secret })
         .catch(async (error: unknown) => {
-          await pause(timeLimits.ownSignal); // a signal to all may have ended what is asked about a launcher
+          await pause(timeLimits.ownSignal); // a signal to all processes may have interrupted a query about the launcher
           if (!interruption.requested) throw error;
           throw new RunError("interrupted", "stopped before all ranks were started; nothing was trained", {
             cause: error,
           });
         });
       void processes.lost.then(async ({ ranks, reason, report }) => {
-        // A signal to all processes of the run may end ranks that have just been started before it is heard here.
+        // A signal to all processes of the run may end ranks that have just been started before it is handled here.
         if (interruption.endsAtOnce && report === undefined) await pause(timeLimits.ownSignal);
         if (ended) return;
-        // First, since the coordinator will say at once that not all have joined.
+        // First, because the coordinator will report at once that not all have joined.
         if (report !== undefined) failures.add(ranks[0]!, report);
         else failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         for (const rank of ranks) coordinator.reportLost(rank, report?.message ?? reason);
@@ -128,24 +131,24 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       });
       coordinator.onLost(({ ranks, reason, revoked }) => {
         if (revoked === true && !ended) return failures.addOwn(new RevokedError(ranks, reason));
-        // Whoever started the process knows better how it ended.
+        // The starter of the process has a better description of its end.
         setTimeout(() => {
           if (!ended) failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         }, timeLimits.exitCode).unref();
       });
       coordinator.onMessage(({ process, message }) => {
-        const said = message as MemberMessage;
-        if (said.type === "started") {
+        const memberMessage = message as MemberMessage;
+        if (memberMessage.type === "started") {
           started.add(process);
           if (started.size === numProcesses) interruption.listen(() => stop.request());
           return;
         }
-        if (said.type === "begun") return stop.answer(process, said.step);
-        if (said.type === "interrupt") return interruption.request();
-        record.take(said.rank, said.message, failures);
-        if (said.message.type !== "done" && said.message.type !== "failed") return;
-        if (said.message.type === "done") lastStep = said.message.step;
-        finished.add(said.rank);
+        if (memberMessage.type === "begun") return stop.answer(process, memberMessage.step);
+        if (memberMessage.type === "interrupt") return interruption.request();
+        record.take(memberMessage.rank, memberMessage.message, failures);
+        if (memberMessage.message.type !== "done" && memberMessage.message.type !== "failed") return;
+        if (memberMessage.message.type === "done") lastStep = memberMessage.message.step;
+        finished.add(memberMessage.rank);
         if (finished.size === job.ranks) announceFinished();
       });
       interruption.listen(endAtOnce("all ranks were linked"), { endsAtOnce: true });
@@ -154,15 +157,15 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
         allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)),
         failures.first,
       ]);
-      // A stop that was asked for during the last step came too late: the run is done, and its processes must not be
-      // started again.
+      // A stop requested during the last step came too late: the run is done, and its processes must not be started
+      // again.
       ending = interruption.requested && lastStep < (attempt.prepared?.totalSteps ?? 0) ? "stopped" : "finished";
     } finally {
       ended = true;
       const stoppedAtOnce = interruption.requested && interruption.endsAtOnce;
       interruption.listen(undefined);
       interruption.onAbandoned(undefined);
-      // Who has joined learns why the others will not; who has not is told by nobody.
+      // Joined processes receive the reason; other processes cannot be reached.
       if (joined) tell({ type: "end", ending: stoppedAtOnce ? "stopped" : ending });
       const closed = joined
         ? undefined

@@ -3,26 +3,26 @@ import type { Failures } from "./failures.ts";
 import type { Assignment, RankMessage } from "../rank/messages.ts";
 import type { Prepared } from "../preparation/prepare.ts";
 
-/** Takes what ranks say. */
-export interface MessageTaker {
+/** Receives messages of ranks. */
+export interface MessageHandler {
   take(rank: number, message: RankMessage, failures: Failures): void;
 }
 
 /** One attempt at a run. */
 export interface Attempt {
-  /** Of a task that trains. */
+  /** The prepared job. Absent for tasks that do not train. */
   readonly prepared?: Prepared | undefined;
   readonly assignment: Assignment;
-  readonly record: MessageTaker;
+  readonly record: MessageHandler;
   readonly interruption: Interruption;
-  /** Tell people. */
+  /** Prints a line for people. */
   readonly note: (line: string) => void;
 }
 
 /** Runs the ranks of a job: as threads of this process, or in processes. */
 export interface RankRunner {
   /**
-   * Run all ranks to their end. Rejects with the failure to tell, which names its rank, once all ranks are seen out.
+   * Runs all ranks until they end. Rejects with the failure to report, which names its rank, once all ranks have ended.
    */
   run(attempt: Attempt): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { RunRecord, type RunRecordInput } from "./run-record.ts";
 
 const span: Span = { name: "s", track: "steps", startSeconds: 0, endSeconds: 1 };
 
-test("takes a trace that is longer than a list of arguments may be", async () => {
+test("accepts a trace longer than an argument list may be", async () => {
   const record = new RunRecord({
     prepared: { job: { ranks: 1, model: { kind: "mlp" }, evaluation: {} } },
   } as RunRecordInput);

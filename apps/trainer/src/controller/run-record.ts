@@ -4,7 +4,7 @@ import type { BackendName } from "../backend/backend.ts";
 import { bestBefore, type BestSoFar } from "../evaluation/best-so-far.ts";
 import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
-import { standingOf } from "../checkpoint/data-standing.ts";
+import { dataPositionOf } from "../checkpoint/data-position.ts";
 import { namesOf } from "../building/class-names.ts";
 import { DamagedSamples } from "../building/damaged-samples.ts";
 import { reviveError } from "../errors.ts";
@@ -32,27 +32,27 @@ import type { Progress } from "../run-files/progress.ts";
 import type { RunEvent } from "../run-files/run-events.ts";
 import type { Summary } from "../run-files/summary.ts";
 
-/** Where a run's results go. */
+/** Destinations of a run's results. */
 export interface RunRecordInput {
   readonly prepared: Prepared;
   readonly output: string;
   readonly resume?: Checkpoint | undefined;
-  /** Signs manifests, and proves those that are read. */
+  /** Secret that signs manifests and verifies manifests that are read. Absent: no signatures. */
   readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
-  /** When the run began, by `performance.now()`. Default: with the program. */
+  /** Start of the run, by `performance.now()`. Default: the start of the program. */
   readonly beganAt?: number | undefined;
-  /** Called where a rank cannot go on: all are to stop after a step that all do, and save. */
+  /** Called if a rank cannot continue: all ranks should stop after the same step, and save. */
   readonly cutShort: () => void;
-  /** Takes what the model makes of samples, where that is asked for. */
+  /** Receives model outputs of samples. Absent: not requested. */
   readonly samples?: SamplesFile | undefined;
-  /** Called with what happens. */
+  /** Called with each event. */
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
-/** Parts that come in from all ranks, until they are complete. */
-class Gathered<T> {
+/** Collects parts from all ranks until they are complete. */
+class PartCollector<T> {
   private readonly byStep = new Map<number, (T | undefined)[]>();
   private readonly worldSize: number;
 
@@ -60,7 +60,7 @@ class Gathered<T> {
     this.worldSize = worldSize;
   }
 
-  /** The parts of all ranks in rank order, once the last is there. */
+  /** Returns the parts of all ranks in rank order with the last part; before that, undefined. */
   add(step: number, rank: number, part: T): T[] | undefined {
     const parts = this.byStep.get(step) ?? Array<T | undefined>(this.worldSize).fill(undefined);
     parts[rank] = part;
@@ -74,11 +74,11 @@ class Gathered<T> {
 type SavedMessage = Extract<RankMessage, { readonly type: "saved" }>;
 type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 
-/** Speed over the last steps, so that a pause does not haunt the display. */
+/** Number of last steps that the displayed speed is averaged over, so that a pause does not affect it for long. */
 const speedWindow = 20;
 
 /**
- * What is known of a run, wherever its ranks are: it takes the ranks' messages, and prints and keeps what they say. It
+ * The state of a run, in threads or processes: receives the messages of ranks, and prints and stores their contents. It
  * computes nothing.
  */
 export class RunRecord {
@@ -88,15 +88,15 @@ export class RunRecord {
   step: number;
   checkpoint: string | undefined;
   evaluation: EvaluationSums | undefined;
-  /** As ranks have agreed on it, where the exchange follows from measurements. */
+  /** Plan that ranks agreed on. Undefined: the exchange is not planned from measurements. */
   plan: ExchangePlan | undefined;
-  /** How evaluations compare, where something follows from that. */
+  /** Best evaluation so far. Undefined: evaluations are not compared. */
   best: BestSoFar | undefined;
-  /** Why the run ends before its last step, where a rank could not go on. */
+  /** Error of a rank that could not continue, which ends the run before its last step. */
   fault: SkeinError | undefined;
   private exposedSeconds = 0;
   private dataSeconds = 0;
-  /** Sum over steps; where images are cached. */
+  /** Sum over steps. Undefined: images are not cached. */
   private cacheHitRates: number | undefined;
   private readonly damaged = new DamagedSamples();
   private readonly spans: Span[][] = [];
@@ -107,9 +107,9 @@ export class RunRecord {
   private readonly input: RunRecordInput;
   private readonly firstStep: number;
   private readonly recentSeconds: number[] = [];
-  private readonly saves: Gathered<SavedMessage>;
-  private readonly evaluations: Gathered<EvaluationSums>;
-  private readonly samples: Gathered<readonly SampleOutput[]>;
+  private readonly saves: PartCollector<SavedMessage>;
+  private readonly evaluations: PartCollector<EvaluationSums>;
+  private readonly samples: PartCollector<readonly SampleOutput[]>;
 
   constructor(input: RunRecordInput) {
     this.input = input;
@@ -120,12 +120,15 @@ export class RunRecord {
     this.best = bestBefore(input.prepared.job, input.resume?.manifest.best);
     const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);
-    this.saves = new Gathered(input.prepared.job.ranks);
-    this.evaluations = new Gathered(input.prepared.job.ranks);
-    this.samples = new Gathered(input.prepared.job.ranks);
+    this.saves = new PartCollector(input.prepared.job.ranks);
+    this.evaluations = new PartCollector(input.prepared.job.ranks);
+    this.samples = new PartCollector(input.prepared.job.ranks);
   }
 
-  /** Take what a rank says. What cannot be kept, such as a checkpoint on a full disk, is a failure of the run. */
+  /**
+   * Handles a message of a rank. Data that cannot be stored, such as a checkpoint on a full disk, are a failure of the
+   * run.
+   */
   take(rank: number, message: RankMessage, failures: Failures): void {
     try {
       this.record(rank, message, failures);
@@ -194,9 +197,9 @@ export class RunRecord {
         return;
       }
       case "links":
-        return; // of another task
+        return; // message of another task
       case "spans":
-        // spread, a long trace is more arguments than the stack holds
+        // not spread, because a long trace would exceed the stack as arguments
         for (const span of message.spans) (this.spans[rank] ??= []).push(span);
         return;
       case "done":
@@ -228,7 +231,7 @@ export class RunRecord {
     this.exposedSeconds += exposedSeconds;
     this.dataSeconds += dataSeconds;
     if (cacheHitRate !== undefined) this.cacheHitRates = (this.cacheHitRates ?? 0) + cacheHitRate;
-    const compiles = step === this.firstStep + 1; // the first step says nothing about the others
+    const compiles = step === this.firstStep + 1; // the first step is not representative
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
     const meanSeconds = compiles
@@ -258,9 +261,9 @@ export class RunRecord {
     });
     if (skipped) {
       this.skipped++;
-      progress.note(`step ${step}: gradients overflowed f16; the update was left out and the loss scale halved`);
+      progress.note(`step ${step}: gradients overflowed f16; the update was skipped, and the loss scale was halved`);
     }
-    const standing = {
+    const progressState = {
       step,
       steps: prepared.totalSteps,
       epoch,
@@ -269,8 +272,8 @@ export class RunRecord {
       cacheHitRate,
       ...speed,
     };
-    progress.update(standing);
-    this.input.happened?.({ type: "step", ...standing });
+    progress.update(progressState);
+    this.input.happened?.({ type: "step", ...progressState });
   }
 
   private evaluated(step: number, parts: readonly EvaluationSums[]): void {
@@ -281,7 +284,7 @@ export class RunRecord {
     this.input.happened?.({ type: "evaluation", step, ...figures });
   }
 
-  /** Of the last evaluation. */
+  /** Metrics of the last evaluation. */
   private figures(): EvaluationFigures {
     const { data, model } = this.input.prepared;
     return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
@@ -294,7 +297,7 @@ export class RunRecord {
       format: "skein-checkpoint",
       version: 2,
       step,
-      data: standingOf(
+      data: dataPositionOf(
         step,
         prepared,
         parts.flatMap(({ lanes }) => lanes ?? []),
@@ -319,7 +322,7 @@ export class RunRecord {
     this.input.happened?.({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
-  /** What ranks have told of their time, by rank. */
+  /** Spans of all ranks, by rank. */
   get traces(): readonly RankSpans[] {
     return this.spans.map((spans, rank) => ({ rank, process: this.processes[rank], spans }));
   }

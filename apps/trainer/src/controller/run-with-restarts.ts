@@ -22,40 +22,40 @@ import { nameTraceBesideRun } from "../run-files/trace-beside-run.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
-  /** Where the ranks run. */
+  /** Runs the ranks. */
   readonly runner: RankRunner;
   /**
-   * How often a run that lost a rank, a link or a device goes on by itself without a newer checkpoint than before.
+   * Maximum number of automatic restarts without a newer checkpoint, after the loss of a rank, a link or a device.
    * Default: 3.
    */
   readonly maxRestarts?: number | undefined;
   /** File for a Chrome trace of the first steps. */
   readonly tracePath?: string | undefined;
   /**
-   * Only the steps are wanted, to look at their time: nothing is evaluated or saved, and the spans of all of them go
-   * there once they are done.
+   * Profile only the steps: nothing is evaluated or saved, and this function receives the spans of all steps at the
+   * end.
    */
   readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
-  /** Of so many steps one is recorded in detail, and the others as a span each. Default: 1. */
+  /** One step in this many is recorded in detail, and each other step as one span. Default: 1. */
   readonly detailEvery?: number | undefined;
   readonly interruption: Interruption;
 }
 
-/** What became of a run. */
+/** Outcome of a run. */
 export interface Outcome {
   readonly step: number;
-  /** Absent where the run was stopped before its end. */
+  /** Summary of the run. Absent: the run was stopped before its end. */
   readonly summary?: Summary;
-  /** The newest checkpoint. */
+  /** The newest checkpoint. Undefined: nothing was saved. */
   readonly checkpoint: string | undefined;
-  /** Why there is no trace, although one was asked for; all else is as it should be. */
+  /** Error that prevented a requested trace; all other results are complete. Absent: no error. */
   readonly traceFault?: SkeinError;
 }
 
-/** A trace file holds the first steps of a run: enough to see where time goes, small enough to open. */
+/** Number of first steps in a trace file: enough to see where time is spent, small enough to open. */
 const stepsOfTrace = 20;
 
-/** Failures of machines and links, after which the same job may well succeed. */
+/** Failures of machines and links, after which the same job may succeed. */
 const restartable: ReadonlySet<string> = new Set([
   "device-lost",
   "peer-lost",
@@ -64,14 +64,14 @@ const restartable: ReadonlySet<string> = new Set([
   "process-lost",
 ]);
 
-/** Whether a run ended because another process has taken its output folder, where nothing more may be written. */
+/** Whether a run ended because another process took over its output folder, where nothing may be written now. */
 export const isTaken = (error: unknown): boolean => describeError(error).code === "output-taken";
 
 /**
- * Run a prepared job. On failure nothing of an unfinished checkpoint is left behind. A run that lost a rank, a link or
- * a device goes on from the newest checkpoint, or from the beginning where there is none yet.
+ * Runs a prepared job. After a failure no unfinished checkpoint remains. A run that lost a rank, a link or a device
+ * continues from the newest checkpoint, or from the beginning if there is no checkpoint.
  *
- * @throws the failure that brought the run down, which names its rank.
+ * @throws the failure that ended the run, which names its rank.
  */
 export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
   const { output, progress, metrics, maxRestarts = 3 } = input;
@@ -95,7 +95,7 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
           : undefined;
       const restarts = budget.spend(resume?.manifest.step ?? 0);
       if (restarts === undefined) {
-        if (resumable) progress.note(`to go on from the newest checkpoint: ${resumeLine(output)}`);
+        if (resumable) progress.note(`to continue from the newest checkpoint: ${resumeLine(output)}`);
         throw error;
       }
       metrics.rewind(resume?.manifest.step ?? 0);
@@ -108,14 +108,14 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
 };
 
 const runOnce = async (given: RunInput): Promise<Outcome> => {
-  // A restart may resume from a checkpoint of another batch.
+  // A restart may resume from a checkpoint with a different batch.
   const input = { ...given, prepared: resumedAt(given.prepared, given.resume?.manifest) };
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
-  const { samples: shown } = prepared.job.evaluation;
+  const { samples: numSamples } = prepared.job.evaluation;
   const samples =
-    shown === undefined
+    numSamples === undefined
       ? undefined
-      : await openSamplesFile(output, resume?.manifest.step ?? 0, prepared.job, prepared.data, shown);
+      : await openSamplesFile(output, resume?.manifest.step ?? 0, prepared.job, prepared.data, numSamples);
   const record = new RunRecord({ ...input, samples, cutShort: () => input.interruption.request() });
   const tracedSteps = profile !== undefined ? prepared.totalSteps : tracePath !== undefined ? stepsOfTrace : 0;
   const assignment: Omit<Assignment, "mark"> = {
@@ -137,7 +137,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
     }),
     ...(profile !== undefined && { stepsOnly: true }),
   };
-  discardPartial(nodeFiles, output); // what a killed run left
+  discardPartial(nodeFiles, output); // left by a killed run
   let mark: string | undefined;
   try {
     mark = leaveMark(nodeFiles, output);
@@ -156,7 +156,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
     if (summary !== undefined)
       replaceDurably(nodeFiles, join(output, summaryFile), `${JSON.stringify(summary, undefined, 2)}\n`);
     profile?.(record.traces, record.plan);
-    const traceFault = tracePath === undefined ? undefined : keepTrace(tracePath, record, prepared.job);
+    const traceFault = tracePath === undefined ? undefined : writeTrace(tracePath, record, prepared.job);
     if (tracePath !== undefined && traceFault === undefined && profile === undefined)
       nameTraceBesideRun(tracePath, output);
     return {
@@ -166,27 +166,27 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
       ...(traceFault && { traceFault }),
     };
   } catch (error) {
-    if (isTaken(error)) throw error; // all there is another's
+    if (isTaken(error)) throw error; // the folder belongs to another process now
     discardPartial(nodeFiles, output);
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
     throw explainDiskFull(error, output, record.checkpoint);
   }
 };
 
-/** What a run was cut short by, with where it goes on once that is mended. */
+/** Returns the error that ended a run early, with the command that continues the run. */
 const afterSaving = (fault: SkeinError, { step, checkpoint }: RunRecord, output: string): SkeinError => {
-  const saved = `the state after step ${step} is saved; once that is mended, go on with: ${resumeLine(output)}`;
+  const saved = `the state after step ${step} is saved; after fixing the cause, continue with: ${resumeLine(output)}`;
   return checkpoint === undefined
     ? fault
     : new SkeinError(fault.kind, fault.code, `${fault.message}; ${saved}`, { cause: fault });
 };
 
 /**
- * Write the trace. A disk that has become full meanwhile costs the trace, and not the results.
+ * Writes the trace. If the disk has become full, only the trace is lost, not the results.
  *
- * @returns why it is not there.
+ * @returns the error, if the trace was not written.
  */
-const keepTrace = (
+const writeTrace = (
   path: string,
   { traces, plan }: RunRecord,
   { name, backend, batch }: Job,
@@ -201,7 +201,7 @@ const keepTrace = (
     });
     return undefined;
   } catch (error) {
-    // half of one cannot be opened
+    // a partial trace cannot be opened
     if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) rmSync(path, { force: true });
     return new TraceError(path, error);
   }

@@ -13,10 +13,10 @@ import { controllerVariable } from "../processes/stay-with-controller.ts";
 import type { StartProcesses } from "./process-runner.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 
-/** How long the coordinator may take to name the rank that was lost, before mpirun's end speaks for all. */
-const namingMilliseconds = 2000;
+/** Time for the coordinator to identify the lost rank, before the end of mpirun is reported instead. */
+const identificationMilliseconds = 2000;
 
-// Ranks tell the controller of the run whom they lost, and it tells people at once: mpirun need not give them time.
+// Ranks report lost ranks to the controller of the run at once, so mpirun need not wait for them.
 const onThisMachine = {
   hostfile: undefined,
   sshPort: undefined,
@@ -25,7 +25,7 @@ const onThisMachine = {
   abortSeconds: 1,
 };
 
-/** A job in a temporary folder that this user alone can read. */
+/** A job file in a temporary folder that only this user can read. */
 class JobFile {
   readonly path: string;
   private readonly folder: string;
@@ -36,7 +36,7 @@ class JobFile {
     try {
       writeFileSync(this.path, JSON.stringify(job));
     } catch (error) {
-      this.remove(); // the disk is full
+      this.remove(); // full disk
       throw error;
     }
   }
@@ -46,7 +46,7 @@ class JobFile {
   }
 }
 
-/** Start the ranks of a run by mpirun, one process each, on this machine. */
+/** Starts the ranks of a run by mpirun on this machine, one process per rank. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
   const host = await mpirunHost();
@@ -66,23 +66,23 @@ export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret
       [controllerVariable]: String(process.pid),
     },
     stdio: ["ignore", "ignore", "pipe"],
-    detached: true, // a Ctrl-C in the terminal is for the launcher, which lets the ranks save first
+    detached: true, // Ctrl-C in the terminal must reach only the launcher, which lets the ranks save first
   });
   let report: ErrorReport | undefined;
   const words: string[] = [];
   const take = (line: string): void => {
-    const at = line.indexOf(reportPrefix); // mpirun may put the rank's number before it
+    const at = line.indexOf(reportPrefix); // mpirun may prefix the rank's number
     if (at >= 0) report ??= JSON.parse(line.slice(at + reportPrefix.length)) as ErrorReport;
     else if (/\w/.test(line)) words.push(line.trim());
   };
-  const stderr = child.stderr as Readable | undefined; // there is none without file handles for it
+  const stderr = child.stderr as Readable | undefined; // undefined without file handles
   if (stderr !== undefined) createInterface({ input: stderr }).on("line", take);
   // mpirun forwards SIGUSR2, which ranks do not handle.
   const processes = childProcesses([{ child, ranks: Array.from({ length: job.ranks }, (_, rank) => rank) }], "SIGUSR2");
   return {
     lost: processes.lost.then(async (loss) => {
       if (report !== undefined) return { ...loss, report };
-      await new Promise((resolve) => setTimeout(resolve, namingMilliseconds));
+      await new Promise((resolve) => setTimeout(resolve, identificationMilliseconds));
       return { ...loss, reason: `mpirun ended: ${words[0] ?? loss.reason}` };
     }),
     end: async (atOnce) => {

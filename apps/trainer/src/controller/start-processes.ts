@@ -10,18 +10,18 @@ import { timeLimits } from "../processes/time-limits.ts";
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /**
- * Begins the line in which a process says why it failed, where a launcher stands between it and the controller of the
- * run.
+ * Prefix of the line in which a process reports its failure, for processes started by a launcher instead of the
+ * controller of the run.
  */
 export const reportPrefix = "skein-train member: ";
 
-/** How a process of a run is started, after the command or launcher that starts it. */
+/** Command line of a process of a run, appended to the command of a launcher. */
 export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, memberCommand];
 
 /**
- * Environment variables of a process of a run. Other users cannot read the environment, and it ends with the process.
- * What may be longer than a variable can be (128 KiB on Linux) is in the first IPC message, a `MemberStart`. mpirun
- * offers no IPC; there the job is in a file.
+ * Environment variables of a process of a run. Other users cannot read the environment, and it disappears with the
+ * process. Values that may exceed the maximum length of a variable (128 KiB on Linux) are sent in the first IPC
+ * message, a `MemberStart`. mpirun has no IPC; there the job is in a file.
  */
 export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "jobFile", string>> = {
   coordinator: coordinatorVariable,
@@ -38,18 +38,18 @@ export interface MemberStart {
   readonly identity?: TlsIdentity | undefined;
 }
 
-/** How a process ended, in words. */
+/** Describes how a process ended. */
 const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
   signal === null ? `its process ended with code ${code} before the run did` : `its process was ended by ${signal}`;
 
 /**
- * See children to their end.
+ * Watches child processes until they end.
  *
- * By Node's own functions, as wherever this program starts others: execa 10.2 takes 80 ms of processor time to load, a
- * tenth of a tiny run, and brings 17 packages more.
+ * Uses Node's own functions, as all code of this program that starts processes: execa 10.2 takes 80 ms of processor
+ * time to load, a tenth of a tiny run, and adds 17 packages.
  *
- * @param endSignal ends a child that need not say or save anything more. Not a signal that asks to stop: ranks leave
- * those to this process.
+ * @param endSignal ends a child that has nothing left to report or save. Not a signal that requests a stop: ranks leave
+ * such signals to this process.
  */
 export const childProcesses = (
   children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[],
@@ -59,7 +59,7 @@ export const childProcesses = (
     ({ child }) =>
       new Promise<void>((resolve) => {
         child.once("close", () => resolve());
-        // Without file handles for its channels, nothing is started, and nothing is closed.
+        // Without file handles for its channels, the process is not started, and `close` is not emitted.
         if (child.pid === undefined) child.once("error", () => resolve());
       }),
   );
@@ -89,9 +89,9 @@ export const childProcesses = (
 };
 
 /**
- * Start the processes of a run on this machine.
+ * Starts the processes of a run on this machine.
  *
- * @param identityOf the TLS identity of a process, by its ranks: each gets its own only.
+ * @param identityOf returns the TLS identity of a process by its ranks; each process receives only its own.
  */
 export const startLocalProcesses =
   (identityOf?: (ranks: readonly number[]) => TlsIdentity): StartProcesses =>
@@ -101,7 +101,7 @@ export const startLocalProcesses =
     const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
       Array.from({ length: network.ranksPerProcess }, (_, i) => process * network.ranksPerProcess + i),
     );
-    // All before the first is started: a fault in the files of one must leave no other behind.
+    // Read before any process is started, so that a fault in a file does not leave other processes behind.
     const identities = groups.map((group) => identityOf?.(group));
     const children: { readonly ranks: readonly number[]; readonly child: ChildProcess }[] = [];
     try {
@@ -116,19 +116,19 @@ export const startLocalProcesses =
               [memberVariables.ranks]: group.join(","),
             },
             stdio: ["ignore", "ignore", "inherit", "ipc"],
-            // A Ctrl-C in the terminal is for the launcher, which lets the ranks save first.
+            // Ctrl-C in the terminal must reach only the launcher, which lets the ranks save first.
             detached: true,
           }),
         });
     } catch (error) {
-      for (const { child } of children) child.kill("SIGKILL"); // the others will not come
+      for (const { child } of children) child.kill("SIGKILL"); // the run cannot become complete
       throw error;
     }
     const processes = childProcesses(children, "SIGKILL");
     const text = JSON.stringify(job);
     for (const [index, { child }] of children.entries()) {
       const start: MemberStart = { job: text, identity: identities[index] };
-      // A process that was not started, or has ended already, is reported as lost.
+      // A process that was not started, or has already ended, is reported as lost.
       if (child.connected) child.send(start, () => undefined);
     }
     return processes;

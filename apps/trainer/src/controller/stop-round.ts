@@ -1,41 +1,41 @@
 import type { ControllerMessage } from "../members/control-messages.ts";
 
-/** What a stop is agreed upon among. */
+/** Inputs of the agreement on a stop. */
 export interface StopRoundInput {
-  /** Processes of the run. */
+  /** Number of processes of the run. */
   readonly processes: number;
-  /** The least step after which the run may stop. */
+  /** First step after which the run may stop. */
   readonly leastStep: number;
   readonly tell: (message: ControllerMessage) => void;
 }
 
 /**
- * The agreement of a run's processes on its last step, kept by the controller: all are told to begin no further step,
- * each says which one its ranks have begun, and the greatest becomes the last. There is one round in a run, however
- * many processes ask for it and however often: a second would find other steps begun, and could tell ranks that have
- * stopped to go on.
+ * Agreement of a run's processes on the last step, kept by the controller: all processes are asked to start no further
+ * step, each reports the step that its ranks have started, and the maximum becomes the last step. A run has one round,
+ * however many processes request it and however often: in a second round other steps would have been started, and ranks
+ * that have stopped could be asked to continue.
  */
 export class StopRound {
   private readonly input: StopRoundInput;
-  private readonly begun = new Map<number, number>();
-  private asked = false;
+  private readonly startedSteps = new Map<number, number>();
+  private wasRequested = false;
 
   constructor(input: StopRoundInput) {
     this.input = input;
   }
 
-  /** Begin the round, unless it has begun. */
+  /** Starts the round, unless it was started before. */
   request(): void {
-    if (this.asked) return;
-    this.asked = true;
+    if (this.wasRequested) return;
+    this.wasRequested = true;
     this.input.tell({ type: "stop" });
   }
 
-  /** Take what a process says. Its first answer stands. */
+  /** Handles the answer of a process; only its first answer counts. */
   answer(process: number, step: number): void {
-    if (this.begun.has(process)) return;
-    this.begun.set(process, step);
-    if (this.begun.size < this.input.processes) return;
-    this.input.tell({ type: "stop-at", step: Math.max(this.input.leastStep, ...this.begun.values()) });
+    if (this.startedSteps.has(process)) return;
+    this.startedSteps.set(process, step);
+    if (this.startedSteps.size < this.input.processes) return;
+    this.input.tell({ type: "stop-at", step: Math.max(this.input.leastStep, ...this.startedSteps.values()) });
   }
 }

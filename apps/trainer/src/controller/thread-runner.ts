@@ -36,7 +36,7 @@ export const threadRunner = (rankFile?: URL): RankRunner => ({
       interruption.onAbandoned(undefined);
       if (failed) await threads.end();
       await world.close().catch((error: unknown) => {
-        if (!failed) throw error; // else the first failure is the one to tell
+        if (!failed) throw error; // otherwise the first failure is reported
       });
     }
   },

@@ -4,7 +4,7 @@ import { diagnose, type Diagnosis, formatDiagnosis } from "./doctor.ts";
 const blas: Parameters<typeof diagnose>[1] = { state: "not-built", libraries: [] };
 const hardware: Parameters<typeof diagnose>[0] = { webgpu: { install: "npm install webgpu" } };
 
-test("what is read by packages of their own is told, with what installs those that are not there", async () => {
+test("lists optional data packages, with the command that installs missing ones", async () => {
   const diagnosis = await diagnose(hardware, blas);
   const linesOf = (given: Diagnosis): string[] => formatDiagnosis(given).filter((line) => line.startsWith("data "));
   expect(linesOf(diagnosis)).toEqual([

@@ -8,7 +8,7 @@ import type { Prepared } from "../preparation/prepare.ts";
 import { memoryLine, type StepMemory, stepMemoryOf } from "../preparation/step-memory.ts";
 import { formatBytes } from "../run-files/summary.ts";
 
-/** What `skein-train doctor` found. */
+/** Findings of `skein-train doctor`. */
 export interface Diagnosis {
   readonly node: string;
   readonly hardware: Hardware;
@@ -40,7 +40,7 @@ const diagnoseJob = async (prepared: Prepared, hardware: Hardware): Promise<NonN
   return { name, asked, choice, memory: await stepMemoryOf(prepared, device) };
 };
 
-const isOn = (facts: DeviceFacts, feature: WishedFeature): boolean =>
+const isEnabled = (facts: DeviceFacts, feature: WishedFeature): boolean =>
   ({
     "shader-f16": facts.f16,
     subgroups: facts.subgroups,
@@ -48,8 +48,8 @@ const isOn = (facts: DeviceFacts, feature: WishedFeature): boolean =>
     "chromium-experimental-subgroup-matrix": facts.subgroupMatrices.length > 0,
   })[feature];
 
-/** What a job does without a feature. */
-const without: { readonly [F in WishedFeature]: string } = {
+/** What a job does if a feature is missing. */
+const fallbacks: { readonly [F in WishedFeature]: string } = {
   "shader-f16": "mixed precision computes in f32 and stores f16",
   subgroups: "reductions go through workgroup memory",
   "timestamp-query": "profiles show whole steps only",
@@ -62,40 +62,37 @@ export const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: Bac
 const memoryLimitLine =
   "memory: at most 4 GiB for all ranks of one process (WebAssembly addresses 32 bits); beyond, --transport tcp starts a process per rank";
 
-/** What products on the CPU run on. */
+/** Describes what computes matrix products on the CPU. */
 const blasLine = (blas: BlasSurvey): string => {
   const { state } = blas;
   if (state === "ready")
-    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they say blas: off${blas.concurrent ? "" : `; ${turnsText}`}`;
-  if (state === "broken") return `cannot be used, and jobs without blas: off are refused: ${blas.reason}`;
+    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they set blas: off${blas.concurrent ? "" : `; ${turnsText}`}`;
+  if (state === "broken") return `cannot be used, and jobs without blas: off are rejected: ${blas.reason}`;
   const found = blas.libraries.length > 0;
   const first = found
     ? `${blas.libraries.join(", ")} found, but nothing built`
     : "none found (Debian: apt install g++ libopenblas0-serial)";
-  return `${first}; WebAssembly alone computes; to multiply faster: ${asTyped("skein-train blas build")}`;
+  return `${first}; products run in WebAssembly; to multiply faster: ${asTyped("skein-train blas build")}`;
 };
 
-/** The diagnosis for people, a line per finding. */
+/** Formats the diagnosis for people, one line per finding. */
 export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data, job }: Diagnosis): string[] => {
   const lines: [string, string][] = [["node", node]];
   lines.push(["cpu", memoryLimitLine]);
   if (rates !== undefined) lines.push(["", ratesLine(rates.cpu)]);
   lines.push(["blas", blasLine(blas)]);
   if ("install" in webgpu) lines.push(["webgpu", `not installed; to compute on a GPU: ${webgpu.install}`]);
-  else if ("missing" in webgpu) lines.push(["webgpu", `none: ${webgpu.missing}`]);
+  else if ("missing" in webgpu) lines.push(["webgpu", `not available: ${webgpu.missing}`]);
   else {
     const { facts } = webgpu;
-    lines.push([
-      "webgpu",
-      `${facts.adapter}${facts.software ? " (software: a processor that pretends to be a GPU)" : ""}`,
-    ]);
+    lines.push(["webgpu", `${facts.adapter}${facts.software ? " (software: a GPU emulated on the CPU)" : ""}`]);
     if (rates !== undefined) lines.push(["", ratesLine(rates.webgpu)]);
     for (const [feature, use] of Object.entries(wishedFeatures) as [WishedFeature, string][]) {
       lines.push([
         "",
-        isOn(facts, feature)
+        isEnabled(facts, feature)
           ? `${feature}: on, ${use}`
-          : `${feature}: off, this adapter does not offer it; ${without[feature]}`,
+          : `${feature}: off, this adapter does not offer it; ${fallbacks[feature]}`,
       ]);
     }
     lines.push([
@@ -108,7 +105,7 @@ export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data,
   if (job !== undefined) {
     lines.push([`job ${job.name}`, `auto would choose ${job.choice.backend}: ${job.choice.reason}`]);
     lines.push(["", memoryLine(job.memory)]);
-    if (job.asked !== "auto") lines.push(["", `the job asks for ${job.asked}`]);
+    if (job.asked !== "auto") lines.push(["", `the job sets backend: ${job.asked}`]);
   }
   const width = Math.max(...lines.map(([name]) => name.length));
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`);

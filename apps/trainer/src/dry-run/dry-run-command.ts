@@ -5,82 +5,82 @@ import type { Job } from "../job/job.ts";
 import { requireNoRun } from "../output-folder/output-folder.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
 import { formatSeconds } from "../run-files/summary.ts";
-import { type ForeseenRun, foreseeRun } from "./foresee-run.ts";
+import { type RunForecast, forecastRun } from "./forecast-run.ts";
 import { writeStdout } from "../console/terminal.ts";
 
 const grouped = (count: number): string => count.toLocaleString("en");
 
-const counted = (count: number, one: string): string => `${grouped(count)} ${one}${count === 1 ? "" : "s"}`;
+const countText = (count: number, one: string): string => `${grouped(count)} ${one}${count === 1 ? "" : "s"}`;
 
-const frozenText = ({ parameters, trainedParameters }: ForeseenRun): string =>
+const frozenText = ({ parameters, trainedParameters }: RunForecast): string =>
   trainedParameters === parameters ? "" : `, of which ${grouped(trainedParameters)} are trained`;
 
-const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: ForeseenRun): string => {
+const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: RunForecast): string => {
   if (ranks === 1) return "nothing: there is one rank";
   return `${bytesText(sent)} per rank and step, ${shareText(sent / dense)} of a dense all-reduce of all gradients (${bytesText(dense)})`;
 };
 
-/** A bound: nothing of a step is faster, and what it does outside of its kernels is not in it. */
-const stepText = ({ batch, ranks, prediction }: ForeseenRun): string => {
+/** A lower bound on the time of a step: time outside of kernels is not included. */
+const stepText = ({ batch, ranks, prediction }: RunForecast): string => {
   const { computeSeconds, stepSeconds = computeSeconds, exposedSeconds = 0, unknown } = prediction;
   const bound = `at least ${secondsText(stepSeconds)}, at most ${digitsText(batch / stepSeconds)} samples/s`;
   if (unknown !== undefined) return `${bound}; ${unknown}`;
-  return ranks === 1 ? bound : `${bound}; of that ${secondsText(exposedSeconds)} waiting for messages`;
+  return ranks === 1 ? bound : `${bound}; of that ${secondsText(exposedSeconds)} for waiting on messages`;
 };
 
-const restsOn = ({ rates, ranks, prediction }: ForeseenRun): string =>
+const assumptions = ({ rates, ranks, prediction }: RunForecast): string =>
   [
-    `rates of one rank alone, measured just now (${ratesLine(rates)})`,
-    ...(ranks > 1 && prediction.unknown === undefined ? ["the measured links that the job names"] : []),
-    "every kernel is taken to reach them, and nothing else to take time: small kernels, ranks that share memory and what a step does between kernels make it longer, twice in a CNN and tenfold where a step takes a tenth of a millisecond; skein-profile predict knows more of a machine that skein-profile calibrate has measured",
+    `rates of a single rank, measured just now (${ratesLine(rates)})`,
+    ...(ranks > 1 && prediction.unknown === undefined ? ["the link measurements of the job"] : []),
+    "all kernels are assumed to reach these rates, and only kernels and messages to take time: small kernels, ranks that share memory and work between kernels make a step longer, twice in a CNN and tenfold if a step takes a tenth of a millisecond; skein-profile predict is more accurate on a machine measured by skein-profile calibrate",
   ].join("; ");
 
-/** What is foreseen, for people: a line per figure. */
-export const formatForeseen = (run: ForeseenRun): string[] => {
+/** Formats a forecast for people, one line per value. */
+export const formatForecast = (run: RunForecast): string[] => {
   const { memory, steps, stepsPerEpoch } = run;
   const total = memory.parameters + memory.optimizer + memory.other + memory.intermediates;
   const rows: readonly (readonly [string, string])[] = [
-    ["model", `${run.model}, ${counted(run.parameters, "parameter")}${frozenText(run)}`],
+    ["model", `${run.model}, ${countText(run.parameters, "parameter")}${frozenText(run)}`],
     [
       "samples",
-      `${stepsPerEpoch === null ? "as many as come by" : grouped(run.trainSamples!)} to train on, ${grouped(run.judgedSamples)} to judge by`,
+      `${stepsPerEpoch === null ? "an unknown number" : grouped(run.trainSamples!)} for training, ${grouped(run.judgedSamples)} for evaluation`,
     ],
     [
       "length",
-      `${counted(steps, "step")} of ${counted(run.batch, "sample")}${stepsPerEpoch === null ? "" : `, ${digitsText(steps / stepsPerEpoch)} epochs of ${counted(stepsPerEpoch, "step")}`}`,
+      `${countText(steps, "step")} of ${countText(run.batch, "sample")}${stepsPerEpoch === null ? "" : `, ${digitsText(steps / stepsPerEpoch)} epochs of ${countText(stepsPerEpoch, "step")}`}`,
     ],
-    ["runs on", `${run.backend}, ${counted(run.ranks, "rank")}${run.ranks === 1 ? "" : ` by ${run.transport}`}`],
-    ["memory of a rank", bytesText(total)],
+    ["runs on", `${run.backend}, ${countText(run.ranks, "rank")}${run.ranks === 1 ? "" : ` by ${run.transport}`}`],
+    ["memory per rank", bytesText(total)],
     ["  parameters", bytesText(memory.parameters)],
     ["  optimizer", bytesText(memory.optimizer)],
     ...(memory.other === 0 ? [] : [["  other state", bytesText(memory.other)] as const]),
     [
       "  intermediates",
-      `${bytesText(memory.intermediates)} at a time, as the step is planned; gradients, ${bytesText(memory.gradients)} of them in all, are among these`,
+      `${bytesText(memory.intermediates)} at a time, by the plan of the step; includes gradients, ${bytesText(memory.gradients)} in total`,
     ],
     ["sent", sentText(run)],
     ["a step", stepText(run)],
     [
       "the whole run",
-      `at least ${formatSeconds(run.runSeconds)} for its steps; evaluations, checkpoints and the first step's compiling come on top`,
+      `at least ${formatSeconds(run.runSeconds)} for its steps; without evaluations, checkpoints and the compilation in the first step`,
     ],
-    ["rests on", restsOn(run)],
+    ["assumptions", assumptions(run)],
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return [...rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`), ...run.remarks];
 };
 
 /**
- * `skein-train run --dry-run`: say what is known before the first step. Writes nothing.
+ * `skein-train run --dry-run`: prints what is known before the first step. Writes nothing.
  *
- * @throws what a run throws before its first step.
+ * @throws errors of a run before its first step.
  */
 export const dryRun = async (
   job: Job,
   options: Pick<RunOptions, "json" | "output" | "resumeIfPossible">,
 ): Promise<number> => {
   if (options.output !== undefined && options.resumeIfPossible !== true) requireNoRun(options.output);
-  const run = await foreseeRun(job);
-  for (const line of options.json === true ? [JSON.stringify(run)] : formatForeseen(run)) writeStdout(`${line}\n`);
+  const run = await forecastRun(job);
+  for (const line of options.json === true ? [JSON.stringify(run)] : formatForecast(run)) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };

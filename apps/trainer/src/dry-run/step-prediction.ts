@@ -15,47 +15,47 @@ import type { JobRates } from "../backend/job-rates.ts";
 import { measuredLinksOf } from "../members/network-world.ts";
 import type { PreparedStep } from "../preparation/prepared-step.ts";
 
-/** What a step takes at least, and what that rests on. */
+/** Minimum time of a step. */
 export interface StepPrediction {
-  /** Kernels alone, of one rank that has the machine to itself as the measurement had. */
+  /** Seconds of kernels, for a single rank that uses the machine alone, as in the measurement. */
   readonly computeSeconds: number;
-  /** With messages, each beside what is computed meanwhile; absent where nobody has measured the links. */
+  /** Seconds with messages, overlapped with computation. Absent: links were not measured. */
   readonly stepSeconds?: number;
-  /** Of that, waiting for messages. */
+  /** Seconds of waiting for messages in `stepSeconds`. */
   readonly exposedSeconds?: number;
-  /** Bytes that the busiest rank sends, of all collectives of a step. */
+  /** Bytes that the busiest rank sends in all collectives of a step. */
   readonly sentBytes: number;
-  /** What is not known of the messages, for people. */
+  /** Explains, for people, why messages are not included. Absent: they are included. */
   readonly unknown?: string;
 }
 
 type Groups = { readonly [axis: string]: AxisGroups };
 
-/** Whether a link file speaks of so many ranks. */
-const isOf = ({ hosts }: LinkFile, ranks: number): boolean =>
+/** Whether a link file was measured with this number of ranks. */
+const matchesRanks = ({ hosts }: LinkFile, ranks: number): boolean =>
   new Set(hosts.flat()).size === ranks && hosts.flat().every((rank) => rank < ranks);
 
 const unknownLinks = (job: Job, links: LinkFile | undefined): string | undefined => {
   if (job.ranks === 1) return undefined;
-  if (links !== undefined && isOf(links, job.ranks)) return undefined;
+  if (links !== undefined && matchesRanks(links, job.ranks)) return undefined;
   if (links !== undefined)
-    return `messages are not in it: ${job.network.links!} was measured with ${links.hosts.flat().length} ranks, the job has ${job.ranks}; measure with skein-train links`;
+    return `messages are not included: ${job.network.links!} was measured with ${links.hosts.flat().length} ranks, the job has ${job.ranks}; measure with skein-train links`;
   return job.transport === "threads"
-    ? "messages are not in it: ranks are threads, whose exchange through memory nobody has measured"
-    : `messages are not in it: no link was measured; measure with skein-train links, and name its file by network.links`;
+    ? "messages are not included: ranks are threads, whose exchange through memory was not measured"
+    : `messages are not included: no link was measured; measure with skein-train links, and give its file in network.links`;
 };
 
-/** Places of a group's members, by the host that they are on. */
-const placesByHost = (group: readonly number[], hosts: readonly (readonly number[])[]): number[][] =>
+/** Indices of a group's members, grouped by host. */
+const indicesByHost = (group: readonly number[], hosts: readonly (readonly number[])[]): number[][] =>
   hosts
-    .map((ranks) => group.flatMap((rank, place) => (ranks.includes(rank) ? [place] : [])))
-    .filter((places) => places.length > 0);
+    .map((ranks) => group.flatMap((rank, index) => (ranks.includes(rank) ? [index] : [])))
+    .filter((indices) => indices.length > 0);
 
-/** The groups as they lie on the hosts of a link file. Those of an axis are alike. */
-const onHosts = (groups: Groups, links: LinkFile): Groups =>
+/** Returns the groups with the hosts of a link file. Groups of the same axis are alike. */
+const groupsOnHosts = (groups: Groups, links: LinkFile): Groups =>
   Object.fromEntries(
     Object.entries(groups).map(([axis, { situation, groups: all }]) => {
-      const hosts = placesByHost(all[0]!, links.hosts);
+      const hosts = indicesByHost(all[0]!, links.hosts);
       return [
         axis,
         {
@@ -66,7 +66,7 @@ const onHosts = (groups: Groups, links: LinkFile): Groups =>
     }),
   );
 
-/** All ranks by the simulator that prices runs on described hardware. */
+/** Simulates all ranks with the simulator of the cost model. */
 const simulated = (
   program: StepProgram,
   { ranks }: Job,
@@ -86,8 +86,8 @@ const simulated = (
 };
 
 /**
- * Predict a planned step: kernels by measured rates, collectives by measured links where the job names them, all by the
- * cost model that `skein-profile predict` goes by.
+ * Predicts a planned step: kernels from measured rates, collectives from the measured links of the job, with the cost
+ * model of `skein-profile predict`.
  *
  * @throws ConfigError, LinkFileError for a link file that cannot be read.
  */
@@ -95,7 +95,7 @@ export const predictStep = (job: Job, step: PreparedStep, { rates, device }: Job
   const links = job.ranks === 1 ? undefined : measuredLinksOf(job);
   const unknown = unknownLinks(job, links);
   const known = unknown === undefined ? links : undefined;
-  const groups = known === undefined ? axisGroupsOf(job) : onHosts(axisGroupsOf(job), known);
+  const groups = known === undefined ? axisGroupsOf(job) : groupsOnHosts(axisGroupsOf(job), known);
   const program = stepProgram(step, {
     device: deviceOfRates(rates, {
       name: device?.adapter ?? "this machine",

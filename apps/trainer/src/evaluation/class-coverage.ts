@@ -2,10 +2,10 @@ import { isFiled, isStreamed, sampleClasses, type TrainingSamples } from "@skein
 import type { EvaluatedOn } from "./evaluation-figures.ts";
 import type { TrainingData } from "../task/task.ts";
 
-/** Most classes that a remark lists by number. */
+/** Maximum number of classes that a remark lists by number. */
 const maxListed = 8;
 
-/** Number of samples per class; undefined where classes are unknown before samples are read. */
+/** Number of samples per class; undefined if classes are unknown before samples are read. */
 const classCounts = (samples: TrainingSamples): ReadonlyMap<number, number> | undefined => {
   if (isStreamed(samples) || isFiled(samples)) return undefined;
   const classes = sampleClasses(samples);
@@ -17,11 +17,11 @@ const classCounts = (samples: TrainingSamples): ReadonlyMap<number, number> | un
 
 const listed = (labels: readonly number[]): string => {
   const sorted = labels.toSorted((a, b) => a - b);
-  const shown = sorted.slice(0, maxListed).join(", ");
-  return sorted.length > maxListed ? `${shown}, … (${sorted.length} in all)` : shown;
+  const text = sorted.slice(0, maxListed).join(", ");
+  return sorted.length > maxListed ? `${text}, … (${sorted.length} in all)` : text;
 };
 
-/** Remarks on classes that one of the two parts of the data lacks. */
+/** Remarks on classes that are missing in the training samples or in the evaluation samples. */
 export const coverageRemarks = (
   { train, test, predicts }: Pick<TrainingData, "train" | "test" | "predicts">,
   on: EvaluatedOn,
@@ -34,22 +34,22 @@ export const coverageRemarks = (
   return [
     ...(unlearned.length > 0
       ? [
-          `data: no training sample is of class ${listed(unlearned)}, but ${on} samples are: the model cannot learn what it is evaluated on; shuffle the data before it is split, or use more of it`,
+          `data: no training sample is of class ${listed(unlearned)}, but ${on} samples are: the model cannot learn what it is evaluated on; shuffle the data before it is split, or use more data`,
         ]
       : []),
     ...(unseen.length > 0
       ? [
-          `data: no ${on} sample is of class ${listed(unseen)}, but training samples are: the figures do not cover such samples; shuffle the data before it is split, or hold more of it out`,
+          `data: no ${on} sample is of class ${listed(unseen)}, but training samples are: the metrics do not cover such samples; shuffle the data before it is split, or hold out more data`,
         ]
       : []),
   ];
 };
 
-/** What guessing reaches on the evaluated samples. */
+/** Metrics of guessing on the evaluation samples. */
 export interface Chance {
-  /** Share of the most frequent class, 0 to 1. Absent unless classes are predicted and known beforehand. */
+  /** Share of the most frequent class, 0 to 1. Absent unless classes are predicted and known in advance. */
   readonly accuracy?: number;
-  /** Loss in nats of the uniform guess. Absent unless one of several answers is predicted. */
+  /** Loss of the uniform guess in nats. Absent unless one of several answers is predicted. */
   readonly loss?: number;
 }
 

@@ -3,7 +3,7 @@ import { commandAction } from "../command-line/command-action.ts";
 import { ConfigError, exitCodes } from "../errors.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
-import { sayCode } from "../command-line/say-code.ts";
+import { announceCode } from "../command-line/announce-code.ts";
 import type { GlobalOptions } from "../command-line/run-options.ts";
 import { openSavedRun, type SavedRun } from "../output-folder/saved-run.ts";
 import { writeStdout } from "../console/terminal.ts";
@@ -18,19 +18,19 @@ interface ExportOptions extends GlobalOptions {
 const dtypes = ["f32", "f16", "bf16"] as const;
 type DType = (typeof dtypes)[number];
 
-/** Files that were written, and what people should know of them, a line each. */
+/** Files that were written, and remarks for people, one per line. */
 interface Exported {
   readonly files: readonly string[];
   readonly remarks: readonly string[];
 }
 
-/** What a run's model is written as, by the name of the format. */
+/** Writes a run's model in a format. */
 type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<Exported>;
 
-/** Each is read when it is asked for: no other command needs what it writes with. */
+/** Exporters are loaded on demand: no other command needs their modules. */
 const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
-  ["onnx", async (...asked) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...asked), remarks: [] })],
-  ["huggingface", async (...asked) => (await import("./hugging-face.ts")).exportHuggingFace(...asked)],
+  ["onnx", async (...args) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...args), remarks: [] })],
+  ["huggingface", async (...args) => (await import("./hugging-face.ts")).exportHuggingFace(...args)],
 ]);
 
 const oneOf = <T extends string>(option: string, value: string, known: readonly T[]): T => {
@@ -39,7 +39,7 @@ const oneOf = <T extends string>(option: string, value: string, known: readonly 
 };
 
 /**
- * `skein-train export`: write what a run has trained for other programs.
+ * `skein-train export`: writes the trained model of a run for other programs.
  *
  * @returns the exit code.
  * @throws ConfigError, CheckpointError, PretrainedError.
@@ -48,7 +48,7 @@ export const exportCommand = async (folder: string, options: ExportOptions): Pro
   const { output, checkpoint } = options;
   const format = oneOf("format", options.format, [...formats.keys()]);
   const dtype = options.dtype === undefined ? undefined : oneOf("dtype", options.dtype, dtypes);
-  sayCode([recordedJob(folder)], options);
+  announceCode([recordedJob(folder)], options);
   const run = await openSavedRun(folder, checkpointOption(checkpoint));
   const { files, remarks } = await formats.get(format)!(run, output, dtype === undefined ? {} : { dtype });
   writeStdout(
@@ -59,16 +59,19 @@ export const exportCommand = async (folder: string, options: ExportOptions): Pro
   return exitCodes.ok;
 };
 
-/** Add `export` to the command line. `finish` takes the exit code. */
+/** Adds `export` to the command line. `finish` receives the exit code. */
 export const addExportCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("export")
-    .description("write the model of a run for other programs")
+    .description("export the model of a run for other programs")
     .argument("<folder>", "output folder of the run")
-    .requiredOption("--output <path>", "where it goes: a file, of huggingface a folder")
-    .option("--format <name>", `one of ${[...formats.keys()].join(", ")}`, "huggingface")
-    .option("--dtype <name>", `of the weights: ${dtypes.join(", ")}; of onnx f32 or f16; default: f32`)
-    .option("--checkpoint <step>", "which one, or best; default: the newest")
+    .requiredOption("--output <path>", "output file, or for huggingface a folder")
+    .option("--format <name>", `format, one of ${[...formats.keys()].join(", ")}`, "huggingface")
+    .option(
+      "--dtype <name>",
+      `data type of the weights, one of ${dtypes.join(", ")}; for onnx f32 or f16; default: f32`,
+    )
+    .option("--checkpoint <step>", "step of the checkpoint, or best; default: the newest")
     .addHelpText(
       "after",
       "\nExamples:\n  skein-train export runs/mnist/1 --format onnx --output digits.onnx\n  skein-train export runs/tale/1 --format huggingface --output my-llama --dtype bf16",

@@ -36,30 +36,30 @@ test.each([
     { fit: "stretch", decoder: "napi-rs", cacheMegabytes: 1, decodeSize: [256, 230] },
     { resize: [256, 230], crop: [224, 224], resample: "bilinear" },
   ],
-])("%j is just what an image processor does", (said, processor) => {
-  expect(exportedImages(folder(said), undefined)).toEqual({ processor, remarks: [] });
+])("%j has an exact equivalent", (options, processor) => {
+  expect(exportedImages(folder(options), undefined)).toEqual({ processor, remarks: [] });
 });
 
-test("what none does just so is told, with what is nearest", () => {
+test("reports the nearest equivalent if there is no exact one", () => {
   expect(exportedImages(folder({}), undefined)).toEqual({
     processor: { resize: 224, crop: [224, 224], resample: "lanczos" },
     remarks: [
-      "preprocessor_config.json makes nearly the pixels of the run: data.fit cover cuts images before it resizes them, and sharp's filter is nearly Pillow's lanczos; for the same, train with data.resize and data.resample",
+      "preprocessor_config.json gives nearly the pixels of the run: data.fit cover crops images before resizing them, and sharp's filter is nearly Pillow's lanczos; for identical pixels, train with data.resize and data.resample",
     ],
   });
   const { remarks } = exportedImages(folder({ fit: "stretch" }), undefined)!;
-  expect(remarks).toEqual([expect.stringMatching(/^preprocessor_config\.json makes nearly .*: sharp's filter is/)]);
+  expect(remarks).toEqual([expect.stringMatching(/^preprocessor_config\.json gives nearly .*: sharp's filter is/)]);
 });
 
-test("what none does at all is told, and nothing is made up", () => {
-  for (const [said, told] of [
-    [{ fit: "contain" }, /data\.fit contain does with data\.size 224×224/],
-    [{ size: [224, 160] }, /data\.fit cover does with data\.size 224×160/],
+test("reports a missing equivalent, and writes nothing", () => {
+  for (const [options, told] of [
+    [{ fit: "contain" }, /data\.fit contain with data\.size 224×224/],
+    [{ size: [224, 160] }, /data\.fit cover with data\.size 224×160/],
   ] as const)
-    expect(exportedImages(folder(said), undefined)).toEqual({ remarks: [expect.stringMatching(told)] });
+    expect(exportedImages(folder(options), undefined)).toEqual({ remarks: [expect.stringMatching(told)] });
 });
 
-test("images that have their size are not resized, and floats not scaled; other data are none of ours", () => {
+test("images of the right size are not resized, and floats are not scaled; other data have no processor", () => {
   const mnist = dataOf({ kind: "mnist", normalise });
   expect(exportedImages(mnist, bytes)).toEqual({ processor: { normalise }, remarks: [] });
   expect(exportedImages(dataOf({ kind: "mnist" }), bytes)).toEqual({ processor: {}, remarks: [] });

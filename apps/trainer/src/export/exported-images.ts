@@ -4,11 +4,11 @@ import { decodingOf, isDecoded } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob, NormaliseJob } from "../job/job.ts";
 
-/** How images of a run became inputs of its model, for others. */
+/** Preprocessing of a run's images, for other programs. */
 export interface ExportedImages {
-  /** Undefined where no image processor does the same, or nearly. */
+  /** Undefined if no image processor does the same, at least approximately. */
   readonly processor?: ImageProcessor;
-  /** What people should know of it. */
+  /** Remarks for people. */
   readonly remarks: readonly string[];
 }
 
@@ -16,7 +16,7 @@ type Sides = readonly [number, number];
 
 const same = (one: Sides, other: Sides): boolean => one.every((side, i) => side === other[i]);
 
-/** The way to the size of samples; undefined where image processors have none like it. */
+/** Resizing to the size of samples; undefined if image processors have no equivalent. */
 const geometryOf = (job: DecodedJob): Pick<ImageProcessor, "resize" | "crop"> | undefined => {
   const { fit, resize } = decodingOf(job);
   const size = sidesOf(job.size);
@@ -33,13 +33,13 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
   if (geometry === undefined)
     return {
       remarks: [
-        `no preprocessor_config.json was written: no image processor of transformers does what data.fit ${fit} does with data.size ${sidesOf(job.size).join("×")}; prepare images for this model as the run did, or train with data.resize`,
+        `no preprocessor_config.json was written: no image processor of transformers is equivalent to data.fit ${fit} with data.size ${sidesOf(job.size).join("×")}; prepare images for this model as the run did, or train with data.resize`,
       ],
     };
-  // what decodes JPEGs resizes them by `bilinear`, too, and of other images there are few
+  // the JPEG decoder also resizes with `bilinear`, and other images are rare
   const isByFilter = resample !== undefined || resize !== undefined || job.decoder === "napi-rs";
   const differing = [
-    ...(resize === undefined && fit === "cover" ? ["data.fit cover cuts images before it resizes them"] : []),
+    ...(resize === undefined && fit === "cover" ? ["data.fit cover crops images before resizing them"] : []),
     ...(isByFilter ? [] : ["sharp's filter is nearly Pillow's lanczos"]),
   ];
   return {
@@ -52,22 +52,22 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
       differing.length === 0
         ? []
         : [
-            `preprocessor_config.json makes nearly the pixels of the run: ${differing.join(", and ")}; for the same, train with data.resize and data.resample`,
+            `preprocessor_config.json gives nearly the pixels of the run: ${differing.join(", and ")}; for identical pixels, train with data.resize and data.resample`,
           ],
   };
 };
 
-/** Of numbers that are not scaled, as a processor says it that scales bytes by 1/255. */
+/** Converts the normalization of unscaled numbers to that of a processor that scales bytes by 1/255. */
 const unscaled = ({ mean, std }: NormaliseJob): NormaliseJob => ({
   mean: mean.map((each) => each / 255),
   std: std.map((each) => each / 255),
 });
 
 /**
- * How `AutoImageProcessor` of transformers makes inputs of images as the run made them; undefined for data that are not
- * images of ours.
+ * Configuration for `AutoImageProcessor` of transformers, which then preprocesses images as the run did; undefined for
+ * data other than images loaded by us.
  *
- * @param inputs the spec of a sample.
+ * @param inputs spec of a sample's inputs.
  */
 export const exportedImages = (data: DataJob, inputs: TensorSpec | undefined): ExportedImages | undefined => {
   if (isDecoded(data)) return ofDecoded(data);

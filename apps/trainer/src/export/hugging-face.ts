@@ -9,10 +9,10 @@ import type { TrainingData } from "../task/task.ts";
 import { exportedImages } from "./exported-images.ts";
 import type { SavedRun } from "../output-folder/saved-run.ts";
 
-/** How images become inputs, where the run did not say it: of data of another origin. */
+/** Preprocessing of images. Copied from the original folder if the run's data were not images loaded by us. */
 const processorFile = "preprocessor_config.json";
 
-/** What goes along with weights: how texts and images become inputs, and how others generate. */
+/** Files that accompany weights: preprocessing of texts and images, and settings for generation. */
 const companions: readonly string[] = [
   "added_tokens.json",
   "chat_template.jinja",
@@ -27,14 +27,14 @@ const companions: readonly string[] = [
   "vocab.txt",
 ];
 
-/** Copy what lies in a folder of these and is not in the other. */
+/** Copies files of these names from one folder to the other, unless they exist there. */
 const copyCompanions = async (from: string, to: string, wanted: readonly string[] = companions): Promise<void> => {
   const [names, there] = await Promise.all([readdir(from).catch(() => []), readdir(to)]);
   for (const name of names)
     if (wanted.includes(name) && !there.includes(name)) await copyFile(join(from, name), join(to, name));
 };
 
-/** Names of the run's classes as config.json has them: what a checkpoint called them before does not hold any more. */
+/** Class names of the run in the form of config.json; the checkpoint's original names no longer apply. */
 const labelConfig = (data: TrainingData): object => {
   const names = data.predicts === "classes" ? namesOf(data) : undefined;
   if (names === undefined) return {};
@@ -45,12 +45,12 @@ const labelConfig = (data: TrainingData): object => {
 };
 
 /**
- * Write what a run has made of a checkpoint of Hugging Face's as such a checkpoint: `config.json`, safetensors,
- * `preprocessor_config.json` that says how its images were made, and the files of the tokenizer that it was trained
- * with, else those of the folder that it began from.
+ * Writes the fine-tuned model of a run as a Hugging Face checkpoint: `config.json`, safetensors,
+ * `preprocessor_config.json` with the preprocessing of its images, and the files of the tokenizer that it was trained
+ * with, otherwise of the original folder.
  *
- * @returns the names of the files, and what people should know of them.
- * @throws ConfigError for a run of another model, PretrainedError where a checkpoint lies in `output` already.
+ * @returns the names of the files, and remarks for people.
+ * @throws ConfigError for a run of a different model, PretrainedError if `output` already contains a checkpoint.
  */
 export const exportHuggingFace = async (
   { job, prepared, params, state }: SavedRun,
@@ -60,7 +60,7 @@ export const exportHuggingFace = async (
   const { model, data } = job;
   if (model.kind !== "pretrained")
     throw new ConfigError([
-      `--format huggingface: the model is of kind ${model.kind}, for which Hugging Face's libraries have no class; export runs of {kind: pretrained}, also with weights: none`,
+      `--format huggingface: the model is of kind ${model.kind}, which Hugging Face's libraries do not support; export runs of {kind: pretrained}, also with weights: none`,
     ]);
   type Arrays = MapTree<unknown, Tensor, NdArray>;
   const images = exportedImages(data, prepared.data.train.fields["inputs"]);
@@ -73,7 +73,7 @@ export const exportHuggingFace = async (
   const tokenizer = "tokenizer" in data ? data.tokenizer : undefined;
   if (tokenizer !== undefined)
     await copyCompanions(tokenizer.endsWith(".json") ? dirname(tokenizer) : tokenizer, output);
-  // what the folder says of images need not be what the run did with its own
+  // the preprocessing of the original folder may differ from the run's
   const others = images === undefined ? companions : companions.filter((name) => name !== processorFile);
   await copyCompanions(model.folder, output, others);
   return { files: (await readdir(output)).sort(), remarks: images?.remarks ?? [] };

@@ -13,21 +13,21 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A model that says where its weights lie, and of which export it is. */
+/** A model that names its weights file and its export. */
 const exported = (of: string, hasWeights = true) => {
   const weights = hasWeights ? [Buffer.from(`weights `), Buffer.from(`of ${of}`)] : [];
   const place = hasWeights ? weightsName("digits.onnx", digestOf(weights)) : "none";
   return { model: Buffer.from(`${of} ${place}`), weights };
 };
 
-/** Which export the model in the folder is of, whose weights it finds. */
+/** Returns the export of the model in the folder, and of the weights that it finds. */
 const found = (): string => {
   const [of, place] = readFileSync(output, "utf8").split(" ");
   if (place !== "none") expect(readFileSync(join(folder, place!), "utf8")).toBe(`weights of ${of}`);
   return of!;
 };
 
-/** Files that fail at the call of this number, and, where that is a crash, at all after it. */
+/** Files that fail at the call with this number, and, for a crash, at all later calls. */
 const failingAt = (at: number, isCrash: boolean): { readonly files: Files; readonly calls: () => number } => {
   let calls = 0;
   const counted = <Arguments extends unknown[], Result>(
@@ -64,7 +64,7 @@ describe.each([
   const namesOf = ({ model }: typeof after): string[] =>
     ["digits.onnx", model.toString().split(" ")[1]!].filter((name) => name !== "none").toSorted();
 
-  test("law: wherever it crashes the model has its own weights, and the next export leaves nothing else", () => {
+  test("law: after a crash at any point the model has its own weights, and the next export removes the remains", () => {
     for (let at = 0, all = Infinity; at < all; at++) {
       rmSync(folder, { recursive: true });
       nodeFiles.makeFolder(folder);
@@ -87,7 +87,7 @@ describe.each([
     }
   });
 
-  test("law: whatever fails alone, the model has its own weights", () => {
+  test("law: after any single failure the model has its own weights", () => {
     for (let at = 0, all = Infinity; at < all; at++) {
       replaceOnnxFiles(nodeFiles, output, before);
       const { files, calls } = failingAt(at, false);
@@ -100,13 +100,13 @@ describe.each([
     }
   });
 
-  test("on a full disk what was there before stays, alone", () => {
+  test("on a full disk the old files remain, without others", () => {
     replaceOnnxFiles(nodeFiles, output, before);
     const writes = after.weights.length > 0 ? [0, 3] : [0];
     for (const at of writes) {
       const { files } = failingAt(at, false);
       expect(() => replaceOnnxFiles(files, output, after)).toThrow(
-        /^the disk of \S+digits\.onnx is full, so nothing was written there \(ENOSPC\), and what was there .*; free some/,
+        /^the disk of \S+digits\.onnx is full, so nothing was written \(ENOSPC\), and an earlier file is unchanged; free some/,
       );
       expect(found()).toBe("old");
       expect(readdirSync(folder).toSorted()).toEqual(namesOf(before));

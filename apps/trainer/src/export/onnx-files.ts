@@ -4,22 +4,22 @@ import type { OnnxFiles } from "@skein/onnx";
 import { explainFullExport } from "../errors.ts";
 import { type Files, replaceDurably } from "../files/files.ts";
 
-/** Digits of a digest in a name: enough that no two exports of a model are taken for one another. */
+/** Digits of a digest in a file name: enough to avoid collisions between exports of a model. */
 export const digestLength = 16;
 
-/** SHA-256 of the pieces of a file, as far as its name tells it. */
+/** SHA-256 of the pieces of a file, shortened to `digestLength` digits. */
 export const digestOf = (pieces: readonly Uint8Array[]): string => {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);
   return hash.digest("hex").slice(0, digestLength);
 };
 
-/** Name of the file beside a model that has weights of this digest: `digits.onnx.5d41402abc4b2a76.data`. */
+/** Name of the weights file of a model, with the digest of its weights: `digits.onnx.5d41402abc4b2a76.data`. */
 export const weightsName = (name: string, digest: string): string => `${name}.${digest}.data`;
 
 const ending = new RegExp(`^\\.[0-9a-f]{${digestLength}}\\.data(\\.tmp)?$`);
 
-/** Whether exports of a model have left a file beside it: weights, or the beginning of such. */
+/** Whether a file next to a model is from one of its exports: weights, or unfinished weights. */
 const isWeightsOf = (name: string, other: string): boolean =>
   other.startsWith(name) && ending.test(other.slice(name.length));
 
@@ -27,18 +27,18 @@ const holds = (files: Files, path: string, content: Uint8Array): boolean => {
   try {
     return Buffer.compare(files.read(path, content.length), content) === 0;
   } catch {
-    return false; // not there, or longer
+    return false; // missing, or longer
   }
 };
 
 /**
- * Put an ONNX model in its place, and its weights, where there are such, beside it. The file of weights is called by
- * their digest, so it takes the place of no other: until the model is in its place, in one step, the model that was
- * there has its own weights. Those are removed last.
+ * Writes an ONNX model, and its weights, if separate, in a file next to it. The name of the weights file contains their
+ * digest, so it never replaces a different file: until the model is replaced atomically, the old model keeps its own
+ * weights. Old weights are removed last.
  *
  * @returns the paths of the files.
- * @throws DiskFullError, or the system's error. What was there before is whole then, and nothing of the new one is
- * left, but for a crash, after which the next export removes it.
+ * @throws DiskFullError, or the system's error. Then the old files are unchanged, and new files are removed, except
+ * after a crash, when the next export removes them.
  */
 export const replaceOnnxFiles = (files: Files, output: string, { model, weights }: OnnxFiles): string[] => {
   const [folder, name] = [dirname(output), basename(output)];
@@ -49,7 +49,7 @@ export const replaceOnnxFiles = (files: Files, output: string, { model, weights 
     for (const path of beside) replaceDurably(files, path, weights);
     replaceDurably(files, output, model);
   } catch (error) {
-    // A disk may fail to say that it has the model, when that is in its place already.
+    // The disk may report a failure although the model is already in place.
     if (!wasThere && !holds(files, output, model)) for (const path of beside) files.remove(path);
     throw explainFullExport(error, output);
   }

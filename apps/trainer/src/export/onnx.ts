@@ -14,15 +14,18 @@ import type { SavedRun } from "../output-folder/saved-run.ts";
 import { digestLength, digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 
 export interface OnnxExportOptions {
-  /** Of the weights; bf16 is refused. Default: f32. */
+  /** Data type of the weights; bf16 is rejected. Default: f32. */
   readonly dtype?: "f32" | "f16" | "bf16";
-  /** More bytes of weights lie in a file beside the model. Default: about 2 GiB, what one file can hold. */
+  /**
+   * Weights of more bytes are written into a separate file next to the model. Default: about 2 GiB, the limit of one
+   * file.
+   */
   readonly above?: number;
 }
 
 type Applied = ReturnType<typeof forwardPass>;
 
-/** Paths of the leaves that a forward pass looks at, labels hardly being among them. */
+/** Paths of the leaves that a forward pass uses; labels are usually not among them. */
 const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpec>): string[] => {
   const one = Object.fromEntries(leavesByPath<TensorSpec>(batchSpecs({ fields }, 1)));
   const traced = trace((own: Weights, leaves: Leaves<Tensor>) => flattenTree<Tensor>(applied(own, leaves)).leaves, [
@@ -35,21 +38,20 @@ const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpe
   return paths.filter((_, i) => used.has(inputs[inputs.length - paths.length + i]!));
 };
 
-/** Results by name, told apart from the names of inputs. */
-const toldApart = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<Tensor> =>
+/** Returns results by name, with a prefix for names that inputs have, too. */
+const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<Tensor> =>
   Object.fromEntries(
     Object.entries(results).map(([path, result]) => [inputs.includes(path) ? `outputs.${path}` : path, result]),
   );
 
 /**
- * Write what a run has trained as an ONNX model of its forward pass: an input for each field of its samples that this
- * looks at, under the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or one for
- * each leaf of the tree that the model gives; batches of any size. Names of classes are in the metadata `classes`, a
- * JSON list. Above 2 GiB, weights lie in a file beside it, see
- * `replaceOnnxFiles`.
+ * Writes the trained model of a run as an ONNX model of its forward pass: an input for each field of its samples that
+ * the model uses, named by the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or
+ * one for each leaf of the output tree; batches of any size. Names of classes are in the metadata `classes`, a JSON
+ * list. Above 2 GiB, weights are in a separate file, see `replaceOnnxFiles`.
  *
  * @returns the names of the files.
- * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for a mixture of experts, and where
+ * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for a mixture of experts, and if
  * the file cannot be written.
  */
 export const exportOnnxModel = async (
@@ -58,12 +60,10 @@ export const exportOnnxModel = async (
   { dtype = "f32", above }: OnnxExportOptions = {},
 ): Promise<string[]> => {
   if (dtype === "bf16")
-    throw new ConfigError([
-      `--dtype ${dtype}: runtimes of ONNX do not compute with it; --format onnx writes f32 and f16`,
-    ]);
+    throw new ConfigError([`--dtype ${dtype}: ONNX runtimes do not support bf16; use f32 or f16 with --format onnx`]);
   if (expertsOf(job) !== undefined)
     throw new ConfigError([
-      "--format onnx: the model is a mixture of experts (model.experts), and mixtures are not exported; export a run of the same model without model.experts",
+      "--format onnx: the model is a mixture of experts (model.experts), which cannot be exported; export a run of the same model without model.experts",
     ]);
   const name = basename(output);
   for (const path of [output, join(dirname(output), weightsName(name, "0".repeat(digestLength)))])
@@ -75,16 +75,16 @@ export const exportOnnxModel = async (
   const used = usedLeaves(applied, { params, state }, fields);
   if (used.length === 0)
     throw new ConfigError([
-      `--format onnx: the model's outputs do not depend on its inputs, ${Object.keys(fields).join(", ")}; give it an apply() that looks at them`,
+      `--format onnx: the model's outputs do not depend on its inputs, ${Object.keys(fields).join(", ")}; give it an apply() that uses them`,
     ]);
   const source = {
     fn: (own: Weights, inputs: Readonly<Record<string, Tensor>>) => {
       const size = inputs[used[0]!]!.shape[0]!;
-      // what is not looked at is given all the same: a model may take it apart before
+      // unused leaves are passed, too, because a model may destructure them
       const leaves = Object.entries(fields).map(
         ([path, { dtype: leafType, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, leafType)] as const,
       );
-      return toldApart(namedResults(applied(own, Object.fromEntries(leaves)), data.predicts), used);
+      return withDistinctNames(namedResults(applied(own, Object.fromEntries(leaves)), data.predicts), used);
     },
     weights: { params, state } as { readonly params: NdArray; readonly state: NdArray },
     inputs: Object.fromEntries(used.map((path) => [path, { dtype: fields[path]!.dtype, shape: fields[path]!.shape }])),

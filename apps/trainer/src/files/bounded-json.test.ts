@@ -22,14 +22,14 @@ test("reads what JSON.parse reads, whatever brackets and quotes are in strings",
 test.each([
   ["[".repeat(1e5) + "]".repeat(1e5), "its values are nested deeper than 1000 levels"],
   ['{"a":'.repeat(1e5), "its values are nested deeper than 1000 levels"],
-  ['"'.repeat(99_999), "it is no JSON"],
-  [`["${"\\".repeat(99_999)}`, "it is no JSON"],
-  ["", "it is no JSON"],
+  ['"'.repeat(99_999), "it is not valid JSON"],
+  [`["${"\\".repeat(99_999)}`, "it is not valid JSON"],
+  ["", "it is not valid JSON"],
 ])("refuses %.10s…", (text, message) => {
   expect(() => parseBoundedJson(text)).toThrow(message);
 });
 
-test.runIf(process.platform === "linux")("reads regular files of bounded size alone", () => {
+test.runIf(process.platform === "linux")("reads only regular files of bounded size", () => {
   const path = (name: string): string => join(folder, name);
   mkdirSync(path("folder"));
   execFileSync("mkfifo", [path("pipe")]);

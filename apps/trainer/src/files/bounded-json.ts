@@ -1,8 +1,8 @@
 import { readTextFile } from "@skein/collectives/node";
 
 /**
- * Maximum nesting of JSON that is read back. The program's own files have fewer than ten levels. Options of modules may
- * have more, as many as the YAML parser takes.
+ * Maximum nesting depth of JSON that is read. The program's own files have fewer than ten levels. Options of modules
+ * may have more, up to the limit of the YAML parser.
  */
 const maxDepth = 1000;
 
@@ -22,7 +22,7 @@ const isTooDeep = (text: string): boolean => {
   return false;
 };
 
-/** Index of the quote that ends the string beginning at `start`; the length of the text if none does. */
+/** Index of the quote that ends the string beginning at `start`; the length of the text if the string does not end. */
 const endOfString = (text: string, start: number): number => {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === "\\") at++;
@@ -32,7 +32,7 @@ const endOfString = (text: string, start: number): number => {
 };
 
 /**
- * Parse JSON that a program wrote and others may have altered. `JSON.stringify` and recursive walks of deeper values
+ * Parses JSON that a program wrote and others may have changed. `JSON.stringify` and recursive walks of deeper values
  * would overflow the stack.
  *
  * @throws Error whose message completes "cannot be read (…)".
@@ -42,12 +42,12 @@ export const parseBoundedJson = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new Error("it is no JSON", { cause });
+    throw new Error("it is not valid JSON", { cause });
   }
 };
 
 /**
- * Read a JSON file of a run folder: a regular file of bounded size and depth.
+ * Reads a JSON file of a run folder: a regular file of bounded size and depth.
  *
  * @throws Error whose message completes "cannot be read (…)".
  */

@@ -1,21 +1,21 @@
 import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
 import { makeFolders } from "./make-folders.ts";
 
-// A rank's writer thread loads this file, so it imports nothing that needs more than the system: what else there is of
-// files (files.ts) brings the whole network with it, whose modules take a thread longer to load than it is at work.
+// A rank's writer thread loads this file, so its imports are minimal: files.ts imports the whole network code, and a
+// thread would take longer to load these modules than to write.
 
-/** What it takes to write a part of a checkpoint; injected, so that tests can let it fail. */
+/** File operations to write a part of a checkpoint; injected, so that tests can make them fail. */
 export interface FileWrites {
   makeFolder(path: string): void;
-  /** Replace a file, piece by piece, and wait until the disk has it. */
+  /** Replaces a file, piece by piece, and waits until the data is on the disk. */
   writeDurably(path: string, content: readonly Uint8Array[]): void;
 }
 
 const { O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_TRUNC, O_WRONLY } = constants;
 
 /**
- * Open a file to replace its content; an existing file keeps its mode. Nothing is written through a link, and no reader
- * of a pipe is waited for: others may write to the folder, and both are errors of the system.
+ * Opens a file to replace its content; an existing file keeps its mode. Fails for a symbolic link, and for a pipe
+ * without a reader instead of waiting: other users may write to the folder.
  */
 export const openToWrite = (path: string): number =>
   openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o666);

@@ -3,17 +3,17 @@ import { dirname } from "node:path";
 import { readBoundedFile } from "@skein/collectives/node";
 import { type FileWrites, nodeFileWrites } from "./file-writes.ts";
 
-/** The few file operations that checkpoints need; injected, so that tests can let them fail. */
+/** File operations for checkpoints; injected, so that tests can make them fail. */
 export interface Files extends FileWrites {
-  /** Wait until the disk has the folder's entries. */
+  /** Waits until the folder's entries are on the disk. */
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
-  /** Read a regular file. @param mostBytes that it may have; a longer one is refused unread. */
+  /** Reads a regular file. @param mostBytes maximum size; a larger file is rejected unread. */
   read(path: string, mostBytes: number): Uint8Array;
-  /** Bytes of a file, once it is opened: so it can be read. */
+  /** Size of a file in bytes. The file is opened, so a result means that it can be read. */
   size(path: string): number;
-  /** Names in a folder; none when it does not exist. */
+  /** Names in a folder; empty if the folder does not exist. */
   list(path: string): string[];
 }
 
@@ -42,12 +42,12 @@ export const nodeFiles: Files = {
 };
 
 /**
- * Write a file so that a crash at any moment leaves the whole new one, or what was there before. Where it cannot be
- * written, on a full disk, what was begun is taken away again.
+ * Writes a file so that a crash at any time leaves either the complete new file or the old one. If the write fails,
+ * such as on a full disk, the temporary file is removed.
  *
- * Own code: write-file-atomic 8.0 does not wait for the folder's entry, so that a rename may be lost with the power;
- * takes what the disk has taken of a write for all of it; and knows no files but the disk's, while tests let each of
- * these steps fail.
+ * Own code, because write-file-atomic 8.0 does not wait for the folder's entry, so that a rename may be lost on a power
+ * failure; treats a partial write as complete; and works only with real files, while tests let each of these steps
+ * fail.
  */
 export const replaceDurably = (
   files: Files,
@@ -63,7 +63,7 @@ export const replaceDurably = (
     try {
       files.remove(temporary);
     } catch {
-      // told is what went wrong first
+      // the first error is reported
     }
     throw error;
   }

@@ -23,7 +23,7 @@ const name = fc.oneof(
 const recordOf = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<Readonly<Record<string, T>>> =>
   fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key, maxLength: 4 }).map(Object.fromEntries);
 
-test("a record schema keeps every own key, and names the place of what does not fit", () => {
+test("a record schema keeps every own key, and reports the path of an invalid value", () => {
   const schema = recordSchema(z.object({ size: z.number() }));
   fc.assert(
     fc.property(recordOf(fc.record({ size: fc.integer() })), (record) => {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * A record with any keys, whose values fit `value`. Unlike `z.record`, which drops the key `__proto__`, it keeps every
- * own key: fields, parameters and figures have the names that users give them.
+ * Schema of a record with any keys, whose values match `value`. Unlike `z.record`, which drops the key `__proto__`, it
+ * keeps every own key: fields, parameters and metrics have names chosen by users.
  */
 export const recordSchema = <Value>(value: z.ZodType<Value>): z.ZodType<Readonly<Record<string, Value>>> =>
   z.transform((input, context): Readonly<Record<string, Value>> => {

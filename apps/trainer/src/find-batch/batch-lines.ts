@@ -1,17 +1,17 @@
 import { bytesText, secondsText, textTable } from "@skein/report";
-import { tryColumn } from "../command-line/try-column.ts";
+import { trialColumn } from "../command-line/trial-column.ts";
 import type { Job } from "../job/job.ts";
-import { type BatchTry, leastGain } from "./choose-batch.ts";
+import { type BatchTrial, leastGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";
 
-/** What the tries have shown, a row each. */
+/** Formats the trials as a table, one per row. */
 export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen">): string[] => {
   return textTable(
     [
-      tryColumn("batch", true),
-      tryColumn("memory, planned", true),
-      tryColumn("time of a sample", true),
-      tryColumn("", false),
+      trialColumn("batch", true),
+      trialColumn("memory, planned", true),
+      trialColumn("time of a sample", true),
+      trialColumn("", false),
     ],
     tries.map((one) => [
       `${one.batch}`,
@@ -23,31 +23,31 @@ export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen
   );
 };
 
-/** Three digits, and no zeros behind them. */
+/** Rounds to three digits, without trailing zeros. */
 const short = (value: number): number => Number(value.toPrecision(3));
 
-/** What else of a job a batch has a say in. Nothing of it is changed. */
+/** Settings of the job that depend on the batch. They are not changed. */
 const hints = (job: Job, batch: number): string[] => {
   const times = batch / job.batch;
   if (times === 1) return [];
   const { peak } = job.learningRate;
   return [
-    `learningRate.peak stays ${peak}: by the linear rule (Goyal et al. 2017, arXiv 1706.02677) ${short(times)} times the batch of ${job.batch} wants ${short(times * peak)}`,
-    ...(job.steps === undefined ? [] : [`steps stay ${job.steps}, of ${short(times)} times as many samples`]),
+    `learningRate.peak stays ${peak}: by the linear rule (Goyal et al. 2017, arXiv 1706.02677) ${short(times)} times the batch of ${job.batch} needs ${short(times * peak)}`,
+    ...(job.steps === undefined ? [] : [`steps stay ${job.steps}, with ${short(times)} times as many samples`]),
   ];
 };
 
-const whyNot = (tries: readonly BatchTry[], chosen: BatchTry): string => {
+const limitReason = (tries: readonly BatchTrial[], chosen: BatchTrial): string => {
   const larger = tries.filter(({ batch }) => batch > chosen.batch);
   const refused = larger[0]?.refused;
   if (larger.length === 0) return "there are no more samples";
   if (refused !== undefined) return `${larger[0]!.batch} does not fit (${refused})`;
-  return `larger ones save less than ${100 * leastGain} % of a sample's time`;
+  return `larger batches save less than ${100 * leastGain} % of the time of a sample`;
 };
 
-/** In one line which batch was chosen, why, and what stays as it was. */
-export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTry): string =>
+/** Describes in one line which batch was chosen, why, and which settings stay unchanged. */
+export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTrial): string =>
   [
-    `batch ${chosen.batch}: ${secondsText(chosen.secondsPerSample!)} a sample, ${bytesText(chosen.plannedBytes)} planned of ${bytesText(bound.bytes)}; ${whyNot(tries, chosen)}`,
+    `batch ${chosen.batch}: ${secondsText(chosen.secondsPerSample!)} a sample, ${bytesText(chosen.plannedBytes)} planned of ${bytesText(bound.bytes)}; ${limitReason(tries, chosen)}`,
     ...hints(job, chosen.batch),
   ].join("; ");

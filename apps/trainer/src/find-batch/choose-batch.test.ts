@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { batchesUpTo, type BatchTry, chooseBatch, isOver, leastGain } from "./choose-batch.ts";
+import { batchesUpTo, type BatchTrial, chooseBatch, isOver, leastGain } from "./choose-batch.ts";
 
-const triesOf = (seconds: readonly (number | undefined)[]): BatchTry[] =>
+const triesOf = (seconds: readonly (number | undefined)[]): BatchTrial[] =>
   seconds.map((one, i) => ({
     batch: 2 ** i,
     plannedBytes: 2 ** i,
@@ -39,7 +39,7 @@ test("the order in which batches were tried does not matter", () => {
   );
 });
 
-test("a seek ends after two doublings without a gain, not after one", () => {
+test("a search ends after two doublings without a gain, not after one", () => {
   expect(isOver(triesOf([4, 2, 2]))).toBe(false);
   expect(isOver(triesOf([4, 2, 2, 1]))).toBe(false);
   expect(isOver(triesOf([4, 2, 2, 2]))).toBe(true);
@@ -50,7 +50,7 @@ test("a seek ends after two doublings without a gain, not after one", () => {
   expect(chooseBatch(triesOf([4, 3.9, 3.7, 3.6]))?.batch).toBe(4);
 });
 
-test("batches are the unit and its doubles", () => {
+test("batches are the unit and its doublings", () => {
   expect(batchesUpTo(6, 50)).toEqual([6, 12, 24, 48]);
   expect(batchesUpTo(6, 5)).toEqual([]);
   expect(batchesUpTo(1, Number.POSITIVE_INFINITY).at(-1)).toBe(2 ** 30);

@@ -1,37 +1,37 @@
-/** What is known of training in batches of one size. */
-export interface BatchTry {
+/** A trial of a batch size. */
+export interface BatchTrial {
   readonly batch: number;
-  /** What all ranks of this machine would hold, as the step is planned. */
+  /** Planned memory of all ranks of this machine, in bytes. */
   readonly plannedBytes: number;
-  /** Of real steps; absent where none was made. */
+  /** Measured seconds per sample. Absent: no step was run. */
   readonly secondsPerSample?: number;
-  /** Why no step was made, or none came to its end. */
+  /** Reason why no step was run or finished. Absent: steps were run. */
   readonly refused?: string;
 }
 
-/** A larger batch must save so much of the time of a sample to be worth it. */
+/** Minimum share of the time of a sample that a larger batch must save. */
 export const leastGain = 0.05;
 
-/** Of a batch, as a job may say; of a stream there are more. */
+/** Maximum batch of a job; streams have no limit of their own. */
 const mostSamples = 2 ** 31 - 1;
 
-/** `unit`, and its doubles up to `most`: what a batch may be that all ranks share alike. */
+/** Returns `unit` and its doublings up to `most`: batches that divide equally among all ranks. */
 export const batchesUpTo = (unit: number, most: number): number[] => {
   const batches: number[] = [];
   for (let batch = unit; batch <= Math.min(most, mostSamples); batch *= 2) batches.push(batch);
   return batches;
 };
 
-const timesOf = (tries: readonly BatchTry[]): (readonly [batch: BatchTry, seconds: number])[] =>
+const timesOf = (tries: readonly BatchTrial[]): (readonly [batch: BatchTrial, seconds: number])[] =>
   tries.flatMap((one) => (one.secondsPerSample === undefined ? [] : [[one, one.secondsPerSample] as const]));
 
 /**
- * The smallest batch that was measured of which no other one's sample takes less time by more than `leastGain`:
- * beyond it nothing is gained, and below it something is lost.
+ * Returns the smallest measured batch such that no other batch saves more than `leastGain` of the time of a sample:
+ * larger batches gain nothing, and smaller ones are slower.
  *
- * @returns nothing where none was measured.
+ * @returns undefined if no batch was measured.
  */
-export const chooseBatch = (tries: readonly BatchTry[]): BatchTry | undefined => {
+export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefined => {
   const times = timesOf(tries);
   const least = Math.min(...times.map(([, seconds]) => seconds));
   return times
@@ -39,8 +39,10 @@ export const chooseBatch = (tries: readonly BatchTry[]): BatchTry | undefined =>
     .find(([, seconds]) => seconds * (1 - leastGain) <= least)?.[0];
 };
 
-/** Whether the last two doublings have both gained nothing, so that a third is not tried: one may be an accident. */
-export const isOver = (tries: readonly BatchTry[]): boolean => {
+/**
+ * Whether the last two doublings both gained nothing, so that no further one is tried; a single one may be an outlier.
+ */
+export const isOver = (tries: readonly BatchTrial[]): boolean => {
   const times = timesOf(tries).map(([, seconds]) => seconds);
   return times.length > 2 && Math.min(...times.slice(-2)) > Math.min(...times.slice(0, -2)) * (1 - leastGain);
 };

@@ -15,19 +15,19 @@ import { requireReplaceable } from "../files/places.ts";
 import { makeProgress, type Progress } from "../run-files/progress.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { batchTable, chosenLine } from "./batch-lines.ts";
-import type { BatchTry } from "./choose-batch.ts";
+import type { BatchTrial } from "./choose-batch.ts";
 import { batchOverride, findBatch, type FoundBatch } from "./find-batch.ts";
 import { memoryOption } from "./memory-bound.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** A search that came to its end, or what stopped it. */
-type Sought = { readonly found: FoundBatch; readonly chosen: BatchTry } | { readonly cause: StopCause };
+/** A finished search, or the signal that stopped it. */
+type SearchResult = { readonly found: FoundBatch; readonly chosen: BatchTrial } | { readonly cause: StopCause };
 
-/** @throws OutcomeError where no batch can be trained with. */
-const seek = async (file: string, options: RunOptions, progress: Progress): Promise<Sought> => {
+/** @throws OutcomeError if no batch can be trained with. */
+const search = async (file: string, options: RunOptions, progress: Progress): Promise<SearchResult> => {
   if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
     throw new ConfigError([
-      "a batch is sought by one process, which starts the ranks itself, but a launcher has started this one as one of several; call skein-train find-batch once, and put what it says into the job",
+      "find-batch runs in one process, which starts the ranks itself, but a launcher started this process as one of several; call skein-train find-batch once, and put the result into the job",
     ]);
   const maxBytes = options.memory === undefined ? undefined : memoryOption(options.memory);
   const interruption = new Interruption();
@@ -42,7 +42,7 @@ const seek = async (file: string, options: RunOptions, progress: Progress): Prom
     const last = found.tries.at(-1);
     throw new OutcomeError(
       "no-batch",
-      `no batch can be trained with: ${last === undefined ? "there are fewer samples than ranks and parts of a batch" : `a batch of ${last.batch} is refused: ${last.refused!}`}; give more (--memory), compute again what is not kept (memory: {recompute: blocks}), or use a smaller model or fewer ranks`,
+      `no batch can be trained with: ${last === undefined ? "there are fewer samples than parts of a batch on all ranks" : `a batch of ${last.batch} was rejected: ${last.refused!}`}; allow more memory (--memory), recompute activations (memory: {recompute: blocks}), or use a smaller model or fewer ranks`,
     );
   } catch (error) {
     if (cause !== undefined && describeError(error).code === "interrupted") return { cause };
@@ -61,34 +61,34 @@ interface FindBatchCommandOptions extends RunOptions {
   readonly memory?: string;
 }
 
-/** `skein-train find-batch`. @returns the exit code. @throws OutcomeError where no batch can be trained with. */
+/** Runs `skein-train find-batch`. @returns the exit code. @throws OutcomeError if no batch can be trained with. */
 export const findBatchCommand = async (file: string, options: FindBatchCommandOptions): Promise<number> => {
   if (options.output !== undefined) requireReplaceable(options.output, "--output");
   const { output, ...jobOptions } = options;
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
-  const sought = await seek(file, jobOptions, progress).finally(() => progress.close());
-  if ("cause" in sought) return stopped(sought.cause);
-  const { found, chosen } = sought;
+  const result = await search(file, jobOptions, progress).finally(() => progress.close());
+  if ("cause" in result) return stopped(result.cause);
+  const { found, chosen } = result;
   const { job, bound, tries } = found;
-  const said = JSON.stringify({ job: job.name, batch: chosen.batch, maxBytes: bound.bytes, tries });
-  if (output !== undefined) replaceDurably(nodeFiles, output, `${said}\n`);
+  const json = JSON.stringify({ job: job.name, batch: chosen.batch, maxBytes: bound.bytes, tries });
+  if (output !== undefined) replaceDurably(nodeFiles, output, `${json}\n`);
   const lines =
     options.json === true
-      ? [said]
+      ? [json]
       : [...batchTable(found), "", `suggested  --set batch=${chosen.batch}`, `derived    ${chosenLine(found, chosen)}`];
   for (const line of lines) writeStdout(`${line}\n`);
   return exitCodes.ok;
 };
 
 /**
- * The job of `run --find-batch`: with the batch that was found, which its folder keeps as a number. A run that has
- * begun keeps its own.
+ * Returns the job of `run --find-batch`, with the batch that was found, which the run's folder stores as a number. A
+ * run that has started keeps its batch.
  *
- * @returns the exit code instead where a person stopped the search.
+ * @returns the exit code instead if a person stopped the search.
  */
 export const jobOfFoundBatch = async (file: string, options: RunOptions): Promise<Job | number> => {
   if (options.dryRun === true)
-    throw new ConfigError(["--dry-run makes no step, but --find-batch has to; use skein-train find-batch"]);
+    throw new ConfigError(["--dry-run runs no step, but --find-batch needs steps; use skein-train find-batch"]);
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const withBatch = (batch: number): Promise<Job> =>
     loadJob(file, [...overridesOf(options), batchOverride(batch, "--find-batch")]);
@@ -96,23 +96,23 @@ export const jobOfFoundBatch = async (file: string, options: RunOptions): Promis
     const { output, resumeIfPossible } = options;
     if (resumeIfPossible === true && output !== undefined && existsSync(join(output, jobFile))) {
       const { batch } = await savedJob(output, []);
-      progress.note(`batch ${batch}, with which the run in ${output} has begun`);
+      progress.note(`batch ${batch}, as at the start of the run in ${output}`);
       return await withBatch(batch);
     }
-    const sought = await seek(file, options, progress);
-    if ("cause" in sought) return stopped(sought.cause);
-    progress.note(chosenLine(sought.found, sought.chosen));
-    return await withBatch(sought.chosen.batch);
+    const result = await search(file, options, progress);
+    if ("cause" in result) return stopped(result.cause);
+    progress.note(chosenLine(result.found, result.chosen));
+    return await withBatch(result.chosen.batch);
   } finally {
     progress.close();
   }
 };
 
-/** What `--memory` says of both commands. */
+/** Help text of `--memory` of both commands. */
 export const memoryHelp =
-  "what all ranks of this machine may hold together, such as 2GiB; default, on the CPU: 0.8 of what is free";
+  "memory limit of all ranks of this machine together, such as 2GiB; default on the CPU: 0.8 of the free memory";
 
-/** Add `skein-train find-batch`. @param finish takes the exit code. @param withOverrides adds options of a job. */
+/** Adds `skein-train find-batch`. @param finish receives the exit code. @param withOverrides adds options of a job. */
 export const addFindBatchCommand = (
   program: Command,
   finish: (code: number) => void,
@@ -121,10 +121,10 @@ export const addFindBatchCommand = (
   withOverrides(
     program
       .command("find-batch")
-      .description("suggest a batch: plan steps and make some, of twice the batch each time, while a sample takes less")
+      .description("suggest a batch size: plan and run steps, doubling the batch while the time per sample decreases")
       .argument("<job>", "job file")
       .option("--memory <bytes>", memoryHelp)
-      .option("--output <file>", "write the tries there, as JSON"),
+      .option("--output <file>", "write the trials into this file, as JSON"),
   )
     .addHelpText("after", `\nExample:\n  skein-train find-batch ${sampleJob()}`)
     .action(commandAction(finish, findBatchCommand));

@@ -18,39 +18,39 @@ import { prepareStep } from "../preparation/prepared-step.ts";
 import type { Progress } from "../run-files/progress.ts";
 import { readMetricLines } from "../run-files/metric-lines.ts";
 import { prepareOn, runJob } from "../run/run-job.ts";
-import { batchesUpTo, type BatchTry, chooseBatch, isOver } from "./choose-batch.ts";
+import { batchesUpTo, type BatchTrial, chooseBatch, isOver } from "./choose-batch.ts";
 import { type MemoryBound, memoryBound } from "./memory-bound.ts";
 
-/** Where a job comes from: each batch is tried as if the file named it. */
+/** Source of a job: each batch is tried as if the file contained it. */
 export interface JobSource {
   readonly file: string;
   readonly overrides: readonly Override[];
 }
 
 export interface FindBatchOptions {
-  /** What all ranks may hold together, in bytes. Default: see `memoryBound`. */
+  /** Memory limit of all ranks together, in bytes. Default: see `memoryBound`. */
   readonly maxBytes?: number | undefined;
   readonly interruption: Interruption;
   readonly progress: Progress;
 }
 
 export interface FoundBatch {
-  /** The job as its file has it. */
+  /** The job as given in its file. */
   readonly job: Job;
   readonly bound: MemoryBound;
-  /** In the order in which they were tried. */
-  readonly tries: readonly BatchTry[];
-  /** Absent where no batch can be trained with. */
-  readonly chosen: BatchTry | undefined;
+  /** Trials, in order. */
+  readonly tries: readonly BatchTrial[];
+  /** Undefined if no batch can be trained with. */
+  readonly chosen: BatchTrial | undefined;
 }
 
-/** The first step compiles. */
+/** Steps per trial; the first step compiles. */
 const steps = 5;
 
-/** That a job is of a batch which was tried. */
+/** Override that sets the batch of a job. */
 export const batchOverride = (batch: number, origin: string): Override => ({ path: ["batch"], value: batch, origin });
 
-/** Bytes that a rank holds, as its step is planned: state, intermediates, and its samples. */
+/** Planned memory of a rank in bytes: state, intermediates, and its samples. */
 const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): number => {
   const samples = step.graph.inputs
     .slice(step.stateInputs)
@@ -59,7 +59,7 @@ const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): 
   return prepared.stateBytes + step.plan.workspaceBytes + samples;
 };
 
-/** The device that steps are planned for; none on the CPU. */
+/** Device that steps are planned for; undefined on the CPU. */
 const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof prepareStep>[1]> => {
   if (backend !== "webgpu") return undefined;
   const opened = await openWebGpu();
@@ -70,7 +70,7 @@ const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof p
   }
 };
 
-/** Make some steps in a folder that does not stay. @returns seconds of a sample, of the median step. */
+/** Runs some steps in a temporary folder. @returns seconds per sample of the median step. */
 const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions): Promise<number> => {
   const output = mkdtempSync(join(tmpdir(), "skein-find-batch-"));
   try {
@@ -82,7 +82,7 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
       output: run,
       start: "anew",
       maxRestarts: 0,
-      profile: () => undefined, // steps alone: nothing is saved or evaluated
+      profile: () => undefined, // only steps: nothing is saved or evaluated
       detailEvery: steps + 1,
       progress: { ...progress, update: () => {}, note: () => {}, close: () => {} },
     });
@@ -93,10 +93,10 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
   }
 };
 
-const outOfMemory = "no room, when a step was made";
+const outOfMemory = "out of memory when a step was run";
 
-/** Make steps of a batch that there is room for, as its plan says. */
-const tryBatch = async (job: Job, planned: BatchTry, options: FindBatchOptions): Promise<BatchTry> => {
+/** Runs steps of a batch whose plan fits into memory. */
+const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions): Promise<BatchTrial> => {
   try {
     return { ...planned, secondsPerSample: await timeSteps(job, options) };
   } catch (error) {
@@ -105,8 +105,8 @@ const tryBatch = async (job: Job, planned: BatchTry, options: FindBatchOptions):
   }
 };
 
-/** A line for people of one batch. */
-const tryLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTry): string =>
+/** Formats a trial as a line for people. */
+const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTrial): string =>
   [
     `batch ${batch}`,
     ...(Number.isNaN(plannedBytes) ? [] : [`${bytesText(plannedBytes)} planned`]),
@@ -115,11 +115,12 @@ const tryLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTry): 
   ].join(", ");
 
 /**
- * Seek the batch beyond which a sample takes no less time, or there is no room: plan the step of batches, each twice
- * the one before, make some real steps of those that fit a bound of memory, and stop after two that gain nothing.
- * Ranks are those of the job, on this machine; it decides alone, so that all have the same batch.
+ * Searches for the batch beyond which the time per sample no longer decreases, or memory is exceeded: plans the step of
+ * batches, each twice the one before, runs some real steps of those within the memory limit, and stops after two that
+ * gain nothing. Ranks are those of the job, on this machine; this process decides alone, so that all ranks have the
+ * same batch.
  *
- * @throws ConfigError, and what a run throws before its first step; "interrupted" where a person stops it.
+ * @throws ConfigError, and errors of a run before its first step; "interrupted" if a person stops the search.
  */
 export const findBatch = async (source: JobSource, options: FindBatchOptions): Promise<FoundBatch> => {
   const load = (batch: number): Promise<Job> =>
@@ -135,26 +136,26 @@ export const findBatch = async (source: JobSource, options: FindBatchOptions): P
   if (backend === "auto") backend = (await prepareOn({ job, given: { data } })).prepared.job.backend;
   const bound = memoryBound({ ...job, backend }, options.maxBytes, process.availableMemory());
   const device = await deviceFacts(backend);
-  const tries: BatchTry[] = [];
+  const tries: BatchTrial[] = [];
   for (const batch of batchesUpTo(numBatchParts(job) * (job.accumulate ?? 1), data.train.count)) {
     if (isOver(tries)) break;
-    let one: BatchTry;
+    let one: BatchTrial;
     try {
       const tried = { ...(await load(batch)), backend };
       const planned = (await prepareOn({ job: tried, given: { data } })).prepared;
       const plannedBytes = job.ranks * bytesOfRank(planned, prepareStep(planned, device, { alone: true }));
       if (plannedBytes > bound.bytes) {
         tries.push({ batch, plannedBytes, refused: `more than ${bytesText(bound.bytes)}, ${bound.reason}` });
-        options.progress.note(tryLine(tries.at(-1)!));
+        options.progress.note(trialLine(tries.at(-1)!));
         break;
       }
       one = await tryBatch(tried, { batch, plannedBytes }, options);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // no batch of this job, such as one too small
+      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // not a valid batch of this job, such as too small
     }
     tries.push(one);
-    options.progress.note(tryLine(one));
+    options.progress.note(trialLine(one));
     if (one.refused === outOfMemory) break;
   }
   return { job, bound, tries, chosen: chooseBatch(tries) };

@@ -7,7 +7,7 @@ const job = (settings: object): Job =>
 
 const gib = 2 ** 30;
 
-test("the least of what is free, what was asked for, and what can be addressed", () => {
+test("the minimum of the free memory, the requested limit, and the addressable memory", () => {
   expect(memoryBound(job({}), undefined, 2 * gib)).toMatchObject({ bytes: Math.floor(1.6 * gib) });
   expect(memoryBound(job({}), undefined, 100 * gib)).toMatchObject({ bytes: 4 * gib });
   expect(memoryBound(job({ transport: "tcp" }), undefined, 100 * gib)).toMatchObject({ bytes: 16 * gib });

@@ -3,7 +3,7 @@ import { ConfigError } from "../errors.ts";
 
 const units: { readonly [unit: string]: number } = { "": 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** Bytes that an option says: 2GiB, 512MiB, or a number. @throws ConfigError. */
+/** Parses a number of bytes: 2GiB, 512MiB, or a number. @throws ConfigError. */
 export const memoryOption = (text: string): number => {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)\s*([KMG]iB)?$/.exec(text.trim()) ?? [];
   const bytes = Number(digits) * units[unit ?? ""]!;
@@ -12,43 +12,43 @@ export const memoryOption = (text: string): number => {
   return Math.floor(bytes);
 };
 
-/** Addresses of WebAssembly have 32 bits, and the ranks of a process share one memory. */
+/** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */
 const processBytes = 2 ** 32;
 
-/** What is left to others of the memory that is free now: evaluations, samples, the system. */
+/** Share of the free memory to use; the rest is left for evaluations, samples and the system. */
 const usedShare = 0.8;
 
-/** What all ranks of this machine may hold together, and why. */
+/** Memory limit of all ranks of this machine together, with its reason. */
 export interface MemoryBound {
   readonly bytes: number;
   readonly reason: string;
 }
 
 /**
- * The bound of a job whose ranks are all on this machine.
+ * Returns the memory limit of a job whose ranks are all on this machine.
  *
- * @param asked by the user, of all ranks together.
- * @param freeBytes of this machine.
- * @throws ConfigError for a GPU without `asked`: WebGPU does not tell how much memory a device has.
+ * @param requested limit given by the user, for all ranks together.
+ * @param freeBytes free memory of this machine.
+ * @throws ConfigError for a GPU without `requested`, because WebGPU does not report the memory of a device.
  */
 export const memoryBound = (
   { backend, ranks, transport, network }: Pick<Job, "backend" | "ranks" | "transport" | "network">,
-  asked: number | undefined,
+  requested: number | undefined,
   freeBytes: number,
 ): MemoryBound => {
   if (backend === "webgpu") {
-    if (asked === undefined)
+    if (requested === undefined)
       throw new ConfigError([
-        "--memory: a WebGPU device does not tell how much memory it has; give it, such as --memory 8GiB",
+        "--memory: a WebGPU device does not report its memory; give a limit, such as --memory 8GiB",
       ]);
-    return { bytes: asked, reason: "--memory" };
+    return { bytes: requested, reason: "--memory" };
   }
   const processes = transport === "threads" ? 1 : Math.ceil(ranks / network.ranksPerProcess);
   const bounds: readonly MemoryBound[] = [
-    asked === undefined
-      ? { bytes: Math.floor(usedShare * freeBytes), reason: `${usedShare} of what is free on this machine` }
-      : { bytes: asked, reason: "--memory" },
-    { bytes: processes * processBytes, reason: "what WebAssembly can address in a process" },
+    requested === undefined
+      ? { bytes: Math.floor(usedShare * freeBytes), reason: `${usedShare} of the free memory of this machine` }
+      : { bytes: requested, reason: "--memory" },
+    { bytes: processes * processBytes, reason: "the limit of WebAssembly per process" },
   ];
   return bounds.reduce((least, one) => (one.bytes < least.bytes ? one : least));
 };

@@ -10,7 +10,7 @@ import { localRunner } from "../controller/local-runner.ts";
 import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
-import { tryColumn } from "../command-line/try-column.ts";
+import { trialColumn } from "../command-line/trial-column.ts";
 import type { Job } from "../job/job.ts";
 import { shellQuote } from "../console/shell-quote.ts";
 import { type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
@@ -28,7 +28,7 @@ interface FindRateOptions extends Omit<RunOptions, "steps"> {
   readonly steps?: string;
 }
 
-/** Rates of a range test: each larger than the one before by the same factor. */
+/** Learning rates of a range test: each is larger than the previous one by the same factor. */
 interface RateRange {
   readonly from: number;
   readonly to: number;
@@ -37,11 +37,11 @@ interface RateRange {
 
 const above0: NumberRange = { rule: "a number above 0", fits: (value) => value > 0 };
 
-/** Fewer steps leave nothing of a curve. */
+/** Minimum number of steps for a usable curve. */
 const fewestSteps = 20;
 
-/** A rate that grows by the same factor each step: a decay by steps, upwards. */
-const growing = ({ from, to, steps }: RateRange): Override[] => {
+/** Overrides for a rate that grows by the same factor each step: a step decay with a factor above 1. */
+const growingRate = ({ from, to, steps }: RateRange): Override[] => {
   const origin = `skein-train find-rate --from ${from} --to ${to} --steps ${steps}`;
   const learningRate = { peak: from, decay: "step", factor: (to / from) ** (1 / (steps - 1)), everySteps: 1 };
   return [
@@ -50,18 +50,18 @@ const growing = ({ from, to, steps }: RateRange): Override[] => {
   ];
 };
 
-/** The rate of the update that follows the loss of step `step`, counted from 1. */
+/** Learning rate of the update after the loss of step `step`, counted from 1. */
 const rateOf = ({ from, to, steps }: RateRange, step: number): number =>
   from * (to / from) ** ((step - 1) / (steps - 1));
 
-/** Run the test in a folder that does not stay, until the loss has left for good. */
+/** Runs the test in a temporary folder until the loss diverges. */
 const testRange = async (
   job: Job,
   range: RateRange,
   { interruption, progress }: { readonly interruption: Interruption; readonly progress: Progress },
 ): Promise<LossCurve> => {
   const curve = new LossCurve();
-  const stop = new Interruption(); // its own: that the loss has left is no wish of a person
+  const stop = new Interruption(); // separate, because divergence is not a request by a person
   interruption.listen(() => stop.request());
   let isOver = false;
   const output = mkdtempSync(join(tmpdir(), "skein-find-rate-"));
@@ -73,18 +73,18 @@ const testRange = async (
       output: join(output, "run"),
       start: "anew",
       maxRestarts: 0,
-      profile: () => undefined, // steps alone: nothing is saved or evaluated
+      profile: () => undefined, // only steps: nothing is saved or evaluated
       detailEvery: range.steps + 1,
       progress: {
         ...progress,
-        // Where the run lies is of no use to anybody: it does not stay.
+        // Notes about the temporary folder are not shown.
         note: (line) => {
           if (!line.includes(output)) progress.note(line);
         },
-        update: (standing) => {
-          progress.update(standing);
-          // Steps that were under way when the test was over are no part of it.
-          isOver ||= curve.add({ rate: rateOf(range, standing.step), loss: standing.loss });
+        update: (state) => {
+          progress.update(state);
+          // Steps in progress at the end of the test are ignored.
+          isOver ||= curve.add({ rate: rateOf(range, state.step), loss: state.loss });
           if (isOver) stop.request();
         },
       },
@@ -92,7 +92,7 @@ const testRange = async (
   } catch (error) {
     const { code } = describeError(error);
     const hasStopped = code === "interrupted" && (isOver || interruption.requested);
-    if (code !== "non-finite" && !hasStopped) throw error; // a loss that is no number ends the test, as it should
+    if (code !== "non-finite" && !hasStopped) throw error; // a loss that is not a number ends the test as expected
   } finally {
     interruption.listen(undefined);
     rmSync(output, { recursive: true, force: true });
@@ -100,31 +100,31 @@ const testRange = async (
   return curve;
 };
 
-/** Lines of the table; between them the curve is smooth anyway. */
+/** Maximum number of table rows; the curve is smooth between them. */
 const mostRows = 24;
 const barWidth = 40;
 
-/** The curve as a table with a bar for each loss. */
+/** Formats the curve as a table with a bar for each loss. */
 const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion | undefined): string[] => {
   const every = Math.max(1, Math.ceil(points.length / mostRows));
-  const shown = points.filter((_, i) => i % every === 0 || i === points.length - 1);
-  const most = Math.max(...shown.map(({ smoothed }) => smoothed));
-  const low = Math.min(0, ...shown.map(({ smoothed }) => smoothed));
+  const rows = points.filter((_, i) => i % every === 0 || i === points.length - 1);
+  const most = Math.max(...rows.map(({ smoothed }) => smoothed));
+  const low = Math.min(0, ...rows.map(({ smoothed }) => smoothed));
   const at = (rate: number | undefined): SmoothedLoss | undefined =>
     rate === undefined
       ? undefined
-      : shown.reduce((best, one) =>
+      : rows.reduce((best, one) =>
           Math.abs(Math.log(one.rate / rate)) < Math.abs(Math.log(best.rate / rate)) ? one : best,
         );
   const marks = new Map([
-    [at(suggestion?.least), "  least"],
+    [at(suggestion?.least), "  minimum"],
     [at(suggestion?.steepest), "  falls fastest"],
     [at(suggestion?.rate), "  suggested"],
   ]);
   const bar = (value: number): string => "█".repeat(Math.round((barWidth * (value - low)) / (most - low || 1)));
   return textTable(
-    [tryColumn("rate", true), tryColumn("loss", true), tryColumn("smoothed", true), tryColumn("", false)],
-    shown.map((point) => [
+    [trialColumn("rate", true), trialColumn("loss", true), trialColumn("smoothed", true), trialColumn("", false)],
+    rows.map((point) => [
       point.rate.toExponential(1),
       digitsText(point.loss, 4),
       digitsText(point.smoothed, 4),
@@ -136,10 +136,10 @@ const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion 
 
 const suggestionLines = ({ rate, steepest, least }: RateSuggestion, last: number): string[] => [
   "",
-  ...(least === last ? ["the loss was still falling at the last rate: test further with a larger --to"] : []),
+  ...(least === last ? ["the loss was still decreasing at the last rate: repeat with a larger --to"] : []),
   `suggested  --set learningRate.peak=${Number(rate.toPrecision(2))}`,
-  `derived    the smoothed loss falls fastest over the logarithm of the rate at ${digitsText(steepest, 2)}, and is least at ${digitsText(least, 2)};`,
-  "           of the first and a tenth of the second the smaller is suggested",
+  `derived    the smoothed loss falls fastest over the logarithm of the rate at ${digitsText(steepest, 2)}, and is lowest at ${digitsText(least, 2)};`,
+  "           the suggestion is the smaller of the first rate and a tenth of the second",
 ];
 
 const rangeOf = ({ from, to, steps = "100" }: FindRateOptions): RateRange => {
@@ -149,15 +149,15 @@ const rangeOf = ({ from, to, steps = "100" }: FindRateOptions): RateRange => {
     steps: numberOption("steps", steps, wholeFrom(fewestSteps)),
   };
   if (range.from >= range.to)
-    throw new ConfigError([`--from ${from} --to ${to}: the rate grows, so the first must be smaller; swap them`]);
+    throw new ConfigError([`--from ${from} --to ${to}: the rate increases, so --from must be smaller; swap them`]);
   return range;
 };
 
-/** `skein-train find-rate`. @returns the exit code. @throws OutcomeError where the loss did not fall. */
+/** Runs `skein-train find-rate`. @returns the exit code. @throws OutcomeError if the loss did not decrease. */
 export const findRateCommand = async (file: string, options: FindRateOptions): Promise<number> => {
   const range = rangeOf(options);
   const { steps: _, ...jobOptions } = options;
-  const job = await loadJob(file, [...overridesOf(jobOptions), ...growing(range)]);
+  const job = await loadJob(file, [...overridesOf(jobOptions), ...growingRate(range)]);
   if (options.output !== undefined) requireReplaceable(options.output, "--output");
   const progress = makeProgress({ stream: process.stderr, quiet: options.quiet === true });
   const interruption = new Interruption();
@@ -191,11 +191,11 @@ export const findRateCommand = async (file: string, options: FindRateOptions): P
   if (suggestion !== undefined) return exitCodes.ok;
   throw new OutcomeError(
     "no-rate",
-    `no rate can be suggested: over ${points.length} steps from ${options.from} on, the loss did not fall by more than it scatters; begin at a smaller rate (--from), make more steps (--steps), or see whether the model learns at all: skein-train run ${shellQuote(file)} --overfit 1`,
+    `no rate can be suggested: over ${points.length} steps from ${options.from} on, the loss did not decrease by more than its noise; start at a smaller rate (--from), run more steps (--steps), or check whether the model learns at all: skein-train run ${shellQuote(file)} --overfit 1`,
   );
 };
 
-/** Add `skein-train find-rate`. @param finish takes the exit code. @param withOverrides adds options of a job. */
+/** Adds `skein-train find-rate`. @param finish receives the exit code. @param withOverrides adds options of a job. */
 export const addFindRateCommand = (
   program: Command,
   finish: (code: number) => void,
@@ -204,11 +204,11 @@ export const addFindRateCommand = (
   withOverrides(
     program
       .command("find-rate")
-      .description("suggest a learning rate: train for a moment with a rate that grows, and watch the loss")
+      .description("suggest a learning rate: train briefly with an increasing rate, and watch the loss")
       .argument("<job>", "job file")
-      .option("--from <rate>", "the first rate", "1e-6")
-      .option("--to <rate>", "the last rate, if the loss does not leave before", "1")
-      .option("--output <file>", "write rates and losses there, as JSON"),
+      .option("--from <rate>", "first rate", "1e-6")
+      .option("--to <rate>", "last rate, unless the loss diverges before", "1")
+      .option("--output <file>", "write rates and losses into this file, as JSON"),
   )
     .addHelpText("after", `\nExample:\n  skein-train find-rate ${sampleJob()}`)
     .action(commandAction(finish, findRateCommand));

@@ -3,7 +3,7 @@ import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { LossCurve, suggestRate } from "./suggest-rate.ts";
 
-/** Loss ½ Σ λᵢ xᵢ² under gradient descent with rates that grow, as a range test has it. */
+/** Loss ½ Σ λᵢ xᵢ² under gradient descent with increasing rates, as in a range test. */
 const onQuadratic = (eigenvalues: readonly number[], from: number, to: number, steps: number): LossCurve => {
   let x = eigenvalues.map((value) => 1 / Math.sqrt(value)); // each direction has the same share of the loss
   const curve = new LossCurve();
@@ -20,7 +20,7 @@ describe("the suggested rate", () => {
   const exponent = fc.double({ min: -2, max: 2, noNaN: true });
   const numSteps = fc.integer({ min: 60, max: 400 });
 
-  test("is below 2/λ, above which descent diverges, where all directions are as steep, and of use", () => {
+  test("is below 2/λ, above which descent diverges, and useful, with equal curvature in all directions", () => {
     fc.assert(
       fc.property(exponent, fc.integer({ min: 1, max: 8 }), numSteps, (own, count, steps) => {
         const { rate } = suggestRate(onQuadratic(Array<number>(count).fill(10 ** own), 1e-6, 1e3, steps).points)!;
@@ -32,7 +32,7 @@ describe("the suggested rate", () => {
     );
   });
 
-  test("is below 4 · 2/λmax on any quadratic: one steep direction among flat ones is seen late", () => {
+  test("is below 4 · 2/λmax on any quadratic: one steep direction among flat ones shows late", () => {
     fc.assert(
       fc.property(fc.array(exponent, { minLength: 1, maxLength: 8 }), numSteps, (exponents, steps) => {
         const values = exponents.map((own) => 10 ** own);
@@ -45,7 +45,7 @@ describe("the suggested rate", () => {
     );
   });
 
-  test("is a tenth of that with the least loss where the fall is steepest just before it", () => {
+  test("is a tenth of the rate with the lowest loss if the fall is steepest just before it", () => {
     const curve = new LossCurve();
     for (let i = 0; i < 30; i++) curve.add({ rate: 10 ** (i / 10 - 3), loss: i < 29 ? 2 - (i / 29) ** 6 : 2 });
     const { rate, steepest, least } = suggestRate(curve.points)!;
@@ -59,7 +59,7 @@ describe("the suggested rate", () => {
     expect(suggestRate(scaled)).toEqual(suggestRate(curve));
   });
 
-  test("is none where the loss has not fallen, or nearly nothing was seen", () => {
+  test("is undefined if the loss has not decreased, or there are too few steps", () => {
     const rising = new LossCurve();
     for (let i = 0; i < 20; i++) rising.add({ rate: 10 ** i, loss: 1 + i / 20 });
     expect(suggestRate(rising.points)).toBeUndefined();
@@ -72,7 +72,7 @@ describe("the suggested rate", () => {
   });
 });
 
-test("a test is over at a loss that is not finite, or a smoothed one four times the least", () => {
+test("a test ends at a loss that is not finite, or a smoothed loss of four times the minimum", () => {
   const curve = new LossCurve();
   expect(curve.add({ rate: 1, loss: 1 })).toBe(false);
   expect(curve.add({ rate: 2, loss: 4 })).toBe(false); // smoothed, it is below four times the least

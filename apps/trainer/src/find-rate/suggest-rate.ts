@@ -1,34 +1,37 @@
-/** Loss of a step, and the learning rate of the update that came after it. */
+/** Loss of a step, and the learning rate of the update after it. */
 export interface RatedLoss {
   readonly rate: number;
   readonly loss: number;
 }
 
-/** A rate, with the smoothed loss there. */
+/** A loss with its smoothed value. */
 export interface SmoothedLoss extends RatedLoss {
   readonly smoothed: number;
 }
 
-/** What the losses of a range test say. */
+/** Result of a range test. */
 export interface RateSuggestion {
   /** The smaller of the two rates below. */
   readonly rate: number;
-  /** Where the smoothed loss falls fastest over the logarithm of the rate. */
+  /** Rate at which the smoothed loss decreases fastest over the logarithm of the rate. */
   readonly steepest: number;
-  /** Where it is least. */
+  /** Rate at which the smoothed loss is lowest. */
   readonly least: number;
 }
 
-/** What a loss counts in the mean of the step next to it: of some hundred steps, single batches scatter too much. */
+/** Decay of the smoothing per step: over some hundred steps, losses of single batches are too noisy. */
 const smoothing = 0.9;
 
-/** The test is over once the smoothed loss is so many times its least. */
+/** The test ends when the smoothed loss exceeds its minimum by this factor. */
 const divergence = 4;
 
-/** From its least loss on a run is unstable; a rate that trains stays well below, by the rule of thumb tenfold. */
+/**
+ * At the rate of the lowest loss a run becomes unstable; a usable rate is well below, by a factor of 10 as a rule of
+ * thumb.
+ */
 const belowLeast = 10;
 
-/** Follows the loss of a range test, step by step. */
+/** Records the loss of a range test step by step. */
 export class LossCurve {
   private readonly losses: RatedLoss[] = [];
   private mean = 0;
@@ -39,23 +42,23 @@ export class LossCurve {
   }
 
   /**
-   * Take the next step.
+   * Adds the loss of the next step.
    *
-   * @returns whether the loss has left for good: its running mean is four times the least of these, or it is no number.
+   * @returns whether the loss has diverged: its running mean exceeds four times its minimum, or the loss is not finite.
    */
   add({ rate, loss }: RatedLoss): boolean {
     if (!Number.isFinite(loss)) return true;
     this.losses.push({ rate, loss });
     this.mean = smoothing * this.mean + (1 - smoothing) * loss;
-    const smoothed = this.mean / (1 - smoothing ** this.losses.length); // as if there had been no zero before
+    const smoothed = this.mean / (1 - smoothing ** this.losses.length); // bias correction for the zero start
     this.least = Math.min(this.least, smoothed);
     return this.least > 0 && smoothed > divergence * this.least;
   }
 }
 
 /**
- * Each loss with the mean of all of them, those near it counting most, on both sides alike: a running mean would say
- * late what the loss does, and so of too large a rate. What has diverged counts as four times the first loss.
+ * Returns each loss with a weighted mean of all losses, with higher weights for near steps, symmetric on both sides: a
+ * running mean would lag, and suggest too large a rate. Losses count as at most four times the first loss.
  *
  * Cost: O(steps²).
  */
@@ -65,7 +68,7 @@ export const smoothLosses = (points: readonly RatedLoss[]): SmoothedLoss[] => {
   return points.map((point, at) => {
     let [sum, weights] = [0, 0];
     for (const [i, { loss }] of points.entries()) {
-      const weight = smoothing ** (2 * Math.abs(i - at)); // two sides: each reaches half as far
+      const weight = smoothing ** (2 * Math.abs(i - at)); // two sides, each with half the range
       sum += weight * Math.min(most, loss);
       weights += weight;
     }
@@ -73,10 +76,10 @@ export const smoothLosses = (points: readonly RatedLoss[]): SmoothedLoss[] => {
   });
 };
 
-/** Steps on either side that a slope is laid through. */
+/** Steps on either side that a slope is fitted to. */
 const reach = 2;
 
-/** Slope of the smoothed loss over ln(rate) at a point: of the line of least squares through it and its neighbours. */
+/** Slope of the smoothed loss over ln(rate) at a point: least-squares line through the point and its neighbors. */
 const slopeAt = (points: readonly SmoothedLoss[], at: number): number => {
   const near = points.slice(Math.max(0, at - reach), at + reach + 1);
   const xs = near.map(({ rate }) => Math.log(rate));
@@ -88,8 +91,8 @@ const slopeAt = (points: readonly SmoothedLoss[], at: number): number => {
 };
 
 /**
- * By how much the losses of single steps scatter, told by their differences, which a slow fall hardly changes. The
- * middle one, so that a few jumps do not count; scaled as for a normal distribution.
+ * Noise of the losses of single steps, from their differences, which a slow decrease hardly changes. Median, so that
+ * outliers do not count; scaled as for a normal distribution.
  */
 const scatterOf = (points: readonly RatedLoss[]): number => {
   const jumps = points
@@ -100,13 +103,14 @@ const scatterOf = (points: readonly RatedLoss[]): number => {
 };
 
 /**
- * Suggest a learning rate from a range test: where the smoothed loss falls fastest over ln(rate), but no more than a
- * tenth of the rate where it is least. Only rates up to the least loss count.
+ * Suggests a learning rate from a range test: the rate at which the smoothed loss decreases fastest over ln(rate), but
+ * at most a tenth of the rate at which it is lowest. Only rates up to the lowest loss count.
  *
- * On a quadratic whose directions are all as steep it is below 2/λ, where descent diverges. One steep direction among
- * many flat ones is seen late, by a test whose rate grows: there it was up to 2.6 times that bound.
+ * On a quadratic with equal curvature in all directions the suggestion is below 2/λ, where gradient descent diverges.
+ * One steep direction among many flat ones shows late in a test with an increasing rate: there the suggestion was up to
+ * 2.6 times that bound.
  *
- * @returns undefined where the smoothed loss has not fallen by more than single losses scatter, which is four of its
+ * @returns undefined if the smoothed loss decreased by no more than the noise of single losses, which is four of its
  * own deviations, or there are fewer than 10 steps.
  *
  * Source: Smith 2017, arXiv 1506.01186 (the test); the steepest descent and the tenth are those of fastai's finder.

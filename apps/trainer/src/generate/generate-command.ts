@@ -6,7 +6,7 @@ import { exitCodes } from "../errors.ts";
 import { openLoneBackend } from "../backend/lone-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { jobFile, recordedJob } from "../output-folder/output-folder.ts";
-import { sayCode } from "../command-line/say-code.ts";
+import { announceCode } from "../command-line/announce-code.ts";
 import type { GlobalOptions } from "../command-line/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
@@ -25,10 +25,10 @@ interface GenerateOptions extends GlobalOptions {
 }
 
 const temperatures: NumberRange = {
-  rule: "a number from 0; 0 takes the most likely token",
+  rule: "a number from 0; 0: the most likely token",
   fits: (value) => value >= 0,
 };
-const shares: NumberRange = { rule: "a number above 0, 1 at most", fits: (value) => value > 0 && value <= 1 };
+const shares: NumberRange = { rule: "a number above 0 and at most 1", fits: (value) => value > 0 && value <= 1 };
 
 const generationOf = (options: GenerateOptions): Generation => ({
   prompt: options.prompt,
@@ -42,17 +42,17 @@ const generationOf = (options: GenerateOptions): Generation => ({
 });
 
 /**
- * `skein-train generate`: continue a text by a trained model.
+ * `skein-train generate`: continues a text with a trained model.
  *
  * @returns the exit code.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
  */
-export const generateCommand = async (place: string, options: GenerateOptions): Promise<number> => {
+export const generateCommand = async (folder: string, options: GenerateOptions): Promise<number> => {
   const generation = generationOf(options);
-  if (existsSync(join(place, jobFile))) sayCode([recordedJob(place)], options);
-  const model = await openTextModel(place, checkpointOption(options.checkpoint));
+  if (existsSync(join(folder, jobFile))) announceCode([recordedJob(folder)], options);
+  const model = await openTextModel(folder, checkpointOption(options.checkpoint));
   const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "auto" });
-  // In files and pipes a text is as the model gives it.
+  // Files and pipes receive the text exactly as the model generates it.
   const write = (text: string): void => (process.stdout.isTTY ? writeStdout(text) : void process.stdout.write(text));
   try {
     if (options.json === true) {
@@ -60,14 +60,14 @@ export const generateCommand = async (place: string, options: GenerateOptions): 
       write(`${JSON.stringify({ prompt: generation.prompt, texts })}\n`);
       return exitCodes.ok;
     }
-    let shown = -1;
+    let lastIndex = -1;
     await generateText(
       model,
       {
         ...generation,
         onText: (text, index) => {
-          if (index > shown) write(`${shown < 0 ? "" : "\n\n"}${generation.prompt}`);
-          shown = index;
+          if (index > lastIndex) write(`${lastIndex < 0 ? "" : "\n\n"}${generation.prompt}`);
+          lastIndex = index;
           write(text);
         },
       },
@@ -80,21 +80,21 @@ export const generateCommand = async (place: string, options: GenerateOptions): 
   }
 };
 
-/** Add `generate` to the command line. `finish` takes the exit code. */
+/** Adds `generate` to the command line. `finish` receives the exit code. */
 export const addGenerateCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("generate")
-    .description("continue a text by what a run has trained, or by a folder of Hugging Face's layout")
+    .description("continue a text with a trained run, or with a model folder in Hugging Face's layout")
     .argument("<place>", "output folder of a run on text, or a folder with config.json")
-    .requiredOption("--prompt <text>", "the text to go on from")
-    .option("--tokens <count>", "most tokens to add", "100")
-    .option("--temperature <number>", "scores are divided by it; 0 takes the most likely token", "1")
-    .option("--top-k <count>", "draw among so many most likely tokens only")
-    .option("--top-p <share>", "draw among the most likely tokens that have this probability together")
-    .option("--seed <number>", "the same one draws the same tokens", "0")
-    .option("--count <count>", "how many continuations", "1")
-    .option("--stop <text>", "end before this text")
-    .option("--checkpoint <step>", "of a run, or best; default: the newest")
+    .requiredOption("--prompt <text>", "text to continue")
+    .option("--tokens <count>", "maximum number of tokens to generate", "100")
+    .option("--temperature <number>", "sampling temperature: logits are divided by it; 0: the most likely token", "1")
+    .option("--top-k <count>", "sample only from this many most likely tokens")
+    .option("--top-p <share>", "sample only from the most likely tokens with this total probability")
+    .option("--seed <number>", "random seed; the same seed gives the same tokens", "0")
+    .option("--count <count>", "number of continuations", "1")
+    .option("--stop <text>", "stop before this text")
+    .option("--checkpoint <step>", "step of a run's checkpoint, or best; default: the newest")
     .addHelpText("after", '\nExample:\n  skein-train generate runs/moby-dick/1 --prompt "Call me "')
     .action(commandAction(finish, generateCommand));
 };

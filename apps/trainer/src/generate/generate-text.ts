@@ -6,25 +6,25 @@ import { nextLogits } from "./next-logits.ts";
 import { sampleToken, type Sampling } from "./sample-token.ts";
 import type { TextModel } from "./text-model.ts";
 
-/** What is asked of a model. */
+/** A request to generate text. */
 export interface Generation extends Sampling {
   readonly prompt: string;
-  /** Most tokens to add. */
+  /** Maximum number of tokens to generate. */
   readonly tokens: number;
   readonly seed: number;
-  /** How many continuations, each drawn by itself. */
+  /** Number of continuations, each sampled independently. */
   readonly count: number;
-  /** Text before which a continuation ends. */
+  /** Text before which a continuation ends. Absent: no such text. */
   readonly stop?: string | undefined;
-  /** Called with what is new of continuation `index` as it comes. */
+  /** Called with new text of continuation `index` as it is generated. */
   readonly onText?: (text: string, index: number) => void;
 }
 
-/** Bytes of a character that is not complete yet decode so. */
+/** Incomplete bytes at the end of a text, as they are decoded. */
 const unfinished = /�+$/;
 
-/** What of a text is sure: the start of a stop, or of a character, may go on. */
-const settled = (text: string, stop: string | undefined): string => {
+/** Returns the final part of a text: the start of a stop text, or of a character, may still continue. */
+const finalPart = (text: string, stop: string | undefined): string => {
   const whole = text.replace(unfinished, "");
   if (stop === undefined) return whole;
   const at = whole.indexOf(stop);
@@ -35,13 +35,13 @@ const settled = (text: string, stop: string | undefined): string => {
 };
 
 /**
- * Continue a text. Token i of continuation c is drawn with word i of a stream of its own under the seed, so the same
- * asked again gives the same, and more tokens begin with the same ones.
+ * Continues a text. Token i of continuation c is sampled with word i of its own random stream under the seed, so the
+ * same request gives the same text, and a longer text starts with the same tokens.
  *
- * Sequences longer than the model's context slide through it.
+ * For sequences longer than the model's context, the context is a sliding window.
  *
  * @returns the continuations, without the prompt.
- * @throws ConfigError for a prompt without a token, or a tokenizer that has more tokens than the model.
+ * @throws ConfigError for a prompt without a token, or a tokenizer with more tokens than the model.
  */
 export const generateText = async (
   text: TextModel,
@@ -49,39 +49,39 @@ export const generateText = async (
   backend: Backend,
 ): Promise<string[]> => {
   const { tokenizer, contextLength } = text;
-  const begun = Array.from(tokenizer.encodePrompt(prompt));
-  if (begun.length === 0 && tokenizer.endOfText !== undefined) begun.push(tokenizer.endOfText);
-  if (begun.length === 0)
-    throw new ConfigError(["--prompt: it has no token to go on from; give a text of one character at least"]);
-  const logits = nextLogits(text, Math.min(contextLength, begun.length + tokens), backend);
+  const promptTokens = Array.from(tokenizer.encodePrompt(prompt));
+  if (promptTokens.length === 0 && tokenizer.endOfText !== undefined) promptTokens.push(tokenizer.endOfText);
+  if (promptTokens.length === 0)
+    throw new ConfigError(["--prompt: the prompt has no token; give at least one character"]);
+  const logits = nextLogits(text, Math.min(contextLength, promptTokens.length + tokens), backend);
   try {
     const results: string[] = [];
     for (let index = 0; index < count; index++) {
       const key = foldInKey(randomKey(seed).data as Uint32Array, index);
       const added: number[] = [];
-      let told = "";
-      const tell = (next: string): void => {
-        if (next.length > told.length) onText?.(next.slice(told.length), index);
-        told = next;
+      let emitted = "";
+      const emit = (next: string): void => {
+        if (next.length > emitted.length) onText?.(next.slice(emitted.length), index);
+        emitted = next;
       };
       while (added.length < tokens) {
-        const scores = await logits.of([...begun, ...added]);
+        const scores = await logits.of([...promptTokens, ...added]);
         if (tokenizer.vocabulary > scores.length)
           throw new ConfigError([
-            `the tokenizer has ${tokenizer.vocabulary} tokens, but the model knows ${scores.length}; use the one that it was trained with`,
+            `the tokenizer has ${tokenizer.vocabulary} tokens, but the model has ${scores.length}; use the tokenizer that the model was trained with`,
           ]);
-        const known = scores.subarray(0, tokenizer.vocabulary); // some models have room for more
+        const known = scores.subarray(0, tokenizer.vocabulary); // some models have a larger vocabulary
         const token = sampleToken(known, sampling, threefryWord(key, added.length) / 2 ** 32);
         if (token === tokenizer.endOfText) break;
         added.push(token);
-        const whole = decodeAfter(tokenizer, begun, added);
-        tell(settled(whole, stop));
+        const whole = decodeAfter(tokenizer, promptTokens, added);
+        emit(finalPart(whole, stop));
         if (stop !== undefined && whole.includes(stop)) break;
       }
-      const whole = decodeAfter(tokenizer, begun, added);
+      const whole = decodeAfter(tokenizer, promptTokens, added);
       const end = stop === undefined ? -1 : whole.indexOf(stop);
-      tell(end >= 0 ? whole.slice(0, end) : whole);
-      results.push(told);
+      emit(end >= 0 ? whole.slice(0, end) : whole);
+      results.push(emitted);
     }
     return results;
   } finally {

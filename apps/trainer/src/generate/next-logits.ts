@@ -12,26 +12,26 @@ import {
 } from "@skein/tensor-core";
 import type { TextModel } from "./text-model.ts";
 
-/** Gives the scores of what follows a sequence of tokens. */
+/** Computes the logits of the next token. */
 export interface NextLogits {
-  /** @param tokens one at least; of more than the window's the last ones are looked at. */
+  /** @param tokens at least one; of more tokens than the window, only the last ones are used. */
   of(tokens: readonly number[]): Promise<Float32Array>;
   release(): void;
 }
 
-/** Keys and values on the device. */
+/** Keys and values of all layers, on the device. */
 type Layers = readonly Readonly<Record<keyof KeyValues, DeviceArray>>[];
 
-/** What a pass gives. */
-interface Passed {
+/** Result of a forward pass. */
+interface PassResult {
   readonly logits: DeviceArray;
   readonly layers: Layers;
 }
 
-type Compiled = ((...args: unknown[]) => Promise<Passed>) & { release(): void };
+type Compiled = ((...args: unknown[]) => Promise<PassResult>) & { release(): void };
 
-/** The sequence whose keys and values are there. */
-interface Held {
+/** The sequence whose keys and values are cached. */
+interface CachedSequence {
   readonly tokens: readonly number[];
   readonly layers: Layers;
 }
@@ -42,21 +42,22 @@ const commonLength = (one: readonly number[], other: readonly number[]): number 
   return end;
 };
 
-/** A causal model that is compiled, whatever its weights. */
+/** A compiled causal model, independent of its weights. */
 export interface CompiledNextLogits {
-  /** With weights that lie on the device, as they are now; to be released when they change. */
+  /** Binds the model to the current weights on the device; release the result when the weights change. */
   on(params: unknown, state: unknown): NextLogits;
   release(): void;
 }
 
 /**
- * Compile a causal model for sequences of up to `window` tokens. Shorter ones are filled up behind, where a causal
- * model does not look, so one program serves all.
+ * Compiles a causal model for sequences of up to `window` tokens. Shorter sequences are padded at the end, where a
+ * causal model does not look, so one program serves all.
  *
- * A sequence that is the one before, or a part of it, and a token more goes on from its keys and values.
+ * A sequence that extends the previous sequence, or a prefix of it, by one token continues from the cached keys and
+ * values.
  *
  * Cost: a forward pass over the window for a new sequence, and for one longer than the window; over one position for
- * each further token, where the model goes on. Memory: keys and values of the window in each layer.
+ * each further token, if the model supports it. Memory: keys and values of the window in each layer.
  *
  * @param goesOn see `TextModel`.
  */
@@ -83,31 +84,31 @@ export const compileNextLogits = (
   ) as unknown as Compiled;
 
   const on = (weights: unknown, own: unknown): NextLogits => {
-    let held: Held | undefined;
+    let cached: CachedSequence | undefined;
     const forget = (): void => {
-      for (const array of flattenTree<DeviceArray>(held?.layers ?? []).leaves) backend.free(array);
-      held = undefined;
+      for (const array of flattenTree<DeviceArray>(cached?.layers ?? []).leaves) backend.free(array);
+      cached = undefined;
     };
-    const passOver = (tokens: readonly number[]): Promise<Passed> => {
+    const runWhole = (tokens: readonly number[]): Promise<PassResult> => {
       forget();
       const filled = Int32Array.from({ length: window }, (_, i) => tokens[i] ?? 0);
       const last = NdArray.from([tokens.length - 1], [1], "i32");
       return whole(weights, own, new NdArray("i32", [1, window], filled), last);
     };
-    const goOn = ({ layers }: Held, token: number, length: number): Promise<Passed> => {
-      held = undefined; // given away
+    const runNext = ({ layers }: CachedSequence, token: number, length: number): Promise<PassResult> => {
+      cached = undefined; // donated
       return further(weights, own, NdArray.from([token], [1, 1], "i32"), NdArray.from([length], [], "i32"), layers);
     };
     return {
       of: async (tokens) => {
-        const seen = tokens.slice(-window);
-        const place = seen.length - 1;
-        // All keys and values are there but that of the last token, which another one may have had the place of.
+        const recent = tokens.slice(-window);
+        const last = recent.length - 1;
+        // All keys and values are cached except those of the last token, whose position another token may have used.
         const { logits, layers } =
-          held !== undefined && commonLength(held.tokens, seen) >= place
-            ? await goOn(held, seen[place]!, place)
-            : await passOver(seen);
-        if (layers.length > 0) held = { tokens: seen, layers };
+          cached !== undefined && commonLength(cached.tokens, recent) >= last
+            ? await runNext(cached, recent[last]!, last)
+            : await runWhole(recent);
+        if (layers.length > 0) cached = { tokens: recent, layers };
         const scores = (await backend.download(logits)).data as Float32Array;
         backend.free(logits);
         return scores;
@@ -124,7 +125,7 @@ export const compileNextLogits = (
   };
 };
 
-/** `compileNextLogits` with weights that it brings to the device. */
+/** Compiles a model as `compileNextLogits` does, and uploads its weights to the device. */
 export const nextLogits = (
   text: Pick<TextModel, "model" | "params" | "state" | "goesOn">,
   window: number,

@@ -3,17 +3,17 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sampleToken } from "./sample-token.ts";
 
-// In quarters, so that some are equal and others are not nearly so.
+// Multiples of a quarter, so that some are equal and others differ clearly.
 const scores = fc
   .array(fc.integer({ min: -120, max: 120 }), { minLength: 1, maxLength: 20 })
   .map((list) => Float32Array.from(list, (quarters) => quarters / 4));
 const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-/** The first of the greatest. */
+/** Index of the first maximum. */
 const greedy = (logits: Float32Array): number => logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
 
 describe("the next token", () => {
-  test("is the most likely one at temperature 0, of one candidate, of the least probability, and in the limit", () => {
+  test("is the most likely one at temperature 0, with one candidate, with the smallest probability, and in the limit", () => {
     fc.assert(
       fc.property(scores, share, (logits, u) => {
         const best = greedy(logits);
@@ -25,7 +25,7 @@ describe("the next token", () => {
     );
   });
 
-  test("is one of those that may come, and bounds that leave all change nothing", () => {
+  test("is one of the allowed tokens, and bounds that allow all change nothing", () => {
     fc.assert(
       fc.property(
         scores,
@@ -43,7 +43,7 @@ describe("the next token", () => {
     );
   });
 
-  test("comes as often as its softmax says, of those that reach topP", () => {
+  test("has the frequency of its softmax among the tokens that reach topP", () => {
     const logits = Float32Array.from([1, 0.2, -0.5, 2, -3]);
     const draws = 20_000;
     const countsOf = (sampling: object): number[] => {
@@ -67,7 +67,7 @@ describe("the next token", () => {
     expect(nucleus[0]! + nucleus[3]!).toBe(draws);
   });
 
-  test("cannot be drawn by scores that are not finite", () => {
+  test("cannot be sampled from scores that are not finite", () => {
     expect(() => sampleToken(Float32Array.from([0, Number.NaN]), { temperature: 1 }, 0)).toThrow(
       "the score of token 1 is NaN",
     );

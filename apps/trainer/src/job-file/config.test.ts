@@ -28,7 +28,7 @@ const faultsOf = (text: string, overrides: readonly string[] = []): string[] => 
   throw new Error("no fault was found");
 };
 
-describe("a sound job", () => {
+describe("a valid job", () => {
   test("gets its defaults", () => {
     const job = parseJob(good, "jobs/x.yaml");
     expect(job).toMatchObject({
@@ -40,7 +40,7 @@ describe("a sound job", () => {
     });
   });
 
-  test("values of the command line go before those of the file", () => {
+  test("values of the command line override those of the file", () => {
     const job = parseJob(
       good,
       "jobs/x.yaml",
@@ -56,7 +56,7 @@ describe("a sound job", () => {
   });
 });
 
-describe("one line names place, value, rule and cure", () => {
+describe("one line names location, value, rule and cure", () => {
   test.each<[string, string, string]>([
     [
       "a misspelt key",
@@ -137,7 +137,7 @@ describe("one line names place, value, rule and cure", () => {
     [
       "a model that cannot learn from the data",
       good.replace("kind: cnn", "kind: gpt"),
-      "jobs/x.yaml:8:3: model.kind: a gpt cannot learn from mnist; use mlp or cnn or resnet18, or a module of yours",
+      "jobs/x.yaml:8:3: model.kind: a gpt cannot train on mnist; use mlp or cnn or resnet18, or a module of your own",
     ],
     [
       "a name that is no folder",
@@ -149,12 +149,12 @@ describe("one line names place, value, rule and cure", () => {
     [
       "a silence that is longer than a wait",
       `${good}network: { timeoutSeconds: 10, silenceSeconds: 20 }\n`,
-      "network.silenceSeconds: a silence of 20 s is longer than a rank waits for another, 10 s; raise network.timeoutSeconds, or use at most 10",
+      "network.silenceSeconds: a silence of 20 s is longer than network.timeoutSeconds, 10 s; raise network.timeoutSeconds, or use at most 10",
     ],
     [
-      "a sign of life that may not be late",
+      "a heartbeat interval that allows no late heartbeat",
       `${good}network: { timeoutSeconds: 10, heartbeatSeconds: 6 }\n`,
-      "network.heartbeatSeconds: one late sign of life every 6 s would already be a silence of 10 s; use at most 5",
+      "network.heartbeatSeconds: with a heartbeat every 6 s, one late heartbeat would already exceed a silence of 10 s; use at most 5",
     ],
     ["a list", "- 1", "jobs/x.yaml:1:1: the job is [1], but must be a mapping"],
     ["nothing", "", "jobs/x.yaml:1:1: the job is null"],
@@ -164,7 +164,7 @@ describe("one line names place, value, rule and cure", () => {
     expect(faults[0]).toContain(line);
   });
 
-  test("every fault of a file is told", () => {
+  test("reports every fault of a file", () => {
     expect(faultsOf(good.replace("batch: 64", "batch: -1").replace("peak: 0.002", "peak: x"))).toHaveLength(2);
   });
 
@@ -203,11 +203,11 @@ describe("one line names place, value, rule and cure", () => {
     ],
     [
       ["compression={kind: dgc}"],
-      "optimizer.kind: compression: dgc has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
+      "optimizer.kind: compression: dgc applies momentum, so the momentum of adamw would be applied on top; use optimizer: {kind: sgd}",
     ],
     [
       ["compression={kind: one-bit, momentum: 0.9}"],
-      "optimizer.kind: compression: one-bit has a momentum of its own, so that of adamw would count twice; use optimizer: {kind: sgd}",
+      "optimizer.kind: compression: one-bit applies momentum, so the momentum of adamw would be applied on top; use optimizer: {kind: sgd}",
     ],
     [
       ["compression={kind: top-k}", "buckets={kind: tuned}"],
@@ -215,24 +215,27 @@ describe("one line names place, value, rule and cure", () => {
     ],
     [
       ["buckets={kind: tuned, leastBytes: 9, mostBytes: 8}"],
-      "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower it",
+      "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower leastBytes",
     ],
     [
       ["compression={kind: lags}"],
-      "buckets.kind: compression: lags has a density for each tensor, not for fixed-size buckets; use buckets: {kind: per-tensor}",
+      "buckets.kind: compression: lags needs one bucket per tensor, not fixed-size buckets; use buckets: {kind: per-tensor}",
     ],
     [
       ["buckets={kind: mg-wfbp, plan: simultaneous}"],
-      "buckets.plan: plan: simultaneous is for two collectives at a time, but priorities is none; use plan: simultaneous with priorities: spread, or neither",
+      "buckets.plan: plan: simultaneous is for two collectives at a time, but priorities is none; use plan: simultaneous and priorities: spread together, or neither of them",
     ],
     [
       ["overlap=dear", "precision={kind: mixed-f16}"],
-      "overlap: with overlap: dear an update is made in the next step, too late for precision: mixed-f16",
+      "overlap: with overlap: dear an update is applied in the next step, too late for precision: mixed-f16",
     ],
-    [["overlap=dear", "compression={kind: acp-sgd}"], "which acp-sgd then does in another way; use overlap: wait-free"],
+    [
+      ["overlap=dear", "compression={kind: acp-sgd}"],
+      "but acp-sgd changes its exchange between steps; use overlap: wait-free",
+    ],
     [
       ["overlap=dear", "compression={kind: top-k, warmupSteps: 3}"],
-      "which top-k then does in another way; use overlap: wait-free, or leave the warm-up out",
+      "but top-k changes its exchange between steps; use overlap: wait-free, or leave the warm-up out",
     ],
   ])("a fault of the exchange: %s", (overrides, line) => {
     expect(faultsOf(good, overrides)[0]).toContain(line);
@@ -243,7 +246,7 @@ describe("one line names place, value, rule and cure", () => {
   });
 });
 
-describe("a hostile job file is refused in a few lines of bounded length", () => {
+describe("a hostile job file is rejected in a few lines of bounded length", () => {
   const bomb = Array.from(
     { length: 30 },
     (_, i) => `a${i}: &a${i} [${i === 0 ? "x, x" : `*a${i - 1}, *a${i - 1}`}]`,
@@ -294,7 +297,7 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
     [
       "a file that is too large",
       `${good}#${"x".repeat(65_536)}`,
-      /^jobs\/x\.yaml: has \d+ characters, and a job in YAML at most 32768; .*\(it is no JSON\)/,
+      /^jobs\/x\.yaml: has \d+ characters, and a job in YAML at most 32768; .*\(it is not valid JSON\)/,
     ],
     ["a key of __proto__", `${good}__proto__: {polluted: 1}\n`, /unknown key "__proto__"/],
   ])("%s", (_, text, line) => {
@@ -305,14 +308,14 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  test("thousands of unknown keys are told as ten", () => {
+  test("reports thousands of unknown keys as ten", () => {
     const faults = faultsOf(good + Array.from({ length: 4000 }, (_, i) => `k${i}:\n`).join(""));
     expect(faults).toHaveLength(11);
     expect(faults[0]).toContain('jobs/x.yaml:13:1: unknown key "k0"');
     expect(faults[10]).toBe("jobs/x.yaml: and 3990 more faults; correct these first");
   });
 
-  test("and so are thousands of wrong values", () => {
+  test("reports thousands of wrong values as ten", () => {
     const faults = faultsOf(good.replace("kind: cnn", `kind: mlp\n  hidden: [${"x,".repeat(1000)}x]`));
     expect(faults).toHaveLength(11);
     expect(faults[10]).toBe("jobs/x.yaml: and 991 more faults; correct these first");
@@ -321,7 +324,7 @@ describe("a hostile job file is refused in a few lines of bounded length", () =>
   test.each([
     [`a=${"x".repeat(70_000)}`, "has 70002 characters, at most 32768 are allowed"],
     [`${"a.".repeat(100)}a=1`, "must read key=value"],
-    ["seed=*nowhere", "the value is no YAML (Unresolved alias"],
+    ["seed=*nowhere", "the value is not valid YAML (Unresolved alias"],
   ])("an override: %.40s", (override, line) => {
     const [fault, ...more] = faultsOf(good, [override]);
     expect(fault).toContain(line);
@@ -392,10 +395,14 @@ describe("a job longer than people write, as a run saves it", () => {
       /^job\.json: data\.file is \[.*, but must be a string or a list of at most 100000; change it$/,
     ],
     ["a list", `[${text}]`, /^job\.json: the job is \[.*, but must be a mapping of keys/],
-    ["a torn text", text.slice(0, -10), /^job\.json: has \d+ characters, and a job in YAML at most .*no JSON\)$/],
+    [
+      "a torn text",
+      text.slice(0, -10),
+      /^job\.json: has \d+ characters, and a job in YAML at most .*not valid JSON\)$/,
+    ],
     ["depth", `{"a":${"[".repeat(1e5)}${"]".repeat(1e5)}}`, /nested deeper than 1000 levels\)$/],
     ["a key of __proto__", text.replace("{", '{"__proto__": {"polluted": 1},'), /unknown key "__proto__"/],
-  ])("with %s is refused in one line", (_, altered, line) => {
+  ])("with %s is rejected in one line", (_, altered, line) => {
     const message = ((): string => {
       try {
         return String(parseJob(altered, "job.json"));
@@ -409,7 +416,7 @@ describe("a job longer than people write, as a run saves it", () => {
   });
 });
 
-test("the JSON Schema refuses unknown keys and keeps defaults and descriptions", () => {
+test("the JSON Schema rejects unknown keys and keeps defaults and descriptions", () => {
   const schema = jobJsonSchema() as {
     $schema: string;
     additionalProperties: boolean;

@@ -13,17 +13,17 @@ import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } fro
 import { modulePlaces } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
-/** A value from the command line that goes before the file's. */
+/** A value from the command line that overrides the value in the file. */
 export interface Override {
   readonly path: readonly string[];
   readonly value: unknown;
-  /** What errors call it: `--ranks 4`. */
+  /** Name in errors, such as `--ranks 4`. */
   readonly origin: string;
 }
 
 type Path = readonly (string | number)[];
 
-/** Where values came from, for errors. */
+/** Origin of the values of a job, for errors. */
 interface Source {
   readonly file: string;
   readonly document: Document | undefined;
@@ -33,7 +33,10 @@ interface Source {
 
 const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) => String(path[i]) === String(key));
 
-/** Byte offset of the deepest part of `path` that the file has: of the key where it is a key, else of the value. */
+/**
+ * Offset in the text of the deepest part of `path` that exists in the file: of the key if there is one, otherwise of
+ * the value.
+ */
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
     const parent: unknown = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
@@ -47,7 +50,7 @@ const offsetOf = (document: Document, path: Path): number => {
   return isNode(document.contents) ? (document.contents.range?.[0] ?? 0) : 0;
 };
 
-const placeOf = ({ file, document, lines, overrides }: Source, path: Path): string => {
+const locationOf = ({ file, document, lines, overrides }: Source, path: Path): string => {
   const inFile = path.length === 0 || document?.hasIn(path) === true;
   const override = overrides.findLast(
     (candidate) => startsWith(path, candidate.path) || (!inFile && startsWith(candidate.path, path)),
@@ -67,13 +70,13 @@ const valueAt = (root: unknown, path: Path): unknown =>
     root,
   );
 
-/** A path as keys with dots between. What no schema names may be anything: it is shown, not printed. */
+/** Joins the keys of a path with dots. Unknown keys may contain anything, so unusual names are quoted and escaped. */
 const nameOf = (path: Path): string => {
   const name = path.join(".");
   return /^[\w.-]{1,80}$/.test(name) ? name : excerpt(name);
 };
 
-/** The keys that the schema has at `path`, with the variant that `root` chose where there are several. */
+/** Keys that the schema allows at `path`; of a union, the keys of the variant that `root` selects. */
 const keysAt = (path: Path, root: unknown): string[] => {
   type Loose = {
     def: {
@@ -92,7 +95,7 @@ const keysAt = (path: Path, root: unknown): string[] => {
     const kind = valueAt(value, ["kind"]);
     const names = ({ def }: Loose): unknown[] => def.values ?? Object.values(def.entries ?? {});
     const chosen = inner.def.options.find(({ def }) => def.shape && names(def.shape["kind"]!).includes(kind));
-    // Which other keys there are depends on the kind.
+    // The other keys depend on the kind.
     return chosen?.def.shape ?? { kind: inner };
   };
   let shape = shapeOf(jobSchema as unknown as Loose, root);
@@ -105,11 +108,11 @@ const keysAt = (path: Path, root: unknown): string[] => {
 };
 
 const suggestion = (word: unknown, known: readonly string[]): string => {
-  const meant = typeof word === "string" ? didYouMean(word, known) : undefined;
-  return meant === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${meant}"?`;
+  const intended = typeof word === "string" ? didYouMean(word, known) : undefined;
+  return intended === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${intended}"?`;
 };
 
-/** How an object is given, by the keys that it may have, and with the value that stands in its place as an example. */
+/** Cure for a value that must be an object: its keys, with the given value as an example. */
 const withKeys = (known: readonly string[], value?: unknown): string => {
   const [first] = known;
   if (first === undefined) return "change it";
@@ -118,12 +121,12 @@ const withKeys = (known: readonly string[], value?: unknown): string => {
   return `give it with keys of its own${example}: ${known.join(", ")}`;
 };
 
-/** One line per fault of a zod issue: place, key, value, rule, cure. */
+/** Formats a zod issue as lines, one per fault: location, key, value, rule, cure. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
   const path = issue.path as Path;
   const name = nameOf(path);
   const value = valueAt(root, path);
-  const line = (rule: string, at: Path = path): string => `${placeOf(source, at)}: ${rule}`;
+  const line = (rule: string, at: Path = path): string => `${locationOf(source, at)}: ${rule}`;
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys
@@ -193,7 +196,7 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
   }
 };
 
-/** What would fit one of the things that a value may be, none of which it is. */
+/** Describes the values that one alternative of a union accepts. */
 const alternatives = ([issue]: readonly z.core.$ZodIssue[]): readonly string[] => {
   if (issue?.code === "invalid_type") return [article(issue.expected)];
   if (issue?.code === "too_big" && issue.origin === "array") return [`a list of at most ${issue.maximum}`];
@@ -206,7 +209,7 @@ const article = (type: string): string =>
 const setIn = (root: Record<string, unknown>, { path, value, origin }: Override): void => {
   let at = root;
   for (const key of path.slice(0, -1)) {
-    const child = Object.hasOwn(at, key) ? at[key] : undefined; // "constructor" is a key like others
+    const child = Object.hasOwn(at, key) ? at[key] : undefined; // "constructor" is an ordinary key
     if (child !== undefined && (typeof child !== "object" || child === null || Array.isArray(child))) {
       throw new ConfigError([`${origin}: ${key} is ${excerpt(child)} and has no parts; set ${key} itself`]);
     }
@@ -216,19 +219,21 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
   at[path.at(-1)!] = value;
 };
 
-/** Maximum size of a job file, in bytes: half of what a control message carries, and the names of 100,000 files. */
+/**
+ * Maximum size of a job file in bytes: half of what a control message holds, and enough for the names of 100,000 files.
+ */
 export const maxJobBytes: number = 32 * 2 ** 20;
 
-/** Keys in a path of `--set`, and more than any has. */
+/** Maximum number of keys in a path of `--set`; the path of a real option is shorter. */
 const mostDepth = 16;
 
-/** What is told of one job; whoever has more faults has another file. */
+/** Maximum number of reported faults of a job; a job with more is probably the wrong file. */
 const mostFaults = 10;
 
-/** Read `key=value` of `--set`: the key may be a path, the value is YAML. */
+/** Parses `key=value` of `--set`: the key may be a path, the value is YAML. */
 export const parseOverride = (text: string): Override => parseSetting(text, "--set");
 
-/** The same of another option, which errors name. */
+/** Parses `key=value` of another option, which errors name. */
 export const parseSetting = (text: string, option: string): Override => {
   const cut = text.indexOf("=");
   const path = text.slice(0, cut).split(".", mostDepth);
@@ -242,13 +247,13 @@ export const parseSetting = (text: string, option: string): Override => {
   try {
     return { path, value: parse(text.slice(cut + 1), yamlOptions) as unknown, origin };
   } catch (error) {
-    throw new ConfigError([`${origin}: the value is no YAML (${firstLine(error)}); put it in quotes`]);
+    throw new ConfigError([`${origin}: the value is not valid YAML (${firstLine(error)}); put it in quotes`]);
   }
 };
 
-/** A misspelt key makes the right one missing too; one fault is told once. */
+/** Removes issues about missing keys that misspelled keys already explain, so that one mistake is reported once. */
 const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] => {
-  const meant = new Set(
+  const intended = new Set(
     issues.flatMap((issue) =>
       issue.code === "unrecognized_keys"
         ? issue.keys
@@ -261,47 +266,51 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
     (issue) =>
       !(
         valueAt(root, issue.path as Path) === undefined &&
-        (meant.has(issue.path.join(".")) ||
-          (issue.path.at(-1) === "kind" && meant.has(issue.path.slice(0, -1).join("."))))
+        (intended.has(issue.path.join(".")) ||
+          (issue.path.at(-1) === "kind" && intended.has(issue.path.slice(0, -1).join("."))))
       ),
   );
 };
 
-/** Fill defaults and check everything, cross-field rules included. @throws ConfigError with one line per fault. */
+/**
+ * Fills in defaults and checks all rules, including rules between fields.
+ *
+ * @throws ConfigError with one line per fault.
+ */
 export const checkJob = (root: unknown, source: Partial<Source> & { readonly file: string }): Job => {
   const full: Source = { document: undefined, lines: new LineCounter(), overrides: [], ...source };
   const parsed = jobSchema.safeParse(root);
   if (!parsed.success) {
     const issues = withoutEchoes(parsed.error.issues, root);
     const total = issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
-    const told = issues
+    const lines = issues
       .slice(0, mostFaults)
       .flatMap((issue) => formatIssue(issue, root, full))
       .slice(0, mostFaults);
     throw new ConfigError(
-      total > told.length
-        ? [...told, `${full.file}: and ${total - told.length} more faults; correct these first`]
-        : told,
+      total > lines.length
+        ? [...lines, `${full.file}: and ${total - lines.length} more faults; correct these first`]
+        : lines,
     );
   }
   const faults = crossFieldFaults(parsed.data);
   if (faults.length > 0)
     throw new ConfigError(
       faults.map(
-        ({ path, rule }) => `${placeOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`,
+        ({ path, rule }) => `${locationOf(full, path)}: ${path.length === 0 ? "" : `${path.join(".")}: `}${rule}`,
       ),
     );
   return parsed.data;
 };
 
-/** A job, and where its keys stand. */
-interface PlacedJob {
+/** A job, and the locations of its keys. */
+interface LocatedJob {
   readonly job: Job;
-  readonly placeOf: (path: Path) => string;
+  readonly locationOf: (path: Path) => string;
 }
 
-/** The jobs of a text, a document each, with values of the command line laid over them. */
-const parsePlaced = (text: string, file: string, overrides: readonly Override[]): readonly PlacedJob[] => {
+/** Parses the jobs of a text, one per document, with values of the command line applied. */
+const parseLocated = (text: string, file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
   if (text.length > maxYamlLength) return [jobOf({ document: undefined, root: longJob(text, file) }, file, overrides)];
   const faults: string[] = [];
   const jobs = parseYaml(text, file).flatMap((parsed) => {
@@ -317,7 +326,7 @@ const parsePlaced = (text: string, file: string, overrides: readonly Override[])
   return jobs;
 };
 
-/** A job that is too long for the YAML parser. @throws ConfigError if the text is no JSON. */
+/** Parses a job that is too long for the YAML parser. @throws ConfigError if the text is not JSON. */
 const longJob = (text: string, file: string): unknown => {
   try {
     return parseBoundedJson(text);
@@ -328,46 +337,46 @@ const longJob = (text: string, file: string): unknown => {
   }
 };
 
-/** A parsed text; the places of its keys are known in YAML only. */
+/** A parsed text. Locations of keys are known for YAML only. */
 type ParsedJob = Pick<ParsedYaml, "root"> & Pick<Source, "document"> & { readonly lines?: LineCounter };
 
 const jobOf = (
   { document, lines = new LineCounter(), root }: ParsedJob,
   file: string,
   overrides: readonly Override[],
-): PlacedJob => {
+): LocatedJob => {
   const source: Source = { file, document, lines, overrides };
   if (typeof root !== "object" || root === null || Array.isArray(root))
     throw new ConfigError([
-      `${placeOf(source, [])}: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
+      `${locationOf(source, [])}: the job is ${excerpt(root)}, but must be a mapping of keys; see skein-train schema`,
     ]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
-    // A length given on the command line replaces the file's, in whichever unit that was.
+    // A length given on the command line replaces the length in the file, whether in steps or epochs.
     const other = { steps: "epochs", epochs: "steps" }[override.path.join(".")];
     if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
       delete (root as Record<string, unknown>)[other];
   }
-  return { job: checkJob(root, source), placeOf: (path) => placeOf(source, path) };
+  return { job: checkJob(root, source), locationOf: (path) => locationOf(source, path) };
 };
 
-/** @throws ConfigError for several. */
+/** Returns the only job of a file. @throws ConfigError if the file has several jobs. */
 const only = <T>([one, ...others]: readonly T[], file: string): T => {
   if (others.length === 0) return one!;
   throw new ConfigError([
-    `${file}: the file holds ${others.length + 1} jobs, and only run takes several; put the one that is meant into a file of its own`,
+    `${file}: the file holds ${others.length + 1} jobs, and only run takes several; put the intended job into a file of its own`,
   ]);
 };
 
 /**
- * The job of a YAML (or JSON) text with values of the command line laid over it.
+ * Parses the job of a YAML (or JSON) text, with values of the command line applied.
  *
- * @throws ConfigError, for several jobs too.
+ * @throws ConfigError, also for several jobs.
  */
 export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job =>
-  only(parsePlaced(text, file, overrides), file).job;
+  only(parseLocated(text, file, overrides), file).job;
 
-/** @throws ConfigError when the file cannot be read, or is no regular one, or too large. */
+/** Reads a job file. @throws ConfigError if the file cannot be read, is not a regular file, or is too large. */
 export const readJobFile = (file: string): string => {
   try {
     return readTextFile(file, maxJobBytes).text;
@@ -378,8 +387,8 @@ export const readJobFile = (file: string): string => {
   }
 };
 
-/** Where a job names files and folders: of data and model, and modules. */
-const placePaths: readonly (readonly string[])[] = [
+/** Keys of a job that name files and folders: of data, the model and modules. */
+const pathKeys: readonly (readonly string[])[] = [
   ["data", "folder"],
   ["data", "testFile"],
   ["data", "tokenizer"],
@@ -387,70 +396,74 @@ const placePaths: readonly (readonly string[])[] = [
   ...modulePlaces, // files of data, too
 ];
 
-/** The same job with absolute paths. @param folderOf says from which folder the path of a key is seen. */
-export const anchored = (job: Job, folderOf: (path: Path) => string): Job => {
-  const absolute = structuredClone(job);
-  for (const path of placePaths) {
-    const place = valueAt(absolute, path);
-    const seen = (one: string): string => (isAddress(one) ? one : resolve(folderOf(path), one));
-    const part = valueAt(absolute, path.slice(0, -1)) as object;
-    if (typeof place === "string") Object.assign(part, { [path.at(-1)!]: seen(place) });
-    if (Array.isArray(place)) Object.assign(part, { [path.at(-1)!]: (place as string[]).map(seen) });
+/**
+ * Returns the job with absolute paths.
+ *
+ * @param folderOf returns the folder that the path of a key is relative to.
+ */
+export const withAbsolutePaths = (job: Job, folderOf: (path: Path) => string): Job => {
+  const result = structuredClone(job);
+  for (const path of pathKeys) {
+    const value = valueAt(result, path);
+    const absolutePath = (one: string): string => (isAddress(one) ? one : resolve(folderOf(path), one));
+    const part = valueAt(result, path.slice(0, -1)) as object;
+    if (typeof value === "string") Object.assign(part, { [path.at(-1)!]: absolutePath(value) });
+    if (Array.isArray(value)) Object.assign(part, { [path.at(-1)!]: (value as string[]).map(absolutePath) });
   }
-  return absolute;
+  return result;
 };
 
-/** A key of a job and the path that it says, seen from the folder of the file. */
+/** A key of a job and its path, relative to the folder of the job file. */
 export interface RelativePath {
   readonly key: string;
   readonly value: string;
 }
 
-/** What a job's data and model are read from beside its file. */
+/** Returns the relative paths of a job's data, model and modules. */
 export const besideFile = (job: Job): RelativePath[] =>
-  placePaths.flatMap((path) =>
+  pathKeys.flatMap((path) =>
     [valueAt(job, path)]
       .flat()
       .filter((value): value is string => typeof value === "string" && !isAbsolute(value) && !isAddress(value))
       .map((value) => ({ key: path.join("."), value })),
   );
 
-const readPlaced = (file: string, overrides: readonly Override[]): readonly PlacedJob[] => {
+const readLocated = (file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
   const folderOf = (path: Path): string =>
     overrides.some((override) => startsWith(path, override.path)) ? "." : dirname(file);
-  return parsePlaced(readJobFile(file), file, overrides).map(({ job, placeOf }) => ({
-    job: anchored(job, folderOf),
-    placeOf,
+  return parseLocated(readJobFile(file), file, overrides).map(({ job, locationOf }) => ({
+    job: withAbsolutePaths(job, folderOf),
+    locationOf,
   }));
 };
 
 /**
- * The job of a file, every path absolute: those in the file are seen from its folder, those on the command line from
- * the working folder.
+ * Reads the job of a file and makes all paths absolute: paths in the file are relative to its folder, paths on the
+ * command line to the working folder.
  *
- * @throws ConfigError when the file cannot be read, too.
+ * @throws ConfigError, also if the file cannot be read.
  */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
-  only(readPlaced(file, overrides), file).job;
+  only(readLocated(file, overrides), file).job;
 
-/** As `readJob`, of a file of one job or of several. */
+/** Reads the jobs of a file of one or several jobs, as `readJob` does. */
 export const readJobs = (file: string, overrides: readonly Override[] = []): readonly Job[] =>
-  readPlaced(file, overrides).map(({ job }) => job);
+  readLocated(file, overrides).map(({ job }) => job);
 
 /**
- * As `readJob`, with the modules and the checkpoint that it names looked at and told by their content.
+ * Reads a job as `readJob` does, checks the modules and the checkpoint that it names, and adds their digests.
  *
- * @throws ConfigError for options that a module does not take, ModuleError, PretrainedError, too.
+ * @throws ConfigError, also for options that a module does not accept; ModuleError, PretrainedError.
  */
 export const loadJob = async (file: string, overrides: readonly Override[] = []): Promise<Job> => {
-  const { job, placeOf } = only(readPlaced(file, overrides), file);
-  return settleJob(job, placeOf);
+  const { job, locationOf } = only(readLocated(file, overrides), file);
+  return settleJob(job, locationOf);
 };
 
 /**
- * As `loadJob`, of a file of one job or of several, each a YAML document.
+ * Reads a file of one or several jobs, each a YAML document, as `loadJob` does.
  *
- * @throws as `loadJob`, with the faults of all of them.
+ * @throws as `loadJob`, with the faults of all jobs.
  */
 export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
-  Promise.all(readPlaced(file, overrides).map(({ job, placeOf }) => settleJob(job, placeOf)));
+  Promise.all(readLocated(file, overrides).map(({ job, locationOf }) => settleJob(job, locationOf)));

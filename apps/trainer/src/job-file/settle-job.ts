@@ -3,10 +3,11 @@ import { settleModules } from "../modules/settle-modules.ts";
 import { settlePretrained } from "../pretrained/settle-pretrained.ts";
 
 /**
- * The same job with what is in the modules and the checkpoint that it names, by digests: what a run is made of.
+ * Returns the job with digests of the modules and the checkpoint that it names, so that the job identifies all inputs
+ * of a run.
  *
- * @param placeOf says where a key of the job stands, for faults in the options of modules.
+ * @param locationOf returns the location of a key of the job, for errors about options of modules.
  * @throws ConfigError, ModuleError, PretrainedError.
  */
-export const settleJob = async (job: Job, placeOf?: (path: readonly string[]) => string | undefined): Promise<Job> =>
-  settlePretrained(await settleModules(job, placeOf));
+export const settleJob = async (job: Job, locationOf?: (path: readonly string[]) => string | undefined): Promise<Job> =>
+  settlePretrained(await settleModules(job, locationOf));

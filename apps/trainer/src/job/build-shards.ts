@@ -5,7 +5,7 @@ import { expertShardsAxis, tensorAxis } from "./mesh.ts";
 type ShardsJob = Pick<ExpertsJob, "shards">;
 type TensorMesh = Pick<MeshJob, "tensor">;
 
-/** Between ranks along "tensor", each of which has all positions of a part of the tokens' hidden values. */
+/** Schedule for sharded experts between ranks along "tensor". Undefined: experts are not sharded. */
 export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): ExpertShards | undefined => {
   const axes = { axis: tensorAxis, productAxis: expertShardsAxis };
   if (tensor === 1) return undefined;
@@ -14,7 +14,7 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
       return undefined;
     case "baseline":
       return withoutSplit(axes);
-    case "auto": // until it is decided; parameters are the same with all
+    case "auto": // until the plan is made; parameters are the same with all schedules
     case "split-before-gate":
       return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
     case "split-after-gate":
@@ -22,9 +22,9 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
   }
 };
 
-/** In how many shards each expert receives its tokens: to dispatchers a shard is an expert of its own. */
+/** Number of shards of each expert that receive its tokens separately: for dispatchers, each shard is an expert. */
 export const numFusedShards = (job: ShardsJob, mesh: TensorMesh): number =>
   buildShards(job, mesh)?.gates === "own" ? mesh.tensor : 1;
 
-/** Whether ranks along "tensor" gate all their positions alike, and not each its own. */
+/** Whether each rank along "tensor" gates all positions, instead of only its own. */
 export const gatesAlike = (job: ShardsJob, mesh: TensorMesh): boolean => buildShards(job, mesh)?.gates === "same";

@@ -1,4 +1,4 @@
-/** A rule between fields that a job breaks. */
+/** A broken rule between fields of a job. */
 export interface CrossFieldFault {
   readonly path: readonly string[];
   readonly rule: string;

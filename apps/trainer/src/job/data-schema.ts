@@ -26,70 +26,83 @@ const limits = (
   validationFraction: fraction
     .optional()
     .describe(
-      `Hold back this fraction of the training ${what} and evaluate on them, to search for settings without the test ${what}. Default: evaluate on the test ${what}.`,
+      `Hold out this fraction of the training ${what} for evaluation, to tune settings without the test ${what}. Default: evaluate on the test ${what}.`,
     ),
   validationFrom: validationFrom
     .optional()
     .describe(
-      `Where validation ${what} are taken from: draw (at random, the same in every run, in proportion to the classes) or end (the last of them, such as the newest of a time series). Default: end for text, tokens and overlapping windows, draw otherwise.`,
+      `How validation ${what} are selected. draw: at random, identical in every run, stratified by class; end: the last ones, such as the newest of a time series. Default: end for text, tokens and overlapping windows, otherwise draw.`,
     ),
   trainSamples: count
     .optional()
     .describe(
-      `Maximum number of training ${what}. Of samples with a class each they are drawn, the same in every run, in proportion to the classes; of others, such as text, they are the first. Default: all.`,
+      `Maximum number of training ${what}. Samples with one class each are drawn at random, identical in every run, stratified by class; of other data, such as text, the first ones are used. Default: all.`,
     ),
   testSamples: count
     .optional()
-    .describe(`Maximum number of held-out ${what}, drawn or the first as those of trainSamples. Default: all.`),
+    .describe(`Maximum number of held-out ${what}, selected as for trainSamples. Default: all.`),
   judgeBy: judgeBy
     .optional()
     .describe(
-      `Judge by the training ${what} themselves: to see whether they can be learnt by heart, as run --overfit asks. Default: by held-out ${what}.`,
+      `Evaluate on the training ${what} themselves, to check that the model can memorize them, as run --overfit does. Default: evaluate on held-out ${what}.`,
     ),
 });
 
-/** Least and greatest of something. */
+/** Pair of a minimum and a maximum. */
 const range = (of: z.ZodNumber): z.ZodTuple<[z.ZodNumber, z.ZodNumber], null> => z.tuple([of, of]);
 
 const change = z.number().min(0).max(10).default(0);
 
 const augment = z
   .strictObject({
-    crop: z.int().min(0).max(1024).default(0).describe("Pixels that an image may be moved by, up, down and sideways."),
-    flip: z.boolean().default(false).describe("Mirror left and right, half of the time."),
+    crop: z
+      .int()
+      .min(0)
+      .max(1024)
+      .default(0)
+      .describe("Maximum random shift of an image, in pixels, in each direction."),
+    flip: z.boolean().default(false).describe("Mirror an image left to right with probability 1/2."),
     resizedCrop: z
       .strictObject({
         scale: range(z.number().gt(0).max(1))
           .default([0.08, 1])
-          .describe("Least and greatest part of the area that is shown."),
+          .describe("Minimum and maximum share of the image area that the crop covers."),
         ratio: range(z.number().min(0.01).max(100))
           .default([3 / 4, 4 / 3])
-          .describe("Least and greatest width over height of the part."),
+          .describe("Minimum and maximum aspect ratio (width / height) of the crop."),
       })
       .optional()
-      .describe("Show a part of each image in its place, drawn anew in each epoch. Default: the whole."),
+      .describe(
+        "Replace each image by a random crop, resized to the image size and chosen randomly in each epoch. Default: the whole image.",
+      ),
     jitter: z
       .strictObject({
-        brightness: change.describe("A factor of all pixels."),
-        contrast: change.describe("A factor of their distances from the mean grey."),
-        saturation: change.describe("A factor of their distances from their own grey."),
+        brightness: change.describe("Range x of the factor on all pixels."),
+        contrast: change.describe("Range x of the factor on the distance of pixels from the mean gray of the image."),
+        saturation: change.describe("Range x of the factor on the distance of pixels from their own gray."),
       })
       .optional()
-      .describe("Change colours by factors from 1 − x to 1 + x. Default: not at all."),
-  })
-  .optional()
-  .describe("How training images change from epoch to epoch, the same for the same seed. Default: not at all.");
-
-const ofChannels = (of: z.ZodNumber): z.ZodArray<z.ZodNumber> => z.array(of).min(1).max(64);
-
-const normalise = z
-  .strictObject({
-    mean: ofChannels(z.number()).describe("Of each channel, or one for all; of bytes on a scale from 0 to 1."),
-    std: ofChannels(z.number().gt(0)).describe("Standard deviation of each channel, or one for all, likewise."),
+      .describe("Color jitter, with random factors from 1 − x to 1 + x. Default: no jitter."),
   })
   .optional()
   .describe(
-    "Take the mean from each channel and divide by the deviation, within the model: what is exported does so, too. Default: bytes are brought to 0 to 1, and that is all.",
+    "Augmentation of training images, varied from epoch to epoch and reproducible with the same seed. Default: no augmentation.",
+  );
+
+const perChannel = (of: z.ZodNumber): z.ZodArray<z.ZodNumber> => z.array(of).min(1).max(64);
+
+const normalise = z
+  .strictObject({
+    mean: perChannel(z.number()).describe(
+      "Mean of each channel, or one value for all channels; bytes are scaled to [0, 1] first.",
+    ),
+    std: perChannel(z.number().gt(0)).describe(
+      "Standard deviation of each channel, or one value for all channels, on the same scale.",
+    ),
+  })
+  .optional()
+  .describe(
+    "Normalize each channel to (x − mean) / std inside the model, so that exported models normalize, too. Default: bytes are only scaled to [0, 1].",
   );
 
 const images = (
@@ -102,51 +115,46 @@ const images = (
 
 const sides = z.union([side, z.tuple([side, side])]);
 
-/** How images of any size become samples of one. */
+/** Options for images of any size that are decoded and resized to one size. */
 const decoded = {
-  size: sides.describe("Pixels that images are brought to: of both sides, or [rows, columns]."),
+  size: sides.describe("Size of samples in pixels: a number for both sides, or [rows, columns]."),
   decodeSize: sides
     .optional()
     .describe(
-      "With cacheMegabytes: decode images to these sides, at least those of size; training shows parts of them (augment.resizedCrop) or their middles, evaluation the middles. Default: size.",
+      "With cacheMegabytes: size that images are decoded to, at least size. Training crops them (augment.resizedCrop) or takes their centers, evaluation takes their centers. Default: size.",
     ),
-  channels: z
-    .literal([1, 3])
-    .default(3)
-    .describe("3: red, green and blue; 1: grey, the luma of ITU-R 601, as Pillow has it."),
+  channels: z.literal([1, 3]).default(3).describe("3: red, green and blue; 1: gray, the ITU-R 601 luma as in Pillow."),
   fit: z
     .enum(["cover", "contain", "stretch"])
     .optional()
     .describe(
-      "Cut off what is too much, leave black around, or stretch. Default: cover, or as the folder of a pretrained model says.",
+      "How images are fitted to size. cover: crop the excess; contain: pad with black; stretch: change the aspect ratio. Default: cover, or as the folder of a pretrained model specifies.",
     ),
   resize: sides
     .optional()
     .describe(
-      "In place of fit: resize images first, then cut the middle out. A number: the shorter side, the other in proportion; [rows, columns]: stretched. Default: fit, or as the folder of a pretrained model says.",
+      "Instead of fit: resize images first, then crop the center. A number: length of the shorter side, with the aspect ratio kept; [rows, columns]: stretched. Default: fit, or as the folder of a pretrained model specifies.",
     ),
   resample: z
     .enum([...resamplingFilters, "decoder"])
     .optional()
     .describe(
-      "The filter of resizing, as Pillow has it, bit by bit; decoder: as the decoder does by itself, fastest. Default: decoder (bilinear with resize), or as the folder of a pretrained model says.",
+      "Resampling filter, bit-identical to Pillow's; decoder: the decoder's own filter, the fastest. Default: decoder (bilinear with resize), or as the folder of a pretrained model specifies.",
     ),
   testFraction: fraction
     .default(0.1)
     .describe(
-      "Part that is held out, by names, in proportion to the classes, if there is no folder test, or no split.",
+      "Fraction of samples to hold out, selected by name, stratified by class; used if there is no test folder and no split.",
     ),
   skipDamaged: z
     .boolean()
     .default(false)
-    .describe(
-      "Leave out images that cannot be decoded; with cacheMegabytes the next sound one takes the place of each.",
-    ),
+    .describe("Skip images that cannot be decoded; with cacheMegabytes, each is replaced by the next valid image."),
   decoder: z
     .enum(["sharp", "napi-rs"])
     .optional()
     .describe(
-      "napi-rs: package @napi-rs/image decodes ordinary JPEGs (8 bits, no inks), two to three times as fast, and sharp the rest; their pixels differ a little. Default: sharp decodes all.",
+      "napi-rs: package @napi-rs/image decodes ordinary JPEGs (8 bits, not CMYK), two to three times as fast, and sharp decodes all other images; pixels differ slightly. Default: sharp decodes all images.",
     ),
   cacheMegabytes: z
     .number()
@@ -154,13 +162,13 @@ const decoded = {
     .max(1e9)
     .optional()
     .describe(
-      "Decode images while training, when a batch needs them, and keep so many megabytes of decoded ones in memory, of all ranks of a process together; 0: none. Default: decode all before training, and keep all.",
+      "Decode images during training, when a batch needs them, and cache up to this many megabytes of decoded images in memory, shared by all ranks of a process; 0: no cache. Default: decode all images before training and keep all of them.",
     ),
   decodesAtOnce: count
     .max(1024)
     .optional()
     .describe(
-      "With cacheMegabytes: how many images each rank decodes at once. Default: four for each thread of libuv, of which a process has 4 unless UV_THREADPOOL_SIZE says otherwise.",
+      "With cacheMegabytes: number of images that each rank decodes concurrently. Default: four per libuv thread; a process has 4 libuv threads unless UV_THREADPOOL_SIZE is set.",
     ),
 };
 
@@ -168,47 +176,49 @@ const shards = z.union([path, z.array(path).min(1).max(100_000)]);
 const extension = z.string().min(1).max(100);
 
 const text = {
-  window: count.default(128).describe("Bytes, or tokens of the tokenizer, that the model sees at once."),
+  window: count.default(128).describe("Context length in tokens; without a tokenizer, in bytes."),
   tokenizer: path
     .optional()
-    .describe("A tokenizer.json of Hugging Face's, or a folder with one. Default: each byte is a token."),
-  testFraction: fraction.default(0.1).describe("Part of the text, at its end, that is held out."),
+    .describe("A Hugging Face tokenizer.json, or a folder that contains one. Default: each byte is a token."),
+  testFraction: fraction.default(0.1).describe("Fraction of the text to hold out, at its end."),
   ...limits("windows"),
 };
 
 const idxPair = z.strictObject({
-  images: path.describe("File of images, in the folder."),
-  labels: path.describe("File of their classes."),
+  images: path.describe("File with the images, in the folder."),
+  labels: path.describe("File with the classes of the images, in the folder."),
 });
 
 const numpyPair = z.strictObject({
-  inputs: path.describe("Array of inputs, a sample in each row."),
-  labels: path.describe("Array of labels."),
+  inputs: path.describe("Name of the array of inputs, one sample per row."),
+  labels: path.describe("Name of the array of labels."),
 });
 
 const numpy = z
   .strictObject({
     kind: z.literal("numpy"),
-    file: path.optional().describe("An .npz file, from the folder of the job file. Give file or folder."),
-    folder: path.optional().describe("A folder with a .npy file for each array. Give file or folder."),
-    train: numpyPair.optional().describe("Names of the arrays. Default: x_train and y_train."),
+    file: path.optional().describe("An .npz file, relative to the folder of the job file. Give either file or folder."),
+    folder: path.optional().describe("A folder with one .npy file per array. Give either file or folder."),
+    train: numpyPair.optional().describe("Names of the training arrays. Default: x_train and y_train."),
     test: numpyPair
       .optional()
-      .describe("Names of the arrays. Default: x_test and y_test; where neither is there, testFraction is held out."),
+      .describe("Names of the test arrays. Default: x_test and y_test; if neither exists, testFraction is held out."),
     predicts: z
       .enum(["classes", "values"])
       .default("classes")
-      .describe("What labels are: one of so many classes, or numbers, for a module of yours."),
-    classes: count.optional().describe("How many classes there are. Default: one more than the greatest label."),
+      .describe("Kind of labels. classes: class numbers; values: numbers, for a user model."),
+    classes: count.optional().describe("Number of classes. Default: the largest label + 1."),
     shape: z
       .array(count)
       .max(6)
       .optional()
-      .describe("Shape of one input, such as [28, 28, 1] for a cnn. Default: that of the array."),
-    testFraction: fraction.default(0.1).describe("Part that is drawn and held out where there are no test arrays."),
+      .describe("Shape of one sample, such as [28, 28, 1] for a cnn. Default: the shape in the array."),
+    testFraction: fraction
+      .default(0.1)
+      .describe("Fraction of samples to draw and hold out if there are no test arrays."),
     ...images("samples"),
   })
-  .describe("Arrays of NumPy's: of floats, of integers, of pixels (u8), with a label for each.");
+  .describe("NumPy arrays of floats, integers or pixels (u8), with one label per sample.");
 
 /** The field `data` of a job. */
 export const dataSchema: z.ZodType<DataJob> = z
@@ -228,82 +238,77 @@ export const dataSchema: z.ZodType<DataJob> = z
     z
       .strictObject({
         kind: z.literal("idx"),
-        folder: path.describe("Folder with the IDX files, plain or .gz, from the folder of the job file."),
-        train: idxPair.optional().describe("Default: the names of MNIST."),
-        test: idxPair.optional().describe("Default: the names of MNIST."),
-        classes: count
-          .max(256)
-          .optional()
-          .describe("How many classes there are. Default: one more than the greatest label."),
+        folder: path.describe("Folder with the IDX files, plain or .gz, relative to the folder of the job file."),
+        train: idxPair.optional().describe("File names. Default: the file names of MNIST."),
+        test: idxPair.optional().describe("File names. Default: the file names of MNIST."),
+        classes: count.max(256).optional().describe("Number of classes. Default: the largest label + 1."),
         ...images("images"),
       })
-      .describe("Images of any size with a class each."),
+      .describe("Images of any one size, with one class per image."),
     z
       .strictObject({
         kind: z.literal("image-folder"),
         folder: path.describe(
-          "Folder with train/<class> and test/<class>, or <class>, from the folder of the job file.",
+          "Folder with train/<class> and test/<class>, or with <class>, relative to the folder of the job file.",
         ),
         ...decoded,
         ...images("images"),
       })
-      .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images in a folder for each class; needs package sharp."),
+      .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images, one folder per class; needs package sharp."),
     z
       .strictObject({
         kind: z.literal("image-manifest"),
         file: path.describe(
-          "A .csv or .jsonl with path, label and, if need be, split (train or test) of each image; paths are seen from its folder.",
+          "A .csv or .jsonl file with path, label and optionally split (train or test) of each image; paths are relative to the folder of this file.",
         ),
         ...decoded,
         ...images("images"),
       })
-      .describe("The same images, wherever they lie, that a file names; needs package sharp."),
+      .describe("JPEG, PNG, WebP, AVIF, GIF or TIFF images in any folders, listed in a file; needs package sharp."),
     z
       .strictObject({
         kind: z.literal("image-parquet"),
         file: shards.describe(
-          "Parquet files, here, from the folder of the job file, or by their addresses, https://…; folders with such, or several of these; {00000..00004} stands for each of these numbers.",
+          "Parquet files, as paths relative to the folder of the job file or as https:// addresses; folders of Parquet files; or a list of these. {00000..00004} expands to each of these numbers.",
         ),
         testFile: shards
           .optional()
           .describe(
-            "Those to judge by. Default: files test-… or validation-… of a folder, else testFraction of the samples, by their rows.",
+            "Files for evaluation. Default: files test-… or validation-… of a folder, otherwise testFraction of the samples, selected by row.",
           ),
         image: extension
           .optional()
-          .describe("Column of images: their bytes, or structs with these under bytes. Default: image."),
-        label: extension.optional().describe("Column of labels: numbers or texts. Default: label."),
+          .describe("Column of images: encoded bytes, or structs with a field bytes. Default: image."),
+        label: extension.optional().describe("Column of labels: numbers or strings. Default: label."),
         stream: imageStream,
         ...decoded,
         ...images("images"),
       })
-      .describe("Images in rows of Parquet, as data sets of Hugging Face's have them; needs package sharp."),
+      .describe("Images in rows of Parquet files, as in Hugging Face data sets; needs package sharp."),
     z
       .strictObject({
         kind: z.literal("webdataset"),
         file: shards.describe(
-          "Tar files, here, from the folder of the job file, or by their addresses, https://…, whose servers must give parts of files; folders with such, or several of these; {000..146} stands for each of these numbers.",
+          "Tar files, as paths relative to the folder of the job file or as https:// addresses of servers that support range requests; folders of tar files; or a list of these. {000..146} expands to each of these numbers.",
         ),
         testFile: shards
           .optional()
-          .describe("Those to judge by. Default: testFraction of the samples, by their names."),
+          .describe("Files for evaluation. Default: testFraction of the samples, selected by name."),
         image: extension
           .optional()
-          .describe(
-            "What a sample's image is called behind the key. Default: what is an image by its name, such as jpg.",
-          ),
-        label: extension.optional().describe("What its label is called. Default: cls."),
+          .describe("File extension of a sample's image. Default: any image extension, such as jpg."),
+        label: extension.optional().describe("File extension of a sample's label. Default: cls."),
         field: z
           .string()
           .min(1)
           .max(100)
           .optional()
-          .describe("Key of the label, where label is json or ends so. Default: label."),
+          .describe("Key of the label in JSON; for a label extension that is json or ends in .json. Default: label."),
         stream: imageStream,
         ...decoded,
         ...images("images"),
       })
-      .describe("Images in shards of WebDataset, samples of files such as 000.jpg and 000.cls; needs package sharp."),
+      .describe("Images in WebDataset shards, with samples of files such as 000.jpg and 000.cls; needs package sharp."),
     numpy,
     z.strictObject({ kind: z.literal("moby-dick"), ...text }),
     z
@@ -312,7 +317,7 @@ export const dataSchema: z.ZodType<DataJob> = z
         file: z
           .union([path, z.array(path).min(1).max(100_000)])
           .describe(
-            "Any text in UTF-8, a .jsonl (.ndjson, .json) with one on each line, a .parquet (also by its address, https://…) with one in each row, a folder of such files, or several of them; from the folder of the job file.",
+            "A UTF-8 text, a .jsonl (.ndjson, .json) with one text per line, a .parquet (also by its https:// address) with one text per row, a folder of such files, or a list of these; relative to the folder of the job file.",
           ),
         field: z
           .string()
@@ -320,67 +325,70 @@ export const dataSchema: z.ZodType<DataJob> = z
           .max(100)
           .optional()
           .describe(
-            "Key of the text in lines of .jsonl, column of it in .parquet; other files have none. Default: text.",
+            "Key of the text in .jsonl lines, or its column in .parquet; not used for other files. Default: text.",
           ),
         separator: z
           .string()
           .max(1000)
           .optional()
           .describe(
-            "Between texts. Default: the token that ends a text, where the tokenizer has one, or an empty line.",
+            "Separator between texts. Default: the end-of-text token if the tokenizer has one, otherwise an empty line.",
           ),
-        skipDamaged: z
-          .boolean()
-          .optional()
-          .describe("Leave out lines of .jsonl and rows of .parquet that hold no text."),
+        skipDamaged: z.boolean().optional().describe("Skip .jsonl lines and .parquet rows that contain no text."),
         testFile: z
           .union([path, z.array(path).min(1).max(100_000)])
           .optional()
-          .describe("Texts to judge by. Default: testFraction of the text, at its end."),
+          .describe("Texts for evaluation. Default: testFraction of the text, at its end."),
         stream: textStream,
         ...text,
       })
-      .describe("Texts, in a row."),
+      .describe("Texts, concatenated."),
     z
       .strictObject({
         kind: z.literal("tokens"),
         file: path.describe(
-          "Tokens, little-endian, one after the other, or a .npy of them; from the folder of the job file.",
+          "A file of consecutive little-endian tokens, or a .npy file of tokens; relative to the folder of the job file.",
         ),
-        testFile: path.optional().describe("Those to judge by. Default: testFraction of file, at its end."),
+        testFile: path.optional().describe("Tokens for evaluation. Default: testFraction of file, at its end."),
         onDisk: z
           .boolean()
           .optional()
           .describe(
-            "Leave tokens in their files, however large, and read those of a batch when it is assembled; needs vocabulary or tokenizer. Default: all are read before training, four bytes each.",
+            "Keep tokens on disk, and read the tokens of a batch when it is assembled; needs vocabulary or tokenizer. Default: read all tokens before training, four bytes each.",
           ),
-        dtype: z.enum(["u16", "u32"]).default("u16").describe("Of each token in the file."),
+        dtype: z.enum(["u16", "u32"]).default("u16").describe("Data type of the tokens in the file."),
         headerBytes: z
           .int()
           .min(0)
           .max(2 ** 20)
           .default(0)
-          .describe("Bytes in front of the first token: 0 for files of nanoGPT, 1024 for those of llm.c."),
+          .describe("Bytes before the first token: 0 for nanoGPT files, 1024 for llm.c files."),
         vocabulary: count
           .max(2 ** 31)
           .optional()
-          .describe("Tokens are below it. Default: that of the tokenizer, or one more than the greatest token."),
+          .describe(
+            "Vocabulary size; tokens are smaller. Default: the size of the tokenizer's vocabulary, or the largest token + 1.",
+          ),
         ...text,
         tokenizer: path
           .optional()
-          .describe("That of the tokens: a tokenizer.json, or a folder with one; to generate text from a run."),
+          .describe(
+            "Tokenizer that produced the tokens, to generate text from a run: a tokenizer.json, or a folder that contains one.",
+          ),
       })
-      .describe("Tokens that were made of a text before."),
+      .describe("Text that is already tokenized."),
     z
       .strictObject({ ...ownModule, ...limits("samples") })
-      .describe("What a function of yours returns: export default (options) => ({ train, test, predicts, classes })."),
+      .describe(
+        "User data, returned by a function of a module: export default (options) => ({ train, test, predicts, classes }).",
+      ),
     z
       .strictObject({ ...ownProgram, ...limits("samples") })
-      .describe("What a program gave to train(); not for job files."),
+      .describe("Data passed to train() by a program; not for job files."),
   ])
-  .describe("The data set.");
+  .describe("Data set.");
 
-/** Rules about what goes with what. */
+/** Checks the options of images. */
 const imageFaults = (data: DataJob): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): number => faults.push({ path: ["data", ...path], rule });
@@ -388,47 +396,49 @@ const imageFaults = (data: DataJob): CrossFieldFault[] => {
   if ("decodesAtOnce" in data && data.decodesAtOnce !== undefined && data.cacheMegabytes === undefined && !isStreamed)
     fault(
       ["decodesAtOnce"],
-      `${data.decodesAtOnce} has no effect where all images are decoded before training; give cacheMegabytes, too, or leave it out`,
+      `decodesAtOnce is ${data.decodesAtOnce}, which has no effect when all images are decoded before training; give cacheMegabytes, too, or leave decodesAtOnce out`,
     );
   if ("decodeSize" in data && data.decodeSize !== undefined) {
     const [size, decodeSize] = [sidesOf(data.size), sidesOf(data.decodeSize)];
     if (data.cacheMegabytes === undefined)
       fault(
         ["decodeSize"],
-        "images of another size than their samples are decoded while training only; give cacheMegabytes, too, or leave it out",
+        "a decodeSize other than size needs decoding during training; give cacheMegabytes, too, or leave decodeSize out",
       );
     if (decodeSize.some((pixels, i) => pixels < size[i]!))
       fault(
         ["decodeSize"],
-        `${decodeSize.join("×")} is smaller than size, ${size.join("×")}, so that nothing could be left out; raise it, or leave it out`,
+        `decodeSize ${decodeSize.join("×")} is smaller than size ${size.join("×")}, so images cannot be cropped to size; raise decodeSize, or leave it out`,
       );
   }
   if ("resize" in data && data.resize !== undefined) {
     const { fit, size, decodeSize = size, resize } = data;
     const [resized, least] = [sidesOf(resize), sidesOf(decodeSize)];
-    const isCut = decodeSize === size ? "size" : "decodeSize";
+    const targetKey = decodeSize === size ? "size" : "decodeSize";
     if (fit !== undefined)
-      fault(["resize"], `both resize and fit, ${fit}, say how images are brought to their size; leave one out`);
+      fault(["resize"], `both resize and fit (${fit}) determine how images are resized; leave one out`);
     if (resized.some((pixels, i) => pixels < least[i]!))
       fault(
         ["resize"],
-        `${[resize].flat().join("×")} is smaller than ${isCut}, ${least.join("×")}, which is to be cut out of it; raise it, or use fit`,
+        `resize ${[resize].flat().join("×")} is smaller than ${targetKey} ${least.join("×")}, so images cannot be cropped to it; raise resize, or use fit`,
       );
   }
   if ("augment" in data && data.augment?.resizedCrop !== undefined) {
     const { crop, resizedCrop } = data.augment;
-    if (crop > 0)
-      fault(["augment", "crop"], `both crop, ${crop}, and resizedCrop say which part is shown; leave one out`);
+    if (crop > 0) fault(["augment", "crop"], `both crop (${crop}) and resizedCrop crop images; leave one out`);
     for (const name of ["scale", "ratio"] as const) {
       const [least, most] = resizedCrop[name];
       if (least > most)
-        fault(["augment", "resizedCrop", name], `${least} is above ${most}, but the least comes first; exchange them`);
+        fault(
+          ["augment", "resizedCrop", name],
+          `the minimum ${least} is above the maximum ${most}, but the minimum comes first; swap them`,
+        );
     }
   }
   return faults;
 };
 
-/** Rules about where data lies, and what goes with what. */
+/** Checks the options of data. */
 export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
   ...(data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
     ? [
@@ -442,7 +452,7 @@ export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
     ? [
         {
           path: ["data", "validationFrom"],
-          rule: `${data.validationFrom} has no effect without validationFraction; give it, too, such as 0.1, or leave it out`,
+          rule: `validationFrom: ${data.validationFrom} has no effect without validationFraction; give validationFraction, such as 0.1, or leave validationFrom out`,
         },
       ]
     : []),

@@ -1,21 +1,21 @@
 import type { ModuleJob, ProgramJob } from "./module-job.ts";
 
-// How gradients travel, as a checked job says it.
+// Types of a checked job: the exchange of gradients.
 
-/** What goes for every compressor. */
+/** Options of every compressor. */
 interface AroundCompression {
-  /** Steps at the beginning whose gradients travel dense. */
+  /** Number of first steps whose gradients are sent dense. */
   readonly warmupSteps: number;
-  /** Tensors with fewer elements travel dense. */
+  /** Tensors with fewer elements are sent dense. */
   readonly denseBelow: number;
-  /** Biases and gains travel dense. */
+  /** Whether biases, gains and other vectors are sent dense. */
   readonly denseVectors: boolean;
-  /** Share of the past in the running mean of gradients that is exchanged in their place; 0 for none. */
+  /** Decay of the momentum that is exchanged instead of gradients; 0: no momentum. */
   readonly momentum: number;
 }
 
 interface ErrorFeedback {
-  /** Keep what was not sent and add it to the next gradient. */
+  /** Whether the unsent part of a gradient is added to the next gradient. */
   readonly errorFeedback: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface DensityWarmup {
 
 interface Sparse extends AroundCompression {
   readonly density: number;
-  /** Densities of the first steps. */
+  /** Density warm-up. Absent: no warm-up. */
   readonly densityWarmup?: DensityWarmup | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface QsgdJob {
   readonly bucketSize: number;
 }
 
-/** What compresses the values that a sparsifier sends. */
+/** Quantization of the values that a sparsifier sends. */
 interface Chained {
   readonly values?: EightBitJob | QsgdJob | undefined;
 }
@@ -49,7 +49,7 @@ interface Chained {
 export type CompressionJob =
   | ((ModuleJob | ProgramJob) &
       AroundCompression & {
-        /** Default: where what the module makes says that it is biased. */
+        /** Default: on if the codec declares itself biased. */
         readonly errorFeedback?: boolean | undefined;
       })
   | { readonly kind: "identity"; readonly chunkBytes?: number | undefined }
@@ -79,11 +79,11 @@ export type CompressionJob =
 export type BucketsJob =
   | { readonly kind: "per-tensor" }
   | { readonly kind: "fixed-size"; readonly bytes: number }
-  /** Merged so that a measured backward pass and measured links end soonest. */
+  /** Tensors are merged so that a measured backward pass and exchange over measured links finish earliest. */
   | { readonly kind: "mg-wfbp"; readonly plan: "exact" | "greedy" | "simultaneous"; readonly profileSteps: number }
-  /** Merged so that they travel in what measured layers of experts leave idle. */
+  /** Tensors are merged so that they are sent while links are idle between the measured exchanges of tokens. */
   | { readonly kind: "moe-idle"; readonly profileSteps: number }
-  /** Of a size that is searched for while training runs. */
+  /** The bucket size is tuned during the run. */
   | {
       readonly kind: "tuned";
       readonly trials: number;
@@ -92,8 +92,11 @@ export type BucketsJob =
       readonly mostBytes: number;
     };
 
-/** When gradients travel: after the backward pass, during it, or in halves on both sides of the end of a step. */
+/**
+ * When gradients are exchanged: after the backward pass, during it, or half during it and half in the next forward
+ * pass.
+ */
 export type OverlapName = "none" | "wait-free" | "dear";
 
-/** Which collectives go first: none, those whose parameters are needed first, or two at a time. */
+/** Order of collectives: as they become ready, parameters needed first, or two at a time. */
 export type PrioritiesName = "none" | "forward" | "spread";

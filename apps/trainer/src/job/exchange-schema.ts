@@ -9,82 +9,97 @@ const share = z.number().gt(0).max(1);
 const shareOfPast = z.number().min(0).lt(1);
 
 const around = {
-  warmupSteps: z.int().min(0).default(0).describe("Steps at the beginning whose gradients travel dense."),
-  denseBelow: z.int().min(0).default(0).describe("Tensors with fewer elements travel dense."),
-  denseVectors: z.boolean().default(false).describe("Biases, gains and other vectors travel dense."),
+  warmupSteps: z.int().min(0).default(0).describe("Number of first steps whose gradients are sent dense."),
+  denseBelow: z.int().min(0).default(0).describe("Tensors with fewer elements are sent dense."),
+  denseVectors: z.boolean().default(false).describe("Send biases, gains and other vectors dense."),
   momentum: shareOfPast
     .default(0)
     .describe(
-      "Exchange the running mean of gradients, with this share of the past, in place of gradients; use optimizer: {kind: sgd}.",
+      "Exchange the momentum, a running mean of gradients with this decay, instead of gradients; use optimizer: {kind: sgd}. 0: no momentum.",
     ),
 };
-const errorFeedback = z.boolean().default(true).describe("Keep what was not sent and add it to the next gradient.");
+const errorFeedback = z
+  .boolean()
+  .default(true)
+  .describe("Error feedback: add the unsent part of a gradient to the next gradient.");
 const densityWarmup = z
   .strictObject({
     densities: z
       .array(share)
       .min(1)
       .max(100)
-      .describe("Densities to begin with, such as [0.25, 0.0625, 0.015625, 0.004]."),
-    stepsEach: count.describe("Steps with each of them."),
+      .describe("Densities of the warm-up in order, such as [0.25, 0.0625, 0.015625, 0.004]."),
+    stepsEach: count.describe("Steps with each density."),
   })
   .optional()
-  .describe("Send more at the beginning.");
+  .describe("Density warm-up: higher densities in the first steps. Default: no warm-up.");
 const sparse = {
-  density: share.default(0.01).describe("Part of the gradient's entries that is sent."),
+  density: share.default(0.01).describe("Share of the gradient's entries that are sent."),
   densityWarmup,
   ...around,
 };
-const rank = count.default(4).describe("Rank of the approximation of each matrix.");
-const blockSize = count.default(256).describe("Elements that share a scale.");
+const rank = count.default(4).describe("Rank of the low-rank approximation of each matrix.");
+const blockSize = count.default(256).describe("Number of elements that share a scale.");
 const qsgd = {
   kind: z.literal("qsgd"),
-  levels: z.int().min(1).max(127).default(127).describe("Steps between 0 and the norm of a bucket."),
-  bucketSize: count.default(128).describe("Elements that share a norm."),
+  levels: z
+    .int()
+    .min(1)
+    .max(127)
+    .default(127)
+    .describe("Number of quantization levels between 0 and the norm of a bucket."),
+  bucketSize: count.default(128).describe("Number of elements that share a norm."),
 };
 const values = z
   .discriminatedUnion("kind", [z.strictObject({ kind: z.literal("eight-bit"), blockSize }), z.strictObject(qsgd)])
   .optional()
-  .describe("Compress the values that are sent, too. Default: as f32.");
+  .describe("Also quantize the values that are sent. Default: sent as f32.");
 
 export const compressionSchema: z.ZodType<CompressionJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({
       kind: z.literal("identity"),
-      chunkBytes: count.optional().describe("Send a bucket in pieces of at most so many bytes. Default: in one."),
+      chunkBytes: count
+        .optional()
+        .describe("Split a bucket into chunks of at most this many bytes. Default: one chunk."),
     }),
     z.strictObject({ kind: z.enum(["top-k", "random-k"]), values, errorFeedback, ...sparse }),
     z.strictObject({ kind: z.enum(["gaussian-k", "g-top-k", "ok-top-k"]), errorFeedback, ...sparse }),
     z.strictObject({
       kind: z.literal("ms-top-k"),
-      samplings: z.int().min(1).max(24).default(24).describe("Halvings of the range in which the threshold is sought."),
+      samplings: z
+        .int()
+        .min(1)
+        .max(24)
+        .default(24)
+        .describe("Number of bisection steps in the search for the threshold."),
       values,
       errorFeedback,
       ...sparse,
     }),
     z.strictObject({
       kind: z.literal("hierarchical-top-k"),
-      ranksPerHost: count.describe("Neighbouring ranks that share a host; a divisor of ranks."),
+      ranksPerHost: count.describe("Number of consecutive ranks on a host; a divisor of ranks."),
       errorFeedback,
       ...sparse,
     }),
     z.strictObject({
       kind: z.literal("threshold"),
-      threshold: z.number().gt(0).describe("Least magnitude that is sent."),
-      capacity: share.default(0.1).describe("Greatest part of the entries that is sent."),
+      threshold: z.number().gt(0).describe("Minimum magnitude of entries that are sent."),
+      capacity: share.default(0.1).describe("Maximum share of the entries that are sent."),
       errorFeedback,
       ...around,
     }),
     z.strictObject({
       kind: z.literal("dgc"),
       ...sparse,
-      momentum: shareOfPast.default(0.9).describe("Of the momentum correction; use optimizer: {kind: sgd}."),
+      momentum: shareOfPast.default(0.9).describe("Momentum of the momentum correction; use optimizer: {kind: sgd}."),
       clipNorm: z
         .number()
         .gt(0)
         .optional()
         .describe(
-          "Norm that the mean gradient of a bucket may have; each rank clips its own to that times the root of ranks.",
+          "Maximum norm of the mean gradient of a bucket; each rank clips its own gradient to clipNorm · √ranks. Default: no clipping.",
         ),
     }),
     z.strictObject({ kind: z.literal("ef21"), ...sparse }),
@@ -94,7 +109,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
       mostDensity: share
         .default(0.1)
         .describe(
-          "Densities of each tensor lie between the two, as its backward pass leaves time; where dense fits, it travels dense.",
+          "Maximum density. The density of each tensor is chosen between leastDensity and mostDensity so that its exchange is hidden behind the backward pass; a tensor whose dense exchange is hidden is sent dense.",
         ),
       errorFeedback,
       ...around,
@@ -102,13 +117,13 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({ kind: z.literal("majority-vote"), ...around }),
     z.strictObject({
       kind: z.literal("scaled-sign"),
-      perTensor: z.boolean().default(false).describe("A scale for each tensor, not for each bucket."),
+      perTensor: z.boolean().default(false).describe("One scale per tensor instead of per bucket."),
       errorFeedback,
       ...around,
     }),
     z.strictObject({
       kind: z.literal("one-bit"),
-      blockSize: count.default(512).describe("Elements that share two values."),
+      blockSize: count.default(512).describe("Number of elements that share the two reconstruction values."),
       errorFeedback,
       ...around,
     }),
@@ -120,7 +135,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
         .min(0)
         .default(2.5)
         .describe(
-          "Clip each tensor at so many standard deviations first, as in the paper; 0 for no clipping, which is unbiased.",
+          "Clip each tensor at this many standard deviations before quantization, as in the paper; 0: no clipping, which is unbiased.",
         ),
       ...around,
     }),
@@ -137,7 +152,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
         .number()
         .min(0)
         .default(2)
-        .describe("Matrices that would not shrink by this factor travel dense."),
+        .describe("Minimum compression factor; matrices that would shrink less are sent dense."),
       errorFeedback,
       ...around,
     }),
@@ -148,23 +163,27 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
           .boolean()
           .optional()
           .describe(
-            "Keep what was not sent and add it to the next gradient. Default: where it says that it is biased.",
+            "Error feedback: add the unsent part of a gradient to the next gradient. Default: on if the codec declares itself biased.",
           ),
         ...around,
       })
-      .describe("What a function of yours returns, a codec or an aggregator: export default (context, options) => …."),
+      .describe(
+        "A user codec or aggregator, returned by a function of a module: export default (context, options) => ….",
+      ),
     z.strictObject({ ...ownProgram, errorFeedback: z.boolean().optional(), ...around }).describe(programRule),
   ])
-  .describe("How gradients are compressed before they are sent.");
+  .describe("Compression of gradients before they are sent.");
 
-const profileSteps = count.default(10).describe("Steps that are timed before the run, on a copy of the state.");
+const profileSteps = count.default(10).describe("Steps to time before the run, on a copy of the state.");
 
 export const bucketsSchema: z.ZodType<BucketsJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("per-tensor") }),
     z.strictObject({
       kind: z.literal("fixed-size"),
-      bytes: count.default(4 * 1024 * 1024).describe("Gradient bytes per bucket, at most, but for larger tensors."),
+      bytes: count
+        .default(4 * 1024 * 1024)
+        .describe("Maximum gradient bytes per bucket; a larger tensor has a bucket of its own."),
     }),
     z.strictObject({
       kind: z.literal("mg-wfbp"),
@@ -172,38 +191,40 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
         .enum(["exact", "greedy", "simultaneous"])
         .default("exact")
         .describe(
-          "The best merging under the model; that of the paper's greedy rule; or, with priorities: spread, for two collectives at a time.",
+          "How tensors are merged into buckets. exact: the optimum under the cost model; greedy: the paper's greedy rule; simultaneous: for two concurrent collectives, with priorities: spread.",
         ),
       profileSteps,
     }),
     z.strictObject({ kind: z.literal("moe-idle"), profileSteps }),
     z.strictObject({
       kind: z.literal("tuned"),
-      trials: count.default(10).describe("Sizes to try, by Bayesian optimisation."),
+      trials: count.default(10).describe("Number of bucket sizes to try, by Bayesian optimization."),
       stepsEach: z
         .int()
         .min(2)
         .default(10)
-        .describe("Steps with each size, of which the first is not counted; as many come before."),
+        .describe(
+          "Steps with each size; the first step of each is not timed. The same number of warm-up steps precedes the first trial.",
+        ),
       leastBytes: count.default(64 * 1024),
       mostBytes: count.default(64 * 1024 * 1024),
     }),
   ])
-  .describe("How gradients are merged into messages.");
+  .describe("How gradients are grouped into buckets, the messages of the exchange.");
 
 export const overlapSchema: z.ZodType<OverlapName> = z
   .enum(["none", "wait-free", "dear"])
   .describe(
-    "When gradients travel: after the backward pass; during it; or in halves, reduce-scatter during it and all-gather during the next forward pass.",
+    "When gradients are exchanged. none: after the backward pass; wait-free: during the backward pass; dear: reduce-scatter during the backward pass, all-gather during the next forward pass.",
   );
 
 export const prioritiesSchema: z.ZodType<PrioritiesName> = z
   .enum(["none", "forward", "spread"])
   .describe(
-    "Which collectives go first: the first to be ready; those whose parameters are needed first; or two at a time.",
+    "Order of collectives. none: as they become ready; forward: parameters needed first in the next forward pass go first; spread: two collectives at a time.",
   );
 
-/** Rules about how gradients are exchanged. */
+/** Checks the options of the gradient exchange. */
 export const exchangeFaults = ({
   ranks,
   compression,
@@ -228,7 +249,7 @@ export const exchangeFaults = ({
   )
     fault(
       ["optimizer", "kind"],
-      `compression: ${compression.kind} has a momentum of its own, so that of ${optimizer.kind} would count twice; use optimizer: {kind: sgd}`,
+      `compression: ${compression.kind} applies momentum, so the momentum of ${optimizer.kind} would be applied on top; use optimizer: {kind: sgd}`,
     );
   if (buckets.kind === "tuned" && compression.kind !== "identity")
     fault(
@@ -238,39 +259,39 @@ export const exchangeFaults = ({
   if (buckets.kind === "tuned" && buckets.leastBytes > buckets.mostBytes)
     fault(
       ["buckets", "leastBytes"],
-      `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower it`,
+      `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower leastBytes`,
     );
   if (buckets.kind === "mg-wfbp" && (buckets.plan === "simultaneous") !== (priorities === "spread"))
     fault(
       ["buckets", "plan"],
-      `plan: ${buckets.plan} is for ${buckets.plan === "simultaneous" ? "two collectives at a time" : "one collective at a time"}, but priorities is ${priorities}; use plan: simultaneous with priorities: spread, or neither`,
+      `plan: ${buckets.plan} is for ${buckets.plan === "simultaneous" ? "two collectives at a time" : "one collective at a time"}, but priorities is ${priorities}; use plan: simultaneous and priorities: spread together, or neither of them`,
     );
   if (buckets.kind === "moe-idle") {
     if (mesh.expert === 1 || expertsOf({ model }) === undefined)
       fault(
         ["buckets", "kind"],
-        "moe-idle sends gradients while no tokens travel to the experts of other ranks, but here none do; use model.experts with mesh.expert above 1, or buckets: {kind: mg-wfbp}",
+        "moe-idle sends gradients while no tokens are sent to experts on other ranks, but no experts are on other ranks; use model.experts with mesh.expert above 1, or buckets: {kind: mg-wfbp}",
       );
     if (overlap !== "wait-free")
       fault(
         ["overlap"],
-        `buckets: moe-idle plans what travels during the backward pass, but overlap is ${overlap}; use overlap: wait-free, or buckets: {kind: fixed-size}`,
+        `buckets: moe-idle plans the exchange during the backward pass, but overlap is ${overlap}; use overlap: wait-free, or buckets: {kind: fixed-size}`,
       );
     if (priorities !== "none")
       fault(
         ["priorities"],
-        `buckets: moe-idle lets tokens go first and gradients one after the other, but priorities is ${priorities}; use priorities: none, or buckets: {kind: fixed-size}`,
+        `buckets: moe-idle sends tokens first and gradients one after the other, but priorities is ${priorities}; use priorities: none, or buckets: {kind: fixed-size}`,
       );
   }
   if (compression.kind === "lags" && buckets.kind !== "per-tensor")
     fault(
       ["buckets", "kind"],
-      `compression: lags has a density for each tensor, not for ${buckets.kind} buckets; use buckets: {kind: per-tensor}`,
+      `compression: lags needs one bucket per tensor, not ${buckets.kind} buckets; use buckets: {kind: per-tensor}`,
     );
   if (overlap === "dear" && precision.kind === "mixed-f16")
     fault(
       ["overlap"],
-      `with overlap: dear an update is made in the next step, too late for precision: ${precision.kind} to leave it out; use overlap: wait-free`,
+      `with overlap: dear an update is applied in the next step, too late for precision: ${precision.kind} to skip it; use overlap: wait-free`,
     );
   if (overlap === "dear" && compression.kind !== "identity") {
     const { kind, warmupSteps } = compression;
@@ -281,7 +302,7 @@ export const exchangeFaults = ({
     if (changes)
       fault(
         ["overlap"],
-        `overlap: dear carries half of an exchange into the next step, which ${kind} then does in another way; use overlap: wait-free${kind === "acp-sgd" ? "" : ", or leave the warm-up out"}`,
+        `overlap: dear finishes an exchange in the next step, but ${kind} changes its exchange between steps; use overlap: wait-free${kind === "acp-sgd" ? "" : ", or leave the warm-up out"}`,
       );
   }
   return faults;

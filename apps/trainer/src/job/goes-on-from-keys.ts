@@ -2,8 +2,8 @@ import type { Model } from "@skein/models";
 import type { Job } from "./job.ts";
 
 /**
- * Whether the model of a job goes on from keys and values: see `TextModel`. Apart from what opens one, which reads job
- * files: a rank asks only this, and each module that its thread does not read begins its run earlier.
+ * Whether the model of a job can continue from cached keys and values, see `TextModel`. A separate file, because a rank
+ * needs only this function, and each module that its thread does not load lets its run start earlier.
  */
 export const goesOnFromKeys = (job: Pick<Job, "model">, model: Model): boolean =>
   model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained");

@@ -1,13 +1,13 @@
 import type { Decoding } from "@skein/data";
 import type { DataJob, DecodedJob } from "./job.ts";
 
-/** Whether data are images that are decoded from files. */
+/** Whether the data are images that are decoded from files. */
 export const isDecoded = (data: DataJob): data is DecodedJob => "skipDamaged" in data && "channels" in data;
 
-/** Where a job says nothing. */
+/** `fit` of a job that does not give it. */
 const defaultFit = "cover";
 
-/** How images of a job become samples, with what it leaves out filled in. */
+/** Decoding options of a job, with defaults filled in. */
 export const decodingOf = ({
   fit = defaultFit,
   resize,
@@ -19,8 +19,8 @@ export const decodingOf = ({
 });
 
 /**
- * Data as the hash of a job knows it: with the default of `fit`, at the place where it was written when it was still
- * filled in as a job was read, so that runs of that time go on.
+ * Data as they enter the hash of a job: with the default of `fit`, at the position among the keys where earlier
+ * versions filled it in when a job was read, so that runs of earlier versions can be resumed.
  */
 export const hashedData = (data: DataJob): object => {
   if (!isDecoded(data)) return data;

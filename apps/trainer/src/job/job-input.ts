@@ -1,6 +1,6 @@
 import type { DataJob, Job, ModelJob, ModuleJob, ProgramJob } from "./job.ts";
 
-/** What has a default may be left out; what has kinds needs its kind. */
+/** Makes keys optional, except `kind` of unions. */
 type Loose<T> = T extends readonly unknown[]
   ? T
   : T extends ModuleJob
@@ -11,26 +11,26 @@ type Loose<T> = T extends readonly unknown[]
         ? Partial<T>
         : T;
 
-/** A module, which a program may name by its URL too, that of a file beside it. */
+/** A module, which a program may also give by its URL, relative to the program's own file. */
 type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
 
-/** `data` of a job, as a program may write it: what has a default may be left out. */
+/** The field `data` of a job as a program gives it; keys with defaults are optional. */
 export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | ModuleInput;
 
-/** `model` of a job, as a program may write it: what has a default may be left out. */
+/** The field `model` of a job as a program gives it; keys with defaults are optional. */
 export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
 
-/** A part of a job, without what only train() writes. */
-type Said<T> = Loose<Exclude<T, ProgramJob>>;
+/** A part of a job, without values that only `train` sets. */
+type JobPart<T> = Loose<Exclude<T, ProgramJob>>;
 
-/** The keys of a job file but `data` and `model`, those with defaults left out at will. Checked as a job file is. */
+/** The keys of a job file except `data` and `model`; keys with defaults are optional. Checked like a job file. */
 export type JobInput = {
   readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?:
-    | Said<Job[K]>
+    | JobPart<Job[K]>
     | undefined;
 } & {
   readonly batch: number;
-  readonly optimizer: Said<Job["optimizer"]>;
+  readonly optimizer: JobPart<Job["optimizer"]>;
   readonly learningRate: Partial<Omit<Job["learningRate"], "schedule">> &
     Pick<Job["learningRate"], "peak"> & { readonly schedule?: ModuleInput | undefined };
 };

@@ -21,56 +21,70 @@ import {
   optimizerSchema,
   precisionSchema,
 } from "./optimizer-schema.ts";
-import { ownThing } from "./own-schema.ts";
+import { userObject } from "./own-schema.ts";
 import { freezeSchema, parameterFaults, ratesSchema, weightDecaysSchema } from "./parameter-schema.ts";
 import { count } from "./ranges.ts";
 import { streamFaults } from "./stream-schema.ts";
 
-/** What a job file may say. */
+/** Schema of job files. */
 export const jobSchema: z.ZodType<Job> = z
   .strictObject({
     name: z
       .string()
       .max(100)
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, "a name is made of letters, digits, dot, dash and underscore")
-      .describe("Names the output folder."),
-    seed: z.int().min(0).default(0).describe("Of weights, data order and dropout."),
+      .describe("Name of the run and of its output folder."),
+    seed: z.int().min(0).default(0).describe("Seed of the initial weights, the data order and dropout."),
     ranks: z
       .int()
       .min(1)
       .max(64)
       .default(1)
-      .describe("Data-parallel ranks: all of them share the batch; those along mesh.tensor have the same samples."),
+      .describe(
+        "Total number of ranks. The batch is divided among all ranks; ranks along mesh.tensor process the same samples.",
+      ),
     mesh: meshSchema.prefault({}),
     zero: z
       .literal([0, 1])
       .default(0)
       .describe(
-        "Stage of ZeRO: with 1, ranks that hold the same parameters share the optimizer's state out, and the work of updates.",
+        "ZeRO stage. 1: ranks with the same parameters shard the optimizer state and divide the work of the update.",
       ),
     backend: z
       .enum(["auto", "cpu", "webgpu"])
       .default("auto")
-      .describe("Where to compute: WebAssembly, WebGPU, or what skein-train doctor expects to be faster."),
+      .describe(
+        "Compute backend: cpu (WebAssembly), webgpu, or auto, the backend that skein-train doctor expects to be faster.",
+      ),
     blas: z
       .enum(["auto", "off"])
       .default("auto")
       .describe(
-        "Products on the CPU: where faster by the BLAS that skein-train blas build has measured here, if it was called; or in WebAssembly alone.",
+        "Matrix products on the CPU. auto: use the BLAS measured by skein-train blas build wherever it is faster, if that command was run; off: WebAssembly only.",
       ),
-    threads: count.max(256).optional().describe("Of each rank on the CPU; no bit follows. Default: cores / ranks."),
+    threads: count
+      .max(256)
+      .optional()
+      .describe("CPU threads of each rank; results are bit-identical for any number. Default: cores / ranks."),
     precision: precisionSchema.default({ kind: "f32" }),
-    batch: count.describe("Samples per step, of all ranks together; a multiple of ranks."),
+    batch: count.describe("Samples per step, over all ranks; a multiple of ranks."),
     accumulate: count
       .optional()
       .describe(
-        "Parts that each rank computes its share of a batch in, one after the other, which takes less memory; their mean gradient is exchanged once. Default: all at once.",
+        "Gradient accumulation: number of sequential parts of each rank's share of the batch. More parts need less memory; their mean gradient is exchanged once per step. Default: 1.",
       ),
     average: z
-      .strictObject({ decay: z.number().min(0).lt(1).default(0.999).describe("Share of the past, once it has grown.") })
+      .strictObject({
+        decay: z
+          .number()
+          .min(0)
+          .lt(1)
+          .default(0.999)
+          .describe("Decay of the average, approached gradually: min(decay, t / (9 + t)) after t updates."),
+      })
       .optional()
       .describe(
-        "Keep a running mean of the parameters (EMA): it is evaluated, exported and generated with. Default: none.",
+        "Keep an exponential moving average (EMA) of the parameters, and use it for evaluation, export and generation. Default: no average.",
       ),
     labelSmoothing: z
       .number()
@@ -78,18 +92,22 @@ export const jobSchema: z.ZodType<Job> = z
       .lt(1)
       .optional()
       .describe(
-        "Share of the targets that the loss of training spreads over all classes; evaluation counts without. Default: what the model says, of ours 0.",
+        "Label smoothing: share of the target probability that the training loss spreads over all classes. Evaluation is not smoothed. Default: the model's own value, 0 for built-in models.",
       ),
     freeze: freezeSchema,
     rates: ratesSchema,
     weightDecays: weightDecaysSchema,
-    epochs: count.optional().describe("Passes over the training data. Give epochs or steps."),
-    steps: count.optional().describe("Steps to train. Give epochs or steps."),
+    epochs: count.optional().describe("Number of passes over the training data. Give either epochs or steps."),
+    steps: count.optional().describe("Number of training steps. Give either epochs or steps."),
     data: dataSchema,
     model: modelSchema,
     optimizer: optimizerSchema,
     learningRate: learningRateSchema,
-    clipNorm: z.number().gt(0).optional().describe("Greatest global norm of the gradient. Default: no clipping."),
+    clipNorm: z
+      .number()
+      .gt(0)
+      .optional()
+      .describe("Maximum global norm of the gradient; larger gradients are scaled down. Default: no clipping."),
     memory: memorySchema.prefault({}),
     compression: compressionSchema.default({ kind: "identity" }),
     buckets: bucketsSchema.default({ kind: "fixed-size", bytes: 4 * 1024 * 1024 }),
@@ -98,73 +116,81 @@ export const jobSchema: z.ZodType<Job> = z
     transport: z
       .enum(["threads", "tcp", "tls", "mpi"])
       .default("threads")
-      .describe("How ranks reach each other: as threads of one process, or as processes over TCP, TLS or MPI."),
+      .describe("How ranks communicate: as threads of one process, or as processes over TCP, TLS or MPI."),
     network: networkSchema.prefault({}),
     sumOrder: z
       .enum(["rank", "any"])
       .default("rank")
       .describe(
-        "Order of additions in collectives: that of ranks gives the same bits on every transport; any lets faster algorithms run.",
+        "Order of summation in collectives. rank: in rank order, with bit-identical results on every transport; any: allows faster algorithms.",
       ),
     evaluation: z
       .strictObject({
         batch: count
           .default(500)
           .describe(
-            "Samples per evaluation batch, of all ranks together; rounded up to a multiple of the ranks, and rows that fill a batch up do not count.",
+            "Samples per evaluation batch, over all ranks; rounded up to a multiple of ranks. Padding rows are not counted.",
           ),
-        everyEpochs: count.optional().describe("Evaluate after each so many epochs too. Default: at the end only."),
-        everySteps: count.optional().describe("Evaluate after each so many steps too."),
+        everyEpochs: count
+          .optional()
+          .describe("Also evaluate every this many epochs. Default: evaluate only at the end."),
+        everySteps: count
+          .optional()
+          .describe("Also evaluate every this many steps. Default: evaluate only at the end."),
         stopAfter: count
           .optional()
           .describe(
-            "End the run early, once so many evaluations in a row were no better than the best before. Default: never.",
+            "Early stopping: end the run after this many consecutive evaluations without improvement over the best. Default: never.",
           ),
         compareBy: z
           .strictObject({
-            figure: z.string().describe("loss, accuracy (of classes), or one of your metrics."),
-            better: z.enum(["lower", "higher"]).describe("Which values are better."),
+            figure: z
+              .string()
+              .describe("Metric to compare: loss, accuracy (classification only), or the name of a user metric."),
+            better: z.enum(["lower", "higher"]).describe("Whether lower or higher values are better."),
           })
           .optional()
           .describe(
-            "What evaluations are compared by, where stopAfter or checkpoint.best does. Default: { figure: loss, better: lower }.",
+            "Metric that stopAfter and checkpoint.best compare evaluations by. Default: { figure: loss, better: lower }.",
           ),
         samples: count
           .max(64)
           .optional()
           .describe(
-            "Show what the model makes of so many held-out samples after each evaluation, at most 64: labels, numbers, the second half of a text, or the first numbers of any tree. Default: none.",
+            "Number of held-out samples whose model outputs are shown after each evaluation, at most 64: labels, numbers, the second half of a text, or the first numbers of any other tree. Default: no samples.",
           ),
       })
       .prefault({})
       .describe("Evaluation on held-out samples."),
-    metrics: ownThing(
-      "Figures of yours that evaluations tell too: export default (task, options) => ({ rows, metrics }).",
+    metrics: userObject(
+      "User metrics, computed in each evaluation: export default (task, options) => ({ rows, metrics }).",
     ).optional(),
-    callbacks: ownThing(
-      "Functions of yours that are called as a run begins, after steps, evaluations and checkpoints, and at its end: export default (run, options) => ({ onStep }).",
+    callbacks: userObject(
+      "User callbacks, called at the start of a run, after steps, evaluations and checkpoints, and at the end: export default (run, options) => ({ onStep }).",
     ).optional(),
     histograms: z
       .strictObject({
-        everySteps: count.describe("Take them before the first step, and then after each so many steps."),
+        everySteps: count.describe("Record histograms before the first step, and then every this many steps."),
       })
       .optional()
       .describe(
-        "Histograms of weights and gradients, in histograms.jsonl of the output folder, on a schedule. Default: when the page of skein-train watch asks.",
+        "Record histograms of weights and gradients in histograms.jsonl of the output folder at fixed intervals. Default: only when requested on the page of skein-train watch.",
       ),
     checkpoint: z
       .strictObject({
         everySteps: count
           .optional()
-          .describe("Save after each so many steps too. Default: at the end and on interruption only."),
-        keep: count.default(3).describe("Checkpoints to keep; older ones are removed."),
+          .describe("Also save every this many steps. Default: save only at the end and on interruption."),
+        keep: count.default(3).describe("Maximum number of checkpoints to keep; older checkpoints are deleted."),
         best: z
           .boolean()
           .optional()
-          .describe("Save after each evaluation with the lowest loss so far, and keep that one beside the newest."),
+          .describe(
+            "Also save after each evaluation that is better than all earlier evaluations, and keep that checkpoint in addition to the newest.",
+          ),
       })
       .prefault({})
-      .describe("What is saved, and when."),
+      .describe("When checkpoints are saved, and how many are kept."),
     replicas: z
       .strictObject({
         checkEverySteps: z
@@ -172,35 +198,37 @@ export const jobSchema: z.ZodType<Job> = z
           .min(0)
           .default(100)
           .describe(
-            "Compare digests of all parameters between ranks after each so many steps, and before each checkpoint; 0 for never.",
+            "Compare digests of all parameters between ranks every this many steps, and before each checkpoint; 0: never.",
           ),
       })
       .prefault({})
       .describe(
-        "Ranks hold replicas of the parameters and of the optimizer's state, bit for bit; a run whose replicas differ is stopped.",
+        "Consistency check of replicas: ranks that replicate parameters and optimizer state must hold them bit for bit alike. A run with differing replicas is stopped.",
       ),
   })
   .describe("A training job of skein-train.");
 
-/** Rules that join fields. Those that need the data set's size are checked when it is loaded. */
+/**
+ * Checks rules between fields of a job. Rules that need the size of the data set are checked when the data is loaded.
+ */
 export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const numParts = numBatchParts(job);
   const divides = (path: readonly string[], batch: number): void => {
-    if (!Number.isInteger(numParts)) return; // the mesh is told about
-    const [each, those] =
+    if (!Number.isInteger(numParts)) return; // meshFaults reports the mesh
+    const [unit, units] =
       job.mesh.tensor > 1 ? ["group", `${numParts} groups of ${job.mesh.tensor} ranks`] : ["rank", `${numParts} ranks`];
     if (batch < numParts)
       fault(
         path,
-        `${batch} samples cannot be shared among ${those}, each ${each} needs at least one; use a batch of at least ${numParts}, or fewer ranks`,
+        `${batch} samples cannot be shared among ${units}, each ${unit} needs at least one; use a batch of at least ${numParts}, or fewer ranks`,
       );
     else if (batch % numParts !== 0) {
       const below = batch - (batch % numParts);
       fault(
         path,
-        `${batch} samples do not divide among ${those}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
+        `${batch} samples do not divide among ${units}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
       );
     }
   };
@@ -214,7 +242,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (job.metrics !== undefined && job.mesh.tensor > 1)
     fault(
       ["metrics"],
-      `metrics of yours look at all that the model gives for a sample, of which ranks along mesh.tensor have ${job.mesh.tensor} parts; use mesh.tensor: 1, or leave metrics out`,
+      `user metrics need the whole model output of a sample, but ranks along mesh.tensor hold it in ${job.mesh.tensor} parts; use mesh.tensor: 1, or leave metrics out`,
     );
   if (job.epochs === undefined && job.steps === undefined)
     fault([], "neither epochs nor steps is given, so the run would have no end; give one of them");

@@ -15,37 +15,39 @@ import type {
   StreamOptions,
 } from "@skein/data/node";
 
-/** A checked job: every default filled in, every rule kept. What a job file may say stands in `job-schema.ts`. */
+/** A checked job, with all defaults filled in and all rules met. `job-schema.ts` describes the keys of a job file. */
 export interface Job {
   readonly name: string;
   readonly seed: number;
   readonly ranks: number;
-  /** How many ranks lie along each axis; all of them share the batch. */
+  /** Number of ranks along each axis of the mesh. */
   readonly mesh: MeshJob;
-  /** Stage of ZeRO: what ranks that hold the same parameters share out. */
+  /** ZeRO stage: what ranks with the same parameters shard. */
   readonly zero: 0 | 1;
-  /** `auto` is resolved before a run begins, and the run's own job says what it became. */
+  /** Compute backend. `auto` is resolved before a run starts, and the run's own job contains the result. */
   readonly backend: "auto" | "cpu" | "webgpu";
-  /** Whether products on the CPU run on the BLAS that was built here, if any. */
+  /** Whether matrix products on the CPU use the BLAS that was built on this machine, if any. */
   readonly blas: "auto" | "off";
-  /** Of each rank on the CPU. Default: the cores of its machine shared by all ranks. */
+  /** CPU threads of each rank. Default: the cores of its machine divided among all ranks there. */
   readonly threads?: number | undefined;
   readonly precision: PrecisionJob;
-  /** Samples per step, of all ranks together. */
+  /** Samples per step, over all ranks. */
   readonly batch: number;
-  /** Parts that each rank computes its share of a batch in, one after the other. Default: all of it at once. */
+  /** Gradient accumulation: number of sequential parts of each rank's share of the batch. Default: 1. */
   readonly accumulate?: number | undefined;
-  /** A running mean of the parameters, by which a run is judged and which it leaves. Default: none. */
+  /** Exponential moving average of the parameters, used for evaluation and export. Default: no average. */
   readonly average?: { readonly decay: number } | undefined;
-  /** Share of the targets that the loss spreads over all classes. Default: what the model says. */
+  /**
+   * Label smoothing: share of the target that the training loss spreads over all classes. Default: the model's value.
+   */
   readonly labelSmoothing?: number | undefined;
-  /** Patterns of parameters that stay as they are; one that begins with `!` takes some back. Default: none. */
+  /** Patterns of frozen parameters; a pattern that begins with `!` unfreezes parameters. Default: nothing is frozen. */
   readonly freeze?: readonly string[] | undefined;
-  /** Factors of the learning rate, by patterns of parameters; the last that fits decides. Default: 1 of all. */
+  /** Learning-rate factors by pattern of parameters; the last matching pattern decides. Default: 1. */
   readonly rates?: Readonly<Record<string, number>> | undefined;
-  /** Factors of the optimizer's weight decay, by patterns. Default: what the optimizer does. */
+  /** Weight-decay factors by pattern of parameters. Default: the optimizer's own rule. */
   readonly weightDecays?: Readonly<Record<string, number>> | undefined;
-  /** Exactly one of epochs and steps is given. */
+  /** Exactly one of `epochs` and `steps` is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
   readonly data: DataJob;
@@ -58,85 +60,87 @@ export interface Job {
   readonly buckets: BucketsJob;
   readonly overlap: OverlapName;
   readonly priorities: PrioritiesName;
-  /** How ranks reach each other. */
+  /** How ranks communicate. */
   readonly transport: TransportName;
   readonly network: NetworkJob;
-  /** In which order collectives add: that of ranks gives the same bits on every transport and network. */
+  /** Order of summation in collectives: `rank` gives the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
-  /** Figures that the run is judged by beside those of its model. */
+  /** User metrics, evaluated in addition to the model's own metrics. */
   readonly metrics?: ModuleJob | ProgramJob | undefined;
-  /** Functions that are called when something happens in the run; they change no bit. */
+  /** User callbacks; they do not change results. */
   readonly callbacks?: ModuleJob | ProgramJob | undefined;
-  /** Take histograms of weights and gradients every so many steps; changes no bit. Default: when somebody asks. */
+  /** Record histograms of weights and gradients at fixed intervals; results do not change. Default: on request only. */
   readonly histograms?: { readonly everySteps: number } | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
     readonly keep: number;
-    /** Save after an evaluation that is better than all before, and keep that checkpoint beside the newest. */
+    /** Whether to save and keep a checkpoint after each evaluation that is better than all earlier evaluations. */
     readonly best?: boolean | undefined;
   };
-  /** Steps after which ranks compare their parameters; 0 for never. */
+  /** Steps between two comparisons of the ranks' parameters; 0: never. */
   readonly replicas: { readonly checkEverySteps: number };
 }
 
-/** When a run is judged by held-out samples, and what follows from it. */
+/** When a run is evaluated on held-out samples, and how the results are used. */
 export interface EvaluationJob {
   readonly batch: number;
   readonly everyEpochs?: number | undefined;
   readonly everySteps?: number | undefined;
-  /** End the run once so many evaluations in a row were no better than the best before. Default: never. */
+  /** Early stopping: number of consecutive evaluations without improvement that ends the run. Default: never. */
   readonly stopAfter?: number | undefined;
-  /** What evaluations are compared by. Default: the loss, of which less is better. */
+  /** Metric that evaluations are compared by. Default: the loss, lower is better. */
   readonly compareBy?: { readonly figure: string; readonly better: "lower" | "higher" } | undefined;
-  /** Held-out samples whose outputs are shown after each evaluation. Default: none. */
+  /** Number of held-out samples whose outputs are shown after each evaluation. Default: no samples. */
   readonly samples?: number | undefined;
 }
 
-/** What ranks share out beside the batch. */
+/** Device mesh: data × expert × tensor = ranks. */
 export interface MeshJob {
-  /** Ranks that hold the same of everything. Default: all ranks over those along the other axes. */
+  /** Data-parallel degree. Default: ranks / (expert · tensor). */
   readonly data?: number | undefined;
-  /** Ranks that share out the experts of each layer. */
+  /** Expert-parallel degree: number of ranks that the experts of each layer are divided among. */
   readonly expert: number;
-  /** How these lie in groups of groups, such as hosts and ranks of each, from the outermost. Default: one level. */
+  /**
+   * Hierarchy of the ranks along `expert`, outermost level first, such as [hosts, ranks per host]. Default: one level.
+   */
   readonly expertLevels?: readonly number[] | undefined;
-  /** Ranks that have the same samples and share out the matrices of each block. */
+  /** Tensor-parallel degree: number of ranks that process the same samples and shard the matrices of each block. */
   readonly tensor: number;
 }
 
-/** What a training step keeps for its backward pass. */
+/** Memory of a training step. */
 export interface MemoryJob {
   readonly recompute: "none" | "auto" | "blocks";
-  /** With `auto`: most bytes of intermediates of a step, on each rank. */
+  /** With `auto`: maximum bytes of intermediate values of a step, on each rank. */
   readonly maxBytes?: number | undefined;
 }
 
 export type TransportName = "threads" | "tcp" | "tls" | "mpi";
 
-/** What ranks that are processes need to know; without effect on what they compute. */
+/** Network between processes; does not affect the results. */
 export interface NetworkJob {
-  /** Ranks that share a process, as threads. */
+  /** Number of ranks per process; ranks of a process are threads. */
   readonly ranksPerProcess: number;
-  /** Address that a process listens on for data. */
+  /** Address on which a process accepts data connections. */
   readonly listen?: string | undefined;
-  /** Folder made by `skein-train certs init`; without it a run on one machine makes its own. */
+  /** Folder created by `skein-train certs init`. Absent: a run on one machine creates its own certificates. */
   readonly certificates?: string | undefined;
-  /** Off loopback without TLS. */
+  /** Whether connections to other machines without TLS are allowed. */
   readonly insecure: boolean;
   readonly timeoutSeconds: number;
-  /** How often a process and a link give a sign of life. */
+  /** Interval between heartbeats of each process and link, in seconds. */
   readonly heartbeatSeconds?: number | undefined;
-  /** After what silence a process or link is lost. */
+  /** Time without a sign of life after which a process or link counts as lost, in seconds. */
   readonly silenceSeconds?: number | undefined;
-  /** How long ranks may take to come. */
+  /** Time limit for all ranks to join, in seconds. */
   readonly joinSeconds: number;
   readonly socketsPerPair?: number | undefined;
-  /** File of `skein-train links`. */
+  /** File of link measurements by `skein-train links`. */
   readonly links?: string | undefined;
-  /** When to code what travels, without loss. */
+  /** When to use the lossless codec. */
   readonly codec: "auto" | "always" | "never";
-  /** Check every payload, or only headers. */
+  /** Data covered by the checksum: headers and payloads, or headers only. */
   readonly checksum?: "payload" | "header" | undefined;
   readonly emulate?: EmulatedLink | undefined;
 }
@@ -149,107 +153,107 @@ export interface EmulatedLink {
 }
 
 interface Limits {
-  /** Fraction of the training samples that is held back and replaces the test samples, in (0, 1). */
+  /** Fraction of the training samples that is held out and replaces the test samples, in (0, 1). */
   readonly validationFraction?: number | undefined;
-  /** Whether validation samples are drawn at random or are the last ones. Default: see `validationSplit`. */
+  /** How validation samples are selected: at random, or the last ones. Default: see `validationSplit`. */
   readonly validationFrom?: "draw" | "end" | undefined;
   readonly trainSamples?: number | undefined;
   readonly testSamples?: number | undefined;
-  /** The run is judged by the samples that it learns from: `run --overfit`. */
+  /** Evaluate on the training samples: `run --overfit`. */
   readonly judgeBy?: "training" | undefined;
 }
 
-/** A file of images and the file of their classes. */
+/** A file of images and a file of their classes. */
 interface IdxPairJob {
   readonly images: string;
   readonly labels: string;
 }
 
-/** Windows of a text. */
+/** Text data, divided into windows. */
 export interface TextJob extends Limits {
-  /** Bytes, or tokens, that the model sees at once. */
+  /** Context length in tokens, or in bytes without a tokenizer. */
   readonly window: number;
   readonly testFraction: number;
-  /** A tokenizer.json, or its folder; absolute once the job is loaded. Default: bytes are the tokens. */
+  /** A tokenizer.json, or its folder; absolute once the job is loaded. Default: each byte is a token. */
   readonly tokenizer?: string | undefined;
 }
 
-/** A checkpoint in Hugging Face's layout: what it is, and where its weights lie. */
-/** What a pretrained model's images were when it was trained. */
+/** Image preprocessing of a pretrained model, from its preprocessor file. */
 export interface PreprocessorJob {
-  /** The file that says so; absent in jobs of old, which knew one. */
+  /** The preprocessor file. Absent in jobs of earlier versions, which knew only one name. */
   readonly file?: string | undefined;
   readonly normalise?: NormaliseJob | undefined;
-  /** Rows and columns as the model sees them. */
+  /** Size of the model's input, [rows, columns]. */
   readonly size?: readonly [number, number] | undefined;
-  /** What they were brought to before their middle was cut out: the shorter side, or rows and columns. */
+  /** Size before the center crop: the shorter side, or [rows, columns]. */
   readonly resize?: number | readonly [number, number] | undefined;
   readonly resample?: ResamplingFilter | undefined;
 }
 
+/** A checkpoint in Hugging Face's layout. */
 export interface PretrainedJob {
   readonly kind: "pretrained";
   /** Absolute once the job is loaded. */
   readonly folder: string;
-  /** Begin with those of the folder, or with fresh ones of its configuration. */
+  /** Initial weights: the folder's, or freshly initialized ones for its configuration. */
   readonly weights: "folder" | "none";
-  /** Leave the checkpoint's head, and make one for the classes of the data. */
+  /** `new`: replace the checkpoint's head with a fresh one for the classes of the data. */
   readonly head?: "new" | undefined;
-  /** What preprocessor_config.json says, where there is one, once the job is loaded. */
+  /** Contents of preprocessor_config.json, if it exists. Set once the job is loaded. */
   readonly preprocessor?: PreprocessorJob | undefined;
-  /** What config.json says, once the job is loaded. */
+  /** Contents of config.json. Set once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
-  /** SHA-256 of what the folder's files hold, of those that the run begins with, once the job is loaded. */
+  /** SHA-256 of the contents of the folder's files that the run starts from. Set once the job is loaded. */
   readonly digest?: string | undefined;
 }
 
-/** How images change from epoch to epoch. */
+/** Augmentation of training images. */
 export interface AugmentJob {
-  /** Pixels that they may be moved by, each way. */
+  /** Maximum random shift in pixels, in each direction. */
   readonly crop: number;
-  /** Whether they are mirrored, half of the time. */
+  /** Whether images are mirrored left to right, with probability 1/2. */
   readonly flip: boolean;
-  /** Which parts of them are shown. */
+  /** Random crop. Absent: the whole image. */
   readonly resizedCrop?: ResizedCrop | undefined;
-  /** How far their colours change. */
+  /** Color jitter. Absent: no jitter. */
   readonly jitter?: ColourJitter | undefined;
 }
 
-/** Means and standard deviations of the channels of images, or one each for all. */
+/** Means and standard deviations of the channels of images, or one value for all channels. */
 export interface NormaliseJob {
   readonly mean: readonly number[];
   readonly std: readonly number[];
 }
 
-/** What goes for all images. */
+/** Options of all kinds of images. */
 interface Images extends Limits {
   readonly augment?: AugmentJob | undefined;
   readonly normalise?: NormaliseJob | undefined;
 }
 
-/** Images of any size that become samples of one. */
+/** Options of images that are decoded and resized to one size. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from" | "fit" | "resample"> {
-  /** Default: cover, or as a pretrained model has it. */
+  /** How images are fitted to `size`. Default: cover, or as the pretrained model specifies. */
   readonly fit?: Decoding["fit"] | undefined;
-  /** Default: `decoder`, as what decodes does by itself; or as a pretrained model has it. */
+  /** Resampling filter. Default: `decoder`, the decoder's own filter, or as the pretrained model specifies. */
   readonly resample?: ResamplingFilter | "decoder" | undefined;
-  /** Decode them while training, and keep so much of what was decoded. */
+  /** Decode images during training, and cache up to this many megabytes of decoded images. */
   readonly cacheMegabytes?: number | undefined;
-  /** Of both sides, or rows and columns, as they are decoded. */
+  /** Size that images are decoded to: one number for both sides, or [rows, columns]. */
   readonly decodeSize?: number | readonly [number, number] | undefined;
-  /** How many each rank decodes at once. */
+  /** Number of images that each rank decodes concurrently. */
   readonly decodesAtOnce?: number | undefined;
-  /** Of both sides, or rows and columns. */
+  /** Size of samples: one number for both sides, or [rows, columns]. */
   readonly size: number | readonly [number, number];
 }
 
-/** How images are read while training. */
+/** Options of images that are streamed during training. */
 interface ImageStreamJob extends StreamOptions {
-  /** Names of all classes, or how many numbers. Default: those that images to judge by have. */
+  /** Names of all classes, or the number of classes. Default: the classes of the evaluation images. */
   readonly classes?: number | readonly string[] | undefined;
 }
 
-/** Images of any size that become samples of one, of any kind of files. */
+/** Images of any file kind that are decoded and resized to one size. */
 export type DecodedJob = Extract<
   DataJob,
   { readonly kind: "image-folder" | "image-manifest" | "image-parquet" | "webdataset" }
@@ -280,7 +284,7 @@ export type DataJob =
       readonly kind: "tokens";
       readonly file: string;
       readonly testFile?: string | undefined;
-      /** Read tokens when a batch needs them. */
+      /** Whether tokens stay on disk and are read when a batch needs them. */
       readonly onDisk?: boolean | undefined;
     } & TokenFileOptions &
       TextJob)
@@ -308,57 +312,59 @@ export type ModelJob =
       readonly experts?: ExpertsJob | undefined;
     };
 
-/** A mixture of experts in place of feed-forward parts. */
+/** Mixture of experts in place of the feed-forward layers. */
 export interface ExpertsJob {
   readonly count: number;
-  /** Experts that a token goes to. */
+  /** Number of experts per token. */
   readonly topK: number;
   readonly gate: GateName;
-  /** Blocks from one with experts to the next. */
+  /** Every this many blocks, a block has experts. */
   readonly every: number;
-  /** Features inside of an expert. Default: four times the width over topK: flops of the dense model. */
+  /** Hidden features of each expert. Default: see `hiddenOf`, the flops of the dense model. */
   readonly hidden?: number | undefined;
   readonly activation: "gelu" | "swiglu";
-  /** An expert that sees every token. */
+  /** Whether there is a shared expert that processes every token. */
   readonly shared: boolean;
-  /** Room of an expert, as a multiple of its even share of the tokens; `all` drops none. */
+  /** Capacity of an expert, as a multiple of its even share of the tokens; `all`: no token is dropped. */
   readonly capacity: number | "all";
-  /** Which choices are dropped where an expert has no room. */
+  /** Order in which an over-full expert accepts tokens; the remaining tokens are dropped. */
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
-  /** How tokens travel; `auto` is planned by measurements before the first step. */
+  /** How tokens are sent to experts; `auto` is planned from measurements before the first step. */
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free" | "auto";
-  /** Who does what where ranks along "tensor" share out the hidden width of experts. */
+  /** How ranks along "tensor" divide the work of sharded experts. */
   readonly shards: ShardsName;
-  /** Into how many a rank's tokens are cut, to travel while experts work on others; `auto` is planned too. */
+  /** Number of chunks that tokens are sent in, to overlap communication and experts; `auto` is planned, too. */
   readonly chunks: number | "auto";
-  /** The same for what comes back in the backward pass, planned with `auto`. Default: as `chunks`. */
+  /** Number of chunks in the backward pass; `auto` is planned. Default: same as `chunks`. */
   readonly backwardChunks?: number | "auto" | undefined;
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;
-  /** When experts are placed anew while training. Default: never. */
+  /** Placement of experts during training. Default: experts do not move. */
   readonly placement?: PlacementJob | undefined;
-  /** Steps after which it is recorded which experts tokens choose, and how many such steps are kept. Default: never. */
+  /** Steps between two recordings of routing, and the number of recorded steps to keep. Default: no recording. */
   readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
 
-/** A way to share each expert out. */
+/** A schedule for sharded experts. */
 export type ShardSchedule = "baseline" | "split-before-gate" | "split-after-gate";
 
-/** With `auto` the schedule is the one that takes least by measurements before the first step. */
+/** `none`: experts are not sharded; `auto`: the fastest schedule in measurements before the first step. */
 export type ShardsName = "none" | ShardSchedule | "auto";
 
-/** How experts are placed anew while training. */
+/** How experts move between ranks during training. */
 export interface PlacementJob {
   readonly everySteps: number;
-  /** By the loads of experts alone, or by which experts each token chose. */
+  /** Plans from the loads of experts only, or from the experts that each token chose. */
   readonly planner: "heaviest-first" | "swap";
-  /** Whenever a better place is found, or only where the gain until the next time is more than the move takes. */
+  /**
+   * `always`: on a better placement; `pays`: only if its gain until the next placement exceeds the cost of the move.
+   */
   readonly when: "always" | "pays";
-  /** Most swaps of a layer at a time, with `swap`. */
+  /** Maximum number of swaps per layer and placement, with `swap`. */
   readonly swaps: number;
-  /** What a step's loads count in their mean once another step has come. */
+  /** Decay of the running mean of expert loads. */
   readonly loadDecay: number;
 }
 
@@ -388,12 +394,12 @@ export type OptimizerJob =
       AfterPreconditioning)
   | ({
       readonly kind: "shampoo";
-      /** Share of the past in the second moments; 1 adds them up. */
+      /** Decay of the second moments; 1: moments are summed. */
       readonly secondMomentDecay: number;
       readonly blockSize: number;
       readonly ridge: number;
       readonly grafting: boolean;
-      /** Steps from one derivation of roots to the next. */
+      /** Steps between two computations of the roots. */
       readonly rootsEvery: number;
     } & AfterPreconditioning)
   | {
@@ -403,7 +409,7 @@ export type OptimizerJob =
       readonly epsilon: number;
       readonly weightDecay: number;
       readonly largestSide: number;
-      /** Steps from one derivation of bases to the next. */
+      /** Steps between two computations of the bases. */
       readonly basesEvery: number;
     }
   | {
@@ -424,66 +430,67 @@ interface AfterPreconditioning {
   readonly weightDecay: number;
 }
 
-/** How long a preconditioned gradient may be. */
+/** How a preconditioned gradient is scaled. */
 export interface UpdateSizeJob {
   readonly size: "kl-clip" | "gradient-norm" | "free";
   readonly klClip: number;
 }
 
-/** What goes for all that precondition gradients by curvature: momentum and weight decay come after it. */
+/** Options of methods that precondition by curvature; momentum and weight decay follow the preconditioning. */
 interface CurvatureMethodJob extends UpdateSizeJob, AfterPreconditioning {
   readonly damping: number;
-  /** Share of the past in running means. */
+  /** Decay of the running means of statistics. */
   readonly curvatureDecay: number;
-  /** Samples of each rank's part of a batch that statistics are of. Default: all. */
+  /** Samples of each rank's share of a batch to gather statistics from. Default: all. */
   readonly statisticsSamples?: number | undefined;
 }
 
-/** Those that ask for statistics of layers. */
+/** Optimizers that need statistics of layers. */
 export type CurvatureJob =
   | ({ readonly kind: "eva" | "eva-f" } & CurvatureMethodJob)
   | ({
       readonly kind: "kfac";
       readonly positions: "expand" | "reduce";
-      /** Steps from one gathering of factors to the next, and from one inversion to the next. */
+      /** Steps between two updates of factors. */
       readonly factorEvery: number;
+      /** Steps between two inversions. */
       readonly inverseEvery: number;
       readonly inverse: "cholesky" | "eigen";
-      /** Most rows of a block of a factor; all by default. */
+      /** Maximum number of rows of a diagonal block of a factor. Default: all rows. */
       readonly blockSize?: number | undefined;
       readonly form: KfacFormName;
       /** Share of the ranks that precondition each layer; for forms kaisa, pad, dp-hybrid and auto. */
       readonly gradientWorkers: number;
-      /** Which factors travel together. Default: planned for spd and auto, else 4 MiB. */
+      /** How factors are grouped into messages. Default: planned for forms spd and auto, otherwise 4 MiB. */
       readonly factorBuckets?: FactorBucketsJob | undefined;
     } & CurvatureMethodJob);
 
 /**
- * In the order in which factors are computed: each by itself, together until so many bytes are there, or so that they
- * arrive soonest by what is measured before the first step.
+ * How factors are grouped into messages, in the order of their computation: each factor by itself, grouped up to a
+ * number of bytes, or planned from measurements before the first step so that the factors arrive earliest.
  */
 export type FactorBucketsJob =
   | { readonly kind: "per-factor" }
   | { readonly kind: "fixed-size"; readonly bytes: number }
   | { readonly kind: "planned" };
 
-/** How ranks share the work of K-FAC; `auto` is chosen by measurements. */
+/** How ranks divide the work of K-FAC; `auto` is chosen by measurements. */
 export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "dp-hybrid" | "auto";
 
 export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
-  /** In place of a decay. */
+  /** User schedule that replaces `decay`. */
   readonly schedule?: ModuleJob | ProgramJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;
-  /** Of a polynomial. */
+  /** Exponent of `polynomial`. Default: 2. */
   readonly power?: number | undefined;
-  /** Share of the steps after warm-up in which `wsd` falls. Default: 0.2. */
+  /** Share of the steps after the warm-up in which the learning rate decreases, for `wsd`. Default: 0.2. */
   readonly decayShare?: number | undefined;
-  /** Share of the steps in which `one-cycle` rises. Default: 0.3. */
+  /** Share of the steps in which the learning rate increases, for `one-cycle`. Default: 0.3. */
   readonly riseShare?: number | undefined;
 }
 

@@ -12,11 +12,15 @@ const faultsOf = (memory: object, model: object = { kind: "gpt" }): string => {
   }
 };
 
-test("a bound goes with recompute: auto, and blocks with models that have some", () => {
+test("a limit needs recompute: auto, and blocks a model with blocks", () => {
   expect(faultsOf({ recompute: "auto", maxBytes: 1e6 })).toBe("");
   expect(faultsOf({ recompute: "blocks" })).toBe("");
-  expect(faultsOf({ recompute: "auto" })).toMatch(/job.yaml.*memory.maxBytes, which is not given; give it/);
-  expect(faultsOf({ maxBytes: 1e6 })).toMatch(/no effect with recompute: none; use recompute: auto or leave it out/);
+  expect(faultsOf({ recompute: "auto" })).toMatch(
+    /job.yaml.*memory.maxBytes, which is not given; give memory.maxBytes/,
+  );
+  expect(faultsOf({ maxBytes: 1e6 })).toMatch(
+    /no effect with recompute: none; use recompute: auto or leave maxBytes out/,
+  );
   expect(faultsOf({ recompute: "blocks", maxBytes: 1e6 })).toMatch(/no effect with recompute: blocks/);
   expect(faultsOf({ recompute: "blocks" }, { kind: "mlp", hidden: [4] })).toMatch(
     /is for resnet18, gpt, pretrained, but the model is of kind mlp; use recompute: auto/,

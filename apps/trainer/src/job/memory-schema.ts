@@ -3,7 +3,7 @@ import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { Job, MemoryJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
-/** `memory` of a job file. */
+/** The field `memory` of a job. */
 export const memorySchema: z.ZodType<
   MemoryJob,
   { recompute?: MemoryJob["recompute"] | undefined; maxBytes?: number | undefined }
@@ -13,25 +13,25 @@ export const memorySchema: z.ZodType<
       .enum(["none", "auto", "blocks"])
       .default("none")
       .describe(
-        "What of the forward pass is computed again in the backward pass instead of being kept: nothing, what keeps the step within maxBytes at least cost, or the inside of each block of the model.",
+        "Activation recomputation in the backward pass. none: keep all activations; auto: recompute at the lowest cost that keeps the step within maxBytes; blocks: recompute the inside of each block of the model.",
       ),
     maxBytes: count
       .optional()
       .describe(
-        "Most bytes of intermediates of a step on each rank, beside parameters and state; for recompute: auto.",
+        "Maximum bytes of intermediate values of a step on each rank, in addition to parameters and optimizer state; for recompute: auto.",
       ),
   })
-  .describe("What a training step keeps; the loss and gradients do not depend on it.");
+  .describe("Memory of a training step; the loss and the gradients do not depend on it.");
 
 const withBlocks: readonly Job["model"]["kind"][] = ["resnet18", "gpt", "pretrained"];
 
-/** Rules about what a step keeps. */
+/** Checks the options of memory. */
 export const memoryFaults = ({ memory: { recompute, maxBytes }, model }: Job): CrossFieldFault[] => [
   ...(recompute === "auto" && maxBytes === undefined
     ? [
         {
           path: ["memory", "recompute"],
-          rule: "recompute: auto keeps a step within memory.maxBytes, which is not given; give it, skein-train doctor says what the step takes",
+          rule: "recompute: auto keeps a step within memory.maxBytes, which is not given; give memory.maxBytes, skein-train doctor prints what the step needs",
         },
       ]
     : []),
@@ -39,7 +39,7 @@ export const memoryFaults = ({ memory: { recompute, maxBytes }, model }: Job): C
     ? [
         {
           path: ["memory", "maxBytes"],
-          rule: `maxBytes is the bound of recompute: auto and has no effect with recompute: ${recompute}; use recompute: auto or leave it out`,
+          rule: `maxBytes is the limit of recompute: auto and has no effect with recompute: ${recompute}; use recompute: auto or leave maxBytes out`,
         },
       ]
     : []),

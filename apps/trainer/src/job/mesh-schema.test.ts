@@ -31,10 +31,13 @@ test.each<[readonly string[], RegExp]>([
     ["ranks=8", "mesh.expert=8", dropless],
     /4 experts do not divide among 8 ranks along mesh\.expert; use a multiple of 8/,
   ],
-  [["ranks=2", "mesh.expert=2", "model={kind: gpt}"], /2 ranks are to share out experts, but the model has none/],
+  [
+    ["ranks=2", "mesh.expert=2", "model={kind: gpt}"],
+    /mesh\.expert divides experts among 2 ranks, but the model has no experts/,
+  ],
   [
     ["ranks=2", "mesh.expert=2", dropless, "optimizer={kind: kfac}"],
-    /kfac looks at parameters as wholes, which ranks along mesh\.expert share out; use sgd, .*, muon, soap, shampoo, lars, lamb, or/,
+    /kfac needs whole parameters, but ranks along mesh\.expert shard them; use sgd, .*, muon, soap, shampoo, lars, lamb, or/,
   ],
   [
     ["ranks=4", "mesh={expert: 2, expertLevels: [2, 2]}", gptOf("dispatch: hierarchical")],
@@ -45,20 +48,20 @@ test.each<[readonly string[], RegExp]>([
   [[gptOf("dispatch: any")], /model\.experts\.dispatch is "any", which is unknown; use one of: dense, .*, auto/],
   [
     ["buckets={kind: moe-idle}", dropless],
-    /moe-idle sends gradients while no tokens travel .* use model\.experts with mesh\.expert above 1/,
+    /moe-idle sends gradients while no tokens are sent .* use model\.experts with mesh\.expert above 1/,
   ],
   [["ranks=2", "mesh.expert=2", dropless, "buckets={kind: moe-idle}", "overlap=dear"], /overlap is dear; use overlap/],
   [
     ["ranks=2", "mesh.expert=2", dropless, "buckets={kind: moe-idle}", "priorities=forward"],
-    /lets tokens go first .* priorities is forward; use priorities: none/,
+    /sends tokens first .* priorities is forward; use priorities: none/,
   ],
   [
     [gptOf("dispatch: ragged, chunks: 2, backwardChunks: 4")],
-    /backwardChunks.*4 beside chunks: 2 would let rows travel again with dispatch: ragged; leave it out/,
+    /backwardChunks.*4 with chunks: 2 would send rows a second time with dispatch: ragged; leave it out/,
   ],
   [
     [gptOf("dispatch: ragged, chunks: auto, backwardChunks: auto")],
-    /backwardChunks.*auto beside chunks: auto would let rows travel again with dispatch: ragged; leave it out/,
+    /backwardChunks.*auto with chunks: auto would send rows a second time with dispatch: ragged; leave it out/,
   ],
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
@@ -75,19 +78,19 @@ test.each<[readonly string[], RegExp]>([
   ],
   [
     ["ranks=2", "mesh.tensor=2", "data={kind: mnist}", "model={kind: mlp}"],
-    /2 ranks are to share out matrices, which a mlp/,
+    /mesh\.tensor shards matrices over 2 ranks, but a mlp/,
   ],
   [
     ["ranks=2", "mesh.tensor=2", gpt, "optimizer={kind: muon}"],
-    /muon looks at parameters as wholes, which ranks along mesh\.tensor/,
+    /muon needs whole parameters, but ranks along mesh\.tensor/,
   ],
   [
     ["ranks=4", "mesh.tensor=2", gpt, "compression={kind: hierarchical-top-k, ranksPerHost: 2}"],
-    /along mesh\.tensor they have different parameters; use top-k/,
+    /ranks along mesh\.tensor have different parameters; use top-k/,
   ],
   [
     ["ranks=2", "mesh.tensor=2", gptOf("shards: baseline, hidden: 9")],
-    /9 features inside of an expert do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
+    /9 hidden features of an expert do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
   ],
   [
     ["ranks=2", "mesh.tensor=2", gptOf("shards: split-after-gate, dispatch: ragged")],
@@ -99,18 +102,18 @@ test.each<[readonly string[], RegExp]>([
       "mesh={expert: 2, tensor: 2}",
       gptOf("shards: baseline, dispatch: ragged, placement: {everySteps: 5, when: pays}"),
     ],
-    /with shards: baseline tokens travel to other ranks than the exchange that moves are weighed by; use when: always/,
+    /with shards: baseline tokens are sent to other ranks than in the exchange that the gain of moves is estimated from; use when: always/,
   ],
   [
     ["ranks=4", "mesh.tensor=2", gpt, "batch=7"],
     /7 samples do not divide among 2 groups of 2 ranks; use a multiple of 2/,
   ],
-])("refuses %j", (own, message) => {
+])("rejects %j", (own, message) => {
   expect(() => parseJob(job, "job.yaml", own.map(parseOverride))).toThrow(ConfigError);
   expect(() => parseJob(job, "job.yaml", own.map(parseOverride))).toThrow(message);
 });
 
-test("a mesh that fits is taken, with the levels of its ranks along expert", () => {
+test("accepts a valid mesh, with the levels of its ranks along expert", () => {
   const overrides = ["ranks=8", "mesh={expert: 4, expertLevels: [2, 2], tensor: 2}", dropless].map(parseOverride);
   expect(parseJob(job, "job.yaml", overrides).mesh).toEqual({ expert: 4, expertLevels: [2, 2], tensor: 2 });
 });

@@ -4,7 +4,7 @@ import { expertsOf, hiddenOf } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
-/** `mesh` of a job file. */
+/** The field `mesh` of a job. */
 export const meshSchema: z.ZodType<
   MeshJob,
   {
@@ -17,38 +17,40 @@ export const meshSchema: z.ZodType<
   .strictObject({
     data: count
       .optional()
-      .describe("Ranks that hold the same of everything. Default: all ranks over those along the other axes."),
-    expert: count.default(1).describe("Ranks that share out the experts of each layer."),
+      .describe("Data-parallel degree: number of ranks with identical parameters. Default: ranks / (expert · tensor)."),
+    expert: count
+      .default(1)
+      .describe("Expert-parallel degree: number of ranks that the experts of each layer are divided among."),
     expertLevels: z
       .array(count)
       .min(1)
       .max(4)
       .optional()
       .describe(
-        "Hosts, ranks of each, …: how the ranks along expert lie, from the outermost; the product is expert. What dispatch: hierarchical and duplicate-free go by. Default: one level.",
+        "Hierarchy of the ranks along expert, from the outermost level, such as [hosts, ranks per host]; the product is expert. Used by dispatch: hierarchical and duplicate-free. Default: one level.",
       ),
     tensor: count
       .default(1)
       .describe(
-        "Ranks that have the same samples, and share out the matrices of each block and the positions between.",
+        "Tensor-parallel degree: number of ranks that process the same samples and shard the matrices of each block, and the sequence positions between blocks.",
       ),
   })
-  .describe("What ranks share out beside the batch. Data × expert × tensor are all ranks.");
+  .describe("Device mesh: data × expert × tensor = ranks.");
 
-/** Optimizers whose update of a parameter needs no other rank. */
+/** Optimizers that update each element of a parameter by itself. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
-/** Optimizers that update each matrix of a stack by itself, with state by path of the parameter. */
+/** Optimizers that update each matrix of a stack by itself, with state keyed by the path of the parameter. */
 const byMatrix: readonly Job["optimizer"]["kind"][] = ["muon", "soap", "shampoo", "lars", "lamb"];
 
-/** Whether an optimizer cannot work on parts of a matrix; a user's optimizer is checked when it is made. */
-export const looksAtWholes = ({ kind }: Job["optimizer"]): boolean =>
+/** Whether an optimizer needs whole matrices. A user optimizer is checked when it is created. */
+export const needsWholeMatrices = ({ kind }: Job["optimizer"]): boolean =>
   kind !== "module" && kind !== "program" && !byElement.includes(kind);
 
-/** What is said about a field. */
+/** Reports a broken rule of a field. */
 type Fault = (path: readonly string[], rule: string) => void;
 
-/** Rules about the mesh. */
+/** Checks the mesh. */
 export const meshFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault: Fault = (path, rule) => void faults.push({ path, rule });
@@ -72,25 +74,25 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
       ["mesh", "expertLevels"],
       `${expertLevels!.join(" × ")} are ${numLevelRanks} ranks, but mesh.expert is ${expert}; use sizes whose product is ${expert}, or leave expertLevels out`,
     );
-  if (job.zero === 1 && looksAtWholes(optimizer))
+  if (job.zero === 1 && needsWholeMatrices(optimizer))
     fault(
       ["zero"],
-      `ranks are to share the optimizer's state out, but ${optimizer.kind} looks at parameters as wholes; use ${byElement.join(", ")}, or zero: 0`,
+      `zero: 1 shards the optimizer state, but ${optimizer.kind} needs whole parameters; use ${byElement.join(", ")}, or zero: 0`,
     );
   if (along.length === 0) return faults;
-  // Along expert a rank has some matrices whole; along tensor it has a part of each.
+  // Along expert a rank has some matrices whole; along tensor a rank has a part of each matrix.
   const allowed = tensor > 1 ? byElement : [...byElement, ...byMatrix];
-  if (looksAtWholes(optimizer) && !allowed.includes(optimizer.kind)) {
+  if (needsWholeMatrices(optimizer) && !allowed.includes(optimizer.kind)) {
     const blocking = byMatrix.includes(optimizer.kind) ? ["tensor"] : along;
     fault(
       ["optimizer", "kind"],
-      `${optimizer.kind} looks at parameters as wholes, which ranks along mesh.${blocking[0]} share out; use ${allowed.join(", ")}, or mesh: {${blocking.map((axis) => `${axis}: 1`).join(", ")}}`,
+      `${optimizer.kind} needs whole parameters, but ranks along mesh.${blocking[0]} shard them; use ${allowed.join(", ")}, or mesh: {${blocking.map((axis) => `${axis}: 1`).join(", ")}}`,
     );
   }
   if (compression.kind === "hierarchical-top-k")
     fault(
       ["compression", "kind"],
-      `hierarchical-top-k takes the mean over all ranks of its hosts, but along mesh.${along[0]} they have different parameters; use top-k, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
+      `hierarchical-top-k averages over all ranks of a host, but ranks along mesh.${along[0]} have different parameters; use top-k, or mesh: {${along.map((axis) => `${axis}: 1`).join(", ")}}`,
     );
   if (expert > 1) expertFaults(job, fault);
   if (tensor > 1) tensorFaults(job, fault);
@@ -102,12 +104,12 @@ const expertFaults = (job: Job, fault: Fault): void => {
     mesh: { expert },
     model,
   } = job;
-  if (model.kind === "module" || model.kind === "program") return; // it says itself what ranks share out
+  if (model.kind === "module" || model.kind === "program") return; // the model declares its own sharding
   const experts = expertsOf(job);
   if (experts === undefined)
     fault(
       ["mesh", "expert"],
-      `${expert} ranks are to share out experts, but the model has none; give model.experts, or leave mesh.expert out`,
+      `mesh.expert divides experts among ${expert} ranks, but the model has no experts; give model.experts, or leave mesh.expert out`,
     );
   else if (experts.count % expert !== 0)
     fault(
@@ -116,7 +118,7 @@ const expertFaults = (job: Job, fault: Fault): void => {
     );
 };
 
-/** Rules about experts that ranks along "tensor" share out. */
+/** Checks the options of experts that ranks along "tensor" shard. */
 const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
   if (model.kind !== "gpt" || model.experts === undefined || model.experts.shards === "none") return;
   const { shards, dispatch, placement, chunks, backwardChunks = chunks } = model.experts;
@@ -124,23 +126,23 @@ const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
   if (hidden % tensor !== 0)
     fault(
       ["model", "experts", "hidden"],
-      `${hidden} features inside of an expert do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}, or shards: none`,
+      `${hidden} hidden features of an expert do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}, or shards: none`,
     );
   if (shards === "split-after-gate" && dispatch !== "dense")
     fault(
       ["model", "experts", "dispatch"],
       `shards: split-after-gate sends slots of one size, not ${dispatch}; use dispatch: dense, or shards: split-before-gate`,
     );
-  const mayCutAnew = shards === "split-before-gate" || (shards === "auto" && backwardChunks === "auto");
-  if (backwardChunks !== chunks && !mayCutAnew)
+  const canChangeChunks = shards === "split-before-gate" || (shards === "auto" && backwardChunks === "auto");
+  if (backwardChunks !== chunks && !canChangeChunks)
     fault(
       ["model", "experts", "backwardChunks"],
-      `${backwardChunks} beside chunks: ${chunks} would let rows travel again with shards: ${shards}; leave it out, or use shards: split-before-gate`,
+      `${backwardChunks} with chunks: ${chunks} would send rows a second time with shards: ${shards}; leave backwardChunks out, or use shards: split-before-gate`,
     );
   if (placement?.when === "pays")
     fault(
       ["model", "experts", "placement", "when"],
-      `with shards: ${shards} tokens travel to other ranks than the exchange that moves are weighed by; use when: always, or shards: none`,
+      `with shards: ${shards} tokens are sent to other ranks than in the exchange that the gain of moves is estimated from; use when: always, or shards: none`,
     );
 };
 
@@ -154,7 +156,7 @@ const tensorFaults = (job: Job, fault: Fault): void => {
   if (model.kind !== "gpt")
     return fault(
       ["mesh", "tensor"],
-      `${tensor} ranks are to share out matrices, which a ${model.kind} does not know how to; use {kind: gpt}, or leave mesh.tensor out`,
+      `mesh.tensor shards matrices over ${tensor} ranks, but a ${model.kind} cannot be sharded; use {kind: gpt}, or leave mesh.tensor out`,
     );
   if (model.heads % tensor !== 0)
     fault(

@@ -8,93 +8,105 @@ import { count, mostLayers, path, width } from "./ranges.ts";
 /** `model.experts.placement` of a GPT. */
 const placementSchema = z
   .strictObject({
-    everySteps: count.describe("Steps after which experts are placed anew."),
+    everySteps: count.describe("Steps between two placements of experts."),
     planner: z
       .enum(["heaviest-first", "swap"])
       .default("heaviest-first")
-      .describe("By loads: equal ones for all ranks; or by the choices of tokens: the swaps that shorten their way."),
+      .describe(
+        "heaviest-first: equalize the loads of all ranks; swap: swap experts between ranks to shorten the paths of tokens, from the experts that each token chose.",
+      ),
     when: z
       .enum(["always", "pays"])
       .default("always")
-      .describe("Move whenever a better place is found, or only where that gains more than the move takes."),
-    swaps: count.default(1).describe("With swap: most swaps of a layer at a time."),
+      .describe(
+        "always: move experts whenever a better placement is found; pays: move experts only if the expected gain exceeds the cost of the move.",
+      ),
+    swaps: count.default(1).describe("Maximum number of swaps per layer and placement; for planner: swap."),
     loadDecay: z
       .number()
       .min(0)
       .max(1)
       .default(0.95)
-      .describe("What the loads of a step count in their mean once another step has come."),
+      .describe("Decay of the running mean of expert loads: weight of earlier loads after each step."),
   })
-  .describe("When and how experts change their ranks while training.");
+  .describe("When and how experts move between ranks during training.");
 
 /** `model.experts` of a GPT. */
 const expertsSchema = z
   .strictObject({
-    count: count.max(1024).describe("Experts of a layer; a multiple of mesh.expert."),
-    topK: count.default(2).describe("Experts that a token goes to."),
+    count: count.max(1024).describe("Number of experts per layer; a multiple of mesh.expert."),
+    topK: count.default(2).describe("Number of experts per token."),
     gate: z
       .enum(["switch", "noisy-top-k", "sigmoid", "cosine", "expert-choice", "balancing-bias", "soft", "sinkhorn"])
       .default("noisy-top-k")
-      .describe("What chooses experts for a token."),
-    every: count.default(2).describe("Blocks from one with experts to the next; 1 for all blocks."),
+      .describe("Gate, which chooses the experts of each token."),
+    every: count.default(2).describe("Every this many blocks, a block has experts; 1: all blocks."),
     hidden: width
       .optional()
-      .describe("Features inside of an expert. Default: 4 · width / topK, the flops per token of the dense model."),
+      .describe(
+        "Hidden features of each expert. Default: 4 · width / topK (8/3 · width / topK for swiglu), which gives the flops per token of the dense model.",
+      ),
     activation: z.enum(["gelu", "swiglu"]).default("gelu"),
-    shared: z.boolean().default(false).describe("One more expert, which sees every token."),
+    shared: z.boolean().default(false).describe("Add a shared expert that processes every token."),
     capacity: z
       .union([z.number().gt(0), z.literal("all")])
       .default(1.25)
-      .describe("Room of an expert, times its even share of a rank's tokens; all: no token is dropped."),
+      .describe("Capacity of an expert, as a multiple of its even share of a rank's tokens; all: no token is dropped."),
     dropOrder: z
       .enum(["token", "choice", "probability", "batch-priority", "chance"])
       .default("token")
-      .describe("Which tokens an expert takes where it has no room for all."),
+      .describe("Order in which an over-full expert accepts tokens; the remaining tokens are dropped."),
     normalisation: z
       .enum(["none", "before-dropping", "after-dropping"])
       .default("none")
-      .describe("Whether and when weights of a token's experts are divided by their sum."),
+      .describe(
+        "Whether the weights of a token's experts are divided by their sum, and whether before or after tokens are dropped.",
+      ),
     dispatch: z
       .enum(["dense", "ragged", "hierarchical", "duplicate-free", "auto"])
       .default("dense")
       .describe(
-        "How tokens travel: in slots of one size; only as many as there are; those over levels, in fewer messages; each once to a group, over levels; or whichever is measured to be the fastest before the first step.",
+        "How tokens are sent to experts. dense: in slots of a fixed size; ragged: only the tokens themselves; hierarchical: ragged over several levels, in fewer messages; duplicate-free: hierarchical, each token at most once per group; auto: the fastest in measurements before the first step.",
       ),
     shards: z
       .enum(["none", "baseline", "split-before-gate", "split-after-gate", "auto"])
       .default("none")
       .describe(
-        "Whether ranks along mesh.tensor share each expert out, and who does what: all of them everything; each its tokens from the gate on; each its slots behind the gate; auto: what takes least by measurements.",
+        "Whether ranks along mesh.tensor shard each expert, and how they divide the work. baseline: each rank does everything; split-before-gate: each rank handles its own tokens from the gate on; split-after-gate: each rank handles its own slots after the gate; auto: the fastest in measurements.",
       ),
     chunks: z
       .union([count.max(64), z.literal("auto")])
       .default(1)
       .describe(
-        "In how many parts tokens travel, so that experts work on one while another is under way; auto: as measured.",
+        "Number of chunks that tokens are sent in, so that experts compute on one chunk while the next is in transit; auto: from measurements.",
       ),
     backwardChunks: z
       .union([count.max(64), z.literal("auto")])
       .optional()
       .describe(
-        "The same for the backward pass, with dispatch: dense, or auto with it or dispatch: auto. Default: as chunks.",
+        "Number of chunks in the backward pass. A value other than chunks needs dispatch: dense; auto needs dispatch: auto, or dispatch: dense with chunks: auto. Default: same as chunks.",
       ),
-    balanceLoss: z.number().min(0).default(0.01).describe("Weight of the loss that evens the load of experts."),
+    balanceLoss: z
+      .number()
+      .min(0)
+      .default(0.01)
+      .describe("Weight of the auxiliary loss that balances the load of experts."),
     importanceLoadLoss: z
       .number()
       .min(0)
       .default(0)
-      .describe("Weight of the loss that evens importance and expected load; for noisy-top-k."),
-    zLoss: z.number().min(0).default(0).describe("Weight of the loss that keeps the gate's scores small."),
+      .describe("Weight of the auxiliary loss that balances importance and expected load; for gate: noisy-top-k."),
+    zLoss: z.number().min(0).default(0).describe("Weight of the auxiliary loss that keeps the gate's scores small."),
     placement: placementSchema.optional(),
     recordRouting: z
       .strictObject({
-        everySteps: count.describe("Steps after which the choices of all tokens are recorded."),
-        keep: count.default(10).describe("Recorded steps that are kept, the last ones."),
+        everySteps: count.describe("Steps between two recordings of the choices of all tokens."),
+        keep: count.default(10).describe("Number of recorded steps to keep, the most recent ones."),
       })
       .optional()
-      .describe("Write which experts tokens choose into routing.json of the output folder."),
+      .describe("Record which experts tokens choose, in routing.json of the output folder."),
   })
-  .describe("A mixture of experts in place of feed-forward parts.");
+  .describe("Mixture of experts in place of the feed-forward layers.");
 
 /** The field `model` of a job. */
 export const modelSchema: z.ZodType<ModelJob> = z
@@ -127,21 +139,21 @@ export const modelSchema: z.ZodType<ModelJob> = z
     z
       .strictObject({
         kind: z.literal("pretrained"),
-        folder: path.describe("Folder in Hugging Face's layout, from the folder of the job file."),
+        folder: path.describe("Folder in Hugging Face's layout, relative to the folder of the job file."),
         weights: z
           .enum(["folder", "none"])
           .default("folder")
-          .describe("Begin with the folder's weights, or with fresh ones of its configuration."),
+          .describe("Initial weights: the folder's, or freshly initialized ones for its configuration."),
         head: z
           .literal("new")
           .optional()
           .describe(
-            "new: leave the checkpoint's head, and make one for the classes of the data. Default: the checkpoint's.",
+            "new: replace the checkpoint's head with a fresh one for the classes of the data. Default: the checkpoint's head.",
           ),
         config: z
           .record(z.string(), z.unknown())
           .optional()
-          .describe("What its config.json says, filled in when a run begins; not for job files."),
+          .describe("Contents of the folder's config.json; filled in when a run starts, not for job files."),
         preprocessor: z
           .strictObject({
             file: z.string().optional(),
@@ -151,23 +163,27 @@ export const modelSchema: z.ZodType<ModelJob> = z
             resample: z.enum(resamplingFilters).optional(),
           })
           .optional()
-          .describe("What its preprocessor_config.json says, filled in when a run begins; not for job files."),
-        digest: digest.optional().describe("SHA-256 of its files, filled in when a run begins; not for job files."),
+          .describe(
+            "Contents of the folder's preprocessor_config.json; filled in when a run starts, not for job files.",
+          ),
+        digest: digest
+          .optional()
+          .describe("SHA-256 of the folder's files; filled in when a run starts, not for job files."),
       })
-      .describe("A checkpoint of Hugging Face's, to train on, or a model of its sizes."),
+      .describe("A Hugging Face checkpoint to fine-tune, or a fresh model with its configuration."),
     z
       .strictObject(ownModule)
       .describe(
-        "What a function of yours returns: export default (task, options) => ({ init, apply, loss, evaluate }).",
+        "A user model, returned by a function of a module: export default (task, options) => ({ init, apply, loss, evaluate }).",
       ),
-    z.strictObject(ownProgram).describe("What a program gave to train(); not for job files."),
+    z.strictObject(ownProgram).describe("A model passed to train() by a program; not for job files."),
   ])
   .describe("The model.");
 
 const ofImages: readonly ModelJob["kind"][] = ["mlp", "cnn", "resnet18"];
 const ofText: readonly ModelJob["kind"][] = ["gpt"];
 
-/** Which of our models learn from what, where the kind of data says it. */
+/** Built-in models that can train on each kind of data. Absent: the data itself defines its task. */
 const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind"][]>>> = {
   mnist: ofImages,
   "fashion-mnist": ofImages,
@@ -182,16 +198,16 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   tokens: ofText,
 };
 
-/** Rules about what a model learns from, and of what shape it is. */
+/** Checks that the model fits the data, and its sizes fit each other. */
 export const modelFaults = ({ data, model, compression, zero }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const expected = learners[data.kind];
-  const saysItself: readonly ModelJob["kind"][] = ["module", "program", "pretrained"];
-  if (expected !== undefined && !expected.includes(model.kind) && !saysItself.includes(model.kind))
+  const hasOwnRules: readonly ModelJob["kind"][] = ["module", "program", "pretrained"];
+  if (expected !== undefined && !expected.includes(model.kind) && !hasOwnRules.includes(model.kind))
     fault(
       ["model", "kind"],
-      `a ${model.kind} cannot learn from ${data.kind}; use ${expected.join(" or ")}, or a module of yours`,
+      `a ${model.kind} cannot train on ${data.kind}; use ${expected.join(" or ")}, or a module of your own`,
     );
   if (model.kind === "gpt" && model.width % model.heads !== 0) {
     fault(
@@ -207,7 +223,7 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
   return faults;
 };
 
-/** Rules about experts. */
+/** Checks the options of experts. */
 const expertsFaults = (
   { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
@@ -225,22 +241,25 @@ const expertsFaults = (
   if (gate === "switch" && topK !== 1)
     fault("topK", `the gate switch chooses one expert, not ${topK}; use topK: 1, or the gate noisy-top-k`);
   if (every > layers)
-    fault("every", `every ${every} layers one has experts, but there are ${layers} layers; use at most ${layers}`);
-  const isApart =
+    fault("every", `one in ${every} layers has experts, but the model has ${layers} layers; use at most ${layers}`);
+  const differsFromForward =
     backwardChunks === "auto" ? dispatch !== "auto" : backwardChunks !== undefined && backwardChunks !== chunks;
-  if (isApart && dispatch !== "dense")
+  if (differsFromForward && dispatch !== "dense")
     fault(
       "backwardChunks",
-      `${backwardChunks} beside chunks: ${chunks} would let rows travel again with dispatch: ${dispatch}; leave it out, or use dispatch: dense`,
+      `${backwardChunks} with chunks: ${chunks} would send rows a second time with dispatch: ${dispatch}; leave it out, or use dispatch: dense`,
     );
   if (recordRouting !== undefined && gate === "soft")
     fault("recordRouting", "with the gate soft no token chooses an expert; leave it out");
   if (importanceLoadLoss > 0 && gate !== "noisy-top-k")
-    fault("importanceLoadLoss", `it needs the noise of the gate noisy-top-k, but the gate is ${gate}; leave it out`);
+    fault(
+      "importanceLoadLoss",
+      `importanceLoadLoss needs the noise of the gate noisy-top-k, but the gate is ${gate}; leave importanceLoadLoss out`,
+    );
   return faults;
 };
 
-/** Rules about experts that change their ranks. */
+/** Checks the options of expert placement. */
 const placementFaults = (
   { placement, gate, dispatch }: ExpertsJob,
   { compression, zero }: Pick<Job, "compression" | "zero">,
@@ -251,20 +270,26 @@ const placementFaults = (
   if (placement === undefined) return faults;
   const { planner, when } = placement;
   if (gate === "soft")
-    fault("planner", "with the gate soft all tokens go to all experts, so no place is better; leave placement out");
+    fault(
+      "planner",
+      "with the gate soft all tokens go to all experts, so no placement is better than another; leave placement out",
+    );
   else if (gate === "expert-choice" && planner === "heaviest-first")
     fault("planner", "with the gate expert-choice all experts have the same load; use planner: swap");
   if (dispatch === "dense" && when === "pays")
-    fault("when", "with dispatch: dense all slots travel wherever experts lie, so no move pays; use dispatch: ragged");
+    fault(
+      "when",
+      "with dispatch: dense all slots are sent wherever experts are placed, so no move pays; use dispatch: ragged",
+    );
   if (compression.kind !== "identity")
     faults.push({
       path: ["compression", "kind"],
-      rule: `${compression.kind} keeps on each rank what it has not sent of an expert, which does not move with it; use compression: {kind: identity}, or leave model.experts.placement out`,
+      rule: `${compression.kind} keeps the unsent gradient of an expert on its rank, where it would stay when the expert moves; use compression: {kind: identity}, or leave model.experts.placement out`,
     });
   if (zero === 1)
     faults.push({
       path: ["zero"],
-      rule: "ranks share out the optimizer's state by slices that cut through experts, so it cannot move with them; use zero: 0, or leave model.experts.placement out",
+      rule: "ranks shard the optimizer state in slices that cut through experts, so the state cannot move with the experts; use zero: 0, or leave model.experts.placement out",
     });
   return faults;
 };

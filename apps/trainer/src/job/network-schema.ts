@@ -9,32 +9,36 @@ export const networkSchema: z.ZodType<NetworkJob> = z
   .strictObject({
     ranksPerProcess: count
       .default(1)
-      .describe("Ranks that share a process, as threads, and so its memory. ranks is a multiple of it."),
+      .describe(
+        "Number of ranks per process; ranks of a process are threads and share its memory. ranks is a multiple of it.",
+      ),
     listen: z
       .string()
       .min(1)
       .max(253)
       .optional()
       .describe(
-        "Address that a process listens on for the data of others. Default: loopback on one machine, else every address.",
+        "Address on which a process accepts data connections. Default: loopback on one machine, otherwise all addresses.",
       ),
     certificates: path
       .optional()
-      .describe("Folder of skein-train certs init. Default: a run on one machine makes its own."),
-    insecure: z.boolean().default(false).describe("Allow to speak off this machine without TLS."),
+      .describe(
+        "Folder created by skein-train certs init. Default: a run on one machine creates its own certificates.",
+      ),
+    insecure: z.boolean().default(false).describe("Allow connections to other machines without TLS."),
     timeoutSeconds: z
       .number()
       .gt(0)
       .max(86_400)
       .default(60)
-      .describe("How long a rank waits for another before the run fails."),
+      .describe("Time in seconds that a rank waits for another before the run fails."),
     heartbeatSeconds: z
       .number()
       .gt(0)
       .max(3600)
       .optional()
       .describe(
-        "How often each process and link gives a sign of life. Default: 1, or a quarter of silenceSeconds where that is less.",
+        "Interval in seconds between heartbeats of each process and link. Default: 1, or silenceSeconds / 4 if that is less.",
       ),
     silenceSeconds: z
       .number()
@@ -42,49 +46,54 @@ export const networkSchema: z.ZodType<NetworkJob> = z
       .max(86_400)
       .optional()
       .describe(
-        "After what silence a process or a link is lost; one that ends is noticed at once. Default: 15, or timeoutSeconds where that is less.",
+        "Time in seconds without a sign of life after which a process or link counts as lost; an exit is noticed at once. Default: 15, or timeoutSeconds if that is less.",
       ),
     joinSeconds: z
       .number()
       .gt(0)
       .max(86_400)
       .default(600)
-      .describe("How long all ranks may take to come: their hosts may have to wait for a queue, or to pull an image."),
+      .describe("Time limit in seconds for all ranks to join; their hosts may wait in a queue, or pull an image."),
     socketsPerPair: z
       .int()
       .min(1)
       .max(16)
       .optional()
-      .describe("TCP connections for the data of two ranks, each way. Default: as measured."),
-    links: path.optional().describe("File of skein-train links, by which algorithms are chosen."),
+      .describe(
+        "Number of TCP connections per pair of ranks for data, in each direction. Default: chosen by measurement.",
+      ),
+    links: path.optional().describe("Link measurements by skein-train links, used to choose algorithms."),
     codec: z
       .enum(["auto", "always", "never"])
       .default("auto")
-      .describe("When to make data smaller without loss: where the link is slower than the codec, always, or never."),
+      .describe("When to use the lossless codec. auto: if the link is slower than the codec."),
     checksum: z
       .enum(["payload", "header"])
       .optional()
       .describe(
-        "What the CRC-32C of data covers. Default: the payload too, but for TLS, which covers it, and for loopback without a proxy, which has no cable.",
+        "Data covered by the CRC-32C checksum. Default: header and payload; header only over TLS, which has its own check, and over loopback without a proxy.",
       ),
     emulate: z
       .strictObject({
-        bytesPerSecond: z.number().gt(0).describe("Bandwidth of each link, each way, or of each rank."),
+        bytesPerSecond: z
+          .number()
+          .gt(0)
+          .describe("Bandwidth per direction of each link, or of each rank with sharesLine."),
         latencySeconds: z.number().min(0).max(3600).default(0),
         jitterSeconds: z.number().min(0).max(3600).default(0),
         sharesLine: z
           .boolean()
           .default(false)
           .describe(
-            "One line out of each rank and one into it for all its links, as a network card is, not one for each link.",
+            "All links of a rank share one line in each direction, as with a network card, instead of a line per link.",
           ),
       })
       .optional()
-      .describe("Make links slower than they are, for studies; transport tcp or tls."),
+      .describe("Slow links down, for studies; for transport tcp or tls."),
   })
-  .describe("How processes reach each other; without effect on what they compute.");
+  .describe("Network between processes; does not affect the results.");
 
-/** Rules about how processes reach each other. */
+/** Checks the options of the network. */
 export const networkFaults = ({ ranks, transport, network }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
@@ -97,27 +106,27 @@ export const networkFaults = ({ ranks, transport, network }: Job): CrossFieldFau
   if (transport === "mpi" && ranksPerProcess !== 1)
     fault(
       ["network", "ranksPerProcess"],
-      `transport: mpi has one rank per process, not ${ranksPerProcess}; leave it out`,
+      `transport: mpi has one rank per process, not ${ranksPerProcess}; leave ranksPerProcess out`,
     );
   if (silenceSeconds !== undefined && silenceSeconds > timeoutSeconds)
     fault(
       ["network", "silenceSeconds"],
-      `a silence of ${silenceSeconds} s is longer than a rank waits for another, ${timeoutSeconds} s; raise network.timeoutSeconds, or use at most ${timeoutSeconds}`,
+      `a silence of ${silenceSeconds} s is longer than network.timeoutSeconds, ${timeoutSeconds} s; raise network.timeoutSeconds, or use at most ${timeoutSeconds}`,
     );
   const silence = silenceSecondsOf(network);
   if (heartbeatSeconds !== undefined && 2 * heartbeatSeconds > silence)
     fault(
       ["network", "heartbeatSeconds"],
-      `one late sign of life every ${heartbeatSeconds} s would already be a silence of ${silence} s; use at most ${silence / 2}, or raise network.silenceSeconds`,
+      `with a heartbeat every ${heartbeatSeconds} s, one late heartbeat would already exceed a silence of ${silence} s; use at most ${silence / 2}, or raise network.silenceSeconds`,
     );
   if (emulate !== undefined && transport !== "tcp" && transport !== "tls")
     fault(["network", "emulate"], `transport: ${transport} has no links to emulate; use transport: tcp`);
   if (certificates !== undefined && transport !== "tls")
     fault(
       ["network", "certificates"],
-      `transport: ${transport} uses no certificates; leave it out or use transport: tls`,
+      `transport: ${transport} uses no certificates; leave certificates out, or use transport: tls`,
     );
   if (codec === "always" && transport !== "tcp" && transport !== "tls")
-    fault(["network", "codec"], `transport: ${transport} has no codec; leave it out or use transport: tcp`);
+    fault(["network", "codec"], `transport: ${transport} has no codec; leave codec out, or use transport: tcp`);
   return faults;
 };

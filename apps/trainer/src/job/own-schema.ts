@@ -2,10 +2,10 @@ import { z } from "zod";
 import type { ModuleJob, ProgramJob } from "./job.ts";
 import { path } from "./ranges.ts";
 
-/** Of what a run is made of. */
+/** SHA-256 digest of an input of a run. */
 export const digest: z.ZodString = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
 
-/** Something of a user's own, by a module that returns it. */
+/** Fields of a user object that is returned by a function of a module. */
 export const ownModule: {
   readonly kind: z.ZodLiteral<"module">;
   readonly file: z.ZodString;
@@ -14,25 +14,25 @@ export const ownModule: {
   readonly digest: z.ZodOptional<z.ZodString>;
 } = {
   kind: z.literal("module"),
-  file: path.describe("A module, JavaScript or TypeScript, from the folder of the job file."),
-  export: z.string().min(1).max(100).default("default").describe("Name of the function that it exports."),
-  options: z.record(z.string(), z.unknown()).default({}).describe("What the function is called with."),
+  file: path.describe("JavaScript or TypeScript module, relative to the folder of the job file."),
+  export: z.string().min(1).max(100).default("default").describe("Name of the exported function."),
+  options: z.record(z.string(), z.unknown()).default({}).describe("Options passed to the function."),
   digest: digest
     .optional()
-    .describe("SHA-256 of the module and what it imports, filled in when a run begins; not for job files."),
+    .describe("SHA-256 of the module and its imports; filled in when a run starts, not for job files."),
 };
 
-/** The same, given to `train` by a program. */
+/** Fields of a user object that a program passed to `train`. */
 export const ownProgram: { readonly kind: z.ZodLiteral<"program">; readonly digest: z.ZodString } = {
   kind: z.literal("program"),
   digest,
 };
 
-/** Of those that only train() writes. */
-export const programRule = "What a program gave to train(); not for job files.";
+/** Description of values that only `train` sets. */
+export const programRule = "An object passed to train() by a program; not for job files.";
 
-/** A module, or what a program gave. */
-export const ownThing = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
+/** Schema of a user object: from a module, or passed by a program. */
+export const userObject = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
   z.discriminatedUnion("kind", [
     z.strictObject(ownModule).describe(describe),
     z.strictObject(ownProgram).describe(programRule),

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { frozenPaths } from "../building/frozen.ts";
 import { parameterGroups } from "../building/parameter-groups.ts";
-import { meansParameter, namedParameters } from "./parameter-patterns.ts";
+import { selectsParameter, namedParameters } from "./parameter-patterns.ts";
 
 const specs = (...shape: number[]) => ({ dtype: "f32", shape });
 
-/** Like a transformer's. */
+/** Parameters like those of a transformer. */
 const params = {
   embedding: specs(20, 4),
   blocks: Array.from({ length: 12 }, () => ({
@@ -17,8 +17,8 @@ const params = {
 };
 const parameters = namedParameters(params);
 const paths = parameters.map(({ path }) => path);
-const meant = (pattern: string): string[] =>
-  parameters.filter((parameter) => meansParameter(pattern, parameter)).map(({ path }) => path);
+const selected = (pattern: string): string[] =>
+  parameters.filter((parameter) => selectsParameter(pattern, parameter)).map(({ path }) => path);
 
 describe("patterns of parameters", () => {
   test.each([
@@ -35,13 +35,13 @@ describe("patterns of parameters", () => {
     ["b", []],
     ["weight", []],
     ["blocks.1.query.weigh", []],
-  ])("%s", (pattern, expected) => expect(meant(pattern).toSorted()).toEqual(expected.toSorted()));
+  ])("%s", (pattern, expected) => expect(selected(pattern).toSorted()).toEqual(expected.toSorted()));
 
-  test("that mean nothing are refused with what is near, or what there is", () => {
+  test("are rejected if they match nothing, with a suggestion", () => {
     const patterns = (pattern: string) => () =>
       parameterGroups({ rates: { [pattern]: 1 } }, params, { frozen: new Set() });
     expect(patterns("haed.**")).toThrow(
-      'rates: "haed.**" is none of the model\'s 39 parameters, and no part of it; did you mean "head"?',
+      'rates: "haed.**" matches none of the model\'s 39 parameters and no part of it; did you mean "head"?',
     );
     expect(patterns("blocks.12")).toThrow('did you mean "blocks.1"?');
     expect(patterns("model.layers.0.self_attn")).toThrow("its parts are blocks, embedding, head");
@@ -55,32 +55,34 @@ describe("patterns of parameters", () => {
 
 const anyPattern = fc.constantFrom("**", "head", "blocks", "blocks.*.query", "**.bias", "norms-and-biases", ...paths);
 
-test("of a parameter the last pattern that means it decides", () => {
+test("the last pattern that matches a parameter decides", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyPattern, fc.nat()), { minLength: 1, maxLength: 6 }), (entries) => {
       const patterns = Object.fromEntries(entries);
-      const { rates: said } = parameterGroups({ rates: patterns }, params, { frozen: new Set() });
+      const { rates } = parameterGroups({ rates: patterns }, params, { frozen: new Set() });
       for (const parameter of parameters) {
-        const last = Object.entries(patterns).findLast(([pattern]) => meansParameter(pattern, parameter));
-        expect(said.get(parameter.path)).toBe(last?.[1]);
+        const last = Object.entries(patterns).findLast(([pattern]) => selectsParameter(pattern, parameter));
+        expect(rates.get(parameter.path)).toBe(last?.[1]);
       }
     }),
   );
 });
 
-test("what is frozen is what the last pattern that means it does not take back", () => {
+test("a parameter is frozen unless the last pattern that matches it unfreezes it", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), anyPattern), { maxLength: 5 }), (entries) => {
       const freeze = ["blocks.0", ...entries.map(([takesBack, pattern]) => `${takesBack ? "!" : ""}${pattern}`)];
       const last = (parameter: (typeof parameters)[number]): string | undefined =>
-        freeze.findLast((pattern) => meansParameter(pattern.replace("!", ""), parameter));
+        freeze.findLast((pattern) => selectsParameter(pattern.replace("!", ""), parameter));
       const expected = parameters.filter((parameter) => last(parameter)?.startsWith("!") === false);
       let frozen: ReadonlySet<string>;
       try {
         frozen = frozenPaths(freeze, params);
       } catch (error) {
         const rule =
-          expected.length === parameters.length ? /nothing is left|unfreezes/ : /unfreezes parameters that no earlier pattern/;
+          expected.length === parameters.length
+            ? /nothing is left|unfreezes/
+            : /unfreezes parameters that no earlier pattern/;
         expect(String(error)).toMatch(rule);
         return;
       }

@@ -3,23 +3,23 @@ import { ConfigError } from "../errors.ts";
 
 /**
  * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with
- * the square of the keys of a mapping. Longer jobs are JSON, as a run saves them.
+ * the square of the number of keys of a mapping. Longer jobs are JSON, as a run saves them.
  */
 export const maxYamlLength: number = 32 * 1024;
 
 /**
- * Unknown tags are faults, and the dates, sets and merged keys of YAML 1.1 are not offered, even where a file asks for
- * that version.
+ * Options of the YAML parser: unknown tags are errors, and dates, sets and merge keys of YAML 1.1 are not supported,
+ * even if a file asks for that version.
  */
 export const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
 
-/** The first line of what a parser says, fit to be printed. */
+/** First line of a parser error, safe to print. */
 export const firstLine = (error: unknown): string =>
   /call stack/.test((error as Error).message)
     ? "its values are nested too deeply"
     : (error as Error).message.split("\n")[0]!.replaceAll(/\p{C}/gu, "?").slice(0, 120);
 
-/** A document of a YAML text, and what it says. */
+/** A parsed YAML document. */
 export interface ParsedYaml {
   readonly document: Document;
   readonly lines: LineCounter;
@@ -27,9 +27,9 @@ export interface ParsedYaml {
 }
 
 /**
- * The documents of a YAML text: those that say something, where there are several.
+ * Parses the documents of a YAML text. If there are several, empty documents are left out.
  *
- * @throws ConfigError for what is no YAML, with the place of the first fault.
+ * @throws ConfigError for invalid YAML, with the location of the first error.
  */
 export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => {
   const lines = new LineCounter();
@@ -48,17 +48,16 @@ export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => 
       if (error !== undefined) throw fault(error, error.pos[0]);
       return { document: one, lines, root: one.toJS() as unknown };
     });
-    const saying = parsed.filter(({ root }) => root !== null);
-    return saying.length > 0 ? saying : parsed.slice(0, 1);
+    const nonEmpty = parsed.filter(({ root }) => root !== null);
+    return nonEmpty.length > 0 ? nonEmpty : parsed.slice(0, 1);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    // What is nested too deeply, an alias of nothing, or aliases of aliases that would unfold to more than anyone can
-    // hold.
+    // Values nested too deeply, an unresolved alias, or nested aliases that would expand beyond memory.
     throw fault(error, document === undefined ? 0 : firstAlias(document, (error as Error).message));
   }
 };
 
-/** Where the alias stands that `message` names; else the first one. */
+/** Offset of the alias that `message` names; otherwise of the first alias. */
 const firstAlias = (document: Document, message: string): number => {
   let first: Alias | undefined;
   visit(document, {

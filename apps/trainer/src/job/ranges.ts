@@ -1,25 +1,25 @@
 import { z } from "zod";
 
-/** A number of things. They are counted, and many of them stored, in 32 bits. */
+/** A count of at least 1. Counts, and many of the things counted, are stored in 32 bits. */
 export const count: z.ZodInt = z
   .int()
   .min(1)
   .max(2 ** 31 - 1);
 
 /**
- * Features of a layer. A square matrix of the largest takes 4 TiB: what a given machine holds is checked when the
- * parameters are priced.
+ * Features of a layer. A square matrix of the maximum width takes 4 TiB; whether a machine can hold the model is
+ * checked when the size of the parameters is computed.
  */
 export const width: z.ZodInt = z
   .int()
   .min(1)
   .max(2 ** 20);
 
-/** Layers of a model. Each is traced. */
+/** Maximum number of layers of a model; each layer is traced. */
 export const mostLayers = 1024;
 
-/** Pixels of a side of an image. */
+/** Maximum side length of an image, in pixels. */
 export const mostSide = 4096;
 
-/** A file or a folder. */
+/** Path of a file or folder. */
 export const path: z.ZodString = z.string().min(1).max(4096);

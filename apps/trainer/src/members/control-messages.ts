@@ -1,24 +1,24 @@
 import type { Assignment, RankMessage } from "../rank/messages.ts";
 
-/** How a run came to its end. */
+/** How a run ended. */
 export type Ending = "finished" | "stopped" | "failed";
 
-/** What the controller of a run tells the others. */
+/** Messages from the controller of a run to its processes. */
 export type ControllerMessage =
-  /** Begin. */
+  /** Start the assignment. */
   | { readonly type: "assign"; readonly assignment: Assignment }
-  /** Begin no further step, and say which was begun. */
+  /** Start no further step, and report the step that was started last. */
   | { readonly type: "stop" }
-  /** The last step. */
+  /** Stop after this step. */
   | { readonly type: "stop-at"; readonly step: number }
-  /** All is said; the process may end. */
+  /** The run is over; the process may end. */
   | { readonly type: "end"; readonly ending: Ending };
 
-/** What they tell it. */
+/** Messages from the processes of a run to its controller. */
 export type MemberMessage =
   | { readonly type: "rank"; readonly rank: number; readonly message: RankMessage }
-  /** The ranks of this process are linked with all others, and have work. */
+  /** The ranks of this process are connected with all others, and have started their task. */
   | { readonly type: "started" }
   | { readonly type: "begun"; readonly step: number }
-  /** This process was asked to end: let the run save and stop. */
+  /** This process received a signal to stop: the run should save and stop. */
   | { readonly type: "interrupt" };

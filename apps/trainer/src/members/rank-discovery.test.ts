@@ -15,7 +15,7 @@ const fault = (run: () => unknown): string => {
 
 const faultOf = (env: Record<string, string>): string => fault(() => discoverRank(env));
 
-test("a process that nobody launched is no rank", () => {
+test("a process without a launcher is not a rank", () => {
   expect(discoverRank({ PATH: "/bin", SKEIN_COORDINATOR: "a:1" })).toBeUndefined();
 });
 
@@ -32,7 +32,7 @@ describe("rank, size and local rank come from", () => {
     }
   });
 
-  test("flags before everything else", () => {
+  test("flags first", () => {
     expect(
       discoverRank({ OMPI_COMM_WORLD_RANK: "0", OMPI_COMM_WORLD_SIZE: "2" }, { rank: "5", worldSize: "6" }),
     ).toEqual({
@@ -43,12 +43,12 @@ describe("rank, size and local rank come from", () => {
   });
 });
 
-test("an earlier row wins over all later ones, whichever are there", () => {
+test("an earlier row takes precedence over all later ones", () => {
   const subsets = 2 ** rankSources.length;
   for (let subset = 1; subset < subsets; subset++) {
     const rows = rankSources.map((row, i) => ({ row, i })).filter(({ i }) => (subset >> i) % 2 === 1);
     const env: Record<string, string> = {};
-    // Rows may share a size, so all have the same; the rank tells the row.
+    // Rows may share a size, so all have the same; the rank identifies the row.
     for (const { row, i } of rows)
       Object.assign(env, { [row.rank]: String(i), [row.worldSize[0]!]: "9" }, row.requires && { [row.requires]: "0" });
     const [first] = rows;
@@ -56,7 +56,7 @@ test("an earlier row wins over all later ones, whichever are there", () => {
   }
 });
 
-test("a Slurm batch script outside srun is no rank, although Slurm numbers it", () => {
+test("a Slurm batch script outside srun is not a rank, although Slurm numbers it", () => {
   // As seen in the batch shell of a job of four tasks.
   expect(discoverRank({ SLURM_PROCID: "0", SLURM_NTASKS: "4", SLURM_LOCALID: "0", SLURM_JOB_ID: "1" })).toBeUndefined();
 });
@@ -114,7 +114,7 @@ describe("one line names variable, value, rule and cure of", () => {
 
 describe("the coordinator", () => {
   const rank = { RANK: "0", WORLD_SIZE: "1" };
-  test("is SKEIN_COORDINATOR, else MASTER_ADDR and MASTER_PORT", () => {
+  test("is SKEIN_COORDINATOR, otherwise MASTER_ADDR and MASTER_PORT", () => {
     const master = { MASTER_ADDR: "fd00::7", MASTER_PORT: "2" };
     expect(discoverRank({ ...rank, ...master, SKEIN_COORDINATOR: "a:1" })?.coordinator).toEqual({ host: "a", port: 1 });
     expect(discoverRank({ ...rank, ...master })?.coordinator).toEqual({ host: "fd00::7", port: 2 });
@@ -134,7 +134,7 @@ describe("the coordinator", () => {
   });
 });
 
-test("the documented table is the code's", () => {
+test("the documented table equals the table in the code", () => {
   const page = readFileSync(new URL("../../../../docs/launching.md", import.meta.url), "utf8");
   const rows = [
     ...page.matchAll(/^\| ([A-Z][^|`]*|the environment) \| `([A-Z_]+)` \|([^|]*)\|([^|]*)\|([^|]*)\|$/gm),

@@ -1,17 +1,20 @@
 import { ConfigError } from "../errors.ts";
 
-/** Where a launcher tells its processes who they are. Rows are asked in order; the first whose rank is set counts. */
+/**
+ * Environment variables in which a launcher gives a process its rank. Rows are tried in order; the first row whose rank
+ * is set is used.
+ */
 export interface RankSource {
   readonly name: string;
   readonly rank: string;
-  /** The first of these that is set is the number of ranks: some launchers tell the rank only. */
+  /** Variables with the number of ranks; the first that is set is used, because some launchers give only the rank. */
   readonly worldSize: readonly string[];
   readonly localRank?: string;
-  /** The row counts only where this is set, too. */
+  /** The row is used only if this variable is set, too. */
   readonly requires?: string;
 }
 
-/** The interface that people script against: docs/launching.md shows this table, and a test compares them. */
+/** Public interface for scripts: docs/launching.md shows this table, and a test compares both. */
 export const rankSources: readonly RankSource[] = [
   {
     name: "Open MPI",
@@ -21,7 +24,7 @@ export const rankSources: readonly RankSource[] = [
   },
   { name: "PMIx", rank: "PMIX_RANK", worldSize: ["SLURM_NTASKS", "WORLD_SIZE"], localRank: "SLURM_LOCALID" },
   { name: "MPICH (PMI)", rank: "PMI_RANK", worldSize: ["PMI_SIZE"], localRank: "MPI_LOCALRANKID" },
-  // A batch script outside srun has SLURM_PROCID=0 as well, but is no task: only steps have an id.
+  // A batch script outside srun also has SLURM_PROCID=0, but is not a task: only steps have an id.
   {
     name: "Slurm",
     rank: "SLURM_PROCID",
@@ -38,15 +41,15 @@ export interface Address {
   readonly port: number;
 }
 
-/** What a process has found out about its place in the world. */
-export interface Discovered {
+/** The rank of a process, as found in flags or the environment. */
+export interface DiscoveredRank {
   readonly rank: number;
   readonly worldSize: number;
-  /** Position among the ranks of this host, where the launcher tells. */
+  /** Index among the ranks of this host. Absent: the launcher does not give it. */
   readonly localRank?: number;
-  /** Where rank 0 hosts the rendezvous, where somebody tells. */
+  /** Address at which rank 0 hosts the rendezvous. Absent: not given. */
   readonly coordinator?: Address;
-  /** Whose word this is: `flags`, or the name of a row of `rankSources`. */
+  /** Source of the values: `flags`, or the name of a row of `rankSources`. */
   readonly source: string;
 }
 
@@ -62,12 +65,12 @@ const wholeNumber = (name: string, text: string): number => {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value))
     throw new ConfigError([
-      `${name}=${text}: must be a whole number from 0; correct it, or unset it where this process is started`,
+      `${name}=${text}: must be a whole number from 0; correct or unset it in the environment of this process`,
     ]);
   return value;
 };
 
-const place = (
+const checkedRank = (
   rank: readonly [name: string, text: string],
   worldSize: readonly [name: string, text: string],
   localRank?: readonly [name: string, text: string],
@@ -77,14 +80,14 @@ const place = (
     const value = wholeNumber(name, text);
     if (value >= ranks)
       throw new ConfigError([
-        `${name}=${text}: must be below ${worldSize[0]}=${worldSize[1]}, as ranks count from 0; start as many processes as there are ranks`,
+        `${name}=${text}: must be below ${worldSize[0]}=${worldSize[1]}, because ranks are numbered from 0; start as many processes as there are ranks`,
       ]);
     return value;
   };
   return { rank: below(...rank), worldSize: ranks, ...(localRank && { localRank: below(...localRank) }) };
 };
 
-/** Read `host:port`; an IPv6 address stands in brackets. @throws ConfigError that names `origin`. */
+/** Parses `host:port`, with an IPv6 address in brackets. @throws ConfigError that names `origin`. */
 export const parseAddress = (origin: string, text: string): Address => {
   const parts = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
@@ -108,19 +111,17 @@ const coordinatorOf = (env: Environment): Address | undefined => {
   return parseAddress("MASTER_ADDR:MASTER_PORT", `${host.includes(":") ? `[${host}]` : host}:${port}`);
 };
 
-const fromFlags = ({ rank, worldSize }: RankFlags): Omit<Discovered, "coordinator"> | undefined => {
+const fromFlags = ({ rank, worldSize }: RankFlags): Omit<DiscoveredRank, "coordinator"> | undefined => {
   if (rank === undefined && worldSize === undefined) return undefined;
   if (rank === undefined || worldSize === undefined) {
     const [has, lacks] =
       rank === undefined ? [`--world-size ${worldSize}`, "--rank"] : [`--rank ${rank}`, "--world-size"];
-    throw new ConfigError([
-      `${has} is given without ${lacks}; a rank means something in a world of known size only: give both`,
-    ]);
+    throw new ConfigError([`${has} is given without ${lacks}; a rank needs the number of ranks: give both`]);
   }
-  return { ...place(["--rank", rank], ["--world-size", worldSize]), source: "flags" };
+  return { ...checkedRank(["--rank", rank], ["--world-size", worldSize]), source: "flags" };
 };
 
-const fromEnvironment = (env: Environment): Omit<Discovered, "coordinator"> | undefined => {
+const fromEnvironment = (env: Environment): Omit<DiscoveredRank, "coordinator"> | undefined => {
   for (const row of rankSources) {
     if (row.requires !== undefined && env[row.requires] === undefined) continue;
     const rank = env[row.rank];
@@ -128,11 +129,15 @@ const fromEnvironment = (env: Environment): Omit<Discovered, "coordinator"> | un
     if (rank === undefined) continue;
     if (sizeName === undefined)
       throw new ConfigError([
-        `${row.rank}=${rank} is set without ${row.worldSize.join(" or ")}; a rank means something in a world of known size only: set it, or give --rank and --world-size`,
+        `${row.rank}=${rank} is set without ${row.worldSize.join(" or ")}; a rank needs the number of ranks: set it, or give --rank and --world-size`,
       ]);
     const local = row.localRank === undefined ? undefined : env[row.localRank];
     return {
-      ...place([row.rank, rank], [sizeName, env[sizeName]!], local === undefined ? undefined : [row.localRank!, local]),
+      ...checkedRank(
+        [row.rank, rank],
+        [sizeName, env[sizeName]!],
+        local === undefined ? undefined : [row.localRank!, local],
+      ),
       source: row.name,
     };
   }
@@ -150,14 +155,14 @@ const fromEnvironment = (env: Environment): Omit<Discovered, "coordinator"> | un
 };
 
 /**
- * Find out which rank this process is: from flags, else from what its launcher left in the environment (`rankSources`,
- * in order). The coordinator's address comes from `SKEIN_COORDINATOR`, else from `MASTER_ADDR` and `MASTER_PORT`.
+ * Determines the rank of this process: from flags, otherwise from the variables of its launcher (`rankSources`, in
+ * order). The coordinator's address comes from `SKEIN_COORDINATOR`, otherwise from `MASTER_ADDR` and `MASTER_PORT`.
  *
- * @returns undefined where nobody has started this process as one of several.
- * @throws ConfigError for a value that is no number, a rank outside the world, or half of a pair.
+ * @returns undefined if this process was not started as one of several.
+ * @throws ConfigError for a value that is not a number, a rank outside the world, or half of a pair.
  * @example discoverRank({ RANK: "1", WORLD_SIZE: "4" }) // { rank: 1, worldSize: 4, source: "the environment" }
  */
-export const discoverRank = (env: Environment, flags: RankFlags = {}): Discovered | undefined => {
+export const discoverRank = (env: Environment, flags: RankFlags = {}): DiscoveredRank | undefined => {
   const found = fromFlags(flags) ?? fromEnvironment(env);
   if (found === undefined) return undefined;
   const coordinator = coordinatorOf(env);

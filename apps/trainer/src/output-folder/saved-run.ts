@@ -20,32 +20,35 @@ import type { Job } from "../job/job.ts";
 import { recordedJob } from "./output-folder.ts";
 import { prepare, type Prepared } from "../preparation/prepare.ts";
 
-/** What a run has learned, whole, whoever of its ranks had which part. */
+/** Trained weights of a run, merged from the parts of all ranks. */
 export interface SavedRun {
-  /** As it ran. */
+  /** The job as it ran. */
   readonly job: Job;
-  /** The same for one rank, which has everything. */
+  /** The job prepared for a single rank that holds everything. */
   readonly prepared: Prepared;
   readonly step: number;
   /** Folder of the checkpoint. */
   readonly folder: string;
   readonly params: unknown;
-  /** What the model moves itself. */
+  /** Model state, such as running statistics. */
   readonly state: unknown;
 }
 
-/** A checkpoint of a run: that of a step, or of the evaluation with the lowest loss. */
-export type WhichCheckpoint = number | "best";
+/** Selects a checkpoint of a run: a step, or the best evaluation. */
+export type CheckpointChoice = number | "best";
 
-/** The step of the best evaluation, by the newest checkpoint. @throws CheckpointError if the run compares none. */
+/**
+ * Step of the best evaluation, from the newest checkpoint. @throws CheckpointError if the run does not compare
+ * evaluations.
+ */
 const bestStep = ({ folder, manifest }: Checkpoint): number => {
   if (manifest.best !== undefined) return manifest.best.step;
   throw new CheckpointError(
-    `${folder} does not tell which evaluation was the best: the run compares none; ask for the checkpoint of a step, or train with checkpoint: {best: true}`,
+    `${folder} does not record a best evaluation: the run does not compare evaluations; give the step of a checkpoint, or train with checkpoint: {best: true}`,
   );
 };
 
-const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Checkpoint => {
+const checkpointOf = (output: string, which: CheckpointChoice | undefined): Checkpoint => {
   const secret = checkpointSecret(process.env);
   const newest = (): Checkpoint => newestCheckpoint(nodeFiles, output, () => undefined, secret);
   if (which === undefined) return newest();
@@ -57,10 +60,10 @@ const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Check
     } catch (error) {
       const names = checkpointNames(nodeFiles, output);
       if (!(error instanceof DamagedCheckpointError) || names.includes(folderName(step))) throw error;
-      // A running run removes the checkpoint of an evaluation once there is a better one.
+      // A running run removes the checkpoint of the best evaluation when a better one follows.
       if (which === "best" && removed < maxRemoved) continue;
       throw new CheckpointError(
-        `${parent} holds no checkpoint of step ${step}; ${names.length === 0 ? "it holds none" : `it holds those of steps ${names.map(stepOfName).join(", ")}`}`,
+        `${parent} has no checkpoint of step ${step}; ${names.length === 0 ? "it has no checkpoints" : `it has checkpoints of steps ${names.map(stepOfName).join(", ")}`}`,
         { cause: error },
       );
     }
@@ -68,10 +71,10 @@ const checkpointOf = (output: string, which: WhichCheckpoint | undefined): Check
 };
 
 /**
- * The part of a state that a checkpoint holds under a name, as a whole, whoever shared it out.
+ * Returns the part of the state that a checkpoint holds under a name, with the parts of all ranks merged.
  *
  * @param like a tree of the same structure.
- * @throws CheckpointError where an array is not there, or not what the model of the job has.
+ * @throws CheckpointError if an array is missing, or does not match the model of the job.
  */
 export const savedTree = (
   name: "params" | "average" | "model",
@@ -88,23 +91,24 @@ export const savedTree = (
       const [array, spec] = [arrayOf(path), whole.get(path)!];
       if (array !== undefined && sameSpec(array, spec)) return array;
       throw new CheckpointError(
-        `${folder}: ${path} is ${array === undefined ? "not there" : formatSpec(array)}, but the model of the run's job has ${formatSpec(spec)}; take the checkpoint of another run`,
+        `${folder}: ${path} is ${array === undefined ? "missing" : formatSpec(array)}, but the model of the run's job has ${formatSpec(spec)}; use the checkpoint of another run`,
       );
     }),
   );
 };
 
 /**
- * What a run has learned, of a checkpoint of it: the means of its parameters where it keeps such, else the last ones.
+ * Returns the trained parameters in a checkpoint: their moving average if the run keeps one, otherwise the last
+ * parameters.
  *
- * @throws CheckpointError as `savedTree`.
+ * @throws CheckpointError as `savedTree` does.
  */
 export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoint: Checkpoint): unknown => {
   const last = savedTree("params", params, { whole, checkpoint });
   return job.average === undefined ? last : withParameters(last, savedTree("average", trained, { whole, checkpoint }));
 };
 
-/** The same job with others in place of parts that a program gave and that only training asks for. */
+/** Replaces parts given by a program, which are needed only for training, by defaults. */
 const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...rate }, ...job }: Job): Job => ({
   ...job,
   optimizer: optimizer.kind === "program" ? { kind: "sgd", weightDecay: 0 } : optimizer,
@@ -113,12 +117,12 @@ const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...
 });
 
 /**
- * Open the model of a run as it was saved.
+ * Opens the saved model of a run.
  *
- * @param which checkpoint. Default: the newest sound one.
- * @throws CheckpointError, DamagedCheckpointError, and what preparing the job throws.
+ * @param which checkpoint. Default: the newest valid one.
+ * @throws CheckpointError, DamagedCheckpointError, and errors of preparing the job.
  */
-export const openSavedRun = async (output: string, which?: WhichCheckpoint): Promise<SavedRun> => {
+export const openSavedRun = async (output: string, which?: CheckpointChoice): Promise<SavedRun> => {
   const job = recordedJob(output);
   const checkpoint = checkpointOf(output, which);
   const alone = { ranks: 1, mesh: { expert: 1, tensor: 1 }, zero: 0, overlap: "none" } as const;

@@ -41,7 +41,7 @@ const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   }
 };
 
-/** Images, decoded before training, while it goes on, or as they come by. */
+/** Loads images that are decoded before training, during training, or streamed. */
 const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts">> => {
   const { fit: _, resize: __, resample: ___, ...others } = job;
   const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
@@ -99,32 +99,33 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 };
 
 /**
- * The samples that a job asks for. With a validation fraction, samples held back from training replace the test
- * samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply last.
+ * Applies the limits of a job to its samples. With a validation fraction, samples held out from training replace the
+ * test samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply
+ * last.
  */
-export const limited = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
+export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
   const { trainSamples, testSamples, judgeBy } = job;
   const { train, test } = job.validationFraction === undefined ? data : validationSplit(data, job);
-  const learnt = limitSamples(train, trainSamples, data);
-  const judged = judgeBy === "training" ? learnt : test;
-  return { ...data, train: learnt, test: limitSamples(judged, testSamples, data) };
+  const trainPart = limitSamples(train, trainSamples, data);
+  const evaluated = judgeBy === "training" ? trainPart : test;
+  return { ...data, train: trainPart, test: limitSamples(evaluated, testSamples, data) };
 };
 
-/** The same of what a job names, whose training samples may come by: those cannot be cut. */
-const cut = (data: TrainingData, job: DataJob): TrainingData => {
+/** Applies the limits of a job to samples that may be streamed; streamed training samples are not limited. */
+const limitAny = (data: TrainingData, job: DataJob): TrainingData => {
   const { train, test } = data;
   return isStreamed(train)
     ? { ...data, test: limitSamples(test, job.testSamples, data) }
-    : limited<Samples>({ ...data, train }, job);
+    : limitData<Samples>({ ...data, train }, job);
 };
 
 /**
- * Load the samples into shared memory, or open the files that they are in.
+ * Loads the samples into shared memory, or opens their files.
  *
- * @throws DataError, ModuleError when they are missing, truncated or altered.
+ * @throws DataError, ModuleError if they are missing, truncated or altered.
  */
 export const buildData = async (job: DataJob): Promise<TrainingData> => {
-  const data = cut(await loadData(job), job);
+  const data = limitAny(await loadData(job), job);
   if (!("augment" in job) || job.augment === undefined) return data;
   const { crop, flip, resizedCrop, jitter } = job.augment;
   const augmentation: Augmentation = { cropPadding: crop, flip, resizedCrop, jitter };

@@ -14,21 +14,23 @@ import type { DataJob, Job, ModelJob } from "../job/job.ts";
 import { type ExpertsPlan, settledExperts } from "../plans/experts-plan.ts";
 import { pretrainedModel } from "../pretrained/pretrained-model.ts";
 
-/** What samples a model of ours takes, and what it learns from them. */
+/** Checks that a built-in model fits the samples. @returns the number of classes. */
 const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   const { predicts, classes } = task;
   const images = kind === "cnn" || kind === "resnet18";
   const fault = (rule: string): never => {
     throw new ConfigError([
-      `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for one of yours`,
+      `model.kind: a ${kind} ${rule}; use another model, such as {kind: module} for a user model`,
     ]);
   };
   if (!isLabelled(task))
-    fault(`takes samples of inputs and labels, a tensor each, but these are ${layoutOf({ fields: task.leaves })}`);
+    fault(
+      `needs samples with inputs and labels, one tensor each, but these samples are ${layoutOf({ fields: task.leaves })}`,
+    );
   const { dtype, shape } = task.inputs;
   if (predicts === "values" || predicts === "own")
     fault(
-      `gives a score to each of some classes, but the ${predicts === "own" ? "data says predicts: own" : "labels of this data are values"}`,
+      `predicts class scores, but the ${predicts === "own" ? "data has predicts: own" : "labels of this data are values"}`,
     );
   if (kind === "gpt" && (predicts === "classes" || shape.length !== 1))
     fault(
@@ -37,20 +39,22 @@ const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   if (kind !== "gpt" && predicts !== "classes")
     fault(`predicts one class per sample, but the labels of this data are ${predicts}`);
   if (images && shape.length !== 3)
-    fault(`looks at images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
+    fault(`needs images [height, width, channels], but the inputs are ${dtype}[${shape.join(", ")}]`);
   if (kind === "cnn" && (shape[0]! < 4 || shape[1]! < 4))
-    fault(`halves images twice, so they need 4 rows and columns at least, but have ${shape[0]}×${shape[1]}`);
+    fault(`halves images twice, so images need at least 4 rows and columns, but have ${shape[0]}×${shape[1]}`);
   return classes!;
 };
 
-/** Models of ours, by name. */
+/** Built-in models. */
 export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
 
 type ModelInput = Pick<Job, "memory" | "mesh">;
 
 /**
- * @param task whose samples fix the first layer, and whose classes the last.
- * @param experts how tokens travel, where that was planned.
+ * Builds a built-in model.
+ *
+ * @param task its samples determine the first layer, its classes the last.
+ * @param experts how tokens are sent to experts, if that was planned.
  * @throws ConfigError.
  */
 export const buildOwnModel = (
@@ -91,11 +95,11 @@ export const buildOwnModel = (
 };
 
 /**
- * The model, of inputs as the job's data want them seen.
+ * Adds the normalization of the job's data to a model.
  *
- * @throws ConfigError where these have other channels.
+ * @throws ConfigError if the number of channels differs.
  */
-export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pick<Task, "inputs">): Own => {
+export const withNormalisation = <Own extends AnyModel>(model: Own, data: DataJob, task: Pick<Task, "inputs">): Own => {
   if (!("normalise" in data) || data.normalise === undefined) return model;
   const { shape } = task.inputs;
   const channels = shape.at(-1);
@@ -103,31 +107,31 @@ export const seenBy = <Own extends AnyModel>(model: Own, data: DataJob, task: Pi
     const { length } = data.normalise[name];
     if (length !== 1 && length !== channels)
       throw new ConfigError([
-        `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one for each, or one for all`,
+        `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one number per channel, or one for all`,
       ]);
   }
-  return normalised(model as Model, data.normalise) as AnyModel as Own; // the data is ours: images with labels
+  return normalised(model as Model, data.normalise) as AnyModel as Own; // only data loaded by us has this option: images with labels
 };
 
-/** What a model is made of beside the job and its data. */
-interface GivenToModel {
-  /** By a program; it was traced with inputs as the data want them seen, and with the job's metrics. */
+/** Inputs of a model in addition to the job and its data. */
+interface ModelSources {
+  /** Model of a program, traced with the normalization of the data and with the job's metrics. */
   readonly given?: AnyModel | undefined;
   readonly experts?: ExpertsPlan | undefined;
-  /** Of a program, for a model that has another origin. */
+  /** Parts of a program, for a model from elsewhere. */
   readonly program?: ProgramParts | undefined;
 }
 
-/** @throws ConfigError, ModuleError. */
+/** Builds the model of a job. @throws ConfigError, ModuleError. */
 export const buildModel = async (
   job: ModelInput & Pick<Job, "model" | "data" | "metrics">,
   task: Task,
-  { given, experts, program }: GivenToModel = {},
+  { given, experts, program }: ModelSources = {},
 ): Promise<AnyModel> =>
-  // what a program gave was traced with the job's metrics
+  // a program's model was traced with the job's metrics
   job.model.kind === "program"
     ? (given ?? ofAProgram("model"))
-    : withOwnMetrics(seenBy(await bareModel(job, task, experts), job.data, task), job, task, program);
+    : withOwnMetrics(withNormalisation(await bareModel(job, task, experts), job.data, task), job, task, program);
 
 const bareModel = async (
   { model: job, ...others }: ModelInput & Pick<Job, "model">,

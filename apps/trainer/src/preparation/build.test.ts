@@ -1,7 +1,7 @@
 import { arrayRecords, gatherBatch, makeRecords, type Records, textRecords } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
 import { expect, test } from "vitest";
-import { limited } from "./build-data.ts";
+import { limitData } from "./build-data.ts";
 import type { DataJob } from "../job/job.ts";
 import type { DataSet } from "../task/task.ts";
 
@@ -17,7 +17,7 @@ const columnOf = (records: Records, field = "labels"): number[] =>
   )[field]!.toNumbers();
 
 const partsOf = (data: DataSet<Records>, limits: Partial<DataJob>): [number[], number[]] => {
-  const { train, test: judged } = limited(data, { kind: "program", digest: "", ...limits } as DataJob);
+  const { train, test: judged } = limitData(data, { kind: "program", digest: "", ...limits } as DataJob);
   return [columnOf(train), columnOf(judged)];
 };
 const range = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i);
@@ -59,7 +59,7 @@ test("limits of sorted classes draw the same share of each class, the same in ev
   const [few, ofFew] = partsOf(data, { ...limits, judgeBy: "training" });
   expect([few, sorted(ofFew)]).toEqual([train, range(20).map((i) => Math.floor(i / 2))]);
   expect(sorted(partsOf(data, { ...limits, validationFraction: 0.1 })[0])).toEqual(sorted(train));
-  // as many as there are stay as they are
+  // a limit of all samples changes nothing
   expect(partsOf(data, { trainSamples: 200, testSamples: 1000 })).toEqual(partsOf(data, {}));
 });
 
@@ -71,7 +71,7 @@ test("validation samples of text, of overlapping windows and of validationFrom: 
     range(3, 10),
   ]);
   const text = textRecords(Uint8Array.from(range(41)), 4);
-  const ofText = limited({ train: text, test: text, predicts: "bytes", classes: 256 }, {
+  const ofText = limitData({ train: text, test: text, predicts: "bytes", classes: 256 }, {
     kind: "program",
     validationFraction: 0.1,
   } as DataJob);

@@ -9,26 +9,26 @@ import type { Prepared } from "./prepare.ts";
 import { traceStep } from "./prepared-step.ts";
 import { meshOf } from "../job/mesh.ts";
 
-/** The rates of both backends. */
+/** Measured rates of both backends. */
 export interface MeasuredRates {
   readonly cpu: BackendRates;
   readonly webgpu: BackendRates;
 }
 
-/** What this machine computes on. */
+/** Compute devices of this machine. */
 export interface Hardware {
-  /** The WebGPU device, or why there is none; or what would install the package that looks for one. */
+  /** The WebGPU device; or the reason why there is no device; or the command that installs the package to find one. */
   readonly webgpu: { readonly facts: DeviceFacts } | { readonly missing: string } | { readonly install: string };
-  /** Absent where there is nothing to compare, or nothing worth it. */
+  /** Absent if there is no device to compare, or only a software device that was not requested. */
   readonly rates?: MeasuredRates;
 }
 
 /**
- * Look for a WebGPU device, and measure both backends if it is more than a processor in disguise.
+ * Searches for a WebGPU device, and measures both backends unless the device is a software adapter.
  *
- * @param always look for that one and measure it, too.
- * @param blas what the CPU would multiply by.
- * @param threads with how many threads it would compute.
+ * @param always search for and measure software adapters, too.
+ * @param blas for matrix products on the CPU.
+ * @param threads number of threads on the CPU.
  */
 export const surveyHardware = async ({
   always,
@@ -63,22 +63,22 @@ export const surveyHardware = async ({
 export interface BackendChoice {
   readonly backend: BackendName;
   readonly reason: string;
-  /** Expected seconds of a step, collectives left out; where both backends were measured. */
+  /** Expected seconds of a step, without collectives. Absent unless both backends were measured. */
   readonly seconds?: { readonly cpu: number; readonly webgpu: number };
 }
 
 const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
 
-/** What `backend: auto` means for a job on this machine. Pure. */
+/** Resolves `backend: auto` for a job on this machine. Pure. */
 export const chooseBackend = (prepared: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
   if ("install" in webgpu)
-    return { backend: "cpu", reason: "no GPU was looked for, since the optional package webgpu is not installed" };
+    return { backend: "cpu", reason: "no GPU was searched for, because the optional package webgpu is not installed" };
   if ("missing" in webgpu) return { backend: "cpu", reason: webgpu.missing };
   const { facts } = webgpu;
   if (rates === undefined)
     return {
       backend: "cpu",
-      reason: `the only WebGPU adapter, ${facts.adapter}, is software: a processor that pretends to be a GPU`,
+      reason: `the only WebGPU adapter, ${facts.adapter}, is software: a GPU emulated on the CPU`,
     };
   const step = traceStep(prepared);
   const axes = Object.keys(meshOf(prepared.job));

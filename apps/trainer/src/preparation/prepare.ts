@@ -12,7 +12,7 @@ import {
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 import { buildData } from "./build-data.ts";
 import { buildModel, buildOwnModel } from "./build-model.ts";
-import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-standing.ts";
+import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-position.ts";
 import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
 import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
 import { type Checkpoint, rankFile, requireSameTensors, sharedFile, specsText } from "../checkpoint/checkpoint.ts";
@@ -59,51 +59,51 @@ import {
   type TrainState,
 } from "../step/train-state.ts";
 
-/** A job with its data loaded and every rule checked that needs them. Nothing is written yet. */
+/** A job with its data loaded, and all rules checked that need the data. Nothing is written yet. */
 export interface Prepared {
   readonly job: Job;
   readonly data: TrainingData;
   readonly model: AnyModel;
-  /** The model, where a program gave it: the threads of ranks take it from here. */
+  /** The model, if a program gave it; threads of ranks receive this graph. */
   readonly traced: TracedModel | undefined;
-  /** Parts that a program gave. */
+  /** Parts given by a program. */
   readonly given: GivenParts | undefined;
   readonly stepsPerEpoch: number;
-  /** Steps done when the run is over. */
+  /** Number of steps at the end of the run. */
   readonly totalSteps: number;
-  /** Of a resumed run: see `stepOffsetAfter`. Otherwise 0. */
+  /** Offset of a resumed run, see `stepOffsetAfter`; otherwise 0. */
   readonly stepOffset: number;
-  /** What modules of the job make of its training step. */
+  /** User parts of the training step, from modules or a program. */
   readonly own: OwnParts;
-  /** Specs of what a checkpoint holds of all ranks, by name; whole, also of what ranks share out. */
+  /** Specs of the tensors of all ranks in a checkpoint, by name; sharded tensors are merged. */
   readonly whole: ReadonlyMap<string, TensorSpec>;
-  /** Of what a rank has alone. */
+  /** Specs of the tensors that each rank has by itself. */
   readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
-  /** Bytes of what a rank has of all that. */
+  /** Bytes of state on one rank. */
   readonly stateBytes: number;
   readonly sharding: Sharding;
   /** Specs of the parameters. */
   readonly params: unknown;
-  /** Of those that are trained. */
+  /** Specs of the trained parameters. */
   readonly trained: unknown;
   /** Hash of the paths, dtypes and shapes of the trained parameters, 16 hexadecimal digits. */
   readonly trainedHash: string;
-  /** Specs of what the model moves itself. */
+  /** Specs of the model state. */
   readonly modelState: unknown;
   readonly modelHash: string;
   readonly jobHash: string;
-  /** The settings under that hash, by dotted key: see `flatSettings`. */
+  /** The settings that `jobHash` covers, by dotted key, see `flatSettings`. */
   readonly jobSettings: Readonly<Record<string, string>>;
-  /** Of the samples, where they are the user's own. */
+  /** Digest of the samples if they come from user files. */
   readonly dataDigest: string | undefined;
-  /** As what samples are shown, where the job wants it and ranks do not share the model out. */
+  /** How samples are shown. Undefined: the job does not ask for samples, or ranks shard the model. */
   readonly sampleKind: SampleKind | undefined;
-  /** Settings without effect, told to people. */
+  /** Remarks for people, such as settings without effect. */
   readonly remarks: readonly string[];
 }
 
-/** Settings that steer the training. */
-const steering = [
+/** Settings that determine the results of training. */
+const resultKeys = [
   "seed",
   "ranks",
   "backend",
@@ -122,8 +122,11 @@ const steering = [
   "sumOrder",
 ] as const satisfies readonly (keyof Job)[];
 
-/** Of what counts is the content: places of files, and what says when and how fast they are decoded. */
-const notSteering: readonly string[] = [
+/**
+ * Settings that do not determine results: locations of files, whose contents count instead, and when and how fast
+ * images are decoded.
+ */
+const ignoredKeys: readonly string[] = [
   "file",
   "testFile",
   "folder",
@@ -133,25 +136,25 @@ const notSteering: readonly string[] = [
   "preprocessor",
 ];
 
-const steeringPart = (part: object): object =>
-  Object.fromEntries(Object.entries(part).filter(([key]) => !notSteering.includes(key)));
+const withoutIgnored = (part: object): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => !ignoredKeys.includes(key)));
 
 /**
- * What steers the training: with the same of it and the same step, the same bits.
+ * Settings that determine the results of training: equal settings give the same bits at the same step.
  *
- * @param data digest of the samples, where their kind does not say which they are.
- * @param decoder what makes samples of the bytes under that digest, where it is of encoded ones.
+ * @param data digest of the samples, if the settings do not identify them.
+ * @param decoder decoder of the samples, if the digest is of encoded samples.
  */
-const steeringOf = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
-  const steered = {
+const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
+  const values = {
     ...withoutModulePlaces(job),
-    data: steeringPart(hashedData(job.data)),
-    model: steeringPart(job.model),
+    data: withoutIgnored(hashedData(job.data)),
+    model: withoutIgnored(job.model),
   };
-  const entries = steering.map((name): [string, unknown] => [name, steered[name]]);
-  // With fused multiply-add, what is fused with what has a say in how it is rounded.
+  const entries = resultKeys.map((name): [string, unknown] => [name, values[name]]);
+  // With fused multiply-add, rounding depends on which operations are fused.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
-  // In which order numbers are added up.
+  // The mesh determines the order of additions.
   const { expert, tensor } = job.mesh;
   if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
   if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
@@ -159,28 +162,26 @@ const steeringOf = (job: Job, data?: string, decoder?: string): Readonly<Record<
   for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
     if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
-  // Until version 2 validation samples were the last ones of all data.
+  // Before version 2, validation samples were the last ones of all data.
   if (job.data.validationFraction !== undefined) entries.push(["validation", 2]);
   if (data !== undefined) entries.push(["samples", data]);
   if (decoder !== undefined) entries.push(["decoder", decoder]);
   return Object.fromEntries(entries);
 };
 
-type SteeringInput = Parameters<typeof steeringOf>;
+type ResultSettingsInput = Parameters<typeof resultSettings>;
 
-/** Hash of what steers the training. */
-export const jobHashOf = (...input: SteeringInput): string => sha256(JSON.stringify(steeringOf(...input)));
+/** Hash of the settings that determine the results of training. */
+export const jobHashOf = (...input: ResultSettingsInput): string => sha256(JSON.stringify(resultSettings(...input)));
 
-/** What a manifest keeps of that: its hash, and each setting by its dotted key, for messages. */
-const settingsOf = (...input: SteeringInput): Pick<Prepared, "jobHash" | "jobSettings"> => ({
+/** The part of the settings that a manifest stores: the hash, and each setting by its dotted key, for messages. */
+const settingsOf = (...input: ResultSettingsInput): Pick<Prepared, "jobHash" | "jobSettings"> => ({
   jobHash: jobHashOf(...input),
-  jobSettings: flatSettings(steeringOf(...input)),
+  jobSettings: flatSettings(resultSettings(...input)),
 });
 
-/**
- * Whether the samples lie in files of the user's, which may change. Those of a program have their digest in the job.
- */
-const isOwn = (job: DataJob): boolean =>
+/** Whether the samples come from user files, which may change. Samples of a program have their digest in the job. */
+const isUserData = (job: DataJob): boolean =>
   "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);
 
 const requireFull = (train: SampleSpecs, batch: number): void => {
@@ -190,21 +191,21 @@ const requireFull = (train: SampleSpecs, batch: number): void => {
     ]);
 };
 
-/** Addresses of WebAssembly have 32 bits, and the ranks of a process share one memory. */
+/** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */
 const cpuMemoryBytes = 2 ** 32;
 
-/** Steps are counted in a u32 of the state. */
+/** Maximum number of steps: steps are counted in a u32 of the state. */
 const mostSteps = 2 ** 32 - 1;
 
-/** Bytes of tensors together. */
+/** Total bytes of tensors. */
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Price what a rank keeps before anything is made room for: its state, and a gradient of each trained parameter.
- * Activations come on top of it; the memory plan of the compiled step knows them.
+ * Checks the memory of a rank before allocation: its state, and a gradient of each trained parameter. Activations come
+ * in addition; the memory plan of the compiled step includes them.
  */
 const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
-  if (job.backend !== "cpu") return; // a device says itself what it has no room for
+  if (job.backend !== "cpu") return; // a device reports itself when memory is missing
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
   const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
   if (needed <= cpuMemoryBytes) return;
@@ -214,8 +215,10 @@ const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "state
   ]);
 };
 
-/** Gates in which a token's experts depend on all tokens of a batch, those after it in its own text included. */
-const seesLater: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
+/**
+ * Gates whose choice of experts for a token depends on all tokens of a batch, including later tokens of the same text.
+ */
+const gatesWithLookahead: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
 
 const remarksOn = (job: Job, totalSteps: number): string[] => {
   const { decay, warmupSteps } = job.learningRate;
@@ -223,11 +226,13 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   return [
     ...preprocessorRemarks(job),
     ...(job.data.judgeBy === "training"
-      ? ["data.judgeBy: training: the run is judged by the samples that it learns; its figures say nothing of others"]
-      : []),
-    ...(gate !== undefined && seesLater.includes(gate)
       ? [
-          `model.experts.gate: with ${gate} later tokens have a say in the prediction of earlier ones, so losses are lower than those of text that is generated; use another gate for a language model`,
+          "data.judgeBy: training: the run is evaluated on its training samples; its metrics say nothing about other samples",
+        ]
+      : []),
+    ...(gate !== undefined && gatesWithLookahead.includes(gate)
+      ? [
+          `model.experts.gate: with ${gate} later tokens influence the prediction of earlier ones, so losses are lower than for generated text; use another gate for a language model`,
         ]
       : []),
     ...(decay !== "constant" && warmupSteps >= totalSteps
@@ -241,12 +246,12 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
         ]
       : []),
     ...(job.mesh.tensor === 1 && (expertsOf(job)?.shards ?? "none") !== "none"
-      ? ["model.experts.shards has no effect: with mesh.tensor: 1 no ranks share out what is inside of an expert"]
+      ? ["model.experts.shards has no effect: with mesh.tensor: 1 experts are not sharded"]
       : []),
     ...(job.zero === 1 && job.ranks === 1 ? ["zero has no effect: there is one rank"] : []),
     ...(isExpertsPlanned(job)
       ? [
-          "how tokens travel to experts is planned from measurements, so two runs may differ in the last bits; checkpoints keep the plan",
+          "the dispatch of tokens to experts is planned from measurements, so two runs may differ in the last bits; checkpoints keep the plan",
         ]
       : []),
     ...(isExchangePlanned(job) && job.compression.kind !== "identity"
@@ -257,7 +262,7 @@ const remarksOn = (job: Job, totalSteps: number): string[] => {
   ];
 };
 
-/** What all ranks have together of leaves that they share out, as wholes. */
+/** Specs of leaves merged over all ranks. */
 const wholeSpecs = (
   { shared, parts, slices }: SavedLeaves<TensorSpec>,
   shardsOf: Sharding,
@@ -275,9 +280,9 @@ const wholeSpecs = (
   ]);
 
 /**
- * What the files of a checkpoint hold of all ranks, as wholes.
+ * Specs of the tensors in a checkpoint's files, merged over all ranks.
  *
- * @throws CheckpointError where parts do not fit together.
+ * @throws CheckpointError if parts do not fit together.
  */
 const savedSpecs = (
   { folder, tensors }: Checkpoint,
@@ -287,20 +292,21 @@ const savedSpecs = (
     ...shared,
     ...shardFilesIn(tensors).flatMap(({ cuts, names }) =>
       [...tensors.get(names[0]!)!].map(([path, part]) => {
-        const other = names.find((name) => !isAlike(tensors.get(name)?.get(path), part));
+        const other = names.find((name) => !isSameSpec(tensors.get(name)?.get(path), part));
         const dims = cuts.map(({ dim }) => dim);
         if (other !== undefined || dims.some((dim) => part.shape[dim] === undefined))
           throw new CheckpointError(
-            `${folder}: ${path} in ${other ?? names[0]} is no part along dimension ${dims.join(" and ")} like that in ${names[0]}, ${formatSpec(part)}; resume from another run`,
+            `${folder}: ${path} in ${other ?? names[0]} does not match the part along dimension ${dims.join(" and ")} in ${names[0]}, ${formatSpec(part)}; resume from another run`,
           );
         return [path, wholeSpec(part, cuts)] as const;
       }),
     ),
   ]);
 
-const isAlike = (one: TensorSpec | undefined, other: TensorSpec): boolean => one !== undefined && sameSpec(one, other);
+const isSameSpec = (one: TensorSpec | undefined, other: TensorSpec): boolean =>
+  one !== undefined && sameSpec(one, other);
 
-/** What a program gave in place of names. */
+/** Objects that a program gave instead of names. */
 export interface Given {
   readonly data?: TrainingData | undefined;
   readonly model?: TracedModel | undefined;
@@ -308,7 +314,7 @@ export interface Given {
   readonly callbacks?: unknown;
 }
 
-/** @param plan of a run, where how tokens travel to experts follows from measurements. */
+/** Returns the inputs of a run's parts. @param plan of a run, if the dispatch of tokens to experts is planned. */
 export const partsInputOf = (
   { job, model, totalSteps, stepOffset, data, own }: Prepared,
   plan?: ExchangePlan,
@@ -325,11 +331,11 @@ export const partsInputOf = (
 });
 
 /**
- * Trace what modules of the job make of a step: what is wrong with it is told once and at once, not by every rank.
+ * Traces the user parts of a step, so that a fault is reported once before the start, instead of by every rank.
  *
  * @throws ModuleError.
  */
-const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: number): void => {
+const traceOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: number): void => {
   trace(
     (state: TrainState<Tensor>) => {
       const options = exchangeOptions(parts, parts.compressorAt(totalSteps - 1), state);
@@ -342,19 +348,19 @@ const tryOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: nu
   );
 };
 
-/** @throws ConfigError for a figure that evaluations of the run do not have. */
+/** Requires that evaluations of the run have the metric that they are compared by. @throws ConfigError. */
 const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object): void => {
   if (compareBy === undefined || Object.hasOwn(figures, compareBy.figure)) return;
   throw new ConfigError([
-    `evaluation.compareBy: ${excerpt(compareBy.figure)} is no figure that evaluations of this run can be compared by; use one of: ${Object.keys(figures).join(", ")}`,
+    `evaluation.compareBy: ${excerpt(compareBy.figure)} is not a metric that evaluations of this run can be compared by; use one of: ${Object.keys(figures).join(", ")}`,
   ]);
 };
 
-/** @throws DataError, ConfigError, ModuleError. */
-export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> => {
-  const loaded: TrainingData = given.data ?? (await buildData(asked.data));
-  const data = withCheckpointClasses(loaded, asked);
-  const job = withHeadFor(asked, taskOf(data));
+/** Loads the data of a job, and checks all rules that need the data. @throws DataError, ConfigError, ModuleError. */
+export const prepare = async (requested: Job, given: Given = {}): Promise<Prepared> => {
+  const loaded: TrainingData = given.data ?? (await buildData(requested.data));
+  const data = withCheckpointClasses(loaded, requested);
+  const job = withHeadFor(requested, taskOf(data));
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
@@ -368,7 +374,7 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
   });
   requireValues(job, data, model);
   const isOwnModel = job.model.kind === "module" || job.metrics !== undefined;
-  // what is wrong with it is told once and at once, not by every rank; a program's was traced before
+  // traced here so that a fault is reported once, instead of by every rank; a program's model was traced before
   const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);
   if (traced === undefined) requireSmoothing(model, data, job);
   else
@@ -385,9 +391,9 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
     requireStateByParameter(specs, { ...built, axisOf: replicasAxisOf(built) }, what);
     await requireElementwise(own.optimizer, trainedOf(built, specs.params), what);
   }
-  if (Object.keys(own).length > 0) tryOwnParts(built, specs, totalSteps);
-  // What the job itself says of images is in its hash anyway.
-  const digest = isOwn(job.data)
+  if (Object.keys(own).length > 0) traceOwnParts(built, specs, totalSteps);
+  // The job's own options of images are in its hash anyway.
+  const digest = isUserData(job.data)
     ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
     : undefined;
   const saved = splitLeaves(specs, built);
@@ -427,9 +433,9 @@ export const prepare = async (asked: Job, given: Given = {}): Promise<Prepared> 
 };
 
 /**
- * The same job with its backend settled. Data and shapes do not depend on it.
+ * Returns the prepared job with its backend resolved. Data and shapes do not depend on the backend.
  *
- * @throws ConfigError when it has no room for them.
+ * @throws ConfigError if the backend's memory is too small.
  */
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };
@@ -438,8 +444,8 @@ export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepar
 };
 
 /**
- * The job as it resumes from a checkpoint, if any: its place among the samples, and the step at which it is over. With
- * `epochs` that step follows the samples seen; `steps` counts steps done.
+ * Returns the job at the point where it resumes from a checkpoint, if any: its position in the samples, and the step at
+ * which it ends. With `epochs` that step depends on the samples seen; `steps` counts steps done.
  */
 export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
   const { job, stepsPerEpoch: perEpoch } = prepared;
@@ -454,7 +460,7 @@ export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): P
   };
 };
 
-/** Specs of what each rank has alone, under a plan that was made when the run began, if any. */
+/** Specs of the tensors that each rank has by itself, under a plan that was made when the run started, if any. */
 const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
   const parts = buildParts(partsInputOf(prepared, plan), plan);
   return Array.from(
@@ -464,10 +470,10 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
 };
 
 /**
- * Check that a run can go on from a checkpoint.
+ * Checks that a run can resume from a checkpoint.
  *
- * @returns remarks for people: what will not be as if the run had never stopped.
- * @throws CheckpointError for another model, or another number of ranks where ranks have a state of their own.
+ * @returns remarks for people: differences from an uninterrupted run.
+ * @throws CheckpointError for a different model, or a different number of ranks if ranks have their own state.
  */
 export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
   const { manifest, tensors, folder } = checkpoint;
@@ -479,7 +485,7 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
   const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
   if (hasOwn && manifest.worldSize !== job.ranks) {
     throw new CheckpointError(
-      `${folder} was written by ${manifest.worldSize} ranks, each with state of its own (residuals or inverses), but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
+      `${folder} was written by ${manifest.worldSize} ranks, each with its own state (residuals or inverses), but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
     );
   }
   if (hasOwn)

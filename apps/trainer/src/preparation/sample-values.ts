@@ -4,7 +4,7 @@ import { givenName } from "../modules/given-thing.ts";
 import { moduleName } from "../modules/load-module.ts";
 import type { AnyModel, TrainingData } from "../task/task.ts";
 
-/** Name of a job's data in errors, if their labels or tokens are the user's own; undefined if loaders check them. */
+/** Name of a job's data in errors if its labels or tokens are not checked by a loader; otherwise undefined. */
 const ownName = ({ data }: Pick<Job, "data">): string | undefined => {
   switch (data.kind) {
     case "module":
@@ -18,7 +18,7 @@ const ownName = ({ data }: Pick<Job, "data">): string | undefined => {
   }
 };
 
-/** Number of input tokens that a job's model has an embedding of; undefined for a user's model. */
+/** Vocabulary size of a job's model; undefined for a user model. */
 const vocabularyOf = ({ model }: Pick<Job, "model">, { predicts, classes }: TrainingData): number | undefined => {
   if (model.kind === "gpt") return predicts === "classes" ? undefined : classes;
   if (model.kind !== "pretrained") return undefined;
@@ -27,9 +27,9 @@ const vocabularyOf = ({ model }: Pick<Job, "model">, { predicts, classes }: Trai
 };
 
 /**
- * Require that labels and tokens of a user's data are among those that the data and the model have.
+ * Requires that labels and tokens of user data are within the classes of the data and the vocabulary of the model.
  *
- * @throws ModuleError that names the first other one and its sample.
+ * @throws ModuleError that names the first invalid value and its sample.
  */
 export const requireValues = (job: Pick<Job, "data" | "model">, data: TrainingData, model: AnyModel): void => {
   const name = ownName(job);

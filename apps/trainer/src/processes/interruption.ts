@@ -1,51 +1,53 @@
 /**
- * A person's wish that a run stop after its step. Outlives restarts; whoever runs ranks listens to it, and hears it
- * once, however often it is uttered.
+ * A request of a person that a run stop after its current step. It persists over restarts; the listener is called once,
+ * however often a stop is requested.
  */
 export class Interruption {
-  private asked = false;
+  private wasRequested = false;
   private listener: (() => void) | undefined;
   private abandonError: Error | undefined;
   private abandonListener: ((error: Error) => void) | undefined;
-  private ends = true; // until somebody listens, nothing has begun
+  private ends = true; // without a listener, nothing has started
 
   get requested(): boolean {
-    return this.asked;
+    return this.wasRequested;
   }
 
-  /** Whether the run ends at once when it is asked to, since no step has begun that could be finished and saved. */
+  /** Whether the run ends immediately on a request, because no step has started that could be finished and saved. */
   get endsAtOnce(): boolean {
     return this.ends;
   }
 
   /**
-   * Call `listener` once the run must end at once, unsaved; at once if it is already so. One listener at a time.
+   * Calls `listener` when the run must end immediately without saving; immediately if that is already so. One listener
+   * at a time.
    */
   onAbandoned(listener: ((error: Error) => void) | undefined): void {
     this.abandonListener = listener;
     if (this.abandonError !== undefined) listener?.(this.abandonError);
   }
 
-  /** End the run with this error, at once and unsaved. */
+  /** Ends the run with this error, immediately and without saving. */
   abandon(error: Error): void {
     this.abandonError ??= error;
     this.abandonListener?.(this.abandonError);
   }
 
   request(): void {
-    if (this.asked) return;
-    this.asked = true;
+    if (this.wasRequested) return;
+    this.wasRequested = true;
     this.listener?.();
   }
 
   /**
-   * Call `listener` once a stop is requested, at once if it is already. One listener at a time; `undefined` ends it.
+   * Calls `listener` when a stop is requested; immediately if it was already requested. One listener at a time;
+   * `undefined` removes it.
    *
-   * @param endsAtOnce whether the listener does so.
+   * @param endsAtOnce whether the listener ends the run immediately.
    */
   listen(listener: (() => void) | undefined, { endsAtOnce = false }: { readonly endsAtOnce?: boolean } = {}): void {
     this.listener = listener;
     this.ends = endsAtOnce;
-    if (this.asked) listener?.();
+    if (this.wasRequested) listener?.();
   }
 }

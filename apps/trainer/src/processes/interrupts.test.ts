@@ -35,7 +35,7 @@ test.each(Object.keys(codes) as StopCause[])(
   },
 );
 
-test("SIGUSR2 counts as SIGTERM, and after another signal as what its launcher was sent as well", () => {
+test("counts SIGUSR2 as SIGTERM, and after another signal as the signal of its launcher", () => {
   process.emit("SIGHUP", "SIGHUP");
   vi.advanceTimersByTime(1000);
   process.emit("SIGUSR2", "SIGUSR2");

@@ -7,37 +7,39 @@ export type StopCause = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT";
 /** Exit code of a process that saved and stopped on a signal: 128 + the number of the signal. */
 export const exitCodeOfSignal = (cause: StopCause): number => 128 + constants.signals[cause];
 
-/** SIGUSR2 counts as SIGTERM: launchers forward it, and mpirun kills its ranks when it is terminated itself. */
+/**
+ * SIGUSR2 counts as SIGTERM: launchers forward SIGUSR2, and mpirun kills its ranks when mpirun itself is terminated.
+ */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
 type StopSignal = (typeof signals)[number];
 
 /**
  * One request to stop may arrive as several signals: timeout(1), npm and service managers signal a process and its
- * group, and a terminal that is closed hangs up twice.
+ * group, and a terminal that is closed sends SIGHUP twice.
  */
 const sameRequestMilliseconds = 250;
 
 /**
- * Call `first` on the first Ctrl-C, SIGTERM, SIGHUP, SIGQUIT or SIGUSR2, or when the launcher of this process is gone.
- * A second signal ends the process at once. Signals of the first 250 ms count as one; a SIGUSR2 after another signal
- * comes from a launcher that was signalled too, and counts as the same request.
+ * Calls `first` on the first Ctrl-C, SIGTERM, SIGHUP, SIGQUIT or SIGUSR2, or when the launcher of this process has
+ * ended. A second signal ends the process at once. Signals of the first 250 ms count as one; a SIGUSR2 after another
+ * signal comes from a launcher that was signalled too, and counts as the same request.
  *
  * @param note reports, in a line, when a second signal counts.
- * @returns a function that gives the signals back.
+ * @returns a function that removes the signal handlers.
  */
 export const onInterrupt = (first: (cause: StopCause) => void, note?: (line: string) => void): (() => void) => {
-  let asked: StopSignal | undefined;
-  let isNextAnother = false;
+  let firstSignal: StopSignal | undefined;
+  let countsAsSecond = false;
   let timer: NodeJS.Timeout | undefined;
   const handler = (signal: StopSignal): void => {
     const cause: StopCause = signal === "SIGUSR2" ? "SIGTERM" : signal;
-    if (asked !== undefined) {
-      if (isNextAnother && (signal !== "SIGUSR2" || asked === "SIGUSR2")) process.exit(exitCodeOfSignal(cause));
+    if (firstSignal !== undefined) {
+      if (countsAsSecond && (signal !== "SIGUSR2" || firstSignal === "SIGUSR2")) process.exit(exitCodeOfSignal(cause));
       return;
     }
-    asked = signal;
+    firstSignal = signal;
     timer = setTimeout(() => {
-      isNextAnother = true;
+      countsAsSecond = true;
       note?.("once more to exit at once");
     }, sameRequestMilliseconds).unref();
     first(cause);

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { whenLauncherIsGone } from "./launcher-watch.ts";
 
-test("a launcher that is killed is noticed; one of another machine, or none, is not watched", async () => {
+test("notices a killed launcher; does not watch one of another machine, or without a launcher", async () => {
   const launcher = spawn("sleep", ["60"]);
   await once(launcher, "spawn");
   const others = [`${launcher.pid}@another-${hostname()}`, "", undefined].map((value) =>

@@ -4,16 +4,16 @@ import { isRunning } from "./process-status.ts";
 /** Environment variable that names the process of `skein-train launch`: `<pid>@<host>`. */
 const launcherVariable = "SKEIN_LAUNCHER";
 
-const betweenLooksMilliseconds = 500;
+const pollIntervalMilliseconds = 500;
 
-/** What a launcher adds to the environment of the processes that it starts. */
+/** Environment variables that a launcher sets for the processes that it starts. */
 export const launcherVariables = (): Readonly<Record<string, string>> => ({
   [launcherVariable]: `${process.pid}@${hostname()}`,
 });
 
 /**
- * Call `gone` once the launcher that started this process has ended, as one that was killed: nobody would stop this
- * process, or start it again. Without a launcher on this machine nothing is watched.
+ * Calls `gone` once the launcher that started this process has ended, such as after SIGKILL: then nothing would stop or
+ * restart this process. Without a launcher on this machine nothing is watched.
  *
  * @returns a function that ends the watch.
  */
@@ -24,6 +24,6 @@ export const whenLauncherIsGone = (gone: () => void, env: NodeJS.ProcessEnv = pr
     if (isRunning(Number(pid))) return;
     clearInterval(timer);
     gone();
-  }, betweenLooksMilliseconds).unref();
+  }, pollIntervalMilliseconds).unref();
   return () => clearInterval(timer);
 };

@@ -1,10 +1,10 @@
 import { writeSync } from "node:fs";
 
-/** First fault of each stream, by its name. */
+/** First error of each stream, by the name of the stream. */
 const faults = new Map<string, NodeJS.ErrnoException>();
 let changesExitCode = true;
 
-/** Node takes a write to a file for done if only the first bytes had room. */
+/** Writes all bytes. Node treats a write to a file as complete even if only the first bytes fitted. */
 const writeAll = (fd: number, bytes: Uint8Array): void => {
   for (let at = 0; at < bytes.length; ) {
     const written = writeSync(fd, bytes, at);
@@ -13,7 +13,7 @@ const writeAll = (fd: number, bytes: Uint8Array): void => {
   }
 };
 
-const writeFilesWhole = (stream: NodeJS.WriteStream & { readonly fd: number }): void => {
+const writeFilesCompletely = (stream: NodeJS.WriteStream & { readonly fd: number }): void => {
   if (stream.constructor.name !== "SyncWriteStream") return;
   stream._write = (chunk: Uint8Array, _, done) => {
     try {
@@ -26,26 +26,26 @@ const writeFilesWhole = (stream: NodeJS.WriteStream & { readonly fd: number }): 
   };
 };
 
-/** @returns a line on output that was lost; undefined if none was. */
+/** Returns a line about lost output; undefined if no output was lost. */
 const lostLine = (): string | undefined => {
   const [[name, { message }] = [undefined, { message: "" }]] = faults;
   return name === undefined
     ? undefined
-    : `${name} could not be written (${message}), so what was printed is incomplete; files that were written are whole; make room there, or redirect it elsewhere`;
+    : `${name} could not be written (${message}), so the printed output is incomplete, but files written by the command are complete; free some space, or redirect the output elsewhere`;
 };
 
 /**
- * Go on if standard output or standard error cannot be written, as on a full disk or after the terminal was closed:
- * what does not fit is dropped, and each later write is tried again. A command that did its work then ends with
- * `failureCode` instead of 0, and one line on standard error if that can be written. A reader that has gone, such as
- * `head`, is no fault.
+ * Continues if standard output or standard error cannot be written, such as on a full disk or after the terminal was
+ * closed: output that does not fit is dropped, and each later write is tried again. A command that did its work then
+ * ends with `failureCode` instead of 0, and one line on standard error if that can be written. A reader that has
+ * exited, such as `head`, is not an error.
  */
 export const surviveLostOutput = (failureCode: number): void => {
   for (const [name, stream] of [
     ["standard output", process.stdout],
     ["standard error", process.stderr],
   ] as const) {
-    writeFilesWhole(stream);
+    writeFilesCompletely(stream);
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE" && !faults.has(name)) faults.set(name, error);
     });
@@ -62,7 +62,7 @@ export const surviveLostOutput = (failureCode: number): void => {
   });
 };
 
-/** Keep exit codes as they are: launchers start the ranks of a run again that end with a failure. */
+/** Leaves exit codes unchanged when output is lost, because launchers restart ranks that end with a failure. */
 export const keepExitCode = (): void => {
   changesExitCode = false;
 };

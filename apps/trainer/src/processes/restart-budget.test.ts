@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { RestartBudget } from "./restart-budget.ts";
 
-test("restarts are counted from the last progress, and end when there are too many without", () => {
+test("counts restarts since the last progress, and ends when the budget is used up", () => {
   const budget = new RestartBudget(3, 100);
   expect([100, 100, 200, 200, 200, 200].map((step) => budget.spend(step))).toEqual([1, 2, 1, 2, 3, undefined]);
   expect(new RestartBudget(0, 0).spend(0)).toBeUndefined();
 });
 
-test("a run goes on as long as no more than the budget's failures in a row find the same newest checkpoint, or an older one", () => {
+test("a run continues while at most the budget's number of consecutive failures find the same newest checkpoint, or an older one", () => {
   const steps = fc.array(fc.nat(5), { maxLength: 30 });
   fc.assert(
     fc.property(steps, fc.integer({ min: 0, max: 4 }), fc.nat(2), (found, most, from) => {

@@ -1,22 +1,21 @@
 /**
- * How often a run may go on after a failure without getting further: so many restarts from one checkpoint and then no
- * more, but as many as it takes while each brings a newer one. A run of weeks outlives more than three losses, and one
- * that cannot start ends soon.
+ * Limits the restarts of a run without progress: a maximum number of restarts from one checkpoint, and a new budget
+ * with each newer checkpoint. So a run of weeks survives many losses, and a run that cannot start ends soon.
  */
 export class RestartBudget {
   readonly most: number;
   private used = 0;
   private reached: number;
 
-  /** @param step of the checkpoint that the run begins from. */
+  /** @param step of the checkpoint that the run starts from. */
   constructor(most: number, step: number) {
     this.most = most;
     this.reached = step;
   }
 
   /**
-   * @returns which restart since the last progress this is, from the checkpoint of `step`; undefined where none is
-   * left.
+   * @returns number of this restart since the last progress, from the checkpoint of `step`; undefined if the budget is
+   * used up.
    */
   spend(step: number): number | undefined {
     if (step > this.reached) this.used = 0;

@@ -32,36 +32,38 @@ export interface HistogramInput {
   readonly world: Communicator;
   readonly rank: number;
   readonly steps: CompiledSteps;
-  /** Folder of the run, in which it is asked. */
+  /** Folder of the run, which contains requests. */
   readonly output: string;
-  /** Rank 0 is told what was found. @param step steps done. */
+  /** Called on rank 0 with the histograms. @param step number of steps done. */
   readonly told: (step: number, parameters: readonly ParameterHistograms[]) => void;
   readonly remark: (text: string) => void;
 }
 
-/** Takes histograms of weights and gradients, where it is asked for, or every so many steps. */
+/** Takes histograms of weights and gradients, on request or at fixed intervals. */
 export interface HistogramRecorder {
-  /** Before a step, where that is due: look, and tell. All ranks call it together. @param batch of that step. */
+  /**
+   * Takes histograms before a step, if due, and reports them. All ranks call it together. @param batch of that step.
+   */
   before(state: LiveState, batch: object): Promise<void>;
-  /** Whether the step that comes next, so many being done, is looked at. All ranks call it before each step. */
+  /** Whether histograms are due before the next step, after `done` steps. All ranks call it before each step. */
   isDue(done: number): Promise<boolean>;
 }
 
-/** What one histogram is of. */
+/** The tensor of one histogram. */
 interface Source {
   readonly array: DeviceArray;
-  /** Whether this rank counts it: of ranks with the same values one does. */
+  /** Whether this rank counts the tensor: one of the ranks with the same values does. */
   readonly isMine: boolean;
-  /** Whether other ranks have other parts of it. */
+  /** Whether other ranks have other parts of the tensor. */
   readonly isShared: boolean;
 }
 
-/** JSON has no infinities. */
-const told = (range: ValueRange): ValueRange | null => (range.min <= range.max ? range : null);
+/** Range as JSON, which has no infinities. */
+const rangeToJson = (range: ValueRange): ValueRange | null => (range.min <= range.max ? range : null);
 
 /**
- * Nothing of a run changes by it, and it costs next to nothing while nobody asks: gradients are those of the step that
- * comes, by a program of its own, which is compiled when it is first asked for.
+ * Creates a recorder. It does not change the run, and costs next to nothing without requests: gradients of the next
+ * step are computed by a separate program, compiled on the first request.
  */
 export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   const { job, parts, backend, world, rank, steps } = input;
@@ -78,7 +80,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
     };
   };
 
-  /** Ranges and counts of all sources, the same on all ranks where ranks share something out; else rank 0 has them. */
+  /** Ranges and counts of all sources: on all ranks if ranks shard a tensor, otherwise on rank 0. */
   const count = async (sources: readonly Source[]): Promise<(Histogram | undefined)[]> => {
     const ranges = Array<ValueRange>(sources.length).fill(emptyRange);
     const ownParts = new Map<number, HistogramPart>();
@@ -86,7 +88,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
     for (const [i, { array, isMine }] of sources.entries())
       if (isMine) ranges[i] = rangeOf(await backend.download(array));
     if (isShared)
-      for (const [other, text] of (await world.exchangeTexts(JSON.stringify(ranges.map(told)))).entries())
+      for (const [other, text] of (await world.exchangeTexts(JSON.stringify(ranges.map(rangeToJson)))).entries())
         if (other !== rank)
           for (const [i, range] of (JSON.parse(text) as (ValueRange | null)[]).entries())
             ranges[i] = jointRange(ranges[i]!, range ?? emptyRange);
@@ -104,14 +106,14 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
     });
   };
 
-  /** None where they cannot be had, which is told: what is asked for by the way ends no run. */
+  /** Returns no gradients if they cannot be computed, with a remark: an optional request must not end the run. */
   const gradientsOf = async (live: LiveState, batch: object): Promise<unknown> => {
     try {
       return await steps.gradients(await live.updates(), await live.settled(), batch);
     } catch (error) {
-      // Raised while compiling, alike on all ranks.
+      // Thrown during compilation, on all ranks alike.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
-      input.remark(`histograms after step ${live.done}: none of gradients, since ${error.message}`);
+      input.remark(`histograms after step ${live.done}: no gradients, because ${error.message}`);
       return {};
     }
   };
@@ -147,13 +149,13 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   return {
     before,
     isDue: async (done) => {
-      const isAsked = await requests.isAsked();
-      return isAsked || (everySteps !== undefined && done % everySteps === 0);
+      const isRequested = await requests.isRequested();
+      return isRequested || (everySteps !== undefined && done % everySteps === 0);
     },
   };
 };
 
-/** The shape of a parameter as a whole. @param own of this rank's part. */
+/** Shape of a whole parameter. @param own shape of this rank's part. */
 const wholeShape = ({ sharding, mesh }: Parts, path: string, own: readonly number[]): number[] => {
   const whole = [...own];
   for (const { axis, dim } of sharding(path)) whole[dim]! *= mesh[axis] ?? 1;

@@ -30,7 +30,7 @@ const ranksOf = (worldSize: number, clocks: readonly (() => number)[]) => {
   return { ranks, exchanges: () => exchanges };
 };
 
-test("all ranks hear of a request before the same step, whatever their clocks say and however long steps are", () =>
+test("all ranks learn of a request before the same step, for any clocks and lengths of steps", () =>
   fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
@@ -45,7 +45,7 @@ test("all ranks hear of a request before the same step, whatever their clocks sa
         let answers = 0;
         for (const [step, length] of milliseconds.entries()) {
           if (step === askedBefore) askForHistograms(folder);
-          const asked = await Promise.all(ranks.map((rank) => rank.isAsked()));
+          const asked = await Promise.all(ranks.map((rank) => rank.isRequested()));
           expect(new Set(asked).size).toBe(1);
           if (asked[0]!) {
             answers++;
@@ -63,18 +63,18 @@ test("all ranks hear of a request before the same step, whatever their clocks sa
 test.each([
   ["steps of a millisecond", 1, 5],
   ["steps of five seconds", 5000, 5],
-])("ranks look about once a second: %s", async (_, milliseconds, seconds) => {
+])("ranks check about once a second: %s", async (_, milliseconds, seconds) => {
   let now = 0;
   const { ranks, exchanges } = ranksOf(2, [() => now, () => now]);
-  for (; now < 1000 * seconds; now += milliseconds) await Promise.all(ranks.map((rank) => rank.isAsked()));
+  for (; now < 1000 * seconds; now += milliseconds) await Promise.all(ranks.map((rank) => rank.isRequested()));
   expect(exchanges()).toBeLessThanOrEqual(seconds + 2);
   askForHistograms(folder);
   let waited = 0;
-  for (; !(await Promise.all(ranks.map((rank) => rank.isAsked())))[0]!; now += milliseconds) waited += milliseconds;
+  for (; !(await Promise.all(ranks.map((rank) => rank.isRequested())))[0]!; now += milliseconds) waited += milliseconds;
   expect(waited).toBeLessThanOrEqual(2000 + milliseconds);
 });
 
-test("asks through no link, twice as once, and tells where nothing can be written", () => {
+test("follows no link, treats two requests as one, and throws if the folder is not writable", () => {
   const [elsewhere, asked] = [join(folder, "elsewhere"), join(folder, requestFile)];
   symlinkSync(elsewhere, asked);
   askForHistograms(folder);

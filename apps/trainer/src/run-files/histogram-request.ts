@@ -2,13 +2,13 @@ import { closeSync, openSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Communicator } from "@skein/tensor-core";
 
-/** In the output folder of a run: a file by which somebody asks it for histograms; the run takes it away. */
+/** File in the output folder of a run that requests histograms; the run removes it. */
 export const requestFile = "histograms.request";
 
 /**
- * Ask the run in a folder for histograms. Asking twice before it answers is asking once.
+ * Requests histograms from the run in a folder. Two requests before an answer count as one.
  *
- * @throws the system's error where nothing can be written there.
+ * @throws the system's error if the folder is not writable.
  */
 export const askForHistograms = (folder: string): void => {
   try {
@@ -19,11 +19,11 @@ export const askForHistograms = (folder: string): void => {
 };
 
 /**
- * Take a request away, where there is one: to answer it, or because nobody will. A run does so as it begins, for what
- * was left by a run of its folder before, and at its end, after it has said that it is over: whoever asks later sees
- * that.
+ * Removes a request, if there is one: to answer it, or because it will not be answered. A run does so at its start, for
+ * requests left by an earlier run in its folder, and at its end, after it has reported that it is over, so that later
+ * requesters see that.
  *
- * Cost: one call of the system.
+ * Cost: one system call.
  */
 export const takeRequest = (folder: string): boolean => {
   try {
@@ -34,17 +34,19 @@ export const takeRequest = (folder: string): boolean => {
   }
 };
 
-const lookEveryMilliseconds = 1000;
-/** However short steps are: a run whose steps become long is asked in vain for no longer. */
+const pollMilliseconds = 1000;
+/**
+ * Maximum number of steps between two checks, so that a run whose steps become long does not miss requests for long.
+ */
 const mostSteps = 1000;
 
-/** Looks for requests about once a second, so that all ranks learn of one before the same step. */
+/** Checks for requests about once a second, so that all ranks learn of a request before the same step. */
 export class HistogramRequests {
   private readonly folder: string;
   private readonly rank: number;
   private readonly world: Pick<Communicator, "worldSize" | "exchangeTexts">;
   private readonly clock: () => number;
-  private lookedAt = -Infinity;
+  private checkedAt = -Infinity;
   private interval = 1;
   private stepsLeft = 1;
 
@@ -62,33 +64,33 @@ export class HistogramRequests {
   }
 
   /**
-   * Whether histograms are asked for, alike on all ranks, which call it before each step. Rank 0 looks, and tells the
-   * others together with the number of steps until the next look: ranks have no common clock, but count alike.
+   * Whether histograms are requested; the same on all ranks, which call it before each step. Rank 0 checks, and sends
+   * the result with the number of steps until the next check: ranks have no common clock, but the same step count.
    *
-   * Cost: about once a second a call of the system, and with several ranks an exchange of a few bytes.
+   * Cost: about once a second a system call, and with several ranks an exchange of a few bytes.
    */
-  async isAsked(): Promise<boolean> {
+  async isRequested(): Promise<boolean> {
     if (this.world.worldSize === 1) return this.isTime() && takeRequest(this.folder);
     if (--this.stepsLeft > 0) return false;
     const own = this.rank === 0 ? [takeRequest(this.folder), this.nextInterval()] : [];
     const [first] = await this.world.exchangeTexts(JSON.stringify(own));
-    const [isAsked, steps] = JSON.parse(first!) as [boolean, number];
+    const [isRequested, steps] = JSON.parse(first!) as [boolean, number];
     this.interval = this.stepsLeft = steps;
-    return isAsked;
+    return isRequested;
   }
 
   private isTime(): boolean {
     const now = this.clock();
-    if (now - this.lookedAt < lookEveryMilliseconds) return false;
-    this.lookedAt = now;
+    if (now - this.checkedAt < pollMilliseconds) return false;
+    this.checkedAt = now;
     return true;
   }
 
-  /** As many steps as took a second lately. */
+  /** Number of recent steps that took a second. */
   private nextInterval(): number {
     const now = this.clock();
-    const perStep = (now - this.lookedAt) / this.interval;
-    this.lookedAt = now;
-    return Math.max(1, Math.min(mostSteps, Math.floor(lookEveryMilliseconds / perStep)));
+    const perStep = (now - this.checkedAt) / this.interval;
+    this.checkedAt = now;
+    return Math.max(1, Math.min(mostSteps, Math.floor(pollMilliseconds / perStep)));
   }
 }

@@ -12,7 +12,7 @@ import {
   rangeOf,
 } from "./histogram.ts";
 
-/** What bins go wrong on: edges, zeros of both signs, denormals, the greatest numbers, and what is no number. */
+/** Difficult values for bins: edges, zeros of both signs, denormals, the largest numbers, and non-finite values. */
 const value = fc.oneof(
   fc.float(),
   fc.constantFrom(0, -0, 1, -1, 2 ** -149, -(2 ** -126), 3.4028234663852886e38, -3.4028234663852886e38),
@@ -21,7 +21,7 @@ const value = fc.oneof(
 const values = fc.array(value, { maxLength: 200 });
 const arrayOf = (numbers: readonly number[]): NdArray => NdArray.from(numbers, [numbers.length]);
 
-test("every finite value lies in the bin that has it, and all else is counted", () => {
+test("every finite value is in its bin, and all other values are counted", () => {
   fc.assert(
     fc.property(values, (numbers) => {
       const array = arrayOf(numbers);
@@ -49,7 +49,7 @@ test("every finite value lies in the bin that has it, and all else is counted", 
   );
 });
 
-test("parts that were counted over the range of all are, together, the whole", () => {
+test("parts counted over the common range add up to the whole", () => {
   fc.assert(
     fc.property(fc.array(values, { minLength: 1, maxLength: 5 }), (parts) => {
       const arrays = parts.map(arrayOf);

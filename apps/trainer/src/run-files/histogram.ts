@@ -1,44 +1,44 @@
 import type { Histogram } from "@skein/report";
 import type { NdArray } from "@skein/tensor-core";
 
-/** Bins of a histogram: as many as an eye tells apart in a small picture. */
+/** Number of bins of a histogram: as many as can be distinguished in a small picture. */
 export const numBins = 64;
 
-/** From the least finite value to the greatest; where there is none, from Infinity to -Infinity. */
+/** Range from the minimum to the maximum finite value; without finite values, from Infinity to -Infinity. */
 export interface ValueRange {
   readonly min: number;
   readonly max: number;
 }
 
-/** What is counted of some values of a tensor. Parts of one range can be put together. */
+/** Counts of some values of a tensor. Parts with the same range can be added. */
 export interface HistogramPart {
-  /** All values, those that are not finite among them. */
+  /** Number of all values, including non-finite ones. */
   readonly size: number;
   readonly zeros: number;
   readonly nonFinite: number;
-  /** Of finite values. */
+  /** Sum of finite values. */
   readonly sum: number;
   readonly sumOfSquares: number;
-  /** By bin. */
+  /** Counts by bin. */
   readonly counts: readonly number[];
 }
 
-/** Numbers of a tensor, without a copy where its memory holds numbers. */
+/** Numbers of a tensor, without a copy if its memory holds numbers. */
 const valuesOf = (array: NdArray): ArrayLike<number> =>
   array.data instanceof Float32Array || array.dtype === "i32" || array.dtype === "u32" || array.dtype === "u8"
     ? (array.data as ArrayLike<number>)
     : array.toNumbers();
 
-/** The range of no value: the greatest that holds none, and any range holds it. */
+/** The empty range, which every range contains. */
 export const emptyRange: ValueRange = { min: Infinity, max: -Infinity };
 
-/** The least range that holds both. */
+/** Smallest range that contains both. */
 export const jointRange = (a: ValueRange, b: ValueRange): ValueRange => ({
   min: Math.min(a.min, b.min),
   max: Math.max(a.max, b.max),
 });
 
-/** The range of a tensor's finite values. Cost: one look at each. */
+/** Range of a tensor's finite values. Cost: one pass. */
 export const rangeOf = (array: NdArray): ValueRange => {
   const values = valuesOf(array);
   let { min, max } = emptyRange;
@@ -47,13 +47,13 @@ export const rangeOf = (array: NdArray): ValueRange => {
     if (value < min && value > -Infinity) min = value;
     if (value > max && value < Infinity) max = value;
   }
-  return { min: min + 0, max: max + 0 }; // of the two zeros one
+  return { min: min + 0, max: max + 0 }; // converts -0 to 0
 };
 
 /**
- * Count a tensor's values in bins over a range that holds them. Sums are in f64: of f32 they lose nothing that shows.
+ * Counts a tensor's values in bins over a range that contains them. Sums are in f64, with no visible loss for f32.
  *
- * Cost: one look at each value.
+ * Cost: one pass.
  */
 export const countValues = (array: NdArray, { min, max }: ValueRange): HistogramPart => {
   const values = valuesOf(array);
@@ -73,7 +73,7 @@ export const countValues = (array: NdArray, { min, max }: ValueRange): Histogram
   return { size: values.length, zeros, nonFinite: values.length - finite, sum, sumOfSquares, counts };
 };
 
-/** Put parts of a tensor together that were counted over the same range. */
+/** Adds counts of parts of a tensor, all over the same range. */
 export const joinCounts = (parts: readonly HistogramPart[]): HistogramPart => {
   const total = (read: (part: HistogramPart) => number): number => parts.reduce((sum, part) => sum + read(part), 0);
   return {
@@ -86,7 +86,7 @@ export const joinCounts = (parts: readonly HistogramPart[]): HistogramPart => {
   };
 };
 
-/** The histogram of what was counted over a range. */
+/** Returns the histogram of counts over a range. */
 export const histogramOf = (
   { size, zeros, nonFinite, sum, sumOfSquares, counts }: HistogramPart,
   { min, max }: ValueRange,
@@ -97,7 +97,7 @@ export const histogramOf = (
     : { size, zeros, nonFinite, min, max, mean: sum / finite, norm: Math.sqrt(sumOfSquares), counts };
 };
 
-/** The edges of a histogram's bins, one more than these. */
+/** Edges of a histogram's bins, one more than bins. */
 export const edgesOf = ({ min, max, counts: { length } }: Histogram): number[] =>
   length === 0
     ? []

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import type { ParameterHistograms } from "@skein/report";
 import { copyLines } from "../files/copy-lines.ts";
 
-/** In the output folder of a run: histograms of its weights and gradients, those of a parameter after a step a line. */
+/** File in the output folder of a run with histograms of its weights and gradients, one line per parameter and step. */
 export const histogramsFile = "histograms.jsonl";
 
-/** A line: of a parameter, or that all of a step are there. */
+/** A line: histograms of a parameter, or the end of a step's histograms. */
 export type HistogramsLine =
   | ({ readonly type: "parameter"; readonly step: number } & ParameterHistograms)
   | { readonly type: "complete"; readonly step: number; readonly parameters: number };
 
-/** Writes `histograms.jsonl`. Nothing is written, and no file made, before the first histogram. */
+/** Writes `histograms.jsonl`. The file is created with the first histogram. */
 export class HistogramsFile {
   private readonly path: string;
   private parameters = 0;
@@ -20,7 +20,7 @@ export class HistogramsFile {
     this.path = join(folder, histogramsFile);
   }
 
-  /** Forget what was taken at `step` or later: the run goes on from there, and takes it again. */
+  /** Removes histograms of `step` and later steps: the run resumes from there, and takes them again. */
   rewind(step: number): void {
     this.parameters = 0;
     if (!existsSync(this.path)) return;
@@ -34,7 +34,7 @@ export class HistogramsFile {
     renameSync(`${this.path}.tmp`, this.path);
   }
 
-  /** @param isLast whether all parameters of the step are there now. */
+  /** @param isLast whether these are the last parameters of the step. */
   record(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void {
     this.parameters += parameters.length;
     const lines: HistogramsLine[] = parameters.map((one) => ({ type: "parameter", step, ...one }));

@@ -90,7 +90,7 @@ test("figures read well", () => {
   expect(validated.slice(0, 2)).toEqual(["validation accuracy  98.77 %", "validation loss      0.0400 nats"]);
   expect(formatSummary({ ...summary, denseBytesPerRank: 400 })[4]).toContain("(2.5 × as much)");
   expect(nextSteps("my runs/1", 20, undefined)).toEqual([
-    "What next:",
+    "Next steps:",
     "  train longer    skein-train resume 'my runs/1' --steps 40",
     "  see the run     skein-train report 'my runs/1'",
     "  watch runs      skein-train watch 'my runs'",

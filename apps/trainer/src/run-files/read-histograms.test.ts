@@ -22,7 +22,7 @@ const parameters = (scale: number): ParameterHistograms[] => [
   parameter("b", [scale]),
 ];
 
-test("what was recorded is read, in as many pieces as it came; the newest step unless another is asked for", () => {
+test("reads recorded histograms, written in any number of pieces; the newest step unless another is requested", () => {
   const file = new HistogramsFile(folder);
   expect(readHistograms(folder)).toEqual({ steps: [], shown: null });
   file.record(10, parameters(1).slice(0, 1), false);
@@ -34,7 +34,7 @@ test("what was recorded is read, in as many pieces as it came; the newest step u
   expect(readHistograms(folder, 11).shown!.step).toBe(20);
 });
 
-test("a run that goes on takes its step again, and what is damaged or cut is passed over", () => {
+test("a resumed run records its step again, and damaged or truncated lines are skipped", () => {
   const file = new HistogramsFile(folder);
   for (const step of [0, 10, 20]) file.record(step, parameters(1), true);
   file.record(30, parameters(1), false);

@@ -5,15 +5,15 @@ import { z } from "zod";
 import { eachLine } from "../files/each-line.ts";
 import { histogramsFile } from "./histograms-file.ts";
 
-/** What a page shows of the histograms of a run. */
+/** Histograms of a run that a page shows. */
 export interface ShownHistograms {
-  /** Those that are there, the newest first. */
+  /** Steps with histograms, the newest first. */
   readonly steps: readonly number[];
-  /** Of the step that was asked for, else of the newest. */
+  /** Histograms of the requested step, otherwise of the newest; null if there are no histograms. */
   readonly shown: StepHistograms | null;
 }
 
-/** A longer file is not read for a page. */
+/** Maximum file size for a page. */
 const mostBytes = 2 ** 30;
 const mostBins = 1024;
 
@@ -36,18 +36,17 @@ const parameter: z.ZodType<ParameterHistograms> = z.object({
   gradients: histogram.optional(),
 });
 
-/** The type and step of a line, without what makes it long. */
+/** Matches the type and step at the beginning of a line. */
 const head = /^\{"type":"(parameter|complete)","step":(\d{1,16}),/;
 
 /**
- * Read histograms of a run. Steps of which not all parameters are there yet are passed over, as are lines that are none
- * of ours. Of a step that was taken twice the later counts. A file that is not there, is no file, or is too long gives
- * nothing.
+ * Reads histograms of a run. Incomplete steps and invalid lines are skipped. If a step was recorded twice, the later
+ * record counts. A file that is missing, not regular, or too long gives an empty result.
  *
- * Cost: reads the whole file, and understands the lines of one step.
- * @param wanted a step. Default: the newest.
+ * Cost: reads the whole file, and parses the lines of one step.
+ * @param requested a step. Default: the newest.
  */
-export const readHistograms = (folder: string, wanted?: number): ShownHistograms => {
+export const readHistograms = (folder: string, requested?: number): ShownHistograms => {
   const path = join(folder, histogramsFile);
   const none: ShownHistograms = { steps: [], shown: null };
   try {
@@ -62,7 +61,7 @@ export const readHistograms = (folder: string, wanted?: number): ShownHistograms
     if (type === "complete") complete.add(Number(step));
   });
   const steps = [...complete].toSorted((a, b) => b - a);
-  const step = wanted !== undefined && complete.has(wanted) ? wanted : steps[0];
+  const step = requested !== undefined && complete.has(requested) ? requested : steps[0];
   if (step === undefined) return none;
   let [own, last] = [new Map<string, ParameterHistograms>(), new Map<string, ParameterHistograms>()];
   eachLine(path, (line) => {

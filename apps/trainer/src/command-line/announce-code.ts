@@ -4,11 +4,11 @@ import { writeStderr } from "../console/terminal.ts";
 import type { GlobalOptions } from "./run-options.ts";
 
 /**
- * Say which code jobs of somebody else would run, before any of it is loaded.
+ * Prints which code the jobs would run, before any of that code is loaded.
  *
- * @throws ConfigError if the job names code and `--no-modules` is given.
+ * @throws ConfigError if a job names code and `--no-modules` is given.
  */
-export const sayCode = (jobs: readonly Job[], { quiet }: Pick<GlobalOptions, "quiet">): void => {
+export const announceCode = (jobs: readonly Job[], { quiet }: Pick<GlobalOptions, "quiet">): void => {
   for (const job of jobs) requireTrusted(job);
   const line = codeLine(jobs);
   if (line !== undefined && quiet !== true) writeStderr(`${line}\n`);

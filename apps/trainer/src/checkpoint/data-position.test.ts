@@ -2,21 +2,27 @@ import { arrayRecords, epochOrder, positionOf, stepsPerEpoch } from "@skein/data
 import { NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type DataStanding, dataStandingSchema, standingFault, standingOf, stepOffsetAfter } from "./data-standing.ts";
+import {
+  type DataPosition,
+  dataPositionSchema,
+  positionFault,
+  dataPositionOf,
+  stepOffsetAfter,
+} from "./data-position.ts";
 
 const recordsOf = (count: number) =>
   arrayRecords({ inputs: NdArray.zeros("f32", [count, 1]), labels: NdArray.zeros("i32", [count]) });
 
-/** The standing of a run without streams after a step. */
-const standing = (step: number, count: number, batch: number, stepOffset = 0): DataStanding =>
-  standingOf(
+/** Position of a run without streams after a step. */
+const positionAfter = (step: number, count: number, batch: number, stepOffset = 0): DataPosition =>
+  dataPositionOf(
     step,
     { job: { batch }, data: { train: recordsOf(count) }, stepsPerEpoch: stepsPerEpoch(count, batch), stepOffset },
     [],
   );
 
-describe("a run that resumes with another batch", () => {
-  test("stands at the samples seen, less a batch that was begun, however often the batch changes", () => {
+describe("a run that resumes with a different batch", () => {
+  test("resumes at the samples seen, without a partial batch, however often the batch changes", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 40 }),
@@ -27,14 +33,14 @@ describe("a run that resumes with another batch", () => {
         (count, given) => {
           const legs = given.map(({ batch, steps }) => ({ steps, batch: Math.min(batch, count) }));
           let [step, offset] = [0, 0];
-          let last: DataStanding | undefined;
+          let last: DataPosition | undefined;
           for (const { batch, steps } of legs) {
             const perEpoch = stepsPerEpoch(count, batch);
             if (last !== undefined) {
               const before = last as { epoch: number; step: number; batch: number };
               offset = stepOffsetAfter(last, step, { batch, stepsPerEpoch: perEpoch });
               const now = positionOf(step + offset, perEpoch);
-              // Samples of the epoch, in the order that no batch changes.
+              // Samples of the epoch, in the order that does not depend on the batch.
               const order = epochOrder(1, before.epoch, count);
               const seen = order.slice(0, before.step * before.batch);
               if (now.epoch === before.epoch) {
@@ -46,10 +52,10 @@ describe("a run that resumes with another batch", () => {
               }
             }
             step += steps;
-            last = standing(step, count, batch, offset);
-            expect(standingFault(last, step)).toBeUndefined();
-            expect(dataStandingSchema.parse(JSON.parse(JSON.stringify(last)))).toEqual(last);
-            // Resumed with the same batch, it stands where it did.
+            last = positionAfter(step, count, batch, offset);
+            expect(positionFault(last, step)).toBeUndefined();
+            expect(dataPositionSchema.parse(JSON.parse(JSON.stringify(last)))).toEqual(last);
+            // Resumed with the same batch, the position is unchanged.
             expect(stepOffsetAfter(last, step, { batch, stepsPerEpoch: perEpoch })).toBe(offset);
           }
         },
@@ -67,18 +73,20 @@ describe("a run that resumes with another batch", () => {
     ["less is left than a batch", 10, 1, 9, 4, -7],
   ])("%s", (_, count, before, step, batch, offset) => {
     expect(
-      stepOffsetAfter(standing(step, count, before), step, { batch, stepsPerEpoch: stepsPerEpoch(count, batch) }),
+      stepOffsetAfter(positionAfter(step, count, before), step, { batch, stepsPerEpoch: stepsPerEpoch(count, batch) }),
     ).toBe(offset);
   });
 
-  test("a checkpoint of an older version, without its batch, goes on by steps if epochs are as long", () => {
+  test("a checkpoint of an older version, without batch, counts steps if epochs have the same length", () => {
     const old = { epoch: 1, step: 2, stepsPerEpoch: 4 };
-    expect(dataStandingSchema.parse(old)).toEqual(old);
+    expect(dataPositionSchema.parse(old)).toEqual(old);
     expect(stepOffsetAfter(old, 6, { batch: 4, stepsPerEpoch: 4 })).toBe(0);
   });
 
-  test("a standing at another step than its checkpoint's is a fault", () => {
-    expect(standingFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: 1 }, 6)).toMatch(/which is another/);
-    expect(standingFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: -1 }, 7)).toBeUndefined();
+  test("rejects a position at another step than its checkpoint's", () => {
+    expect(positionFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: 1 }, 6)).toMatch(
+      /which does not match/,
+    );
+    expect(positionFault({ epoch: 1, step: 2, stepsPerEpoch: 4, batch: 4, offset: -1 }, 7)).toBeUndefined();
   });
 });

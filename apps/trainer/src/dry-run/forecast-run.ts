@@ -11,47 +11,45 @@ import { prepareOn } from "../run/run-job.ts";
 import { buildParts, stateSpecs } from "../step/train-state.ts";
 import { predictStep, type StepPrediction } from "./step-prediction.ts";
 
-/** Bytes that a rank holds. */
+/** Memory of a rank, in bytes. */
 export interface RankMemory {
   readonly parameters: number;
   readonly optimizer: number;
-  /** Running statistics of the model, residuals of compressors, gradients on their way. */
+  /** Running statistics of the model, residuals of compressors, gradients in transit. */
   readonly other: number;
-  /** Most of what a step holds at a time beside all that: activations, gradients, room of messages. */
+  /** Peak of the additional memory of a step: activations, gradients, message buffers. */
   readonly intermediates: number;
-  /**
-   * One for each parameter that is trained; the plan of the intermediates has room for those that are there at a time.
-   */
+  /** Gradients of all trained parameters; the plan of the intermediates includes those that exist at a time. */
   readonly gradients: number;
 }
 
-/** All that is known of a run before its first step. */
-export interface ForeseenRun {
+/** Forecast of a run before its first step. */
+export interface RunForecast {
   readonly name: string;
   readonly model: string;
-  /** Numbers of the whole model, of all ranks that share it out. */
+  /** Number of parameters of the whole model, over all ranks that shard it. */
   readonly parameters: number;
-  /** Of those, what is trained. */
+  /** Number of trained parameters. */
   readonly trainedParameters: number;
-  /** Null of a stream, of which nobody knows it. */
+  /** Number of training samples; null for a stream. */
   readonly trainSamples: number | null;
   readonly judgedSamples: number;
   readonly batch: number;
   readonly steps: number;
-  /** Null of a stream. */
+  /** Steps per epoch; null for a stream. */
   readonly stepsPerEpoch: number | null;
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
   readonly memory: RankMemory;
   readonly sentBytesPerStep: number;
-  /** What a dense ring all-reduce of all gradients would send. */
+  /** Bytes that a dense ring all-reduce of all gradients would send. */
   readonly denseBytesPerStep: number;
   readonly rates: BackendRates;
   readonly prediction: Omit<StepPrediction, "sentBytes">;
-  /** Of all steps, at least: evaluations, checkpoints, and what steps do outside of kernels, are not in it. */
+  /** Minimum seconds of all steps, without evaluations, checkpoints, and work outside of kernels. */
   readonly runSeconds: number;
-  /** What people are told beside: remarks on the job, and what the figures do not know. */
+  /** Further lines for people: remarks on the job, and limits of the forecast. */
   readonly remarks: readonly string[];
 }
 
@@ -59,21 +57,21 @@ const bytesOf = (tree: unknown): number =>
   flattenTree<TensorSpec>(tree).leaves.reduce((sum, spec) => sum + byteLength(spec), 0);
 
 const unplanned =
-  "something of the exchange is decided by measurements before the first step; these figures are of what the run begins from: each tensor by itself";
+  "the exchange is planned from measurements before the first step; this forecast assumes the initial plan: each tensor by itself";
 
-/** Of what a stream has without end. */
+/** Null for the infinite counts of a stream. */
 const orNull = (count: number): number | null => (Number.isFinite(count) ? count : null);
 
 /**
- * Look at a job as a run would, down to the planned step, and measure its backend for a moment. Nothing is written and
- * no step is made.
+ * Prepares a job as a run does, including the plan of its step, and measures its backend for a moment. Nothing is
+ * written, and no step is run.
  *
- * @throws what a run of the job throws before its first step.
+ * @throws errors of a run before its first step.
  */
-export const foreseeRun = async (job: Job): Promise<ForeseenRun> => {
+export const forecastRun = async (job: Job): Promise<RunForecast> => {
   const { prepared, notes } = await prepareOn({ job });
   const { data, totalSteps, stepsPerEpoch, whole, trained } = prepared;
-  const backend = prepared.job.backend as BackendName; // settled by prepareOn
+  const backend = prepared.job.backend as BackendName; // resolved by prepareOn
   const { rates, device } = await measureJobRates(prepared.job, backend);
   const step = prepareStep(prepared, device);
   const compiled = job.accumulate === undefined ? step : prepareStep(prepared, device, { alone: true });
