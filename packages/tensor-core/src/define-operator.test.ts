@@ -35,7 +35,7 @@ const all = () => false;
 
 const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
 
-/** Sum and difference, all of it by hand: nothing follows from a composition. */
+/** Sum and difference, with every part of the definition given, so that nothing is derived from a composition. */
 const butterfly = defineOperator({
   name: "acme/butterfly",
   infer: ([a]) => [a!, a!],
@@ -134,7 +134,7 @@ describe("defineOperator", () => {
     ]) {
       expect(use).toThrow(OperatorError);
       expect(use).toThrow(
-        "acme/scaled: this operator is not defined; call what defineOperator returned, or give a graph",
+        "acme/scaled: this operator is not defined; call the function that defineOperator returned, or restore the operators of a saved or posted graph",
       );
     }
     expect(Array.from(interpretWorld(withOperators(saved, [scaled]), input)[0]![0]!.data)).toEqual([2, 4]);
@@ -181,7 +181,7 @@ describe("defineOperator", () => {
     const { graph } = trace((x: Tensor) => gathered([x])[0], [f32(1)], { mesh: { data: 1000 } });
     expect(nodeCost(graph, graph.nodes[1]!).flops).toBeGreaterThanOrEqual(1000);
     expect(() => expandCompositions(graph, () => true)).toThrow(
-      /acme\/gathered: its composition holds collectives, for which no kernel/,
+      /acme\/gathered: its composition contains collectives, which a kernel/,
     );
     const outer = defineOperator({ name: "acme/outer", composition: ([x]) => [gathered([x!])[0]], reference });
     const wrapped = trace((x: Tensor) => outer([x])[0], [f32(1)], { mesh: { data: 2 } }).graph;
@@ -223,7 +223,7 @@ describe("defineOperator", () => {
     const gradient = (stop: (x: Tensor) => Tensor) => () =>
       trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(add(sorted([stop(y)])[0], y)))(x), [f32(3)]);
     expect(gradient((x) => x)).toThrow(
-      "acme/sorted has no gradient rule; wrap its input in stopGradient() if none should flow",
+      "acme/sorted has no gradient rule; wrap its input in stopGradient() if no gradient should flow",
     );
     expect(gradient(stopGradient)).not.toThrow();
   });
@@ -253,12 +253,12 @@ describe("what a definition cannot be", () => {
     ["no name", { ...good, name: undefined }, ArgumentError, /was named undefined/],
     ["a name with blanks", { ...good, name: "my lab/x" }, ArgumentError, /owner\/name/],
     ["nothing", undefined, ArgumentError, /was named undefined/],
-    ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; it is a whole number/],
+    ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; pass a whole number/],
     [
       "a part that is no function",
       { ...good, vjp: "none" },
       OperatorError,
-      /acme\/x: vjp is none; it is a function, or left out/,
+      /acme\/x: vjp is none; pass a function, or leave it out/,
     ],
     ["no shape rule", { ...good, infer: undefined }, OperatorError, /has no composition and no shape rule \(infer\)/],
     ["no reference", { ...good, reference: undefined }, OperatorError, /has no composition and no reference/],
@@ -290,33 +290,33 @@ describe("an operator that breaks its own contract", () => {
     [
       "a shape rule that gives a spec",
       () => use({ infer: (([x]: readonly TensorSpec[]) => x) as never }),
-      /its shape rule \(infer\) gave \{.*it returns a list/,
+      /its shape rule \(infer\) returned \{.*it must return a list/,
     ],
-    ["a shape of halves", () => use({ infer: () => [{ dtype: "f32", shape: [0.5] }] }), /shapes of whole numbers/],
+    ["a shape of halves", () => use({ infer: () => [{ dtype: "f32", shape: [0.5] }] }), /sizes that are whole numbers/],
     [
       "a reference of another length",
       () => use({ reference: () => [new Float64Array(3)] }),
-      /its reference gave Float64Array of 3 for f32\[2\]/,
+      /its reference returned Float64Array of 3 for f32\[2\]/,
     ],
     [
       "a reference that gives bare data",
       () => use({ reference: ([x]) => x!.data as never }),
-      /its reference gave Float64Array of 2 for f32\[2\]/,
+      /its reference returned Float64Array of 2 for f32\[2\]/,
     ],
     [
       "a reference of plain numbers",
       () => use({ reference: () => [[1, 2]] as never }),
-      /its reference gave Array of 2/,
+      /its reference returned Array of 2/,
     ],
     [
       "a composition of another shape",
       () => use({ reference: undefined as never, composition: ([x]) => [sum(x!)] }),
-      /its composition gives f32\[\], but its shape rule says f32\[2\]/,
+      /its composition returns f32\[\], but its shape rule says f32\[2\]/,
     ],
     [
       "a composition that gives a tensor",
       () => use({ infer: undefined as never, composition: (([x]: readonly Tensor[]) => exp(x!)) as never }),
-      /its composition returned a tensor; it returns the list/,
+      /its composition returned a tensor; return the list/,
     ],
     [
       "a cost that is no number",
@@ -333,16 +333,16 @@ describe("an operator that breaks its own contract", () => {
           ).graph,
           { cost: true },
         ),
-      /its cost says NaN for flops/,
+      /its cost rule returned NaN for flops/,
     ],
     [
       "a gradient of another shape",
       gradientBy((c: never) => [sum(own(c))]),
-      /its gradient rule gave f32\[\] for operand 0 of f32\[2\]/,
+      /its gradient rule returned f32\[\] for operand 0 of f32\[2\]/,
     ],
-    ["a bare gradient", gradientBy(own), /for 1 operands; it returns a list with one for each/],
-    ["too many gradients", gradientBy((c: never) => [own(c), own(c)]), /gave 2 entries for 1 operands/],
-    ["a number as a gradient", gradientBy(() => [0]), /no tensor but 0 for operand 0/],
+    ["a bare gradient", gradientBy(own), /for 1 operands; return a list with one entry per operand/],
+    ["too many gradients", gradientBy((c: never) => [own(c), own(c)]), /returned 2 entries for 1 operands/],
+    ["a number as a gradient", gradientBy(() => [0]), /returned 0 instead of a tensor for operand 0/],
   ])("%s", (_, attempt, message) => {
     expect(attempt).toThrow(OperatorError);
     expect(attempt).toThrow(message);
@@ -352,7 +352,7 @@ describe("an operator that breaks its own contract", () => {
     [
       "operands that are no list",
       () => mish(f32(1) as never),
-      /its operands were given as .*; give a list of tensors, such as \[x\]/,
+      /its operands are .*; pass a list of tensors, such as \[x\]/,
     ],
     [
       "a parameter that is no data",
@@ -372,7 +372,7 @@ describe("an operator that breaks its own contract", () => {
     [
       "parameters that are no record",
       () => trace((x: Tensor) => scaled([x], 2 as never), [f32(1)]),
-      /its parameters were given as 2; give a record/,
+      /its parameters are 2; pass a record/,
     ],
     [
       "a parameter that holds itself",
@@ -381,7 +381,7 @@ describe("an operator that breaks its own contract", () => {
         factor.push(factor);
         return trace((x: Tensor) => scaled([x], { factor: factor as never }), [f32(1)]);
       },
-      /parameter params.factor.0 holds itself/,
+      /parameter params.factor.0 contains itself/,
     ],
     [
       "another number of operands",
@@ -390,7 +390,7 @@ describe("an operator that breaks its own contract", () => {
           (x: Tensor) => defineOperator({ name: "acme/x", arity: 1, composition: ([y]) => [exp(y!)] })([x, x]),
           [f32(1)],
         ),
-      /acme\/x: it was given 2 operands; it takes 1/,
+      /acme\/x: got 2 operands, expected 1; pass 1/,
     ],
     [
       "an operator that nobody defined",
@@ -415,7 +415,7 @@ describe("an operator that breaks its own contract", () => {
       composition: ([x]) => [other([x!])[0]],
     });
     expect(() => trace((x: Tensor) => [mish([x])[0], other([x])[0]], [f32(1)])).toThrow(
-      /acme\/mish: two different definitions of this name meet/,
+      /acme\/mish: one graph contains two different definitions of this name; define/,
     );
     const { graph } = trace((x: Tensor) => [mish([x])[0], wrapped([x])[0]], [f32(1)]);
     expect(() => expandCompositions(graph, all)).toThrow(/two different definitions/);

@@ -89,7 +89,7 @@ describe("meshPlace", () => {
 
   test("is refused where nobody knows it, and where there is no such rank", () => {
     expect(() => trace(ofRank, [scalar(0)], { mesh })).toThrow(
-      /the trace is for any of the 4 ranks along axis "data"; trace for one, .* or write axisIndex\("data"\)/,
+      /the trace is for any of the 4 ranks along axis "data"; trace for one rank, .* or write axisIndex\("data"\)/,
     );
     expect(() => trace(ofRank, [scalar(0)], { mesh, place: { data: 4 } })).toThrow(
       /trace: place the number 4 along axis "data" is none of its 4 ranks; give 0 to 3/,
@@ -239,7 +239,7 @@ describe("valueAndGrad", () => {
       (x: Tensor) => vjp((y: Tensor) => ({ a: y, b: y }), x).pullback({ a: x } as never),
       /\[a\] for results \[a, b\]/,
     ],
-    // What the result does not depend on is checked too.
+    // Nodes that the result does not depend on are checked, too.
     [
       "a constant's cotangent",
       (x: Tensor) => vjp(() => full([2], 1), x).pullback(full([1], 1)),

@@ -31,7 +31,7 @@ test("JSON holds what they are, not the trace behind them", () => {
 });
 
 describe("operators of JavaScript are refused with the functions to take instead", () => {
-  // Through unknown, since TypeScript refuses most of these.
+  // Cast to unknown, because TypeScript rejects most of these.
   test.each<[operator: string, fn: (x: never) => unknown]>([
     ["+", (x) => x + 1],
     ["*", (x) => (x as number) * 2],

@@ -59,7 +59,7 @@ describe("streams on the device", () => {
   test("a key of three words is refused", async () => {
     await expect(() =>
       evaluate((k: Tensor) => randomBits(k, [3]), backend)(NdArray.from([1, 2, 3], [3], "u32")),
-    ).rejects.toThrow(/a key is u32\[2\], got u32\[3\]/);
+    ).rejects.toThrow(/a key must be u32\[2\], got u32\[3\]/);
   });
 });
 

@@ -119,8 +119,8 @@ describe("safetensors", () => {
   });
 
   /**
-   * Read hostile bytes: either they are sound, and no more comes out than went in, or one error of bounded length says
-   * why not.
+   * Read hostile bytes: either they are valid and the result is not larger than the input, or one error of bounded
+   * length states the reason.
    */
   const survive = (bytes: Uint8Array): "read" | "refused" => {
     try {
@@ -178,7 +178,7 @@ describe("safetensors", () => {
       fc.array(number, { maxLength: 80 }).map((sizes) => JSON.stringify(sizes)),
       fc.jsonValue().map((value) => JSON.stringify(value)),
     );
-    // Parts of a sound header, each as it should be or in the place of it something hostile.
+    // Parts of a valid header, each as it should be or replaced by a hostile one.
     const sound = { name: '"a"', dtype: '"U8"', shape: "[2,1]", offsets: "[0,2]", metadata: '{"k":"v"}' };
     const parts = fc.record(
       Object.fromEntries(
@@ -202,7 +202,7 @@ describe("safetensors", () => {
         ],
       },
     );
-    expect(Math.min(seen.read, seen.refused)).toBeGreaterThan(100); // both ways were gone
+    expect(Math.min(seen.read, seen.refused)).toBeGreaterThan(100); // both cases occurred
   });
 
   it("reads no further than the first fault, and large sound headers, too", () => {
@@ -211,7 +211,7 @@ describe("safetensors", () => {
       /^safetensors: at character 6 of the header there must be tensor "k0": \{/,
     );
     const tensor = '{"dtype":"U8","shape":[0],"data_offsets":[0,0]}';
-    const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 524_288}":${tensor}`); // V8 takes such names for array indices
+    const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 524_288}":${tensor}`); // V8 stores such names as array indices
     expect(readSafetensors(file(`{${names.join(",")}}`)).tensors.size).toBe(50_000);
     expect(() =>
       readSafetensors(file(`{"${"a".repeat(1e7)}":{"dtype":"U9","shape":[],"data_offsets":[0,1]}}`, [1])),
@@ -243,9 +243,9 @@ describe("safetensors", () => {
       file(`{"a":{"dtype":${"[".repeat(5000)}${"]".repeat(5000)}}}`),
       /the dtype of tensor "a", a string/,
     ],
-    ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /no UTF-8/],
+    ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /not UTF-8/],
     ["an unknown dtype", file({ a: { ...entry, dtype: "F9" } }, [1, 2]), /dtype "F9"; supported are F32/],
-    ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format knows/],
+    ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format allows/],
     ["a missing key", file({ a: { dtype: "U8", shape: [2] } }, [1, 2]), /"a" has no data_offsets/],
     [
       "a name that comes twice",
@@ -384,7 +384,7 @@ describe("element types that we do not compute with", () => {
     expect(content.tensors.get("norm.weight")!.toNumbers()).toEqual([1, 2]);
     const { bytes } = content.foreign.get("norm.num_batches_tracked")!;
     expect(new BigInt64Array(bytes.slice().buffer)[0]).toBe(7n);
-    file.fill(0); // what was read is not the file's
+    file.fill(0); // the result does not share memory with the file
     expect(content.foreign.get("norm.num_batches_tracked")).toEqual(count);
   });
 

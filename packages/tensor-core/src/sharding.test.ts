@@ -15,7 +15,9 @@ interface Tree {
 }
 const tree = { b: [4, 2], w: [3, 0, 1, 2, -5, 1, 0.5, -1] };
 
-/** Run on each rank of "expert" × "tensor", the latter neighbours, with `w` [4, 2] whole on all of them. */
+/**
+ * Run on each rank of "expert" × "tensor", of which the latter is innermost, with `w` [4, 2] replicated on all ranks.
+ */
 const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): number[][] => {
   const arrays = { b: NdArray.from(tree.b), w: NdArray.from(tree.w, [4, 2]) };
   const all = Array.from({ length: numRanks * numTensor }, (_, rank) => rank);
@@ -37,7 +39,7 @@ const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): nu
   ).map(([result]) => [...result!.data]);
 };
 
-/** The part of `w` [4, 2] that this rank has. */
+/** The shard of `w` [4, 2] of this rank. */
 const ownRows = (w: Tensor): Tensor => {
   const each = 4 / axisSize("expert");
   const first = each * meshPlace("expert");

@@ -75,7 +75,7 @@ describe.each([...Object.entries(passes), ["expandCompositions", expand] as cons
   });
 });
 
-// What rules and passes may make anew, so that it has no params of a node of the source.
+// Operators that rules and passes may create without the params of a node of the source.
 const madeAnew: ReadonlySet<string> = new Set([
   "absolute",
   "broadcast-to",
@@ -87,7 +87,7 @@ const madeAnew: ReadonlySet<string> = new Set([
   "reshape",
 ]);
 
-/** Operators without the mark, inside fused nodes too. */
+/** Operators without the mark, also inside fused nodes. */
 const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
   ...(params["mark"] === "kept" || madeAnew.has(op) ? [] : [op]),
   ...(op === "fused" ? (params as unknown as FusedParams).instructions.flatMap(unmarked) : []),

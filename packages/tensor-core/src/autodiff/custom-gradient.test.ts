@@ -59,7 +59,7 @@ describe("customGradient", () => {
       [0.4, 1.6],
     );
     expect(value).toEqual([0, 2]);
-    expect(gradient).toEqual([0, 4]); // 2·round(x), passed straight through
+    expect(gradient).toEqual([0, 4]); // 2·round(x), passed through
   });
 
   it("bounds a gradient in the middle of a chain, and leaves the value alone", async () => {
@@ -69,7 +69,7 @@ describe("customGradient", () => {
     );
     const [gradient] = await run((x) => [gradientOf((y) => square(bounded(multiply(y, 10))))(x!)], [0.01, 1]);
     expect(gradient![0]).toBeCloseTo(2, 6); // 2·0.1, times 10
-    expect(gradient![1]).toBeCloseTo(10, 6); // 20 bounded to 1, times 10
+    expect(gradient![1]).toBeCloseTo(10, 6); // 20 clipped to 1, times 10
   });
 
   it("is differentiated again through what the rule computes", async () => {
@@ -182,7 +182,7 @@ describe("customGradient", () => {
       "a bare tensor",
       ({ cotangents }: { cotangents: Tensor }) => cotangents,
       ArgumentError,
-      /gave a tensor for 1 arguments; it returns a list/,
+      /returned a tensor for 1 arguments; return a list/,
     ],
     [
       "too many",
@@ -194,21 +194,21 @@ describe("customGradient", () => {
       "another tree",
       ({ cotangents }: { cotangents: Tensor }) => [{ x: cotangents }],
       ArgumentError,
-      /gave \[x\] for argument 0 of a tensor/,
+      /returned \[x\] for argument 0 of a tensor/,
     ],
     [
       "another shape",
       ({ cotangents }: { cotangents: Tensor }) => [sum(cotangents)],
       ShapeError,
-      /gave f32\[\] for argument 0 of f32\[2\]/,
+      /returned f32\[\] for argument 0 of f32\[2\]/,
     ],
     [
       "another dtype",
       ({ cotangents }: { cotangents: Tensor }) => [greater(cotangents, 0)],
       ShapeError,
-      /gave bool\[2\] for argument 0 of f32\[2\]/,
+      /returned bool\[2\] for argument 0 of f32\[2\]/,
     ],
-    ["a number", () => [1], ShapeError, /no tensor but 1 for argument 0/],
+    ["a number", () => [1], ShapeError, /returned 1 instead of a tensor for argument 0/],
   ])("refuses a rule that gives %s", (_, rule, kind, message) => {
     expect(gradientBy(rule)).toThrow(kind);
     expect(gradientBy(rule)).toThrow(message);
@@ -229,7 +229,7 @@ describe("customGradient", () => {
           })(w),
         [scalar],
       );
-    expect(close((w) => w)).toThrow(/reads a tensor that is differentiated and none of its arguments/);
+    expect(close((w) => w)).toThrow(/reads a differentiated tensor that is not one of its arguments/);
     expect(close(stopGradient)).not.toThrow();
   });
 
@@ -243,7 +243,7 @@ describe("customGradient", () => {
           )(),
         [],
       ),
-    ).toThrow(/something else than a tree of tensors/);
+    ).toThrow(/must return a tree of tensors only/);
     expect(() => roundStraightThrough(scalar)).toThrow(ArgumentError);
   });
 });

@@ -8,7 +8,7 @@ import { jit } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 
-/** Communicators of ranks that only exchange texts: a round is over when all ranks of the world have told theirs. */
+/** Communicators of ranks that only exchange texts: a round completes when all ranks of the world have sent theirs. */
 const worldOf = (
   groups: readonly (readonly number[])[],
 ): { readonly ofRank: Communicators[]; readonly rounds: string[][] } => {

@@ -24,7 +24,7 @@ export class ArgumentLoan<Memory> {
   private readonly arrays: readonly OwnedArray<Memory>[];
 
   /**
-   * Borrow all arguments, or none.
+   * Borrow all arguments; if one cannot be borrowed, borrow none.
    *
    * @throws ArrayStateError for an array of another backend, an array that has ended, an array donated to another run,
    * and a donated array that is passed twice or read elsewhere.
@@ -40,7 +40,7 @@ export class ArgumentLoan<Memory> {
       );
       if (twice !== undefined)
         throw new ArrayStateError(
-          `argument leaf ${twice} is donated but also passed at another position; pass a copy there`,
+          `argument leaf ${twice} is given away (donated) but also passed at another position; pass a copy there`,
         );
     }
     const memories: Memory[] = [];

@@ -8,9 +8,7 @@ import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
 
 const spec = { dtype: "f32", shape: [4] } as const;
 
-/**
- * A graph of `count` inputs, of which the donated ones become the outputs at their positions, if they are taken over.
- */
+/** A graph of `count` inputs; donated inputs become the outputs at their positions, if they are reused. */
 const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
   donate,
   graph: {
@@ -114,7 +112,7 @@ describe("array ledger", () => {
     const loan = new ArgumentLoan(signature(1, [0], []), ledger, [array]);
     for (const donate of [[], [0]])
       expect(() => new ArgumentLoan(signature(1, donate, []), ledger, [array])).toThrow(/has not ended/);
-    expect(() => array.memory).toThrow(/half overwritten; await that call/);
+    expect(() => array.memory).toThrow(/partly overwritten; await that call/);
     loan.lose();
     expect([array.state, released]).toEqual(["lost", [64]]);
     expect(() => array.memory).toThrow(/to a call that failed.*last checkpoint/);
@@ -125,7 +123,7 @@ describe("array ledger", () => {
     const [read, free] = [ledger.open(spec, 64), ledger.open(spec, 128)];
     const loan = new ArgumentLoan(signature(1, [], []), ledger, [read]);
     expect(() => new ArgumentLoan(signature(2, [1], []), ledger, [free, read])).toThrow(
-      /a call that still reads it; await that first/,
+      /a call still reads it; await that first/,
     );
     expect([free.state, read.state, read.memory]).toEqual(["owned", "lent", 64]);
     loan.settle(() => -1);
@@ -185,7 +183,7 @@ describe("array ledger", () => {
                 uses,
               );
               loans.push({ loan, uses, memories: loan.memories });
-              // Given to this run alone: no run that goes on has it.
+              // Donated to this run alone: no other run uses it.
               for (const position of one.donate)
                 expect(loans.filter(({ memories }) => memories.includes(loan.memories[position]!))).toHaveLength(1);
             } catch (error) {

@@ -46,10 +46,11 @@ export type ArrayState = "owned" | "lent" | "given" | Fate;
 
 const refusals: { readonly [state in Fate | "given"]: string } = {
   given:
-    "is donated to a call that has not ended, and may be partly overwritten; await that call and use the array that it returns",
+    "is given away (donated) to a call that has not ended, and may be partly overwritten; await that call and use the array that it returns",
   freed: "was freed and cannot be used again; free it later, or upload it again",
-  donated: "was donated to a compiled function and cannot be used again; keep the array that the call returned instead",
-  lost: "was donated to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
+  donated:
+    "was given away to a compiled function (donated) and cannot be used again; keep the array that the call returned instead",
+  lost: "was given away (donated) to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
 };
 
 /** An array in the memory of one backend. */
@@ -103,7 +104,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
     else if (this.readers === 0) this.given = true;
     else
       throw new ArrayStateError(
-        `${formatSpec(this)} is donated, but ${this.readers === 1 ? "a call still reads" : `${this.readers} calls still read`} it; await ${this.readers === 1 ? "that call" : "those calls"} first, or pass a copy`,
+        `${formatSpec(this)} is given away (donated), but ${this.readers === 1 ? "a call still reads" : `${this.readers} calls still read`} it; await ${this.readers === 1 ? "that" : "those"} first, or pass a copy`,
       );
     return memory;
   }

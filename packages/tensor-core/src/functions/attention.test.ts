@@ -77,7 +77,7 @@ describe("attention", () => {
         );
         const cut = (x?: Tensor): Tensor => slice(x!, [0, 0, 0], [1, 1, length]);
         expect(limited).toEqual(await run((q, k, v) => attention(q!, cut(k), cut(v)), q, k, v));
-        // Queries at the end of what is cached: their starts say so.
+        // Queries at the end of the cached keys, as their starts specify.
         const cached = await run(
           (q, k, v, keyLengths) =>
             attention(q!, k!, v!, {
@@ -141,7 +141,7 @@ describe("attention", () => {
   test("names the shapes that do not fit", async () => {
     await expect(
       run((q, k, v) => attention(q!, k!, v!), wave([1, 3, 4, 3], 1), wave([1, 2, 4, 3], 1), wave([1, 2, 4, 3], 1)),
-    ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads and k \[1, 2, 4, 3\] 2: equally many heads must share each head/);
+    ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads, which is not divisible by the 2 heads of k \[1, 2, 4, 3\]/);
     await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(
       /q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/,
     );

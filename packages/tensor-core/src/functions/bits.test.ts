@@ -36,8 +36,8 @@ describe("bits", () => {
   });
 
   test("of other dtypes, of scalars and of counts that do not fit are refused", async () => {
-    await expect(run(packBits, NdArray.from([1], [1], "u8"))).rejects.toThrow(/takes bool/);
-    await expect(run(packBits, NdArray.scalar(1, "bool"))).rejects.toThrow(/takes bool/);
+    await expect(run(packBits, NdArray.from([1], [1], "u8"))).rejects.toThrow(/expected bool/);
+    await expect(run(packBits, NdArray.scalar(1, "bool"))).rejects.toThrow(/expected bool/);
     const words = NdArray.from([1, 2], [2], "u32");
     await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits lie in u32 \[..., 3\]/);
     await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits lie in u32 \[..., 1\]/);
@@ -71,7 +71,7 @@ describe("bitcast", () => {
       /dtype u8 is not supported/,
     );
     await expect(run((x) => bitcast(x, "f16"), NdArray.from([1]))).rejects.toThrow(
-      /cannot be read as f16, an element of which has 2 bytes/,
+      /cannot be read as f16, which has 2 bytes/,
     );
   });
 });

@@ -129,7 +129,7 @@ test("padding is a word, a number for all sides, or rows and columns", () => {
   for (const wrong of ["SAME", -1, 0.5, [1], [1, 2, 3], { rows: 1 }])
     expect(() => paddingOf(wrong as never)).toThrow(ArgumentError);
   expect(() => paddingOf("SAME" as never)).toThrow(
-    'padding is "SAME", but it is "same", "valid", a number for all sides, or [rows, columns]',
+    'padding is "SAME", but it must be "same", "valid", a number for all sides, or [rows, columns]',
   );
 });
 

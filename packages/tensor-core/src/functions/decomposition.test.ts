@@ -34,7 +34,7 @@ describe("the gradient of eigh where eigenvalues are equal", () => {
     gradient.toNumbers().forEach((value, at) => {
       const [i, j] = [Math.floor(at / 3), at % 3];
       const squared = [0, 1, 2].reduce((total, k) => total + x[3 * i + k]! * x[3 * k + j]!, 0);
-      // An entry of the lower triangle stands for its mirror image, too; the upper one is not read.
+      // An entry of the lower triangle also represents its mirror image; the upper triangle is not read.
       expect(value).toBeCloseTo(i === j ? 3 * squared : i > j ? 6 * squared : 0, 3);
     });
   });

@@ -20,7 +20,7 @@ const counting = (shape: readonly number[], from = 0): NdArray =>
   );
 const integers = (values: readonly number[]): NdArray => NdArray.from(values, [values.length], "i32");
 
-/** Sizes of a tensor, of a window in it, and starts anywhere. */
+/** Sizes of a tensor, of a window in it, and arbitrary starts. */
 const windows = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4), fc.integer({ min: -7, max: 9 })), {
     minLength: 1,
@@ -107,7 +107,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
       /starts are f32\[2\]/,
     );
     await expect(run((x, at) => dynamicSlice(x!, at!, [1, 6]), x, integers([0, 0]))).rejects.toThrow(
-      /a window of \[1, 6\] does not lie in f32\[4, 5\]; give one size per dimension/,
+      /a window of \[1, 6\] does not fit into f32\[4, 5\]; pass one size per dimension/,
     );
     await expect(run((x, at) => dynamicUpdateSlice(x!, at!, at!), x, integers([0, 0]))).rejects.toThrow(
       /i32\[2\] cannot be written into f32\[4, 5\]; cast the update to f32/,

@@ -48,14 +48,14 @@ describe("numbers as operands", () => {
     [
       "multiply",
       (x: Tensor) => multiply(x, 0.5),
-      /multiply: 0\.5 is no i32, which holds the whole numbers from -2147483648 to 2147483647; cast/,
+      /multiply: 0\.5 cannot be represented as i32, which holds the whole numbers from -2147483648 to 2147483647; cast/,
     ],
-    ["maximum", (x: Tensor) => maximum(-Infinity, x), /maximum: -Infinity is no i32/],
-    ["where", (x: Tensor) => where(full([2], 1, "bool"), x, NaN), /where: NaN is no i32/],
-    ["add", (x: Tensor) => add(x, 2 ** 31), /add: 2147483648 is no i32/],
-    ["full", () => full([2], -1, "u32"), /constant: -1 is no u32/],
-    ["constant", () => constant([1, 1.5], "i32"), /constant: 1\.5 is no i32/],
-    ["pad", (x: Tensor) => pad(x, [[1, 0]], 0.25), /pad: 0\.25 is no i32/],
+    ["maximum", (x: Tensor) => maximum(-Infinity, x), /maximum: -Infinity cannot be represented as i32/],
+    ["where", (x: Tensor) => where(full([2], 1, "bool"), x, NaN), /where: NaN cannot be represented as i32/],
+    ["add", (x: Tensor) => add(x, 2 ** 31), /add: 2147483648 cannot be represented as i32/],
+    ["full", () => full([2], -1, "u32"), /constant: -1 cannot be represented as u32/],
+    ["constant", () => constant([1, 1.5], "i32"), /constant: 1\.5 cannot be represented as i32/],
+    ["pad", (x: Tensor) => pad(x, [[1, 0]], 0.25), /pad: 0\.25 cannot be represented as i32/],
   ])("%s refuses a number that an integer dtype would cut to another", (_, fn, message) => {
     expect(() => trace(fn, [NdArray.zeros("i32", [2])] as never)).toThrow(message);
   });
@@ -109,7 +109,7 @@ describe("constant", () => {
     expect(() => specOf([[1, 2], [3]])).toThrow(/the list at \[1\] has 1 entries, the first of its depth has 2/));
   test("refuses what belongs into an argument", () =>
     expect(() => specOf(Array.from({ length: 4097 }, (_, i) => i))).toThrow(
-      /4097 numbers are too many.*bound is 4096/,
+      /4097 numbers are too many.*limit is 4096/,
     ));
 });
 

@@ -75,7 +75,7 @@ describe("roll", () => {
 
   test("refuses a shift that is no whole number, and a missing dimension", async () => {
     await expect(run((x) => roll(x, 0.5, { dim: 0 }), counted([4]))).rejects.toThrow(
-      /a shift of 0\.5 is no whole number/,
+      /a shift of 0\.5 is not a whole number/,
     );
     const forgotten = roll as unknown as (x: Tensor, shift: number, options?: unknown) => Tensor;
     await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(

@@ -67,7 +67,7 @@ describe("groupedMatmul", () => {
     const [x, w, c] = [wave([4, 3], 1), wave([2, 3, 5], 2), integers([1, 3])];
     const grouped = (x?: Tensor, w?: Tensor, c?: Tensor): Tensor => groupedMatmul(x!, w!, c!);
     await expect(run(grouped, wave([4, 2], 1), w, c)).rejects.toThrow(
-      /f32\[4, 2\] and f32\[2, 3, 5\] do not fit: rows of 2 meet matrices for rows of 3/,
+      /f32\[4, 2\] and f32\[2, 3, 5\] do not fit: rows have width 2, but matrices need width 3/,
     );
     await expect(run(grouped, x, w, integers([4]))).rejects.toThrow(/counts are i32\[1\], but 2 groups need i32\[2\]/);
     await expect(run(grouped, x, w, wave([2], 1))).rejects.toThrow(/counts are f32\[2\]/);

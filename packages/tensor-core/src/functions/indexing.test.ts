@@ -79,7 +79,7 @@ describe("gather and scatterAdd", () => {
   test("name what does not fit", async () => {
     const x = NdArray.zeros("f32", [3, 2]);
     await expect(run((x, i) => gather(x!, i!), x, NdArray.zeros("f32", [2]))).rejects.toThrow(
-      /indices are f32\[2\], they must be i32/,
+      /indices are f32\[2\], but must be i32/,
     );
     await expect(run((x, i, u) => scatterAdd(x!, i!, u!), x, integers([0]), NdArray.zeros("f32", [2]))).rejects.toThrow(
       /updates f32\[2\] do not fit base f32\[3, 2\] with indices i32\[1\]; they must be f32\[1, 2\]/,
@@ -111,7 +111,7 @@ describe("segmentSum", () => {
   test("names what does not fit", async () => {
     const x = NdArray.zeros("f32", [3, 2]);
     await expect(run((x, i) => segmentSum(x!, i!, 2), x, integers([0, 1]))).rejects.toThrow(
-      /i32\[2\] does not number the rows of f32\[3, 2\]; give i32, one number per entry of dimension 0/,
+      /i32\[2\] does not match the rows of f32\[3, 2\]; pass i32, one id per entry of dimension 0/,
     );
     await expect(run((x, i) => segmentSum(x!, i!, 2), x, NdArray.zeros("f32", [3]))).rejects.toThrow(
       /f32\[3\] does not number/,
@@ -132,7 +132,7 @@ describe("permuteRows", () => {
       Array.from({ length: 2 * size * 3 }, (_, i) => Math.sin(i + 1 + phase)),
       [2, size, 3],
     );
-  /** The gradient of ⟨pick(x, p), u⟩ in x. */
+  /** The gradient of ⟨pick(x, p), u⟩ with respect to x. */
   const gradient =
     (pick: (x: Tensor, p: Tensor, options: { readonly dim: number }) => Tensor) =>
     (...[x, p, u]: Tensor[]): Tensor =>
@@ -205,7 +205,7 @@ describe("nonzero", () => {
 
   test("names what does not fit", async () => {
     await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
-      /f32\[2\] was given, it takes bool \[n\]/,
+      /got f32\[2\], expected bool \[n\]/,
     );
     await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/takes bool \[n\]/);
     await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(
@@ -240,7 +240,7 @@ describe("compact", () => {
   test("names what does not fit", async () => {
     const one = NdArray.scalar(1);
     await expect(run((x, b) => compact(x!, b!, 3).count, NdArray.zeros("i32", [2]), one)).rejects.toThrow(
-      /i32\[2\] was given, it takes f32 \[n\]/,
+      /got i32\[2\], expected f32 \[n\]/,
     );
     await expect(run((x) => compact(x!, x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
       /the bound is an f32 scalar, got f32\[2\]/,

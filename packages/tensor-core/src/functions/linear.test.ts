@@ -48,13 +48,13 @@ describe("matmul", () => {
   });
 
   test.each([
-    ["inner dimensions", [2, 3], [4, 5], {}, /\[2, 3\] and \[4, 5\] do not fit: .* here 3 meets 4/],
+    ["inner dimensions", [2, 3], [4, 5], {}, /\[2, 3\] and \[4, 5\] do not fit: .* here 3 and 4/],
     [
       "inner dimensions, transposed",
       [2, 3],
       [2, 3],
       { transposeA: true, transposeB: true },
-      /\(the first and the second transposed\).*here 2 meets 3/,
+      /\(the first and the second transposed\).*here 2 and 3/,
     ],
     ["leading dimensions", [2, 4, 3], [3, 3, 5], {}, /\[2\] and \[3\]/],
     ["a vector", [3], [3, 5], {}, /\[3\] and \[3, 5\] must both have at least 2 dimensions/],

@@ -158,14 +158,14 @@ test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", 
 describe("errors name both values", () => {
   const x = range([2, 3]);
   const cases: [string, (x: Tensor) => Tensor, RegExp][] = [
-    ["broadcast-to", (x) => broadcastTo(x, [4, 2]), /\[2, 3\] does not stretch to \[4, 2\]/],
+    ["broadcast-to", (x) => broadcastTo(x, [4, 2]), /\[2, 3\] does not broadcast to \[4, 2\]/],
     ["reshape", (x) => reshape(x, [4, 2]), /\[2, 3\] has 6 elements, \[4, 2\] has 8/],
     ["reshape -1", (x) => reshape(x, [-1, 4]), /6 elements, which leaves no single size for -1 in \[-1, 4\]/],
-    ["slice", (x) => slice(x, [0, 1], [2, 5]), /1:5:1 does not lie in dimension 1 of \[2, 3\]/],
-    ["transpose", (x) => transpose(x, [0, 0]), /\[0, 0\] is no permutation/],
+    ["slice", (x) => slice(x, [0, 1], [2, 5]), /1:5:1 is out of range for dimension 1 of \[2, 3\]/],
+    ["transpose", (x) => transpose(x, [0, 0]), /\[0, 0\] is not a permutation/],
     ["squeeze", (x) => squeeze(x, { dims: 0 }), /has size 2, not 1/],
     ["concat", (x) => concat([x, reshape(x, [3, 2])]), /f32\[2, 3\] and f32\[3, 2\] do not fit along dimension 0/],
-    ["split", (x) => split(x, 2, { dim: 1 })[0]!, /size 3, which is not cut into \[1\.5, 1\.5\]/],
+    ["split", (x) => split(x, 2, { dim: 1 })[0]!, /size 3, which cannot be split into \[1\.5, 1\.5\]/],
   ];
   test.each(cases)("%s", async (_, fn, message) => {
     await expect(run(fn, x)).rejects.toThrow(message);

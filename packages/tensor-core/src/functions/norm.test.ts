@@ -18,5 +18,5 @@ test("norms over all entries, or over some dimensions that may stay", async () =
 
 test("takes f32 alone", async () => {
   const whole = NdArray.from([1, 2], [2], "i32");
-  await expect(evaluate(norm as never, referenceBackend())(whole as never)).rejects.toThrow(/i32\[2\].*it takes f32/);
+  await expect(evaluate(norm as never, referenceBackend())(whole as never)).rejects.toThrow(/i32\[2\].*norm takes f32/);
 });

@@ -50,7 +50,7 @@ describe("prod", () => {
 
   test("refuses dtypes without products", async () => {
     await expect(evaluate((x: Tensor) => prod(x), referenceBackend())(NdArray.zeros("u8", [2]))).rejects.toThrow(
-      /prod: u8\[2\] is not supported, it takes f32, i32 and u32/,
+      /prod: u8\[2\] is not supported, prod takes f32, i32 and u32/,
     );
   });
 });

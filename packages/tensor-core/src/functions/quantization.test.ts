@@ -73,7 +73,7 @@ describe("quantize", () => {
       values.forEach((value, i) => {
         let mean = 0;
         for (let draw = 0; draw < draws; draw++) mean += y.toNumbers()[draw * values.length + i]! / draws;
-        // A draw deviates by at most half a step, their mean by a twentieth of that; four of those are seldom.
+        // A sample deviates by at most half a step, the mean by a twentieth of that; four times that is rare.
         expect(Math.abs(mean - value)).toBeLessThan((4 * 0.5 * step) / Math.sqrt(draws));
       });
     }
@@ -83,8 +83,8 @@ describe("quantize", () => {
     const x = NdArray.from([1, 2, 3]);
     const refused = (fn: (own: Tensor) => Tensor, input: NdArray = x): Promise<unknown> =>
       evaluate(fn, reference)(input);
-    await expect(refused((own) => quantize(own).codes, NdArray.from([1], [1], "i32"))).rejects.toThrow(/takes f32/);
-    await expect(refused((own) => quantize(own).codes, NdArray.scalar(1))).rejects.toThrow(/takes f32/);
+    await expect(refused((own) => quantize(own).codes, NdArray.from([1], [1], "i32"))).rejects.toThrow(/expected f32/);
+    await expect(refused((own) => quantize(own).codes, NdArray.scalar(1))).rejects.toThrow(/expected f32/);
     await expect(refused((own) => quantize(own, { bits: 3 as 4 }).codes)).rejects.toThrow(/use 8, 4 or 2/);
     const short = (own: Tensor): Tensor => {
       const { codes, scale } = quantize(own, { bits: 4 });

@@ -43,7 +43,7 @@ describe("rotary", () => {
 
   test("an odd width is refused", async () => {
     await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(
-      /f32\[2, 3\] was given, it takes f32 \[\.\.\., positions, D\] with D even/,
+      /got f32\[2, 3\], expected f32 \[\.\.\., positions, D\] with D even/,
     );
   });
 
@@ -116,7 +116,7 @@ describe("rotary", () => {
     const x = wave([2, 5, 4], 1);
     const at = NdArray.zeros("i32", [3]);
     await expect(run((x, p) => rotary(x!, { positions: p! }), x, at)).rejects.toThrow(
-      /positions are i32\[3\], which do not stretch over the rows of f32\[2, 5, 4\]/,
+      /positions are i32\[3\], which do not broadcast to the rows of f32\[2, 5, 4\]/,
     );
     await expect(run((x) => rotary(x!, { positions: x! }), x)).rejects.toThrow(/positions are f32\[2, 5, 4\]/);
     await expect(run((x, p) => rotary(x!, { positions: p!, offset: 2 }), x, NdArray.zeros("i32", [5]))).rejects.toThrow(

@@ -56,7 +56,7 @@ describe("cross-entropy", () => {
       /f32\[2, 4\] need one label per row, but labels are i32\[4\]/,
     );
     await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("f32", [2]))).rejects.toThrow(
-      /it takes f32\[N, C\] and i32\[N\]/,
+      /expected f32\[N, C\] and i32\[N\]/,
     );
   });
 
@@ -150,7 +150,7 @@ describe("cross-entropy", () => {
       return results.map((array) => array.toNumbers()) as [number[], number[]];
     };
     /**
-     * Straight from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows
+     * Directly from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows
      * 0, 1 and 3.
      */
     const byHand = (smoothing: number): number => {
@@ -199,9 +199,9 @@ describe("cross-entropy", () => {
     });
 
     test.each([
-      [{ labelSmoothing: 1.1 }, /labelSmoothing 1\.1 is no share/],
+      [{ labelSmoothing: 1.1 }, /labelSmoothing 1\.1 is not a share/],
       [{ labelSmoothing: NaN }, /labelSmoothing NaN/],
-      [{ ignoreIndex: 0.5 }, /ignoreIndex 0\.5 is no label/],
+      [{ ignoreIndex: 0.5 }, /ignoreIndex 0\.5 is not a label/],
       [{ smoothing: 0.1 }, /smoothing/],
       [0.1, /crossEntropy\(logits, labels, \{/],
     ])("%j is refused", async (options, message) => {

@@ -70,7 +70,7 @@ describe("sort", () => {
 
   test("refuses what it cannot order", async () => {
     await expect(run(NdArray.zeros("bool", [3]))).rejects.toThrow(
-      /sort: bool\[3\] is not supported, it takes f32, i32, u32; cast/,
+      /sort: bool\[3\] is not supported, sort takes f32, i32, u32; cast/,
     );
     await expect(run(NdArray.zeros("f32", []))).rejects.toThrow(ShapeError);
     await expect(run(NdArray.zeros("f32", [3]), -1 as never)).rejects.toThrow(/sort\(x, \{ dim: -1 \}\)/);

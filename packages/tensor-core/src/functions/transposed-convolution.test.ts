@@ -55,7 +55,7 @@ describe("convTranspose2d", () => {
         try {
           shape = shapeOf(x.shape, w.shape, { ...common, outputPadding });
         } catch (error) {
-          // Padding may cut all off.
+          // Padding may remove everything.
           expect((error as Error).message).toMatch(/^convTranspose2d: padding \[.*\] cuts all \d+ (rows|columns) off/);
           return;
         }
@@ -67,7 +67,7 @@ describe("convTranspose2d", () => {
           ],
           referenceBackend(),
         )(a, w, x)) as unknown as [NdArray, NdArray];
-        // Whole numbers: both sides are exact. That conv2d(a, w) has the shape of x is part of the law.
+        // Whole numbers, so that both sides are exact. The law includes that conv2d(a, w) has the shape of x.
         expect(right.item()).toBe(left.item());
       }),
       { numRuns: 150 },
@@ -110,7 +110,7 @@ describe("convTranspose2d", () => {
       [3, 3, 1, 8],
       { stride: 2, padding: "same", outputPadding: 1 },
       ArgumentError,
-      /0 where padding is "same"/,
+      /0 if padding is "same"/,
     ],
     ["a name", [1, 7, 7, 8], [3, 3, 1, 8], { strides: 2 }, ArgumentError, /strides/],
   ] as const)("refuses %s that does not fit", (_, x, w, options, kind, message) => {
@@ -178,7 +178,7 @@ describe("one dimension", () => {
       conv1d(cast(x, "f16"), cast(w, "f16"), { bias: sum(w, { dims: [0, 1] }) });
     const y = await run(half, NdArray.from([2048, 1], [1, 2, 1]), NdArray.from([1], [1, 1, 1]));
     expect(y.dtype).toBe("f16");
-    // 2048 + 1 in f16 is 2048: ties go to the even neighbour.
+    // 2048 + 1 in f16 is 2048: ties round to the even neighbor.
     expect(y.toNumbers()).toEqual([2048, 2]);
   });
 
@@ -186,7 +186,7 @@ describe("one dimension", () => {
     const image = NdArray.zeros("f32", [1, 3, 3, 2]);
     const weight = NdArray.zeros("f32", [1, 1, 2, 5]);
     await expect(run((x, w) => conv2d(x, w, { bias: sum(w, { dims: [0, 1, 3] }) }), image, weight)).rejects.toThrow(
-      /bias f32\[2\] does not fit the result f32\[1, 3, 3, 5\]; it takes one number for each output channel, f32\[5\]/,
+      /bias f32\[2\] does not match the result f32\[1, 3, 3, 5\]; pass one number per output channel, f32\[5\]/,
     );
   });
 });

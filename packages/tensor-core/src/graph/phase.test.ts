@@ -73,7 +73,7 @@ test("passes and replays keep phases; what is fused of several runs with the las
 
 test("a phase has one of four names", () => {
   expect(() => trace((x: Tensor) => inPhase("sideways" as never, () => x), [spec as never])).toThrow(
-    /"sideways"; it is one of forward, backward, communication, update/,
+    /"sideways"; use one of forward, backward, communication, update/,
   );
 });
 

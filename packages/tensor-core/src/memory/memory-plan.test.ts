@@ -19,7 +19,7 @@ const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unkn
 interface Planned {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
-  /** Place of output 0 of the first node with this operator. */
+  /** Location of output 0 of the first node with this operator. */
   readonly of: (op: string, nth?: number) => Place;
 }
 
@@ -103,7 +103,7 @@ describe("planMemory", () => {
 
   it("refuses views that are aligned to more than their blocks", () => {
     expect(() => planned((x) => tanh(x), [tensor(4)], { alignment: 64, viewAlignment: 256 })).toThrow(
-      /64 bytes.* 256; the first must/,
+      /64 bytes.* 256; the alignment of blocks must/,
     );
   });
 
@@ -145,7 +145,7 @@ describe("planMemory", () => {
       [tensor(4, 4), tensor(4, 4), { dtype: "i32", shape: [4] } as unknown as Tensor],
       { donate: [0, 1] },
     );
-    // Either input would do for the product, but only the first one for the sum, which is computed onto it.
+    // Either input has the right size for the product, but only the first one for the sum, which is computed over it.
     expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual(["input 1", "input 0"]);
   });
 

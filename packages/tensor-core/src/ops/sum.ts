@@ -3,7 +3,7 @@ import type { Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementCount } from "../shape.ts";
 import { arithmetic } from "./shared/elementwise.ts";
-import { reduction, type ReductionParams, stretchBack, trailingFold } from "./shared/reduction.ts";
+import { reduction, type ReductionParams, broadcastBack, trailingFold } from "./shared/reduction.ts";
 
 /** The sum of a constant is a product; only for constants, for which the product is rounded better. */
 const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { constantValue, constant, spec }) => {
@@ -25,5 +25,5 @@ export const sumOperator: Operator = reduction({
   dtypes: arithmetic,
   empty: () => 0,
   combine: (a, b) => a + b,
-  vjp: ({ inputs: [x], cotangents: [g], params: { dims } }) => [stretchBack(g!, x!.shape, dims)],
+  vjp: ({ inputs: [x], cotangents: [g], params: { dims } }) => [broadcastBack(g!, x!.shape, dims)],
 });

@@ -26,7 +26,7 @@ export const triangularSolveOperator: Operator = defineOperator<TriangularSolveP
     if (b!.dtype !== "f32" || b!.shape.at(-2) !== l!.shape.at(-1))
       throw new ShapeError(
         "triangularSolve",
-        `${formatSpec(l!)} and ${formatSpec(b!)} do not match: the right side must be f32 [..., n, m] with as many rows as the triangle, here ${l!.shape.at(-1)}; reshape a vector to [n, 1]`,
+        `${formatSpec(l!)} and ${formatSpec(b!)} do not fit: the right side must be f32 [..., n, m] with as many rows as the triangle, here ${l!.shape.at(-1)}; reshape a vector to [n, 1]`,
       );
     return [b!];
   },

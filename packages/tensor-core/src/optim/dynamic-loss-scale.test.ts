@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from "../index.ts";
 
-/** Scales after each of a row of steps, sound or not. */
+/** Scale after each step of a sequence; `true` is a step without overflow. */
 const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions): Promise<number[]> => {
   const rule = dynamicLossScale(options);
   const backend = referenceBackend();

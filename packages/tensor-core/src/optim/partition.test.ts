@@ -60,7 +60,7 @@ describe("partition", () => {
   it("refuses what is none of it, with the right call", async () => {
     const part = sgd({ learningRate: 1 });
     expect(() => partition("w" as never, { part })).toThrow(
-      /its label is "w", but it is a function; write partition\(/,
+      /its label is "w", but it must be a function; write partition\(/,
     );
     expect(() => partition(() => "part", null as never)).toThrow(/its parts are null/);
     expect(() => partition(() => "part", { part: 3 as never })).toThrow(/its part part is the number 3/);

@@ -56,7 +56,7 @@ describe("schedules equal their formulas", () => {
     expect(() => stepDecay({ initial: 1, factor: 0, every: 2 })).toThrow(/not positive/);
     expect(() => polynomialDecay({ initial: 1, power: 0, steps: 3 })).toThrow(/power 0 is not positive/);
     expect(() => stepDecay({ initial: 1, factor: 0.5, decay: 2 } as never)).toThrow(
-      /has no option "decay"; its options are initial, factor, every/,
+      /unknown option "decay"; its options are initial, factor, every/,
     );
     expect(() => cosineDecay({ initial: NaN, steps: 2 })).toThrow(
       /initial is the number NaN, but it is a finite number/,
@@ -67,7 +67,7 @@ describe("schedules equal their formulas", () => {
 
   it("refuses a schedule that gives no scalar", async () => {
     await expect(valuesOf((() => 0.1) as never, [0])).rejects.toThrow(
-      /a schedule gave the number 0\.1, but it gives an f32 scalar/,
+      /a schedule returned the number 0\.1, but it must return an f32 scalar/,
     );
   });
 });

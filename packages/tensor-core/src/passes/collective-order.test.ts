@@ -14,7 +14,7 @@ const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
 const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph =>
   trace(fn, [matrix], { mesh }).graph;
 
-/** What ranks tell each other, each with a function of its own. */
+/** Collectives of ranks that each trace a different function. */
 const world = (
   fns: readonly ((x: Tensor) => readonly Tensor[])[],
   axes: (rank: number) => RankCollectives["axes"] = () => ({ data: fns.map((_, rank) => rank) }),
@@ -28,7 +28,7 @@ describe("canonicalOrder", () => {
   test("is not that of one rank's work: the rank with much to do before the first keeps to the order of all", () => {
     const ranks = [0, 1].map((rank) => (x: Tensor): Tensor[] => {
       const busy = [1, 2, 3].reduce((value) => matmul(value, x), x);
-      // Each rank has its own work before the other collective.
+      // Each rank does its own work before the other collective.
       return [allReduce(rank === 0 ? busy : x, "data"), allReduce(tanh(rank === 0 ? x : busy), "data")];
     });
     const alone = ranks.map((fn) => collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order);
@@ -47,7 +47,7 @@ describe("canonicalOrder", () => {
       const first = allReduce(allReduce(x, "data"), "data");
       return [first, broadcastFromRoot(second(first), "data")];
     };
-    // Only the root's operand counts, and only the root has work that needs the first.
+    // Only the operand of the root is used, and only the root has work that needs the first collective.
     const ranks = [
       (x: Tensor): Tensor[] => shared(x, (first) => matmul(first, x)),
       (x: Tensor): Tensor[] => shared(x, () => x),
@@ -93,12 +93,12 @@ describe("canonicalOrder", () => {
           return [allReduce(x, "data")];
         },
       ],
-      /collective 2 of its group is all-reduce .* on rank 0, but rank 1 has only 1 there; .* use the result of each on all of them or on none/,
+      /collective 2 of its group is all-reduce .* on rank 0, but rank 1 has only 1 in this group; .* use the result of each on all of them or on none/,
     ],
     [
       "a message that the receiver does not know of",
       [(x) => [sendReceive(x, "data", [[0, 1]])], (x) => [x]],
-      /collective 1 of its group is send-receive .*\[\[0,1\]\].* on rank 0, but rank 1 has only 0 there/,
+      /collective 1 of its group is send-receive .*\[\[0,1\]\].* on rank 0, but rank 1 has only 0 in this group/,
     ],
     [
       "a circle",
@@ -112,7 +112,7 @@ describe("canonicalOrder", () => {
           return [sendReceive(received, "data", [[1, 0]])];
         },
       ],
-      /wait for each other in a circle: rank \d needs send-receive .* before send-receive .*; rank \d needs/,
+      /wait for each other in a cycle: rank \d needs send-receive .* before send-receive .*; rank \d needs/,
     ],
   ])("ranks with %s are refused by name", (_, ranks, message) => {
     expect(() => canonicalOrder(world(ranks))).toThrow(message);
@@ -132,7 +132,7 @@ describe("canonicalOrder", () => {
         (x: Tensor): Tensor[] =>
           rank === 0 ? [allReduce(x, "data")] : [x],
     );
-    expect(() => canonicalOrder(world(late))).toThrow(/on rank 0, but ranks 1 and 2 have only 0 there/);
+    expect(() => canonicalOrder(world(late))).toThrow(/on rank 0, but ranks 1 and 2 have only 0 in this group/);
   });
 
   test("three groups of two ranks that wait for each other in a circle are refused, and given an order where nothing forces them", () => {
@@ -146,10 +146,10 @@ describe("canonicalOrder", () => {
       Object.fromEntries(ofRank[rank]!.map((axis) => [axis, pairs[axis]]));
     const forced = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(allReduce(x, first), second)]);
     expect(() => canonicalOrder(world(forced, axes))).toThrow(
-      /in a circle: rank \d needs .*; rank \d needs .*; rank \d needs/,
+      /in a cycle: rank \d needs .*; rank \d needs .*; rank \d needs/,
     );
     const free = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(x, first), allReduce(x, second)]);
-    // ab before ca before bc on all: each rank alone would begin with the first of its trace.
+    // ab before ca before bc on all ranks: alone, each rank would begin with the first of its trace.
     expect(canonicalOrder(world(free, axes))).toEqual([
       [0, 1],
       [1, 0],
@@ -173,7 +173,7 @@ test.each([[[0]], [[0, 0]], [[0, 2]], [[1, 0]]])(
   (order) => {
     const graph = traced((x) => [allReduce(allReduce(x, "data"), "data")], { data: 2 });
     expect(() => scheduleCollectives(graph, order)).toThrow(
-      /name each of 0 to 1 once|which it needs; use canonicalOrder/,
+      /pass each of 0 to 1 once|which it needs; use canonicalOrder/,
     );
   },
 );

@@ -20,7 +20,7 @@ import { mixedPrecision } from "./mixed-precision.ts";
 
 const spec = (...shape: number[]): { dtype: "f32"; shape: number[] } => ({ dtype: "f32", shape });
 
-/** Two layers with an attention between, and a plain gradient step. */
+/** Two layers with attention between them, and a plain gradient step. */
 const step = (params: { a: Tensor; b: Tensor }, x: Tensor): unknown => {
   const loss = (p: { a: Tensor; b: Tensor }): Tensor => {
     const h = reshape(matmul(x, transpose(p.a)), [1, 2, 3, 4]);

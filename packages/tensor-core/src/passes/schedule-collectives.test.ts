@@ -32,7 +32,7 @@ describe("scheduleCollectives", () => {
     const graph = scheduled((x, w) => {
       const late = scope("layer2", () => matmul(x, w));
       const early = scope("layer1", () => matmul(late, w));
-      // Encoding both buckets was traced after both gradients.
+      // Encoding of both buckets was traced after both gradients.
       const [second, first] = [
         scope("layer2", () => allReduce(tanh(late), "data")),
         scope("layer1", () => allReduce(tanh(early), "data")),
@@ -46,7 +46,7 @@ describe("scheduleCollectives", () => {
       "matmul layer1",
       "tanh layer1",
       "collective-start layer1",
-      // The bucket that left first is used first.
+      // The bucket that was sent first is used first.
       "collective-done layer2",
       "multiply layer2",
       "collective-done layer1",

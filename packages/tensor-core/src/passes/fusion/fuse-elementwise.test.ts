@@ -251,7 +251,7 @@ describe("folds", () => {
     expect(stepsOf(fold((x) => sum(tanh(x), { dims: 0 }), tensor(10, 7)))).toEqual(["fused", "sum"]);
     expect(stepsOf(fold((x) => sum(tanh(x)), tensor(1)))).toContain("sum");
     expect(stepsOf(fold((x) => sum(tanh(x)), tensor(0)))).toEqual(["fused", "sum"]);
-    // Rows of 510 bits end inside a word of the whole.
+    // Rows of 510 bits end inside a word of the flattened tensor.
     expect(fusedOf(fold((x) => [sum(x, along), packBits(reshape(less(x, 0), [5100]))], tensor(10, 510)))).toHaveLength(
       1,
     );
