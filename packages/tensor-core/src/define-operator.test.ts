@@ -69,7 +69,7 @@ describe("defineOperator", () => {
     ]);
   });
 
-  it("takes shape rule, derivative and reference as they are given, with several results", async () => {
+  it("uses the given shape rule, derivative and reference, with several results", async () => {
     const [p, q, da, db] = await run(
       (a, b) => {
         const loss = (pair: readonly [Tensor, Tensor]): Tensor => {
@@ -93,7 +93,7 @@ describe("defineOperator", () => {
     ]);
   });
 
-  it("is one node to every pass: merged when equal, dropped when unread, kept by mixed precision, valid throughout", () => {
+  it("is one node to every pass: merged if equal, dropped if unused, kept by mixed precision, valid throughout", () => {
     const { graph } = trace(
       (x: Tensor, y: Tensor) => {
         butterfly([x, y]);
@@ -122,7 +122,7 @@ describe("defineOperator", () => {
     );
   });
 
-  it("leaves graphs plain data, which take their definitions back", () => {
+  it("keeps graphs plain data, to which definitions can be restored", () => {
     const { graph } = trace((x: Tensor) => scaled([x], { factor: 2 }), [f32(2)]);
     const saved = JSON.parse(JSON.stringify(graph)) as Graph;
     expect(structuredClone(graph)).toEqual(saved);
@@ -175,7 +175,7 @@ describe("defineOperator", () => {
     }
   });
 
-  it("prices a composition for the mesh of its graph, and takes no kernel or reference in the place of collectives", () => {
+  it("computes the cost of a composition for the mesh of its graph, and rejects a kernel or reference for collectives", () => {
     const reference = ([x]: readonly { data: Float64Array }[]) => [x!.data];
     const gathered = defineOperator({ name: "acme/gathered", composition: ([x]) => [sum(allGather(x!, "data"))] });
     const { graph } = trace((x: Tensor) => gathered([x])[0], [f32(1)], { mesh: { data: 1000 } });
@@ -190,7 +190,7 @@ describe("defineOperator", () => {
     );
   });
 
-  it("law: a composition in place of its node computes the same, wherever it stands", () => {
+  it("law: a composition computes the same as its node, anywhere in a graph", () => {
     const rows = (n: number, width: number): Tensor => f32(n, width);
     const program = (x: Tensor): readonly Tensor[] => {
       const part = slice(x, [0, 0], [x.shape[0]!, Math.min(2, x.shape[1]!)]);
@@ -218,7 +218,7 @@ describe("defineOperator", () => {
     );
   });
 
-  it("lets no gradient through an operator without a rule, unless it is stopped, as the error says", () => {
+  it("rejects a gradient through an operator without a rule, unless it is stopped", () => {
     const sorted = defineOperator({ name: "acme/sorted", infer: ([x]) => [x!], reference: ([x]) => [x!.data.sort()] });
     const gradient = (stop: (x: Tensor) => Tensor) => () =>
       trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(add(sorted([stop(y)])[0], y)))(x), [f32(3)]);
@@ -228,7 +228,7 @@ describe("defineOperator", () => {
     expect(gradient(stopGradient)).not.toThrow();
   });
 
-  it("keeps what a reference writes into its operands from everybody else", async () => {
+  it("isolates writes of a reference into its operands", async () => {
     const sorted = defineOperator({ name: "acme/sorted", infer: ([x]) => [x!], reference: ([x]) => [x!.data.sort()] });
     expect(await run((x) => [sorted([x!])[0], x!], [3, 1, 2])).toEqual([
       [1, 2, 3],
@@ -237,7 +237,7 @@ describe("defineOperator", () => {
   });
 });
 
-describe("what a definition cannot be", () => {
+describe("invalid definitions", () => {
   const good = {
     name: "acme/x",
     infer: ([x]: readonly TensorSpec[]) => [x!],
@@ -269,7 +269,7 @@ describe("what a definition cannot be", () => {
   });
 });
 
-describe("an operator that breaks its own contract", () => {
+describe("an operator that violates its contract", () => {
   const use = (
     definition: Partial<OperatorDefinition<Params, readonly unknown[]>>,
     fn: (y: Tensor) => Tensor = (y) => y,
@@ -402,12 +402,12 @@ describe("an operator that breaks its own contract", () => {
       () => trace(() => emit("constructor", []), []),
       /constructor: this operator is not defined/,
     ],
-  ])("%s is refused where it is used", (_, attempt, message) => {
+  ])("rejects %s when the operator is used", (_, attempt, message) => {
     expect(attempt).toThrow(OperatorError);
     expect(attempt).toThrow(message);
   });
 
-  it("refuses two definitions of one name in one graph, also where one is inside of a composition", () => {
+  it("rejects two definitions of one name in one graph, also where one is inside of a composition", () => {
     const other = defineOperator({ name: "acme/mish", composition: ([x]) => [x!] });
     const wrapped = defineOperator({
       name: "acme/wrapped",
@@ -421,7 +421,7 @@ describe("an operator that breaks its own contract", () => {
     expect(() => expandCompositions(graph, all)).toThrow(/two different definitions/);
   });
 
-  it("refuses a composition that uses itself, directly or by way of others, with and without a shape rule", () => {
+  it("rejects a composition that uses itself, directly or indirectly, with and without a shape rule", () => {
     for (const infer of [undefined, ([x]: readonly TensorSpec[]) => [x!] as const]) {
       const rule = infer === undefined ? {} : { infer };
       const a: (inputs: readonly Tensor[]) => readonly [Tensor] = defineOperator({

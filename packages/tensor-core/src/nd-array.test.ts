@@ -26,7 +26,7 @@ describe("nested lists", () => {
     );
   });
 
-  test("may be of no length, and may be given another shape of as many values", () => {
+  test("may be empty, and may get another shape with the same number of values", () => {
     expect(NdArray.from([[], []]).shape).toEqual([2, 0]);
     expect(
       NdArray.from(
@@ -40,7 +40,7 @@ describe("nested lists", () => {
     ).toMatchObject({ dtype: "i32", shape: [4] }); // prettier-ignore
   });
 
-  test("whose rows differ are refused however deep the difference is", () => {
+  test("are rejected if rows differ, at any depth", () => {
     const many = fc.array(fc.integer({ min: 2, max: 3 }), { minLength: 2, maxLength: 4 });
     fc.assert(
       fc.property(many, fc.nat(), fc.boolean(), (shape, depth, longer) => {
@@ -70,7 +70,7 @@ describe("nested lists", () => {
   ])("NdArray.from: %s", (message, value) => expect(() => loose["from"]!(value)).toThrow(`NdArray.from: ${message}`));
 });
 
-describe("what an array cannot be", () => {
+describe("invalid arrays", () => {
   test.each<[message: string, call: () => unknown]>([
     ['NdArray.from: there is no dtype "f64"', () => loose["from"]!([1, 2], [2], "f64")],
     ['NdArray.from: got "f32" instead of a shape', () => loose["from"]!([1, 2], "f32")],

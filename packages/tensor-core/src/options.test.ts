@@ -45,7 +45,7 @@ const unnamed: readonly (readonly [rightCall: string, Call])[] = [
   ["iota(shape, dtype, { dim: 0 })", () => loose["iota"]!([2, 3], "i32", 0)],
 ];
 
-test.each(unnamed)("a dimension without its name is refused with the right call: %s", (rightCall, call) => {
+test.each(unnamed)("rejects a dimension without its name, with the correct call: %s", (rightCall, call) => {
   expect(tracing(call)).toThrow(ArgumentError);
   expect(tracing(call)).toThrow(`write ${rightCall}`);
 });
@@ -66,6 +66,6 @@ const misnamed: readonly (readonly [message: string, Call])[] = [
   ["expandDims: dims are missing", (x) => loose["expandDims"]!(x, {})],
 ];
 
-test.each(misnamed)("an option that a function does not have is not passed over: %s", (message, call) => {
+test.each(misnamed)("rejects an unknown option: %s", (message, call) => {
   expect(tracing(call)).toThrow(message);
 });

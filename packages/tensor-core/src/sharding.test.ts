@@ -46,7 +46,7 @@ const ownRows = (w: Tensor): Tensor => {
   return slice(w, [first, 0], [first + each, 2]);
 };
 const rows: Sharding = (path) => (path === "w" ? [{ axis: "expert", dim: 0 }] : []);
-test.each([1, 2, 4])("on %d ranks a norm counts the parts of all, and once what all have", (numRanks) => {
+test.each([1, 2, 4])("on %d ranks a norm includes the shards of all ranks, and replicated tensors once", (numRanks) => {
   const norm = Math.hypot(...tree.b, ...tree.w);
   const own = ({ b, w }: Tree): Tree => ({ b, w: ownRows(w) });
   for (const [value] of onRanks(numRanks, (all) => globalNorm(own(all), rows))) expect(value).toBeCloseTo(norm, 6);
@@ -61,7 +61,7 @@ test.each([
   [1, 2],
   [2, 2],
   [4, 2],
-])("and of what %d × %d ranks share out along two axes, each part once", (numExpert, numTensor) => {
+])("and with tensors sharded over %d × %d ranks along two axes, each shard once", (numExpert, numTensor) => {
   const parts: Sharding = (path) => [...rows(path), ...(path === "w" ? [{ axis: "tensor", dim: 1 }] : [])];
   const own = ({ b, w }: Tree): Tree => ({ b, w: ownShard(ownRows(w), { axis: "tensor", dim: 1 }) });
   for (const [value] of onRanks(numExpert, (all) => globalNorm(own(all), parts), numTensor))

@@ -89,14 +89,14 @@ const functions = await published();
 let foreign: unknown;
 trace((x: Tensor) => (foreign = x), [specs[0]]);
 
-test("there are functions to try", () => {
+test("finds functions to try", () => {
   expect(functions.map(([name]) => name)).toEqual(
     expect.arrayContaining(["add", "allReduce", "adam", "conv2d", "sum", "vjp", "warmUp"]),
   );
 });
 
 // About half of the arguments are valid, so that invalid ones after them are reached, too.
-test.each(functions)("%s answers whatever it is given with a result or a user's error", (name, fn) => {
+test.each(functions)("%s returns a result or throws a user error for any arguments", (name, fn) => {
   const argument = fc.oneof(
     { weight: 3, arbitrary: fc.nat(specs.length - 1).map((tensor) => ({ tensor })) },
     { weight: 1, arbitrary: fc.constant({ tensors: [0, 0] as const }) },
@@ -128,7 +128,7 @@ test.each(functions)("%s answers whatever it is given with a result or a user's 
   );
 });
 
-test("compiled functions answer whatever they are given with a result or a user's error", async () => {
+test("compiled functions return a result or throw a user error for any arguments", async () => {
   const backend = referenceBackend();
   const loose = (value: unknown) => value as never;
   await fc.assert(

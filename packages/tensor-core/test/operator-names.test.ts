@@ -43,7 +43,7 @@ const executors = ["cpu-kernels/src/executable.ts", "gpu-kernels/src/lower.ts", 
 
 const files = [...sourcesIn("tensor-core/src").filter((file) => !naming.test(file)), ...executors];
 
-test.each(files)("%s asks for facts of operators, not for their names", (file) => {
+test.each(files)("%s queries properties of operators, not their names", (file) => {
   const code = readFileSync(new URL(file, packages), "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "");
   const words = [...code.matchAll(/(["'`])([a-z0-9-]+)\1/g)].map(([, , word]) => word!);
   expect(words.filter((word) => Object.hasOwn(operators, word) && otherWords[file]?.includes(word) !== true)).toEqual(

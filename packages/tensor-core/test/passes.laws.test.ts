@@ -94,7 +94,7 @@ const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
 ];
 
 describe.each([...Object.entries(passes), ["simplifyForFolds", simplifyForFolds] as const])("%s", (_, pass) => {
-  it("keeps params that it does not know", () => {
+  it("keeps unknown params", () => {
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {
         const source = buildGraph(recipe);
@@ -127,7 +127,7 @@ describe("optimization barriers", () => {
     );
   });
 
-  it("keeps two sides apart that are computed alike", () => {
+  it("does not merge equal computations on two sides", () => {
     const { graph } = trace(
       (x: Tensor) => {
         const [again] = optimizationBarrier(x);
@@ -146,7 +146,7 @@ describe("optimization barriers", () => {
     expect(planMemory(optimize(graph)).settled.size).toBe(2);
   });
 
-  it("is a barrier for cotangents too", () => {
+  it("is a barrier for cotangents, too", () => {
     const { graph } = trace(
       (x: Tensor) => valueAndGrad((own: Tensor) => sum(tanh(optimizationBarrier(own)[0]!)))(x)[1],
       [{ dtype: "f32", shape: [3] } as never],

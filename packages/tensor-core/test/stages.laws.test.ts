@@ -159,19 +159,19 @@ const expectSameAsWhole = async (one: Recipe): Promise<void> => {
   });
 };
 
-test("law: the stages of any step, cut where it separates, compute what the step does in one piece", async () => {
+test("law: the stages of any step, with valid cuts, compute the same as the whole step", async () => {
   const wide = recipe.map((one) => ({ ...one, mixed: false }));
   await fc.assert(fc.asyncProperty(wide, expectSameAsWhole), { numRuns: 100 });
 });
 
-test("stages of steps in mixed precision compute what the steps do in one piece", async () => {
+test("stages of steps in mixed precision compute the same as the whole steps", async () => {
   // Not a law: in one of some thousands of steps, the pass stores a product as f16 in the whole step, and as f32 in
   // stages.
   const mixed = recipe.map((one) => ({ ...one, mixed: true }));
   await fc.assert(fc.asyncProperty(mixed, expectSameAsWhole), { numRuns: 60, seed: 1 });
 });
 
-test("law: ranks that each trace the stage of their own compute in their messages what one rank does", () => {
+test("law: ranks that each trace their own stage compute the same as one rank", () => {
   fc.assert(
     fc.property(recipe, (one) => {
       const cut = cutStages(lossOf(one) as never, args as never, { cuts: cutsOf(one) });
@@ -222,7 +222,7 @@ test("law: ranks that each trace the stage of their own compute in their message
   );
 });
 
-test("law: backward is given nothing twice, and nothing that it does not read", () => {
+test("law: the backward pass gets no value twice, and no unused value", () => {
   fc.assert(
     fc.property(recipe, (one) => {
       const { stages } = cutStages(lossOf(one) as never, args as never, {
@@ -248,7 +248,7 @@ test("law: backward is given nothing twice, and nothing that it does not read", 
   );
 });
 
-test("law: a value that goes around a cut is refused by name, and passes when the cut has it", () => {
+test("law: rejects a value that bypasses a cut by name, and accepts it if the cut includes it", () => {
   fc.assert(
     fc.property(recipe, fc.nat(), (one, choice) => {
       fc.pre(one.cutBehind.some(Boolean));

@@ -53,7 +53,7 @@ const softplus = customGradient(
 );
 
 describe("customGradient", () => {
-  it("gives the function's value and the rule's gradient", async () => {
+  it("returns the function's value and the rule's gradient", async () => {
     const [value, gradient] = await run(
       (x) => [roundStraightThrough(x!), gradientOf((y) => square(roundStraightThrough(y)))(x!)],
       [0.4, 1.6],
@@ -62,7 +62,7 @@ describe("customGradient", () => {
     expect(gradient).toEqual([0, 4]); // 2·round(x), passed through
   });
 
-  it("bounds a gradient in the middle of a chain, and leaves the value alone", async () => {
+  it("clips a gradient in the middle of a chain, and keeps the value", async () => {
     const bounded = customGradient(
       (x: Tensor) => x,
       ({ cotangents }) => [clip(cotangents, -1, 1)],
@@ -78,7 +78,7 @@ describe("customGradient", () => {
     second!.forEach((value, i) => expect(value).toBeCloseTo([0.3, -2].map((x) => s(x) * (1 - s(x)))[i]!, 6));
   });
 
-  it("law: a rule that states the true derivative changes no gradient, in trees and through shared arguments", async () => {
+  it("law: a rule with the true derivative changes no gradient, in trees and through shared arguments", async () => {
     const fn = (
       { a, b }: { readonly a: Tensor; readonly b: readonly [Tensor] },
       c: Tensor,
@@ -115,7 +115,7 @@ describe("customGradient", () => {
     );
   });
 
-  it("leaves nothing of itself in the graph, and computes once what the rule repeats", () => {
+  it("adds no nodes to the graph, and computes once what the rule repeats", () => {
     const spec = { dtype: "f32", shape: [3] } as unknown as Tensor;
     const { graph } = trace((x: Tensor) => [softplus(x), gradientOf(softplus)(x)], [spec]);
     validateGraph(graph);
@@ -152,7 +152,7 @@ describe("customGradient", () => {
     expect(within.join()).not.toContain("outer/outer");
   });
 
-  it("lets nothing flow where the rule says undefined, nor to integers", async () => {
+  it("returns zeros if the rule returns undefined, and for integers", async () => {
     const scaled = customGradient(
       (x: Tensor, { factor, mask }: { factor: Tensor; mask: Tensor }, power: number) =>
         multiply(multiply(x, factor), mask.shape[0]! ** power),
@@ -209,12 +209,12 @@ describe("customGradient", () => {
       /returned bool\[2\] for argument 0 of f32\[2\]/,
     ],
     ["a number", () => [1], ShapeError, /returned 1 instead of a tensor for argument 0/],
-  ])("refuses a rule that gives %s", (_, rule, kind, message) => {
+  ])("rejects a rule that gives %s", (_, rule, kind, message) => {
     expect(gradientBy(rule)).toThrow(kind);
     expect(gradientBy(rule)).toThrow(message);
   });
 
-  it("refuses a differentiated tensor that is no argument, and takes one that is stopped", () => {
+  it("rejects a differentiated tensor that is not an argument, and accepts a stopped one", () => {
     const close = (stop: (w: Tensor) => Tensor) => () =>
       trace(
         (w: Tensor) =>
@@ -233,7 +233,7 @@ describe("customGradient", () => {
     expect(close(stopGradient)).not.toThrow();
   });
 
-  it("refuses a function that returns no tensors, and one called outside of a trace", () => {
+  it("rejects a function that returns no tensors, and one called outside of a trace", () => {
     expect(() =>
       trace(
         () =>

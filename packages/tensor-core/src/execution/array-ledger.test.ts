@@ -42,7 +42,7 @@ describe("array ledger", () => {
     expect(array.state).toBe("freed");
   });
 
-  test("a donated array hands its memory on or gives it back", () => {
+  test("a donated array passes its memory on or releases it", () => {
     const { ledger, released } = ledgerOf();
     const [first, other] = [ledger.open(spec, 128), ledger.open(spec, 256)];
     const loan = new ArgumentLoan(signature(2, [0, 1], [0]), ledger, [first, other]);
@@ -75,7 +75,7 @@ describe("array ledger", () => {
     expect(kept.memory).toBe(1000);
   });
 
-  test("runs ask for a collection after live arrays have grown by 128 MiB or 65,536 arrays, and not again before", async () => {
+  test("runs request a collection when live arrays have grown by 128 MiB or 65,536 arrays, and not earlier", async () => {
     const { ledger } = ledgerOf();
     const large = { dtype: "f32", shape: [2 ** 23] } as const; // 32 MiB
     const kept = Array.from({ length: 4 }, (_, i) => ledger.open(large, i));
@@ -101,12 +101,12 @@ describe("array ledger", () => {
     expect(many.relieve()).toBeUndefined();
   });
 
-  test("an array of another ledger is refused", () => {
+  test("an array of another ledger is rejected", () => {
     const array = ledgerOf().ledger.open(spec, 0);
     expect(() => ledgerOf().ledger.own(array)).toThrow(/another backend/);
   });
 
-  test("what is given away is nobody else's until the run has ended", () => {
+  test("a donated array is exclusive until the run has ended", () => {
     const { ledger, released } = ledgerOf();
     const array = ledger.open(spec, 64);
     const loan = new ArgumentLoan(signature(1, [0], []), ledger, [array]);
@@ -118,7 +118,7 @@ describe("array ledger", () => {
     expect(() => array.memory).toThrow(/to a call that failed.*last checkpoint/);
   });
 
-  test("what a run reads cannot be given away, and a refused loan lends nothing", () => {
+  test("an array that a run reads cannot be donated, and a rejected loan lends nothing", () => {
     const { ledger } = ledgerOf();
     const [read, free] = [ledger.open(spec, 64), ledger.open(spec, 128)];
     const loan = new ArgumentLoan(signature(1, [], []), ledger, [read]);
@@ -130,7 +130,7 @@ describe("array ledger", () => {
     expect(read.state).toBe("owned");
   });
 
-  test("memory that a failed collective may use is never given back, whatever becomes of the array", () => {
+  test("memory that a failed collective may use is never released", () => {
     const { ledger, released } = ledgerOf();
     const [read, given, plain] = [ledger.open(spec, 1), ledger.open(spec, 2), ledger.open(spec, 3)];
     new ArgumentLoan(signature(3, [1, 2], []), ledger, [read, given, plain]).lose(new Set([0, 1]));
@@ -140,7 +140,7 @@ describe("array ledger", () => {
     expect(released).toEqual([3]);
   });
 
-  test("memory goes back once, when its array has ended and no run uses it, in any order of events", () => {
+  test("memory is released once, when its array has ended and no run uses it, in any order of events", () => {
     const event = fc.oneof(
       fc.record({ kind: fc.constantFrom("open", "free", "read"), at: fc.nat(5) }),
       fc.record({

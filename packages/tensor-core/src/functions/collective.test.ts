@@ -140,7 +140,7 @@ test("the mean at the root is the sum there times 1/P", () => {
   expect(outputs).toEqual([zeros, zeros, mean, zeros]);
 });
 
-test("a reduce that this rank does not read is kept: the root waits for it", () => {
+test("keeps a reduce that this rank does not read, because the root waits for it", () => {
   const { graph } = trace(
     (x: Tensor) => {
       reduceToRoot(x, "data", 1);

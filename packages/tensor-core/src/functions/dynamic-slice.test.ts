@@ -33,7 +33,7 @@ const windows = fc
   }));
 
 describe("dynamicSlice and dynamicUpdateSlice", () => {
-  test("begin at the nearest place where the window lies inside", async () => {
+  test("clamp the start so that the window is inside", async () => {
     await fc.assert(
       fc.asyncProperty(windows, async ({ shape, sizes, starts }) => {
         const x = counting(shape);
@@ -47,7 +47,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     );
   });
 
-  test("what was written is read back, and nothing else has changed", async () => {
+  test("read back what was written, and change nothing else", async () => {
     await fc.assert(
       fc.asyncProperty(windows, async ({ shape, sizes, starts }) => {
         const [x, update, at] = [counting(shape), counting(sizes, 1000), integers(starts)];
@@ -78,7 +78,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     expect(await run((own) => dynamicSlice(own!, [2, 3], [1, 2]), x)).toEqual([13, 14]);
   });
 
-  test("a donated cache is written where it lies, one that is kept is not", () => {
+  test("write a donated cache in place, and copy a kept one", () => {
     const specs = [counting([8, 4]), counting([1, 4]), integers([5, 0])];
     const { graph } = trace((cache: Tensor, u: Tensor, at: Tensor) => dynamicUpdateSlice(cache, u, at), specs as never);
     const placeOf = (donate: number[]): string => {
@@ -89,7 +89,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     expect(placeOf([1])).toBe("output 0");
   });
 
-  test("a window that is everything is no work", () => {
+  test("a full-size window costs nothing", () => {
     const specs = [counting([3, 4]), counting([3, 4]), integers([1, 1])];
     const { graph } = trace(
       (x: Tensor, u: Tensor, at: Tensor) => [dynamicSlice(x, at, [3, 4]), dynamicUpdateSlice(x, u, at)],

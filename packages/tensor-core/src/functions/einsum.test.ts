@@ -66,7 +66,7 @@ const expressions = fc
   }));
 
 describe("einsum", () => {
-  test("is what nested loops give, for any expression", async () => {
+  test("equals nested loops, for any expression", async () => {
     await fc.assert(
       fc.asyncProperty(expressions, async ({ inputs, output, sizes }) => {
         const operands = inputs.map((labels, i) =>
@@ -111,7 +111,7 @@ describe("einsum", () => {
     expect(y.toNumbers()).toEqual(byLoops(["ba", "ca"], output, { a: 3, b: 2, c: 4 }, operands));
   });
 
-  test("... stands for the other dimensions, aligned at the end and stretched", async () => {
+  test("... represents the other dimensions, aligned at the end and broadcast", async () => {
     const [a, b] = [filled([2, 1, 3], 1), filled([4, 3], 2)];
     const wanted = byLoops(["xyi", "zi"], "xz", { x: 2, y: 1, z: 4, i: 3 }, [a, b]);
     const y = await run("...i,...i->...", a, b);
@@ -135,7 +135,7 @@ describe("einsum", () => {
     ["jk,ij->ik"],
     ["bij,bkj->bik"],
     ["bji,bjk->bik"],
-  ])("%s is one product, and nothing is moved before", (expression) => {
+  ])("%s is one product, without data movement", (expression) => {
     const dims = { i: 3, j: 4, k: 5, b: 2 };
     const shapes = expression
       .split("->")[0]!
@@ -187,13 +187,13 @@ describe("einsum", () => {
     ["ij->ijk", [[2, 3]], ArgumentError, /"k" on the right of "ij->ijk" is missing on the left/],
     ["ij->ii", [[2, 3]], ArgumentError, /"i" occurs twice on the right/],
     ["...j->j", [[2, 3]], ArgumentError, /has "\.\.\." on the left only/],
-  ] as const)("%s of %j is refused in one line", async (expression, shapes, kind, message) => {
+  ] as const)("%s of %j is rejected in one line", async (expression, shapes, kind, message) => {
     const refused = run(expression, ...shapes.map((shape) => NdArray.zeros("f32", shape)));
     await expect(refused).rejects.toThrow(kind);
     await expect(refused).rejects.toThrow(message);
   });
 
-  test("takes f32 only, and an expression first", async () => {
+  test("accepts only f32, and an expression as the first argument", async () => {
     await expect(run("i,i->", NdArray.zeros("i32", [3]), NdArray.zeros("i32", [3]))).rejects.toThrow(
       /operand i32\[3\].*cast it first/,
     );

@@ -57,7 +57,7 @@ describe("groupNorm", () => {
       (x: Tensor) => groupNorm(x, ones([6]), zeros([6]), 3 as never),
       /\{ groups: 3 \}/,
     ],
-  ] as const)("refuses %s that does not fit", async (_, fn, message) => {
+  ] as const)("rejects %s that does not fit", async (_, fn, message) => {
     await expect(run(fn, filled([2, 3, 6]))).rejects.toThrow(message);
   });
 });

@@ -22,7 +22,7 @@ const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): P
 const anyCount = fc.oneof(fc.nat(5), fc.constantFrom(-1, -(2 ** 31), 2 ** 31 - 1));
 
 describe("groupedMatmul", () => {
-  test("rows are dealt out in order, none twice, and none that is not there", () => {
+  test("rows are assigned in order, each at most once", () => {
     fc.assert(
       fc.property(fc.array(anyCount, { maxLength: 6 }), fc.nat(12), (counts, rows) => {
         let next = 0;
@@ -41,7 +41,7 @@ describe("groupedMatmul", () => {
     );
   });
 
-  test("is one product per group, one behind the other, and zeros behind them", async () => {
+  test("is one product per group, in order, followed by zeros", async () => {
     const countLists = fc.array(fc.nat(4), { minLength: 1, maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(countLists, fc.nat(3), async (counts, behind) => {

@@ -25,7 +25,7 @@ describe("histogram", () => {
     expect(await countsOf([2 ** -149, -(2 ** -149), 0], 0, 0, 2)).toEqual([0, 3]);
   });
 
-  test("is a quantised step function where numbers are exact: whole numbers over a power of two of bins", async () => {
+  test("is a step function for exact numbers: whole numbers, with a power of two of bins", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: -70, max: 70 }), { maxLength: 60 }),

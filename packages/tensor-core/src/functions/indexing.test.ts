@@ -88,7 +88,7 @@ describe("gather and scatterAdd", () => {
 });
 
 describe("segmentSum", () => {
-  test("is what a loop adds up, rows outside left out", async () => {
+  test("equals a loop, without rows out of range", async () => {
     const ids = fc.array(fc.integer({ min: -2, max: 6 }), { maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(ids, fc.nat(5), async (segments, count) => {
@@ -165,7 +165,7 @@ describe("permuteRows", () => {
     );
   });
 
-  test("adds no floats up on the way back", () => {
+  test("adds no floats in the backward pass", () => {
     const args = [rows(4), integers([2, 0, 3, 1]), rows(4)] as const;
     const adders = (fn: (...inputs: Tensor[]) => Tensor): string[] =>
       trace(fn, args as never).graph.nodes.flatMap((node) => (node.op === "scatter-add" ? [node.specs[0]!.dtype] : []));
@@ -173,7 +173,7 @@ describe("permuteRows", () => {
     expect(adders(gradient(gather))).toEqual(["f32"]);
   });
 
-  test("by what is no permutation has NaN in the gradient", async () => {
+  test("has NaN in the gradient for an invalid permutation", async () => {
     const args = [rows(4), integers([2, 0, 2, 1]), rows(4)] as const;
     expect((await run(gradient(permuteRows), ...args)).some(Number.isNaN)).toBe(true);
   });
@@ -186,7 +186,7 @@ describe("permuteRows", () => {
 });
 
 describe("nonzero", () => {
-  test("is what a loop finds, cut off at the capacity, zeros behind", async () => {
+  test("equals a loop, cut off at the capacity and padded with zeros", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 40 }), fc.nat(45), async (bools, capacity) => {
         const mask = NdArray.from(
@@ -217,7 +217,7 @@ describe("nonzero", () => {
 describe("compact", () => {
   const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, NaN, Infinity, -Infinity, 1e-40), fc.float());
 
-  test("is what a loop finds, cut off at the capacity, zeros behind", async () => {
+  test("equals a loop, cut off at the capacity and padded with zeros", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(value, { maxLength: 40 }), value, fc.nat(45), async (numbers, bound, capacity) => {
         const x = NdArray.from(numbers);

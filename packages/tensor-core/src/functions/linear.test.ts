@@ -58,13 +58,13 @@ describe("matmul", () => {
     ],
     ["leading dimensions", [2, 4, 3], [3, 3, 5], {}, /\[2\] and \[3\]/],
     ["a vector", [3], [3, 5], {}, /\[3\] and \[3, 5\] must both have at least 2 dimensions/],
-  ] as const)("refuses %s that do not fit, naming both shapes and the caller", (_, a, b, options, message) => {
+  ] as const)("rejects %s that do not fit, naming both shapes and the caller", (_, a, b, options, message) => {
     expect(() => product(a, b, options)).toThrow(ShapeError);
     expect(() => product(a, b, options)).toThrow(message);
     expect(() => product(a, b, options)).toThrow(/linear\.test\.ts/);
   });
 
-  test("refuses other dtypes", () => {
+  test("rejects other dtypes", () => {
     expect(() => product([2, 3], [3, 4], {}, "bf16")).toThrow(
       /bf16\[2, 3\] and f32\[3, 4\] must be all f32, all f16 or all bf16/,
     );

@@ -41,7 +41,7 @@ describe("values written out by hand", () => {
     ]);
   });
 
-  test("transpose sends dimension permutation[d] to d", async () => {
+  test("transpose moves dimension permutation[d] to d", async () => {
     const y = await run((x) => transpose(x, [2, 0, 1]), range([2, 3, 2]));
     expect(y.shape).toEqual([2, 2, 3]);
     expect(y.toNumbers()).toEqual([0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
@@ -69,7 +69,7 @@ describe("values written out by hand", () => {
     expect(y.toNumbers()).toEqual([9, 9, 9, 9, 0, 1, 9, 9]);
   });
 
-  test("stack makes the dimension, squeeze and expandDims undo each other", async () => {
+  test("stack adds a dimension, squeeze and expandDims are inverse", async () => {
     expect((await run((x) => stack([x, x], { dim: 1 }), range([2]))).toNumbers()).toEqual([0, 0, 1, 1]);
     expect((await run((x) => squeeze(expandDims(x, { dims: [0, -1] })), range([2, 3]))).shape).toEqual([2, 3]);
     expect((await run((x) => expandDims(x, { dims: [0, 2] }), range([2, 3]))).shape).toEqual([1, 2, 1, 3]);
@@ -110,7 +110,7 @@ describe("laws", () => {
     );
   });
 
-  test("slicing out what was padded gives it back", async () => {
+  test("slicing undoes padding", async () => {
     await fc.assert(
       fc.asyncProperty(shapes, fc.nat(3), fc.nat(3), async (shape, low, high) => {
         const y = await run(
@@ -138,7 +138,7 @@ describe("laws", () => {
   });
 });
 
-test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", async () => {
+test("gradients of 16-bit floats are added in f32 and returned in 16 bits", async () => {
   const fn = (x: Tensor, i: Tensor): readonly Tensor[] => {
     const wide = (y: Tensor): Tensor => sum(cast(y, "f32"));
     return [

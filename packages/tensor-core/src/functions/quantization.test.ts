@@ -51,7 +51,7 @@ describe("quantize", () => {
     );
   });
 
-  test("keeps the greatest and zero as they are; rows of zeros stay, NaN and infinities spread over their row", async () => {
+  test("keeps the largest value, zero, and rows of zeros; NaN and infinities spread over their row", async () => {
     const x = NdArray.from([0, 5, -2, 0, 0, 0, 1, NaN, 2, 1, Infinity, -3], [4, 3]);
     for (const bits of widths) {
       const [y] = (await evaluate(there(bits), reference)(x)) as readonly NdArray[];
@@ -79,7 +79,7 @@ describe("quantize", () => {
     }
   });
 
-  test("refuses other dtypes, scalars, other widths and codes that do not fit", async () => {
+  test("rejects other dtypes, scalars, other widths and codes that do not fit", async () => {
     const x = NdArray.from([1, 2, 3]);
     const refused = (fn: (own: Tensor) => Tensor, input: NdArray = x): Promise<unknown> =>
       evaluate(fn, reference)(input);

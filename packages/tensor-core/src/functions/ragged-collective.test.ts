@@ -169,7 +169,7 @@ describe.each(cases)("$name", (row) => {
     );
   });
 
-  test("a gradient of 16 bits comes back in 16 bits, added in f32", () => {
+  test("a 16-bit gradient is added in f32 and returned in 16 bits", () => {
     const setting = {
       worldSize: 3,
       capacity: 2,
@@ -213,7 +213,7 @@ describe.each(cases)("$name", (row) => {
     }
   });
 
-  test("operands that do not fit are refused where they are traced", () => {
+  test("rejects mismatched operands while tracing", () => {
     const on = (x: ReferenceArray, rows: ReferenceArray) => () => traced((a, b) => row.fn(a!, b!), [x, rows], 3);
     const good = counts(row.countShape(3), [1, 1, 1].slice(0, elementCount(row.countShape(3))));
     expect(on(values("f32", [6, 2], 0), good)).not.toThrow();
@@ -224,7 +224,7 @@ describe.each(cases)("$name", (row) => {
     expect(on(values("f32", [6, 2], 0), { ...good, spec: spec("u32", good.spec.shape) })).toThrow(/rows is u32/);
   });
 
-  test("one rank keeps the node: what a row count says holds there too", () => {
+  test("one rank keeps the node, because row counts apply there, too", () => {
     const { graph } = traced(
       (x, rows) => row.fn(x!, rows!),
       [values("f32", [2, 1], 0), counts(row.countShape(1), [1])],
@@ -234,7 +234,7 @@ describe.each(cases)("$name", (row) => {
   });
 });
 
-test("an operand of all-to-all in unequal chunks is refused", () => {
+test("rejects an operand of all-to-all with unequal chunks", () => {
   expect(() =>
     traced((x, rows) => raggedAllToAll(x!, rows!, "data"), [values("f32", [4], 0), counts([3], [1, 1, 1])], 3),
   ).toThrow(/dimension 0 of f32\[4\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/);
@@ -312,7 +312,7 @@ describe("priority", () => {
     expect(priorities).toEqual(["all-reduce 2", "ragged-all-to-all 3", "ragged-all-to-all 3", "all-reduce 2"]);
   });
 
-  test.each([-1, 4, 1.5, NaN])("%d is refused", (priority) => {
+  test.each([-1, 4, 1.5, NaN])("rejects %d", (priority) => {
     expect(() => traced((x) => allReduce(x!, "data", "sum", { priority }), [values("f32", [4], 0)], 2)).toThrow(
       /allReduce: priority .* along axis "data" is not one of 0, 1, 2, 3/,
     );

@@ -41,7 +41,7 @@ describe("rotary", () => {
     tail.forEach((value, i) => expect(value).toBeCloseTo(whole[8 + i]!, 6));
   });
 
-  test("an odd width is refused", async () => {
+  test("rejects an odd width", async () => {
     await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(
       /got f32\[2, 3\], expected f32 \[\.\.\., positions, D\] with D even/,
     );
@@ -80,7 +80,7 @@ describe("rotary", () => {
     );
   });
 
-  test("positions that count are those that are left out", async () => {
+  test("explicit positions equal the default ones", async () => {
     const x = wave([2, 5, 4], 1.7);
     const [counted, given] = [
       await run((x) => rotary(x!, { offset: 3 }), x),
@@ -89,7 +89,7 @@ describe("rotary", () => {
     given.forEach((value, i) => expect(value).toBeCloseTo(counted[i]!, 6));
   });
 
-  test("llama3 scaling keeps what turns fast, stretches what turns slowly", async () => {
+  test("llama3 scaling keeps high frequencies and scales low ones", async () => {
     const scaling = {
       type: "llama3",
       factor: 8,

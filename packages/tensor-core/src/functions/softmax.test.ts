@@ -13,7 +13,7 @@ const reference = referenceBackend();
 const rows = fc.array(fc.double({ min: -50, max: 50, noNaN: true }), { minLength: 1, maxLength: 12 });
 
 describe("softmax", () => {
-  test("is a distribution, is not moved by a shift, and its logarithm is logSoftmax", async () => {
+  test("is a distribution, is invariant under shifts, and its logarithm is logSoftmax", async () => {
     await fc.assert(
       fc.asyncProperty(rows, fc.double({ min: -1e3, max: 1e3, noNaN: true }), async (values, shift) => {
         const fn = (x: Tensor): readonly Tensor[] => [softmax(x), softmax(add(x, shift)), logSoftmax(x)];
@@ -60,7 +60,7 @@ describe("cross-entropy", () => {
     );
   });
 
-  test("rows that a mask leaves out have loss and gradient 0, whatever they hold; the others are as if they were alone", async () => {
+  test("masked rows have loss and gradient 0 for any content, and do not affect other rows", async () => {
     const hard = fc.constantFrom(NaN, Infinity, -Infinity, 1e30, 0, 1);
     const row = fc.oneof(
       fc.record({
@@ -129,7 +129,7 @@ describe("cross-entropy", () => {
     );
   });
 
-  test("a mask that is no bool for each label is refused", async () => {
+  test("rejects a mask that does not have a bool per label", async () => {
     const run = evaluate(
       (x: Tensor, labels: Tensor, mask: Tensor) => crossEntropyPerRow(x, labels, { mask }),
       reference,
@@ -173,7 +173,7 @@ describe("cross-entropy", () => {
       expect(gradient.every(Number.isFinite)).toBe(true);
     });
 
-    test("an ignored label is a mask; both together leave out what either leaves out", async () => {
+    test("an ignored label acts as a mask; both can be combined", async () => {
       const fn = (x: Tensor, l: Tensor): readonly Tensor[] => [
         crossEntropyPerRow(x, l, { ignoreIndex: -100 }),
         crossEntropyPerRow(x, l, { mask: notEqual(l, -100) }),
@@ -186,7 +186,7 @@ describe("cross-entropy", () => {
       expect(both).toEqual([ignored![0], 0, 0, ignored![3]]);
     });
 
-    test("without an ignored label -100 is a wrong one: NaN, not silence", async () => {
+    test("without an ignored label, -100 is out of range and gives NaN", async () => {
       expect((await run({}))[0]).toEqual([NaN]);
     });
 
@@ -204,7 +204,7 @@ describe("cross-entropy", () => {
       [{ ignoreIndex: 0.5 }, /ignoreIndex 0\.5 is not a label/],
       [{ smoothing: 0.1 }, /smoothing/],
       [0.1, /crossEntropy\(logits, labels, \{/],
-    ])("%j is refused", async (options, message) => {
+    ])("rejects %j", async (options, message) => {
       await expect(run(options as never)).rejects.toThrow(ArgumentError);
       await expect(run(options as never)).rejects.toThrow(message);
     });

@@ -86,7 +86,7 @@ describe("an operand that is no tensor", () => {
     expect(traced(fn)).toThrow(message);
   });
 
-  test("of another trace is told from one that never was a tensor", () => {
+  test("distinguishes a tensor of another trace from other values", () => {
     let leaked: Tensor | undefined;
     trace((x: Tensor) => (leaked = x), [x]);
     expect(traced((x) => add(x, leaked!))).toThrow("add: operand 2, Tensor f32[2, 2], is a tensor of another trace");
@@ -122,7 +122,7 @@ describe("an argument that is no array", () => {
     await expect(give(...args)).rejects.toThrow(message);
   });
 
-  test("is refused by a function that is compiled already, too", async () => {
+  test("is rejected by an already compiled function, too", async () => {
     const f = jit((x: Tensor) => add(x, 1), backend);
     await f(x);
     for (const wrong of [3, undefined, null, [1, 2], { dtype: "f32", shape: [2, 2] }])
@@ -139,7 +139,7 @@ describe("jit", () => {
     ["jit: donate is the number 0, but it must be a list", () => loose["jit"]!(relu, backend, { donate: 0 })],
   ])("%s", (message, call) => expect(call).toThrow(message));
 
-  test("an async function is refused: tracing does not wait", async () => {
+  test("rejects an async function, because tracing is synchronous", async () => {
     await expect(evaluate((async (x: Tensor) => x) as never, backend)(x)).rejects.toThrow(
       "a traced function returned a Promise",
     );

@@ -13,7 +13,7 @@ import { trace } from "./trace.ts";
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
 
 describe("printGraph", () => {
-  it("shows a node per line, grouped by scope, with parameters that are not told by the result", () => {
+  it("prints a node per line, grouped by scope, with parameters that the result does not show", () => {
     const { graph } = trace(
       (x: Tensor, w: Tensor) => scope("dense1", () => add(matmul(x, w, { transposeB: true }), 1)),
       [tensor(2, 3), tensor(4, 3)],
@@ -29,7 +29,7 @@ describe("printGraph", () => {
     ]);
   });
 
-  it("names single outputs, and shows a fused program as formulas", () => {
+  it("names single outputs, and prints a fused program as formulas", () => {
     const { graph } = trace(
       (x: Tensor, b: Tensor) => {
         const [values] = topK(x, 2);

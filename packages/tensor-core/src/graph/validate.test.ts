@@ -66,7 +66,7 @@ const broken: { readonly [what: string]: readonly [Graph, RegExp] } = {
 };
 
 describe("validateGraph", () => {
-  it("accepts what trace and the passes make", () => {
+  it("accepts the graphs of trace and the passes", () => {
     validateGraph(graph);
     validateGraph(split);
   });
@@ -76,7 +76,7 @@ describe("validateGraph", () => {
     expect(() => validateGraph(wrong)).toThrow(message);
   });
 
-  it("takes an operator that nobody has defined for a mistake of whoever made the graph", () => {
+  it("reports an undefined operator as a user error", () => {
     const unknown = altered(graph, 3, { op: "matmull", scope: "model" });
     expect(() => validateGraph(unknown)).toThrow(OperatorError);
     expect(() => validateGraph(unknown)).toThrow(/matmull: this operator is not defined; did you mean "matmul"\?/);

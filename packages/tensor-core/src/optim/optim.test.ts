@@ -191,7 +191,7 @@ describe.each(rows)("$name", ({ optimizer, plain, parabolaSteps, valley, valleyS
 describe("parts", () => {
   const tree = { w: NdArray.from([3, 0], [1, 2]), b: NdArray.from([4]) };
 
-  it("clipByGlobalNorm keeps short updates and shortens long ones", async () => {
+  it("clipByGlobalNorm keeps updates within the norm and scales down larger ones", async () => {
     const clip = (max: number): Promise<{ w: NdArray; b: NdArray; norm: NdArray }> =>
       evaluate((updates: { w: Tensor; b: Tensor }) => {
         const [clipped] = clipByGlobalNorm(max).update(updates, {}, { params: updates });
@@ -204,13 +204,13 @@ describe("parts", () => {
     expect(() => clipByGlobalNorm(0)).toThrow(/positive number/);
   });
 
-  it("clipByGlobalNorm leaves zeros alone and lets NaN through", async () => {
+  it("clipByGlobalNorm keeps zeros and propagates NaN", async () => {
     const clip = evaluate((x: Tensor) => clipByGlobalNorm(1).update(x, {}, { params: x })[0], referenceBackend());
     expect((await clip(NdArray.from([0, 0]))).toNumbers()).toEqual([0, 0]);
     expect((await clip(NdArray.from([1, NaN]))).toNumbers()).toEqual([NaN, NaN]);
   });
 
-  it("addDecayedWeights decays what its mask picks", async () => {
+  it("addDecayedWeights decays the parameters that its mask selects", async () => {
     const decay = (mask: typeof decayMatrices): Promise<{ w: NdArray; b: NdArray }> =>
       evaluate(
         (updates: { w: Tensor; b: Tensor }) => addDecayedWeights(0.5, mask).update(updates, {}, { params: updates })[0],
@@ -238,7 +238,7 @@ describe("parts", () => {
   });
 });
 
-describe("settings that no optimizer can have are refused when it is made", () => {
+describe("rejects invalid optimizer settings at creation", () => {
   it.each<[message: string, make: () => unknown]>([
     ["learningRate is the number NaN, but it must be a finite number from 0", () => sgd({ learningRate: NaN })],
     ["learningRate is the number -0.1", () => adam({ learningRate: -0.1 })],
@@ -260,7 +260,7 @@ describe("settings that no optimizer can have are refused when it is made", () =
     ["part 1 is the list", () => chain([scale(1), scale(2)] as never)],
   ])("%s", (message, make) => expect(make).toThrow(message));
 
-  it("a state or context that is none is told from what init() made", async () => {
+  it("rejects a state or context that init() did not create", async () => {
     const optimizer = adam({ learningRate: 0.1 });
     const update = (call: (x: Tensor, state: ReturnType<typeof optimizer.init>) => unknown) =>
       evaluate((x: Tensor) => call(x, optimizer.init(x)) as Tensor, referenceBackend())(NdArray.from([1, 2]));

@@ -49,7 +49,7 @@ describe("schedules equal their formulas", () => {
     values.forEach((value, i) => expect(value).toBeCloseTo(formula(steps[i]!), 6));
   });
 
-  it("refuses what makes no sense, with the cure", () => {
+  it("rejects invalid arguments, with the cure", () => {
     expect(() => joinSchedules([1, 2], [])).toThrow(/2 schedules and 0 boundaries/);
     expect(() => joinSchedules([1, 2, 3], [5, 5])).toThrow(/do not increase/);
     expect(() => linearRamp({ from: 0, to: 1, steps: 0 })).toThrow(/integer from 1/);
@@ -65,7 +65,7 @@ describe("schedules equal their formulas", () => {
     expect(() => warmUp(3, "0.1" as never)).toThrow(/what follows is "0\.1", but it is a number or a schedule/);
   });
 
-  it("refuses a schedule that gives no scalar", async () => {
+  it("rejects a schedule that does not return a scalar", async () => {
     await expect(valuesOf((() => 0.1) as never, [0])).rejects.toThrow(
       /a schedule returned the number 0\.1, but it must return an f32 scalar/,
     );

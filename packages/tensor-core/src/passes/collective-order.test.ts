@@ -25,7 +25,7 @@ const world = (
   });
 
 describe("canonicalOrder", () => {
-  test("is not that of one rank's work: the rank with much to do before the first keeps to the order of all", () => {
+  test("does not depend on the work of a single rank", () => {
     const ranks = [0, 1].map((rank) => (x: Tensor): Tensor[] => {
       const busy = [1, 2, 3].reduce((value) => matmul(value, x), x);
       // Each rank does its own work before the other collective.
@@ -42,7 +42,7 @@ describe("canonicalOrder", () => {
     ]);
   });
 
-  test("a collective comes after what any rank needs for it", () => {
+  test("a collective comes after its dependencies on any rank", () => {
     const shared = (x: Tensor, second: (first: Tensor) => Tensor): Tensor[] => {
       const first = allReduce(allReduce(x, "data"), "data");
       return [first, broadcastFromRoot(second(first), "data")];
@@ -59,7 +59,7 @@ describe("canonicalOrder", () => {
     ]);
   });
 
-  test("a message concerns the ranks that it names; the others need not have it", () => {
+  test("a message is needed only on the ranks in its pairs", () => {
     const ranks = [0, 1, 2].map((rank) => (x: Tensor): Tensor[] => {
       const sum = allReduce(x, "data");
       if (rank === 2) return [sum, allReduce(add(x, 1), "data", "max")];
@@ -114,11 +114,11 @@ describe("canonicalOrder", () => {
       ],
       /wait for each other in a cycle: rank \d needs send-receive .* before send-receive .*; rank \d needs/,
     ],
-  ])("ranks with %s are refused by name", (_, ranks, message) => {
+  ])("rejects ranks with %s by name", (_, ranks, message) => {
     expect(() => canonicalOrder(world(ranks))).toThrow(message);
   });
 
-  test("of several differences the first of the trace is told, with all ranks on each side", () => {
+  test("reports the first difference in the trace, with all ranks on each side", () => {
     const ranks = [0, 1, 2, 3].map((rank) => (x: Tensor): Tensor[] => {
       const sum = allReduce(x, "data");
       const most = allReduce(sum, "data", rank % 2 === 0 ? "max" : "min");
@@ -135,7 +135,7 @@ describe("canonicalOrder", () => {
     expect(() => canonicalOrder(world(late))).toThrow(/on rank 0, but ranks 1 and 2 have only 0 in this group/);
   });
 
-  test("three groups of two ranks that wait for each other in a circle are refused, and given an order where nothing forces them", () => {
+  test("rejects a cycle of three groups of two ranks, and orders them if no dependency forces a cycle", () => {
     const pairs = { ab: [0, 1], bc: [1, 2], ca: [2, 0] };
     const ofRank = [
       ["ab", "ca"],
@@ -157,7 +157,7 @@ describe("canonicalOrder", () => {
     ]);
   });
 
-  test("a graph that waits for each collective where it stands keeps the order of its trace", () => {
+  test("a graph with blocking collectives keeps the order of its trace", () => {
     const fn = (x: Tensor): Tensor[] => [allReduce(matmul(matmul(x, x), x), "data"), allReduce(x, "data")];
     expect(collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order).toEqual([1, 0]);
     const standing = collectiveOrderOf(optimize(blockOnCollectives(traced(fn, { data: 2 }))));
@@ -169,7 +169,7 @@ describe("canonicalOrder", () => {
 });
 
 test.each([[[0]], [[0, 0]], [[0, 2]], [[1, 0]]])(
-  "scheduleCollectives refuses the order %j of two, the second of which needs the first",
+  "scheduleCollectives rejects the order %j of two, the second of which needs the first",
   (order) => {
     const graph = traced((x) => [allReduce(allReduce(x, "data"), "data")], { data: 2 });
     expect(() => scheduleCollectives(graph, order)).toThrow(

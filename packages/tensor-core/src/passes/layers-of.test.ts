@@ -41,7 +41,7 @@ const behind = (graph: Graph, ref: ValueRef): string => {
 };
 
 describe("layersOf", () => {
-  it("finds input, output gradient and bias of linear layers where taps put them", () => {
+  it("finds input, output gradient and bias of linear layers, equal to taps", () => {
     const { graph, layers, taps } = found(
       ([w1, b1, w2], x) => {
         const h = relu(add(tap("y1", matmul(tap("a1", x!), w1!)), b1!));
@@ -96,7 +96,7 @@ describe("layersOf", () => {
     expect(valueKey(gain!.uses[0]!.input)).toBe(valueKey(taps["x"]!.value.ref));
   });
 
-  it("says what it cannot resolve", () => {
+  it("reports uses that it cannot resolve", () => {
     const { layers } = found(
       ([position, part, unseen], x) =>
         sum(add(matmul(add(x!, position!), slice(part!, [0], [3])), sum(stopGradient(matmul(x!, unseen!))))),
@@ -120,7 +120,7 @@ describe("layersOf", () => {
     ).toContain("linear");
   });
 
-  it("counts the leading dimensions that index matrices, as the layers that read a weight say", () => {
+  it("counts the leading dimensions that index matrices, for all layers that read a weight", () => {
     const stacks = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, ...shapes: number[][]): number[] =>
       found(
         fn,

@@ -55,7 +55,7 @@ const expectSame = async (loss: Loss, step: CutStep, passes: CutOptions["passes"
 };
 
 describe("cutStages", () => {
-  test("gives a stage its own parameters and arguments, and tells which are shared", () => {
+  test("gives a stage its own parameters and arguments, and lists shared ones", () => {
     const loss: Loss = ({ a, b }, x) => {
       const hidden = tap("hidden", tanh(matmul(x!, a!)));
       return [mean(matmul(matmul(hidden, b!), transpose(a!))), []];
@@ -69,7 +69,7 @@ describe("cutStages", () => {
     expect(shared).toEqual([{ leaf: 0, path: "a", stages: [0, 1] }]);
   });
 
-  test("keeps what backward reads once, and nothing that can be laid out again", async () => {
+  test("keeps each value of the backward pass once, and no value that can be rearranged", async () => {
     const loss: Loss = ({ a, b, c }, x) => {
       const first = relu(matmul(x!, transpose(a!)));
       const hidden = tap("hidden", first);
@@ -97,7 +97,7 @@ describe("cutStages", () => {
     await expectSame(twice, cut(twice, ["hidden"]));
   });
 
-  test("keeps the codes of rewriteSaved in place of what they stand for", () => {
+  test("keeps the codes of rewriteSaved instead of the encoded values", () => {
     const code = rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!, "f32") });
     const loss: Loss = ({ a }, x) => [mean(tap("hidden", multiply(tanh(tanh(matmul(x!, a!))), 2))), []];
     const { forward, outgoing, kept } = cut(loss, ["hidden"], { passes: [code] }).stages[0]!;
@@ -120,7 +120,7 @@ describe("cutStages", () => {
     }
   });
 
-  test("holds what passes would merge across a cut apart", async () => {
+  test("prevents merges across a cut", async () => {
     const loss: Loss = ({ a }, x) => {
       const hidden = tap("hidden", reshape(matmul(x!, a!), [12]));
       return [mean(matmul(reshape(hidden, [3, 4]), a!)), []];
@@ -153,7 +153,7 @@ describe("cutStages", () => {
     await expectSame(loss, step);
   });
 
-  test("takes cuts of several values, whose cotangents are apart even where they are equal", async () => {
+  test("accepts cuts of several values, with separate cotangents even if they are equal", async () => {
     const loss: Loss = ({ a, b }, x) => {
       const [left, right] = [tap("left", matmul(x!, a!)), tap("right", matmul(x!, b!))];
       return [sum(add(left, right)), []];
@@ -166,7 +166,7 @@ describe("cutStages", () => {
     expect(backward.inputs.slice(kept.length).every((id) => read.has(id))).toBe(true);
   });
 
-  test("without cuts is one stage; messages inside of a stage stay in it", () => {
+  test("returns one stage without cuts; messages inside a stage stay in it", () => {
     const loss: Loss = ({ a }, x) => {
       sendReceive(x!, "data", [[0, 1]]);
       return [mean(matmul(tap("hidden", sendReceive(matmul(x!, a!), "data", [[1, 0]])), a!)), []];
@@ -210,11 +210,11 @@ describe("cutStages", () => {
     ],
     ["no list", "first" as never, /its cuts are .*; name tapped values/],
     ["an empty cut", [[]], /its cuts are .*; name tapped values/],
-  ])("refuses %s", (_, cuts, message) => {
+  ])("rejects %s", (_, cuts, message) => {
     expect(() => cut(chain, cuts)).toThrow(message);
   });
 
-  test("refuses a loss that is none, and counts of values that are not those of a stage", () => {
+  test("rejects an invalid loss, and wrong numbers of values for a stage", () => {
     expect(() => cut(((_: unknown, x: Tensor) => [x, []]) as never, [])).toThrow(/cutStages needs a scalar loss/);
     const step = cut(chain, []);
     const { stages } = step;

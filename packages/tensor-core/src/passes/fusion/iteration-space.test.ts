@@ -12,7 +12,7 @@ const walk = (shape: readonly number[], strides: readonly number[]): number[] =>
 };
 
 describe("iteration space", () => {
-  it("knows which shapes share a walk", () => {
+  it("finds the shapes that share an iteration", () => {
     expect(refine(extentsOf([64, 10]), extentsOf([640]))).toEqual([10, 640]);
     expect(refine(extentsOf([4, 6]), extentsOf([8, 3]))).toEqual([3, 6, 24]);
     expect(refine(extentsOf([4, 6]), extentsOf([6, 4]))).toBeUndefined();
@@ -49,7 +49,7 @@ describe("iteration space", () => {
     );
   });
 
-  it("walks a dense tensor in one dimension", () => {
+  it("iterates over a dense tensor in one dimension", () => {
     expect(collapse([4, 2, 3], [[6, 3, 1]])).toEqual({ shape: [24], views: [[1]] });
   });
 });

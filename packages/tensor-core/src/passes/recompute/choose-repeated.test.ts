@@ -112,7 +112,7 @@ const chain = (flops: readonly number[], bytes = 4): StepShape => {
 };
 
 describe("chooseRepeated", () => {
-  it("runs steps in thought as they run", () => {
+  it("simulates steps as they run", () => {
     fc.assert(
       fc.property(randomStep(10), fc.array(fc.nat(9)), (step, some) => {
         const repeated = new Set(some.filter((id) => step.nodes[id]?.mayRepeat));
@@ -122,7 +122,7 @@ describe("chooseRepeated", () => {
     );
   });
 
-  it("is as good as the best of all sets where there are few, and says the least peak where none meets the bound", () => {
+  it("equals the best subset for few candidates, and returns the lowest peak if no subset meets the limit", () => {
     fc.assert(
       fc.property(randomStep(7), fc.nat(60), (step, maxBytes) => {
         const all = subsets(step.nodes.flatMap(({ mayRepeat }, id) => (mayRepeat ? [id] : []))).map((set) =>
@@ -139,7 +139,7 @@ describe("chooseRepeated", () => {
     );
   });
 
-  it("of many keeps the bound where repeating all of them does, never repeats in vain, and is near the best of all sets", () => {
+  it("meets the limit for many candidates if repeating all does, never repeats in vain, and is close to the best subset", () => {
     let [own, best] = [0, 0];
     fc.assert(
       fc.property(randomStep(40), fc.double({ min: 0.3, max: 1, noNaN: true }), (step, share) => {

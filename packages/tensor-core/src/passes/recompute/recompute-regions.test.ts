@@ -62,7 +62,7 @@ describe("recomputeRegions", () => {
     expect(peak({ ...repeated, nodes: repeated.nodes.map((node) => ({ ...node, region: "" })) })).toBeLessThan(most);
   });
 
-  it("keeps less still with checkpoints of several blocks in which each is one, too", () => {
+  it("keeps even less with nested checkpoints", () => {
     const nested = deep((x, w) => checkpoint(transformer)(x, w), 16, again, 4);
     expect(peak(nested)).toBeLessThan(peak(deep(transformer, 16, again)));
     expect(peak(nested)).toBeLessThan(peak(deep(transformer, 16, again, 4)));
@@ -85,14 +85,14 @@ describe("recomputeRegions", () => {
     }
   });
 
-  it("returns the graph itself where nothing is marked, and leaves a forward pass alone", () => {
+  it("returns the same graph without checkpoints, and does not change a forward pass", () => {
     const graph = deep(dense, 2, plain);
     expect(recomputeRegions(graph)).toBe(graph);
     const forward = trace((x: Tensor) => checkpoint(tanh)(tanh(x)), [f32(4)] as never).graph;
     expect(recomputeRegions(forward).nodes).toEqual(forward.nodes);
   });
 
-  it("repeats what a statistic of the backward pass reads of a tap, and keeps what one of the update reads", () => {
+  it("repeats values that a statistic of the backward pass reads, and keeps values that the update reads", () => {
     const count = (phase: "backward" | "update"): number => {
       const { graph } = trace(
         (w: Tensor, x: Tensor) => {
