@@ -60,8 +60,8 @@ describe("nested lists", () => {
 
   test.each<[message: string, value: unknown]>([
     ["the list at [1] has 1 entries, the first of its depth has 2", [[1, 2], [3]]],
-    ["3 at [1] is a number, where others hold a list", [[1], 3]],
-    ["[3] at [1] is a list, where others hold a number", [1, [3]]],
+    ["3 at [1] is a number, but others are lists", [[1], 3]],
+    ["[3] at [1] is a list, but others are numbers", [1, [3]]],
     ['"1" at [0] is not a number', ["1", 2]],
     ["nothing at [1] is not a number", [1, undefined]],
     ["nothing at [1] is not a number", [1, , 3]], // oxlint-disable-line no-sparse-arrays

@@ -62,7 +62,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   private holding: Holding<Memory> | undefined;
   private fate: Fate | undefined;
   private readers = 0;
-  private given = false;
+  private isDonated = false;
 
   protected override dispose(): void {
     this.ledger.free(this);
@@ -78,7 +78,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   get state(): ArrayState {
-    return this.fate ?? (this.given ? "given" : this.readers > 0 ? "lent" : "owned");
+    return this.fate ?? (this.isDonated ? "given" : this.readers > 0 ? "lent" : "owned");
   }
 
   /** `DeviceArray f32[2, 3] (owned)` */
@@ -101,7 +101,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   lend(toWrite: boolean): Memory {
     const { memory } = this;
     if (!toWrite) this.readers++;
-    else if (this.readers === 0) this.given = true;
+    else if (this.readers === 0) this.isDonated = true;
     else
       throw new ArrayStateError(
         `${formatSpec(this)} is given away (donated), but ${this.readers === 1 ? "a call still reads" : `${this.readers} calls still read`} it; await ${this.readers === 1 ? "that" : "those"} first, or pass a copy`,
@@ -111,7 +111,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
 
   /** Return the array from a run that has not written into it. */
   takeBack(): void {
-    if (this.given) this.given = false;
+    if (this.isDonated) this.isDonated = false;
     else this.readers--;
   }
 
@@ -122,7 +122,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
 
   /** Hand over the holding once the array has ended and no run uses it any more; undefined before that. */
   surrender(): Holding<Memory> | undefined {
-    if (this.fate === undefined || this.given || this.readers > 0) return undefined;
+    if (this.fate === undefined || this.isDonated || this.readers > 0) return undefined;
     const { holding } = this;
     this.holding = undefined;
     return holding;

@@ -103,11 +103,11 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
     );
   requireOperands("expandDims", [x]);
   const added = Array.isArray(dims) ? dims.length : 1;
-  const at = resolveDims(dims, x.rank + added, "expandDims");
+  const insertedDims = resolveDims(dims, x.rank + added, "expandDims");
   const rest = [...x.shape];
   return reshape(
     x,
-    Array.from({ length: x.rank + added }, (_, dim) => (at.includes(dim) ? 1 : rest.shift()!)),
+    Array.from({ length: x.rank + added }, (_, dim) => (insertedDims.includes(dim) ? 1 : rest.shift()!)),
   );
 };
 

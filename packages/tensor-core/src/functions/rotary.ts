@@ -58,8 +58,8 @@ const scaleFrequency = (frequency: number, scaling: RotaryScaling | undefined): 
   if (scaling.type === "linear") return frequency / factor;
   const { lowFrequencyFactor: low, highFrequencyFactor: high, originalPositions } = scaling;
   const turns = (originalPositions * frequency) / (2 * Math.PI);
-  const kept = Math.max(0, Math.min(1, (turns - low) / (high - low)));
-  return (1 - kept) * (frequency / factor) + kept * frequency;
+  const share = Math.max(0, Math.min(1, (turns - low) / (high - low)));
+  return (1 - share) * (frequency / factor) + share * frequency;
 };
 
 const checkScaling = (scaling: RotaryScaling | undefined): void => {
@@ -120,7 +120,7 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
  * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and
  * sines of all positions are computed once as a table [..., T, D/2], and x is read and written about twice.
  * @throws ShapeError if x or positions do not match. ArgumentError for an invalid scaling.
- * @example const turned = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
+ * @example const rotated = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
  * 500_000 });
  * Source: Su et al. 2021, arXiv 2104.09864.
  */

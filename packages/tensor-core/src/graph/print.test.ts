@@ -40,7 +40,7 @@ describe("printGraph", () => {
     );
     expect(printGraph(optimize(graph)).split("\n").slice(2)).toEqual([
       "%2 = top-k(%0) (f32[2], i32[2]) {k: 2, sorted: true, by: value}",
-      "%3 = fused(%2.0, %1) (f32[2], f32[2]) { out0 = tanh((%2.0 + stretch(%1))); out1 = out0 / ((out0 + 1) * out0) }",
+      "%3 = fused(%2.0, %1) (f32[2], f32[2]) { out0 = tanh((%2.0 + broadcast(%1))); out1 = out0 / ((out0 + 1) * out0) }",
       "return %3.1, %3.0",
     ]);
   });

@@ -9,9 +9,9 @@ import { reduction, type ReductionParams, broadcastBack, trailingFold } from "./
 const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { constantValue, constant, spec }) => {
   const value = constantValue(inputs[0]!);
   const total = elementCount(spec(inputs[0]!).shape);
-  const kept = elementCount(specs[0]!.shape);
-  if (value === undefined || kept === 0) return undefined;
-  const terms = total / kept;
+  const numResults = elementCount(specs[0]!.shape);
+  if (value === undefined || numResults === 0) return undefined;
+  const terms = total / numResults;
   // Beyond 2^53 the f64 product has lost the low bits that a wrapping integer sum keeps.
   if (specs[0]!.dtype !== "f32" && !Number.isSafeInteger(value * terms)) return undefined;
   return constant(specs[0]!, terms === 0 ? 0 : roundToStorage(value * terms, specs[0]!.dtype));

@@ -49,13 +49,13 @@ export const triangularSolveOperator: Operator = defineOperator<TriangularSolveP
       for (let step = 0; step < size; step++) {
         const i = lower !== transpose ? step : size - 1 - step;
         for (let column = 0; column < columns; column++) {
-          const at = (row: number): number => (matrix * size + row) * columns + column;
-          let sum = x[at(i)]!;
+          const offsetOf = (row: number): number => (matrix * size + row) * columns + column;
+          let sum = x[offsetOf(i)]!;
           for (let done = 0; done < step; done++) {
             const k = lower !== transpose ? done : size - 1 - done;
-            sum -= entry(i, k) * x[at(k)]!;
+            sum -= entry(i, k) * x[offsetOf(k)]!;
           }
-          x[at(i)] = unitDiagonal ? sum : sum / entry(i, i);
+          x[offsetOf(i)] = unitDiagonal ? sum : sum / entry(i, i);
         }
       }
     }

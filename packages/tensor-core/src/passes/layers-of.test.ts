@@ -104,8 +104,8 @@ describe("layersOf", () => {
       [f32(4, 3)],
     );
     expect(layers.map(({ uses, unresolved }) => [uses.length, ...unresolved])).toEqual([
-      [0, "add reads it, which is no linear layer, convolution, embedding or norm"],
-      [0, "slice reads it, which is no linear layer, convolution, embedding or norm"],
+      [0, "add reads the leaf, and is not a linear layer, convolution, embedding or norm"],
+      [0, "slice reads the leaf, and is not a linear layer, convolution, embedding or norm"],
       [0, "no gradient reaches the result of matmul"],
     ]);
     const twice = trace(

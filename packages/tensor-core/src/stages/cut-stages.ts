@@ -35,9 +35,9 @@ export interface CutOptions {
 /** Values of each cut by name. @throws ArgumentError for a name that was not tapped, or that is in two cuts. */
 const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
   const names = cuts.flat();
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined)
-    throw new ArgumentError(`cutStages: "${twice}" is in two cuts; tap it again, under another name, after the first`);
+  const duplicate = names.find((name, i) => names.indexOf(name) !== i);
+  if (duplicate !== undefined)
+    throw new ArgumentError(`cutStages: "${duplicate}" is in two cuts; tap it again, under another name, after the first`);
   return cuts.map((cut) =>
     cut.map((name) => {
       const value = taps.get(name);
@@ -83,15 +83,15 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
 export const cutStages = <P, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => Tensor | readonly [Tensor, unknown],
   args: MapTree<[P, ...Rest], Tensor, TensorSpec> | [P, ...Rest],
-  { cuts: given, mesh, place, passes = [] }: CutOptions,
+  { cuts: givenCuts, mesh, place, passes = [] }: CutOptions,
 ): CutStep => {
   const isCut = (cut: unknown): boolean =>
     typeof cut === "string" || (Array.isArray(cut) && cut.length > 0 && cut.every((name) => typeof name === "string"));
-  if (!Array.isArray(given) || !given.every(isCut))
+  if (!Array.isArray(givenCuts) || !givenCuts.every(isCut))
     throw new ArgumentError(
-      `cutStages: its cuts are ${describe(given)}; name tapped values, as in { cuts: ["block-3", ["block-7", "mask"]] }`,
+      `cutStages: its cuts are ${describe(givenCuts)}; name tapped values, as in { cuts: ["block-3", ["block-7", "mask"]] }`,
     );
-  const names = given.map((cut) => (typeof cut === "string" ? [cut] : [...(cut as readonly string[])]));
+  const names = givenCuts.map((cut) => (typeof cut === "string" ? [cut] : [...(cut as readonly string[])]));
   const cutNames = new Set(names.flat());
   const whole = (params: P, ...rest: Rest): unknown => {
     const own = mapTree(params, (leaf: Tensor) => identity(leaf)) as P;
