@@ -186,7 +186,7 @@ describe("defineOperator", () => {
     const outer = defineOperator({ name: "acme/outer", composition: ([x]) => [gathered([x!])[0]], reference });
     const wrapped = trace((x: Tensor) => outer([x])[0], [f32(1)], { mesh: { data: 2 } }).graph;
     expect(() => interpretWorld(wrapped, [[array(f32(1), 1)]])).toThrow(
-      /acme\/outer: its composition holds collectives/,
+      /acme\/outer: its composition contains collectives/,
     );
   });
 
@@ -255,7 +255,7 @@ describe("invalid definitions", () => {
     ["nothing", undefined, ArgumentError, /was named undefined/],
     ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; pass a whole number/],
     [
-      "a part that is no function",
+      "a part that is not a function",
       { ...good, vjp: "none" },
       OperatorError,
       /acme\/x: vjp is none; pass a function, or leave it out/,
@@ -319,7 +319,7 @@ describe("an operator that violates its contract", () => {
       /its composition returned a tensor; return the list/,
     ],
     [
-      "a cost that is no number",
+      "a cost that is not a number",
       () =>
         printGraph(
           trace(
@@ -355,7 +355,7 @@ describe("an operator that violates its contract", () => {
       /its operands are .*; pass a list of tensors, such as \[x\]/,
     ],
     [
-      "a parameter that is no data",
+      "a parameter that is not data",
       () => trace((x: Tensor) => scaled([x], { factor: (() => 2) as never }), [f32(1)]),
       /parameter params.factor is function/,
     ],

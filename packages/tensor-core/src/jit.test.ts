@@ -92,7 +92,7 @@ describe("meshPlace", () => {
       /the trace is for any of the 4 ranks along axis "data"; trace for one rank, .* or write axisIndex\("data"\)/,
     );
     expect(() => trace(ofRank, [scalar(0)], { mesh, place: { data: 4 } })).toThrow(
-      /trace: place the number 4 along axis "data" is none of its 4 ranks; give 0 to 3/,
+      /trace: place the number 4 along axis "data" is not one of its 4 ranks; use 0 to 3/,
     );
     expect(() => jit(ofRank, referenceBackend(), { place: { data: 1 } })).toThrow(
       /jit: place .* \{ mesh: \{ data: 2 \} \}/,

@@ -243,7 +243,7 @@ describe("safetensors", () => {
       file(`{"a":{"dtype":${"[".repeat(5000)}${"]".repeat(5000)}}}`),
       /the dtype of tensor "a", a string/,
     ],
-    ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /not UTF-8/],
+    ["bytes that are not UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /not UTF-8/],
     ["an unknown dtype", file({ a: { ...entry, dtype: "F9" } }, [1, 2]), /dtype "F9"; supported are F32/],
     ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format allows/],
     ["a missing key", file({ a: { dtype: "U8", shape: [2] } }, [1, 2]), /"a" has no data_offsets/],
@@ -290,7 +290,7 @@ describe("safetensors", () => {
     ["a string without an end", file(String.raw`{"a\"`), /a string with an end/],
     ["an escape that JSON does not know", file(String.raw`{"\x":1}`), /a string with escapes as in JSON/],
     ["trailing bytes", file({ a: entry }, [1, 2, 3]), /something was appended/],
-    ["metadata that is no string", file({ __metadata__: { a: 1 } }), /the value of "a" in __metadata__, a string/],
+    ["metadata that is not a string", file({ __metadata__: { a: 1 } }), /the value of "a" in __metadata__, a string/],
     [
       "4-bit elements that do not fill a byte",
       file({ a: { dtype: "F4", shape: [3], data_offsets: [0, 2] } }, [1, 2]),
@@ -316,7 +316,7 @@ describe("safetensors", () => {
     },
   );
 
-  it("rejects to write the reserved name", () => {
+  it("does not write the reserved name", () => {
     expect(() => writeSafetensors(new Map([["__metadata__", NdArray.from([1])]]))).toThrow(/reserves that name/);
   });
 });

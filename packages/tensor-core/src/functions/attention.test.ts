@@ -124,7 +124,7 @@ describe("attention", () => {
     expect(gradient.slice(22).every((value) => Number.isFinite(value) && value !== 0)).toBe(true);
   });
 
-  test("names what limits do not fit", async () => {
+  test("names mismatched limits", async () => {
     const limited = (options: (i: Tensor) => AttentionOptions, lengths: NdArray): Promise<number[]> =>
       run((q, k, v, i) => attention(q!, k!, v!, options(i!)), q, k, v, lengths);
     await expect(limited((keyLengths) => ({ keyLengths }), integers(1, 2))).rejects.toThrow(
@@ -138,7 +138,7 @@ describe("attention", () => {
     );
   });
 
-  test("names the shapes that do not fit", async () => {
+  test("names mismatched shapes", async () => {
     await expect(
       run((q, k, v) => attention(q!, k!, v!), wave([1, 3, 4, 3], 1), wave([1, 2, 4, 3], 1), wave([1, 2, 4, 3], 1)),
     ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads, which is not divisible by the 2 heads of k \[1, 2, 4, 3\]/);

@@ -39,8 +39,8 @@ describe("bits", () => {
     await expect(run(packBits, NdArray.from([1], [1], "u8"))).rejects.toThrow(/expected bool/);
     await expect(run(packBits, NdArray.scalar(1, "bool"))).rejects.toThrow(/expected bool/);
     const words = NdArray.from([1, 2], [2], "u32");
-    await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits lie in u32 \[..., 3\]/);
-    await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits lie in u32 \[..., 1\]/);
+    await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits take u32 \[..., 3\]/);
+    await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits take u32 \[..., 1\]/);
     await expect(run((own) => unpackBits(own, 1.5), words)).rejects.toThrow(/not a size/);
   });
 });

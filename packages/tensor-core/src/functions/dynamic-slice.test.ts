@@ -98,7 +98,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     expect(optimize(graph).nodes.map(({ op }) => op)).toEqual(["input", "input", "input"]);
   });
 
-  test("name what does not fit", async () => {
+  test("name mismatched shapes", async () => {
     const x = counting([4, 5]);
     await expect(run((x) => dynamicSlice(x!, [1], [1, 2]), x)).rejects.toThrow(
       /dynamicSlice: starts are i32\[1\], but f32\[4, 5\] needs i32\[2\]: one start per dimension/,
@@ -113,7 +113,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
       /i32\[2\] cannot be written into f32\[4, 5\]; cast the update to f32/,
     );
     await expect(run((x) => dynamicUpdateSlice(x!, x!, 3 as never), x)).rejects.toThrow(
-      /its starts are .*3.*; give an i32 tensor, or a list/,
+      /its starts are .*3.*; pass an i32 tensor, or a list/,
     );
   });
 });

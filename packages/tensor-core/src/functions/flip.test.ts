@@ -79,7 +79,7 @@ describe("roll", () => {
     );
     const forgotten = roll as unknown as (x: Tensor, shift: number, options?: unknown) => Tensor;
     await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(
-      /say which one: roll\(x, 2, \{ dim: 0 \}\)/,
+      /pass one: roll\(x, 2, \{ dim: 0 \}\)/,
     );
     await expect(run((x) => forgotten(x, 2, 0), counted([4]))).rejects.toThrow(ArgumentError);
     await expect(run((x) => forgotten(x, 2, {}), counted([4]))).rejects.toThrow(ShapeError);

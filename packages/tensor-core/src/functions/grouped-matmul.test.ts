@@ -63,7 +63,7 @@ describe("groupedMatmul", () => {
     );
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     const [x, w, c] = [wave([4, 3], 1), wave([2, 3, 5], 2), integers([1, 3])];
     const grouped = (x?: Tensor, w?: Tensor, c?: Tensor): Tensor => groupedMatmul(x!, w!, c!);
     await expect(run(grouped, wave([4, 2], 1), w, c)).rejects.toThrow(
@@ -72,8 +72,8 @@ describe("groupedMatmul", () => {
     await expect(run(grouped, x, w, integers([4]))).rejects.toThrow(/counts are i32\[1\], but 2 groups need i32\[2\]/);
     await expect(run(grouped, x, w, wave([2], 1))).rejects.toThrow(/counts are f32\[2\]/);
     await expect(run(grouped, x, wave([3, 5], 1), c)).rejects.toThrow(
-      /f32\[3, 5\] was given for the weights, they are f32 of rank 3/,
+      /weights are f32\[3, 5\], expected f32 of rank 3/,
     );
-    await expect(run(grouped, wave([4], 1), w, c)).rejects.toThrow(/f32\[4\] was given, it takes f32 \[rows, width\]/);
+    await expect(run(grouped, wave([4], 1), w, c)).rejects.toThrow(/got f32\[4\], expected f32 \[rows, width\]/);
   });
 });

@@ -42,7 +42,7 @@ describe("histogram", () => {
     );
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     const [x, edge] = [NdArray.from([1, 2]), NdArray.scalar(0)];
     await expect(run((own, low) => histogram(cast(own!, "i32"), low!, low!, 4), x, edge)).rejects.toThrow(
       /dtype i32 is not supported/,

@@ -120,14 +120,14 @@ describe("rotary", () => {
     );
     await expect(run((x) => rotary(x!, { positions: x! }), x)).rejects.toThrow(/positions are f32\[2, 5, 4\]/);
     await expect(run((x, p) => rotary(x!, { positions: p!, offset: 2 }), x, NdArray.zeros("i32", [5]))).rejects.toThrow(
-      /positions were given, and an offset of 2; add it to the positions/,
+      /both positions and an offset of 2 were given; add the offset/,
     );
     await expect(run((x) => rotary(x!, { scaling: { type: "yarn", factor: 2 } as never }), x)).rejects.toThrow(
-      /no scaling of type "yarn"/,
+      /unknown scaling type "yarn"/,
     );
     await expect(run((x) => rotary(x!, { scaling: { type: "linear", factor: 0.5 } }), x)).rejects.toThrow(
-      /scaling\.factor is the number 0\.5, but it is a finite number from 1/,
+      /scaling\.factor is the number 0\.5, but it must be a finite number from 1/,
     );
-    await expect(run((x) => rotary(x!, { pairs: "both" as never }), x)).rejects.toThrow(/no pairs "both"/);
+    await expect(run((x) => rotary(x!, { pairs: "both" as never }), x)).rejects.toThrow(/unknown pairs "both"/);
   });
 });

@@ -50,7 +50,7 @@ describe("cross-entropy", () => {
     expect(gradient.toNumbers()).toEqual([0.125, -0.375, 0.125, 0.125, 0.125, 0.125, 0.125, -0.375]);
   });
 
-  test("names the shapes that do not fit", async () => {
+  test("names mismatched shapes", async () => {
     const run = evaluate((x: Tensor, labels: Tensor) => crossEntropyPerRow(x, labels), reference);
     await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [4]))).rejects.toThrow(
       /f32\[2, 4\] need one label per row, but labels are i32\[4\]/,

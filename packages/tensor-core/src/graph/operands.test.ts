@@ -61,7 +61,7 @@ describe("outside of a traced function", () => {
   });
 });
 
-describe("an operand that is no tensor", () => {
+describe("an operand that is not a tensor", () => {
   test.each<[message: string, fn: (x: Tensor) => unknown]>([
     ["add: operand 2 is the list [1,2], expected a Tensor; write constant([1,2])", (x) => loose["add"]!(x, [1, 2])],
     ["add: operand 2 is a Float32Array of 3 values", (x) => loose["add"]!(x, new Float32Array(3))],
@@ -93,7 +93,7 @@ describe("an operand that is no tensor", () => {
   });
 });
 
-describe("an argument that is no array", () => {
+describe("an argument that is not an array", () => {
   const give = (...args: unknown[]): Promise<unknown> =>
     evaluate((x: Tensor, y: { rate: Tensor }) => add(x, y.rate), backend)(...(args as [never, never]));
   const rate = NdArray.scalar(0.1);

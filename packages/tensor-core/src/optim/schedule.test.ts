@@ -59,10 +59,10 @@ describe("schedules equal their formulas", () => {
       /unknown option "decay"; its options are initial, factor, every/,
     );
     expect(() => cosineDecay({ initial: NaN, steps: 2 })).toThrow(
-      /initial is the number NaN, but it is a finite number/,
+      /initial is the number NaN, but it must be a finite number/,
     );
     expect(() => cosineDecay(0.1 as never)).toThrow(/write cosineDecay\(\{ initial: 0\.1 \}\)/);
-    expect(() => warmUp(3, "0.1" as never)).toThrow(/what follows is "0\.1", but it is a number or a schedule/);
+    expect(() => warmUp(3, "0.1" as never)).toThrow(/its schedule is "0\.1", but it must be a number or a schedule/);
   });
 
   it("rejects a schedule that does not return a scalar", async () => {
