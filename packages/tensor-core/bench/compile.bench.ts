@@ -1,4 +1,4 @@
-// How long does a training step take from a plain function to a planned graph? Run: node bench/compile.bench.ts
+// Time from a plain function to a planned graph of a training step. Run: node bench/compile.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import {
   adam,
@@ -48,7 +48,7 @@ interface Problem<P> {
   readonly loss: (params: P, inputs: Tensor, labels: Tensor) => Tensor;
 }
 
-/** A spec where a function takes a tensor: `trace` reads no more of its arguments. */
+/** A spec as an argument: `trace` reads only dtype and shape. */
 const tensor = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): Tensor =>
   ({ dtype, shape }) as unknown as Tensor;
 
@@ -145,7 +145,7 @@ const transformer = (
   };
 };
 
-/** A step of Adam on the problem, and the inputs that it may write: parameters and state. */
+/** An Adam step on the problem, and the indices of the inputs that it may overwrite: parameters and state. */
 const record = <P>({
   params,
   inputs,
@@ -167,7 +167,7 @@ const record = <P>({
   return { graph, donate: Array.from({ length: graph.inputs.length - 2 }, (_, i) => i) };
 };
 
-/** @throws Error unless the optimized graph computes what the traced one does. */
+/** @throws Error unless the optimized graph computes the same values as the traced one. */
 const checkOptimized = (graph: Graph, options?: OptimizeOptions): void => {
   const optimized = optimize(graph, options);
   const inputs = graph.inputs.map((id, i): ReferenceArray => {

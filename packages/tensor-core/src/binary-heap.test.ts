@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BinaryHeap } from "./binary-heap.ts";
 
-test("law: whatever comes and goes, the first of what is there is taken, and nothing is lost", () => {
+test("law: pops the first entry after any pushes and pops, and loses none", () => {
   const taking = Symbol("take");
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.integer({ min: 0, max: 9 }), fc.constant(taking))), (acts) => {

@@ -19,14 +19,14 @@ export class BinaryHeap<T> {
 
   push(entry: T): void {
     const { entries } = this;
-    let at = entries.length;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
+    let index = entries.length;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
       if (!this.isBefore(entry, entries[parent]!)) break;
-      entries[at] = entries[parent]!;
-      at = parent;
+      entries[index] = entries[parent]!;
+      index = parent;
     }
-    entries[at] = entry;
+    entries[index] = entry;
   }
 
   /** Remove and return the first entry; undefined if the heap is empty. */
@@ -34,16 +34,16 @@ export class BinaryHeap<T> {
     const { entries } = this;
     const [first, last] = [entries[0], entries.pop()];
     if (last === undefined || entries.length === 0) return first;
-    let at = 0;
+    let index = 0;
     for (;;) {
-      let child = 2 * at + 1;
+      let child = 2 * index + 1;
       if (child >= entries.length) break;
       if (child + 1 < entries.length && this.isBefore(entries[child + 1]!, entries[child]!)) child++;
       if (!this.isBefore(entries[child]!, last)) break;
-      entries[at] = entries[child]!;
-      at = child;
+      entries[index] = entries[child]!;
+      index = child;
     }
-    entries[at] = last;
+    entries[index] = last;
     return first;
   }
 }

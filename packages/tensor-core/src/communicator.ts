@@ -11,7 +11,7 @@ export type CollectiveKind =
   | "send-receive"
   | "barrier";
 
-/** How a collective combines the elements of all ranks. */
+/** Reduction that a collective applies to the elements of all ranks. */
 export type Reduction = "sum" | "max" | "min";
 
 /**

@@ -35,7 +35,7 @@ const all = () => false;
 
 const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
 
-/** Sum and difference, all of it by hand: nothing follows from a composition. */
+/** Sum and difference, with every part of the definition given, so that nothing is derived from a composition. */
 const butterfly = defineOperator({
   name: "acme/butterfly",
   infer: ([a]) => [a!, a!],
@@ -69,7 +69,7 @@ describe("defineOperator", () => {
     ]);
   });
 
-  it("takes shape rule, derivative and reference as they are given, with several results", async () => {
+  it("uses the given shape rule, derivative and reference, with several results", async () => {
     const [p, q, da, db] = await run(
       (a, b) => {
         const loss = (pair: readonly [Tensor, Tensor]): Tensor => {
@@ -93,7 +93,7 @@ describe("defineOperator", () => {
     ]);
   });
 
-  it("is one node to every pass: merged when equal, dropped when unread, kept by mixed precision, valid throughout", () => {
+  it("is one node to every pass: merged if equal, dropped if unused, kept by mixed precision, valid throughout", () => {
     const { graph } = trace(
       (x: Tensor, y: Tensor) => {
         butterfly([x, y]);
@@ -122,7 +122,7 @@ describe("defineOperator", () => {
     );
   });
 
-  it("leaves graphs plain data, which take their definitions back", () => {
+  it("keeps graphs plain data, to which definitions can be restored", () => {
     const { graph } = trace((x: Tensor) => scaled([x], { factor: 2 }), [f32(2)]);
     const saved = JSON.parse(JSON.stringify(graph)) as Graph;
     expect(structuredClone(graph)).toEqual(saved);
@@ -134,7 +134,7 @@ describe("defineOperator", () => {
     ]) {
       expect(use).toThrow(OperatorError);
       expect(use).toThrow(
-        "acme/scaled: this operator is not defined; call what defineOperator returned, or give a graph",
+        "acme/scaled: this operator is not defined; call the function that defineOperator returned, or restore the operators of a saved or posted graph",
       );
     }
     expect(Array.from(interpretWorld(withOperators(saved, [scaled]), input)[0]![0]!.data)).toEqual([2, 4]);
@@ -175,22 +175,22 @@ describe("defineOperator", () => {
     }
   });
 
-  it("prices a composition for the mesh of its graph, and takes no kernel or reference in the place of collectives", () => {
+  it("computes the cost of a composition for the mesh of its graph, and rejects a kernel or reference for collectives", () => {
     const reference = ([x]: readonly { data: Float64Array }[]) => [x!.data];
     const gathered = defineOperator({ name: "acme/gathered", composition: ([x]) => [sum(allGather(x!, "data"))] });
     const { graph } = trace((x: Tensor) => gathered([x])[0], [f32(1)], { mesh: { data: 1000 } });
     expect(nodeCost(graph, graph.nodes[1]!).flops).toBeGreaterThanOrEqual(1000);
     expect(() => expandCompositions(graph, () => true)).toThrow(
-      /acme\/gathered: its composition holds collectives, for which no kernel/,
+      /acme\/gathered: its composition contains collectives, which a kernel/,
     );
     const outer = defineOperator({ name: "acme/outer", composition: ([x]) => [gathered([x!])[0]], reference });
     const wrapped = trace((x: Tensor) => outer([x])[0], [f32(1)], { mesh: { data: 2 } }).graph;
     expect(() => interpretWorld(wrapped, [[array(f32(1), 1)]])).toThrow(
-      /acme\/outer: its composition holds collectives/,
+      /acme\/outer: its composition contains collectives/,
     );
   });
 
-  it("law: a composition in place of its node computes the same, wherever it stands", () => {
+  it("law: a composition computes the same as its node, anywhere in a graph", () => {
     const rows = (n: number, width: number): Tensor => f32(n, width);
     const program = (x: Tensor): readonly Tensor[] => {
       const part = slice(x, [0, 0], [x.shape[0]!, Math.min(2, x.shape[1]!)]);
@@ -218,17 +218,17 @@ describe("defineOperator", () => {
     );
   });
 
-  it("lets no gradient through an operator without a rule, unless it is stopped, as the error says", () => {
+  it("rejects a gradient through an operator without a rule, unless it is stopped", () => {
     const sorted = defineOperator({ name: "acme/sorted", infer: ([x]) => [x!], reference: ([x]) => [x!.data.sort()] });
     const gradient = (stop: (x: Tensor) => Tensor) => () =>
       trace((x: Tensor) => valueAndGrad((y: Tensor) => sum(add(sorted([stop(y)])[0], y)))(x), [f32(3)]);
     expect(gradient((x) => x)).toThrow(
-      "acme/sorted has no gradient rule; wrap its input in stopGradient() if none should flow",
+      "acme/sorted has no gradient rule; wrap its input in stopGradient() if no gradient should flow",
     );
     expect(gradient(stopGradient)).not.toThrow();
   });
 
-  it("keeps what a reference writes into its operands from everybody else", async () => {
+  it("isolates writes of a reference into its operands", async () => {
     const sorted = defineOperator({ name: "acme/sorted", infer: ([x]) => [x!], reference: ([x]) => [x!.data.sort()] });
     expect(await run((x) => [sorted([x!])[0], x!], [3, 1, 2])).toEqual([
       [1, 2, 3],
@@ -237,7 +237,7 @@ describe("defineOperator", () => {
   });
 });
 
-describe("what a definition cannot be", () => {
+describe("invalid definitions", () => {
   const good = {
     name: "acme/x",
     infer: ([x]: readonly TensorSpec[]) => [x!],
@@ -253,12 +253,12 @@ describe("what a definition cannot be", () => {
     ["no name", { ...good, name: undefined }, ArgumentError, /was named undefined/],
     ["a name with blanks", { ...good, name: "my lab/x" }, ArgumentError, /owner\/name/],
     ["nothing", undefined, ArgumentError, /was named undefined/],
-    ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; it is a whole number/],
+    ["half an operand", { ...good, arity: 0.5 }, OperatorError, /arity is 0.5; pass a whole number/],
     [
-      "a part that is no function",
+      "a part that is not a function",
       { ...good, vjp: "none" },
       OperatorError,
-      /acme\/x: vjp is none; it is a function, or left out/,
+      /acme\/x: vjp is none; pass a function, or leave it out/,
     ],
     ["no shape rule", { ...good, infer: undefined }, OperatorError, /has no composition and no shape rule \(infer\)/],
     ["no reference", { ...good, reference: undefined }, OperatorError, /has no composition and no reference/],
@@ -269,7 +269,7 @@ describe("what a definition cannot be", () => {
   });
 });
 
-describe("an operator that breaks its own contract", () => {
+describe("an operator that violates its contract", () => {
   const use = (
     definition: Partial<OperatorDefinition<Params, readonly unknown[]>>,
     fn: (y: Tensor) => Tensor = (y) => y,
@@ -290,36 +290,36 @@ describe("an operator that breaks its own contract", () => {
     [
       "a shape rule that gives a spec",
       () => use({ infer: (([x]: readonly TensorSpec[]) => x) as never }),
-      /its shape rule \(infer\) gave \{.*it returns a list/,
+      /its shape rule \(infer\) returned \{.*it must return a list/,
     ],
-    ["a shape of halves", () => use({ infer: () => [{ dtype: "f32", shape: [0.5] }] }), /shapes of whole numbers/],
+    ["a shape of halves", () => use({ infer: () => [{ dtype: "f32", shape: [0.5] }] }), /sizes that are whole numbers/],
     [
       "a reference of another length",
       () => use({ reference: () => [new Float64Array(3)] }),
-      /its reference gave Float64Array of 3 for f32\[2\]/,
+      /its reference returned Float64Array of 3 for f32\[2\]/,
     ],
     [
       "a reference that gives bare data",
       () => use({ reference: ([x]) => x!.data as never }),
-      /its reference gave Float64Array of 2 for f32\[2\]/,
+      /its reference returned Float64Array of 2 for f32\[2\]/,
     ],
     [
       "a reference of plain numbers",
       () => use({ reference: () => [[1, 2]] as never }),
-      /its reference gave Array of 2/,
+      /its reference returned Array of 2/,
     ],
     [
       "a composition of another shape",
       () => use({ reference: undefined as never, composition: ([x]) => [sum(x!)] }),
-      /its composition gives f32\[\], but its shape rule says f32\[2\]/,
+      /its composition returns f32\[\], but its shape rule says f32\[2\]/,
     ],
     [
       "a composition that gives a tensor",
       () => use({ infer: undefined as never, composition: (([x]: readonly Tensor[]) => exp(x!)) as never }),
-      /its composition returned a tensor; it returns the list/,
+      /its composition returned a tensor; return the list/,
     ],
     [
-      "a cost that is no number",
+      "a cost that is not a number",
       () =>
         printGraph(
           trace(
@@ -333,16 +333,16 @@ describe("an operator that breaks its own contract", () => {
           ).graph,
           { cost: true },
         ),
-      /its cost says NaN for flops/,
+      /its cost rule returned NaN for flops/,
     ],
     [
       "a gradient of another shape",
       gradientBy((c: never) => [sum(own(c))]),
-      /its gradient rule gave f32\[\] for operand 0 of f32\[2\]/,
+      /its gradient rule returned f32\[\] for operand 0 of f32\[2\]/,
     ],
-    ["a bare gradient", gradientBy(own), /for 1 operands; it returns a list with one for each/],
-    ["too many gradients", gradientBy((c: never) => [own(c), own(c)]), /gave 2 entries for 1 operands/],
-    ["a number as a gradient", gradientBy(() => [0]), /no tensor but 0 for operand 0/],
+    ["a bare gradient", gradientBy(own), /for 1 operands; return a list with one entry per operand/],
+    ["too many gradients", gradientBy((c: never) => [own(c), own(c)]), /returned 2 entries for 1 operands/],
+    ["a number as a gradient", gradientBy(() => [0]), /returned 0 instead of a tensor for operand 0/],
   ])("%s", (_, attempt, message) => {
     expect(attempt).toThrow(OperatorError);
     expect(attempt).toThrow(message);
@@ -352,10 +352,10 @@ describe("an operator that breaks its own contract", () => {
     [
       "operands that are no list",
       () => mish(f32(1) as never),
-      /its operands were given as .*; give a list of tensors, such as \[x\]/,
+      /its operands are .*; pass a list of tensors, such as \[x\]/,
     ],
     [
-      "a parameter that is no data",
+      "a parameter that is not data",
       () => trace((x: Tensor) => scaled([x], { factor: (() => 2) as never }), [f32(1)]),
       /parameter params.factor is function/,
     ],
@@ -372,7 +372,7 @@ describe("an operator that breaks its own contract", () => {
     [
       "parameters that are no record",
       () => trace((x: Tensor) => scaled([x], 2 as never), [f32(1)]),
-      /its parameters were given as 2; give a record/,
+      /its parameters are 2; pass a record/,
     ],
     [
       "a parameter that holds itself",
@@ -381,7 +381,7 @@ describe("an operator that breaks its own contract", () => {
         factor.push(factor);
         return trace((x: Tensor) => scaled([x], { factor: factor as never }), [f32(1)]);
       },
-      /parameter params.factor.0 holds itself/,
+      /parameter params.factor.0 contains itself/,
     ],
     [
       "another number of operands",
@@ -390,7 +390,7 @@ describe("an operator that breaks its own contract", () => {
           (x: Tensor) => defineOperator({ name: "acme/x", arity: 1, composition: ([y]) => [exp(y!)] })([x, x]),
           [f32(1)],
         ),
-      /acme\/x: it was given 2 operands; it takes 1/,
+      /acme\/x: got 2 operands, expected 1; pass 1/,
     ],
     [
       "an operator that nobody defined",
@@ -402,12 +402,12 @@ describe("an operator that breaks its own contract", () => {
       () => trace(() => emit("constructor", []), []),
       /constructor: this operator is not defined/,
     ],
-  ])("%s is refused where it is used", (_, attempt, message) => {
+  ])("rejects %s when the operator is used", (_, attempt, message) => {
     expect(attempt).toThrow(OperatorError);
     expect(attempt).toThrow(message);
   });
 
-  it("refuses two definitions of one name in one graph, also where one is inside of a composition", () => {
+  it("rejects two definitions of one name in one graph, also where one is inside of a composition", () => {
     const other = defineOperator({ name: "acme/mish", composition: ([x]) => [x!] });
     const wrapped = defineOperator({
       name: "acme/wrapped",
@@ -415,13 +415,13 @@ describe("an operator that breaks its own contract", () => {
       composition: ([x]) => [other([x!])[0]],
     });
     expect(() => trace((x: Tensor) => [mish([x])[0], other([x])[0]], [f32(1)])).toThrow(
-      /acme\/mish: two different definitions of this name meet/,
+      /acme\/mish: one graph contains two different definitions of this name; define/,
     );
     const { graph } = trace((x: Tensor) => [mish([x])[0], wrapped([x])[0]], [f32(1)]);
     expect(() => expandCompositions(graph, all)).toThrow(/two different definitions/);
   });
 
-  it("refuses a composition that uses itself, directly or by way of others, with and without a shape rule", () => {
+  it("rejects a composition that uses itself, directly or indirectly, with and without a shape rule", () => {
     for (const infer of [undefined, ([x]: readonly TensorSpec[]) => [x!] as const]) {
       const rule = infer === undefined ? {} : { infer };
       const a: (inputs: readonly Tensor[]) => readonly [Tensor] = defineOperator({

@@ -15,7 +15,7 @@ describe("excerpt", () => {
     expect(excerpt({ a: [1, "b", null] })).toBe('{"a":[1,"b",null]}');
   });
 
-  it("is one line of bounded length that no terminal obeys, whatever the value", () => {
+  it("is one line of bounded length without terminal control characters, for any value", () => {
     fc.assert(
       fc.property(
         fc.anything({ maxDepth: 5, withNullPrototype: true, withBigInt: true }),
@@ -30,7 +30,7 @@ describe("excerpt", () => {
     expect(excerpt("a\u001b[2J\u009b\n")).toBe(String.raw`"a\u001b[2J\u009b\n"`);
   });
 
-  it("takes values that are deep, wide, or hold themselves", () => {
+  it("accepts values that are deep, wide, or contain themselves", () => {
     let deep: unknown = 0;
     for (let i = 0; i < 100_000; i++) deep = i % 2 === 0 ? [deep] : { a: deep };
     expect(excerpt(deep)).toMatch(/^\{"a":\[\{"a":.*\.\.\.$/);
@@ -43,7 +43,7 @@ describe("excerpt", () => {
 });
 
 describe("excerptName", () => {
-  it("shows a short name as it is, of a long one its begin and more of its end, on one line of bounded length", () => {
+  it("shows a short name unchanged, and the start and more of the end of a long one, on one line of bounded length", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), fc.integer({ min: 12, max: 80 }), (name, most) => {
         const text = excerptName(name, most);

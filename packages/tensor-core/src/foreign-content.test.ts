@@ -47,13 +47,13 @@ const short: readonly (readonly [name: string, head: string])[] = [
   ["bytes of 0", "a text\0"],
 ];
 
-test.each(short)("%s is no text, but tokens may begin so", (_, head) => {
+test.each(short)("%s is not text, but tokens may begin with it", (_, head) => {
   for (const holds of ["text", "json", "csv"] as const)
     expect(foreignContent(bytesOf(head), holds)).toMatch(/^is .*: /);
   expect(foreignContent(bytesOf(head), "tokens")).toBeUndefined();
 });
 
-test("a reader's own format is taken, and so is text of any language", () => {
+test("accepts the reader's own format, and text in any language", () => {
   const own: readonly (readonly [FileContent, string])[] = [
     ["npy", "NumPy"],
     ["npz", "zip"],
@@ -72,14 +72,14 @@ test("a reader's own format is taken, and so is text of any language", () => {
       expect(foreignContent(new TextEncoder().encode(text), holds)).toBeUndefined();
 });
 
-test("text is no file of tokens, unless it is too short to tell", () => {
+test("text is not a token file, unless it is too short to decide", () => {
   const text = bytesOf('{"text": "Call me Ishmael. Some years ago - never mind how long precisely"}\r\n');
   expect(foreignContent(text, "tokens")).toMatch(/^is text, not a file of plain tokens: use data: {kind: text}/);
   expect(foreignContent(text.subarray(0, 60), "tokens")).toBeUndefined();
   expect(foreignContent(Uint8Array.of(...text, 0x80), "tokens")).toBeUndefined();
 });
 
-test("a pointer of Git LFS is told with the command that brings the file", () => {
+test("names a Git LFS pointer with the command that fetches the file", () => {
   expect(foreignContent(bytesOf(heads[0]![1]), "safetensors")).toBe(
     "is a pointer of Git LFS, not the file: run git lfs pull",
   );

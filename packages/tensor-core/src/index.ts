@@ -166,7 +166,7 @@ export {
   split,
   squeeze,
   stack,
-  stretchedDims,
+  broadcastDims,
   sumTo,
   swapDims,
   transpose,

@@ -30,7 +30,7 @@ describe("trace", () => {
     expect(JSON.parse(JSON.stringify(graph))).toEqual(graph);
   });
 
-  test("a tensor does not leave its trace", () => {
+  test("rejects a tensor outside its trace", () => {
     let leaked: Tensor | undefined;
     trace((x: Tensor) => (leaked = x), [scalar(0)]);
     expect(() => trace((x: Tensor) => add(x, leaked!), [scalar(0)])).toThrow(/tensor of another trace/);
@@ -43,7 +43,7 @@ describe("trace", () => {
     expect(wrong).toThrow(/add: \[2, 3\] and \[4\] do not fit.*\n {4}at .*jit\.test\.ts:\d+/s);
   });
 
-  test("a leaf that is no tensor is refused", () => {
+  test("rejects a leaf that is not a tensor", () => {
     expect(() => trace((x: Tensor) => [x, 3], [scalar(0)])).toThrow(/a part of its result is the number 3/);
   });
 });
@@ -53,14 +53,14 @@ describe("meshPlace", () => {
   const ofRank = (x: Tensor): Tensor => (meshPlace("data") === 1 ? double(x) : x);
   const mesh = { data: 4 };
 
-  test("is a number of the trace, that of the rank, and 0 along an axis of one rank", () => {
+  test("returns the rank's coordinate in the trace, and 0 along an axis of one rank", () => {
     const nodes = (place: number): number =>
       trace(ofRank, [scalar(0)], { mesh, place: { data: place } }).graph.nodes.length;
     expect([0, 1, 2].map(nodes)).toEqual([1, 3, 1]);
     expect(trace(ofRank, [scalar(0)]).graph.nodes).toHaveLength(1);
   });
 
-  test("is that of the communicators, unless jit is told another", async () => {
+  test("defaults to the coordinates of the communicators", async () => {
     const group = {
       rank: 1,
       worldSize: 4,
@@ -75,7 +75,7 @@ describe("meshPlace", () => {
     expect(await run({ mesh, place: { data: 1 } })).toBe(6);
   });
 
-  test("is that of the trace in compositions of users' operators, also when they are expanded", async () => {
+  test("returns the trace's coordinate in compositions of users' operators, also when they are expanded", async () => {
     const placed = defineOperator({ name: "test/placed", composition: ([x]) => [add(x!, meshPlace("data"))] });
     const fn = (x: Tensor): Tensor => placed([x])[0]!;
     const { graph } = trace(fn, [scalar(0)], { mesh, place: { data: 3 } });
@@ -87,12 +87,12 @@ describe("meshPlace", () => {
     expect((await evaluate(fn, referenceBackend(), { mesh, place: { data: 3 } })(scalar(1))).item()).toBe(4);
   });
 
-  test("is refused where nobody knows it, and where there is no such rank", () => {
+  test("throws without coordinates, and for a rank that does not exist", () => {
     expect(() => trace(ofRank, [scalar(0)], { mesh })).toThrow(
-      /the trace is for any of the 4 ranks along axis "data"; trace for one, .* or write axisIndex\("data"\)/,
+      /the trace is for any of the 4 ranks along axis "data"; trace for one rank, .* or write axisIndex\("data"\)/,
     );
     expect(() => trace(ofRank, [scalar(0)], { mesh, place: { data: 4 } })).toThrow(
-      /trace: place the number 4 along axis "data" is none of its 4 ranks; give 0 to 3/,
+      /trace: place the number 4 along axis "data" is not one of its 4 ranks; use 0 to 3/,
     );
     expect(() => jit(ofRank, referenceBackend(), { place: { data: 1 } })).toThrow(
       /jit: place .* \{ mesh: \{ data: 2 \} \}/,
@@ -116,7 +116,7 @@ describe("jit", () => {
     expect(square.cacheSize).toBe(2);
   });
 
-  test("keeps so many executables, and releases the one that was not called for longest", async () => {
+  test("keeps maxExecutables executables, and releases the least recently called one", async () => {
     const alive = new Set<number>();
     let [compiled, ran] = [0, -1];
     const backend: Backend = {
@@ -148,7 +148,7 @@ describe("jit", () => {
     expect([alive.size, square.cacheSize]).toEqual([0, 0]);
   });
 
-  test("refuses a bound that keeps nothing", () => {
+  test("rejects a limit that keeps no executable", () => {
     for (const maxExecutables of [0, -1, 1.5, NaN])
       expect(() => jit((x: Tensor) => x, referenceBackend(), { maxExecutables })).toThrow(
         /maxExecutables is .* 1 or more/,
@@ -168,13 +168,13 @@ describe("jit", () => {
 describe("valueAndGrad", () => {
   const backend = referenceBackend();
 
-  test("sums over the paths by which a value is used", async () => {
+  test("sums gradients over all uses of a value", async () => {
     const f = valueAndGrad((x: Tensor) => add(multiply(x, multiply(x, x)), multiply(x, 2)));
     const [value, gradient] = await evaluate((x: Tensor) => f(x), backend)(scalar(3));
     expect([value.item(), gradient.item()]).toEqual([33, 29]);
   });
 
-  test("what a function closes over is constant", async () => {
+  test("treats captured values as constants", async () => {
     const [, gradient] = await evaluate((x: Tensor) => {
       const y = multiply(x, x);
       return valueAndGrad((z: Tensor) => multiply(z, y))(x);
@@ -199,7 +199,7 @@ describe("valueAndGrad", () => {
     expect(second.item()).toBe(12);
   });
 
-  test("refuses a loss that is no scalar", () => {
+  test("rejects a loss that is not a scalar", () => {
     expect(() => trace((x: Tensor) => valueAndGrad((y: Tensor) => y)(x), [NdArray.zeros("f32", [2])])).toThrow(
       /needs a scalar loss, got shape \[2\]/,
     );
@@ -239,17 +239,17 @@ describe("valueAndGrad", () => {
       (x: Tensor) => vjp((y: Tensor) => ({ a: y, b: y }), x).pullback({ a: x } as never),
       /\[a\] for results \[a, b\]/,
     ],
-    // What the result does not depend on is checked too.
+    // Nodes that the result does not depend on are checked, too.
     [
       "a constant's cotangent",
       (x: Tensor) => vjp(() => full([2], 1), x).pullback(full([1], 1)),
       /f32\[1\], its result f32\[2\]/,
     ],
-  ])("vjp refuses a cotangent of %s", (_, fn, message) => {
+  ])("vjp rejects a cotangent of %s", (_, fn, message) => {
     expect(() => trace(fn, [NdArray.zeros("f32", [2])] as never)).toThrow(message);
   });
 
-  test("refuses a loss that is no real number", () => {
+  test("rejects a loss that is not floating-point", () => {
     const loss = (x: Tensor): unknown => valueAndGrad((y: Tensor) => sum(cast(y, "i32")))(x);
     expect(() => trace(loss, [NdArray.zeros("f32", [2])] as never)).toThrow(/loss of real numbers, got dtype i32/);
   });

@@ -2,7 +2,7 @@ import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder, broadcastFailure } from "./execution/agree-on-order.ts";
 import { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
-import { type Mesh, type MeshPlace, requirePlace } from "./graph/emit.ts";
+import { type Mesh, type MeshPlace, requireCoordinates } from "./graph/emit.ts";
 import { describe, isPromise, isSpec } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { type Graph, keepDefinitions } from "./graph/graph.ts";
@@ -132,7 +132,7 @@ export const jit = <Args extends readonly unknown[], Result>(
     Object.fromEntries(
       groups.flatMap(([axis, { rank, worldSize }]) => (mesh[axis] === worldSize ? [[axis, rank]] : [])),
     );
-  requirePlace("jit", mesh, place);
+  requireCoordinates("jit", mesh, place);
   let compiledBefore = false;
 
   const reclaim = backend.reclaim === undefined ? undefined : (): Promise<void> => backend.reclaim!();

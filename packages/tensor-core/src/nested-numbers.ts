@@ -46,13 +46,13 @@ export const readNested = (
     const depth = index.length;
     if (depth === shape.length) {
       if (Array.isArray(value))
-        throw ragged(`${excerpt(value)} at ${formatShape(index)} is a list`, "where others hold a number");
+        throw ragged(`${excerpt(value)} at ${formatShape(index)} is a list`, "but others are numbers");
       flat.push(typeof value === "number" ? value : refuseElement(op, value, index));
       return;
     }
     if (!Array.isArray(value)) {
       if (typeof value !== "number") refuseElement(op, value, index);
-      throw ragged(`${excerpt(value)} at ${formatShape(index)} is a number`, "where others hold a list");
+      throw ragged(`${excerpt(value)} at ${formatShape(index)} is a number`, "but others are lists");
     }
     if (value.length !== shape[depth])
       throw ragged(

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as functions from "./index.ts";
 import { ArgumentError, type Tensor, trace } from "./index.ts";
 
-/** As JavaScript may call them: with no types that refuse it. */
+/** The functions as JavaScript may call them, without type checks. */
 const loose = functions as unknown as { readonly [name: string]: (...args: unknown[]) => Tensor };
 
 type Call = (x: Tensor, i: Tensor) => unknown;
@@ -45,27 +45,27 @@ const unnamed: readonly (readonly [rightCall: string, Call])[] = [
   ["iota(shape, dtype, { dim: 0 })", () => loose["iota"]!([2, 3], "i32", 0)],
 ];
 
-test.each(unnamed)("a dimension without its name is refused with the right call: %s", (rightCall, call) => {
+test.each(unnamed)("rejects a dimension without its name, with the correct call: %s", (rightCall, call) => {
   expect(tracing(call)).toThrow(ArgumentError);
   expect(tracing(call)).toThrow(`write ${rightCall}`);
 });
 
 const misnamed: readonly (readonly [message: string, Call])[] = [
   [
-    'sum: it has no option "axis"; its options are dims, keepDims, write sum(x, { dims: 0 })',
+    'sum: unknown option "axis"; its options are dims, keepDims, write sum(x, { dims: 0 })',
     (x) => loose["sum"]!(x, { axis: 0 }),
   ],
   [
-    'mean: it has no option "dim"; its options are dims, keepDims, write mean(x, { dims: [1] })',
+    'mean: unknown option "dim"; its options are dims, keepDims, write mean(x, { dims: [1] })',
     (x) => loose["mean"]!(x, { dim: [1] }),
   ],
   [
-    'softmax: it has no option "dims"; its options are dim, write softmax(x, { dim: 1 })',
+    'softmax: unknown option "dims"; its options are dim, write softmax(x, { dim: 1 })',
     (x) => loose["softmax"]!(x, { dims: 1 }),
   ],
   ["expandDims: dims are missing", (x) => loose["expandDims"]!(x, {})],
 ];
 
-test.each(misnamed)("an option that a function does not have is not passed over: %s", (message, call) => {
+test.each(misnamed)("rejects an unknown option: %s", (message, call) => {
   expect(tracing(call)).toThrow(message);
 });

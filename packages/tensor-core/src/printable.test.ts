@@ -17,21 +17,21 @@ test.each<[shown: string, value: unknown]>([
   ["NdArray f32[] (3)", NdArray.scalar(3)],
   ["NdArray i32[0, 4] ()", NdArray.zeros("i32", [0, 4])],
   ["DeviceArray f32[2, 4]", device],
-])("%s is what console.log, a template and String() show", (shown, value) => {
+])("console.log, a template and String() print %s", (shown, value) => {
   expect(inspect(value)).toBe(shown);
   expect(`${value}`).toBe(shown);
   expect(String(value)).toBe(shown);
   expect(inspect({ state: [{ value }] }, { depth: 10 })).toContain(shown);
 });
 
-test("JSON holds what they are, not the trace behind them", () => {
+test("JSON has dtype and shape, but not the trace", () => {
   expect(JSON.stringify({ tensor })).toBe('{"tensor":{"dtype":"f32","shape":[2,3]}}');
   expect(JSON.parse(JSON.stringify(NdArray.from([1, 2])))).toEqual({ dtype: "f32", shape: [2], values: [1, 2] });
   expect(JSON.stringify(device)).toBe('{"dtype":"f32","shape":[2,4]}');
 });
 
-describe("operators of JavaScript are refused with the functions to take instead", () => {
-  // Through unknown, since TypeScript refuses most of these.
+describe("JavaScript operators throw with the functions to use instead", () => {
+  // Cast to unknown, because TypeScript rejects most of these.
   test.each<[operator: string, fn: (x: never) => unknown]>([
     ["+", (x) => x + 1],
     ["*", (x) => (x as number) * 2],
@@ -51,7 +51,7 @@ describe("operators of JavaScript are refused with the functions to take instead
     }
   });
 
-  test("but neither a look for nothing, nor which of two it is", () => {
+  test("but a check for undefined and identity do not throw", () => {
     const [one, other]: readonly unknown[] = [tensor, device];
     // oxlint-disable-next-line eqeqeq -- it is what is tested
     expect([one == null, one == other, one == tensor]).toEqual([false, false, true]);

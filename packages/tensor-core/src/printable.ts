@@ -3,7 +3,7 @@ import { ArgumentError } from "./errors.ts";
 import type { Disposing } from "./platform-types.ts";
 import { formatSpec, type Shape, type TensorSpec } from "./shape.ts";
 
-/** What to write instead of JavaScript operators, per kind of value. */
+/** Replacement for JavaScript operators in error messages, per kind of value. */
 const cures = {
   Tensor:
     "a Tensor has no value while a function is traced: compute with add(x, 1), multiply(x, 2), greater(x, 0), equal(x, 2), and choose with where(condition, a, b)",

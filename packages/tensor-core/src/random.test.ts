@@ -56,10 +56,10 @@ describe("streams on the device", () => {
     expect(new Set([key, folded!, ...split].map((k) => k.toNumbers().join())).size).toBe(6);
   });
 
-  test("a key of three words is refused", async () => {
+  test("a key of three words is rejected", async () => {
     await expect(() =>
       evaluate((k: Tensor) => randomBits(k, [3]), backend)(NdArray.from([1, 2, 3], [3], "u32")),
-    ).rejects.toThrow(/a key is u32\[2\], got u32\[3\]/);
+    ).rejects.toThrow(/a key must be u32\[2\], got u32\[3\]/);
   });
 });
 
@@ -93,7 +93,7 @@ describe("distributions", () => {
     expect(Math.abs(values.filter((value) => Math.abs(value) > 2).length / count - 0.0455)).toBeLessThan(0.0053);
   });
 
-  test("bernoulli is true as often as it says", async () => {
+  test("bernoulli is true with its probability", async () => {
     const [mean] = moments(await draw((key) => bernoulli(key, 0.3, [count])));
     expect(Math.abs(mean - 0.3)).toBeLessThan(0.0115);
   });
@@ -118,7 +118,7 @@ describe("distributions", () => {
     expect(Math.abs(moments(values)[0] - 3)).toBeLessThan(0.044);
   });
 
-  test("dropout of rate 1 is refused", async () => {
+  test("dropout of rate 1 is rejected", async () => {
     await expect(() =>
       evaluate((key: Tensor, x: Tensor) => dropout(x, 1, key), backend)(randomKey(5), NdArray.from([1])),
     ).rejects.toThrow(/rate 1 is not a probability below 1/);
@@ -134,7 +134,7 @@ describe("permutation", () => {
     );
   });
 
-  test("exchanges each place with one at or before it that the stream's word of that index draws", () => {
+  test("swaps each position with an earlier one selected by the stream's word of that index", () => {
     fc.assert(
       fc.property(fc.tuple(word, word), fc.integer({ min: 0, max: 60 }), (key, count) => {
         const order = Array.from({ length: count }, (_, i) => i);
@@ -147,7 +147,7 @@ describe("permutation", () => {
     );
   });
 
-  test("is fixed by its key, and every order of three comes up equally often", () => {
+  test("is determined by its key, and every order of three is equally likely", () => {
     const orders = new Map<string, number>();
     for (let seed = 0; seed < 6000; seed++) {
       const order = permutation(randomKey(seed).data, 3).join("");
@@ -160,7 +160,7 @@ describe("permutation", () => {
   });
 });
 
-test("randomKey takes seeds beyond 32 bits and refuses what is no seed", () => {
+test("randomKey accepts seeds beyond 32 bits and rejects invalid seeds", () => {
   expect(randomKey(2 ** 32 + 5).toNumbers()).toEqual([5, 1]);
   expect(() => randomKey(-1)).toThrow(/seed -1 is not usable/);
   expect(() => randomKey(0.5)).toThrow(/seed 0.5/);

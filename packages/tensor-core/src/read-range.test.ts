@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readRange } from "./read-range.ts";
 
-test("gives a range of a file, or what there is of it, however little the system gives at a time", () =>
+test("returns a range of a file, or its existing part, for any size of partial reads", () =>
   fc.assert(
     fc.asyncProperty(
       fc.uint8Array({ maxLength: 40 }),

@@ -16,11 +16,11 @@ interface FileSystem<Facts extends Stats = Stats> {
   closeSync(file: number): void;
 }
 
-/** How a reader checks a file and reports errors. */
+/** Expected content of a file, and the errors of its reader. */
 interface FileRules {
   /** Content that the file must have. */
   readonly holds: FileContent;
-  /** What to do if the file cannot be read: the end of the error message. */
+  /** Cure for a file that cannot be read: the end of the error message. */
   readonly cure: string;
   /** Creates the error to throw. */
   readonly fault: (message: string, options?: ErrorOptions) => Error;

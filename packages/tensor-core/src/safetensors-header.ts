@@ -28,7 +28,7 @@ interface ParsedHeader {
 }
 
 /** Number of header characters, from the fault on, that a message shows. */
-const shownCharacters = 40;
+const excerptCharacters = 40;
 
 const [quotation, backslash, zero, nine] = [0x22, 0x5c, 0x30, 0x39];
 
@@ -44,7 +44,7 @@ class HeaderReader {
   fault(rule: string): never {
     const found =
       this.position < this.text.length
-        ? excerpt(this.text.slice(this.position, this.position + shownCharacters))
+        ? excerpt(this.text.slice(this.position, this.position + excerptCharacters))
         : "its end";
     throw new SafetensorsError(
       `at character ${this.position} of the header there must be ${rule}, but there is ${found}; the file is damaged or of another format, restore it from another copy`,

@@ -77,7 +77,7 @@ describe("safetensors", () => {
     ]);
   });
 
-  it("reads back what it wrote, bit for bit, whatever the order of insertion", () => {
+  it("reads back what it wrote, bit for bit, for any order of insertion", () => {
     fc.assert(
       fc.property(arbitraryTensors, fc.dictionary(fc.string(), fc.string()), (tensors, metadata) => {
         const bytes = writeSafetensors(tensors, metadata);
@@ -119,8 +119,8 @@ describe("safetensors", () => {
   });
 
   /**
-   * Read hostile bytes: either they are sound, and no more comes out than went in, or one error of bounded length says
-   * why not.
+   * Read hostile bytes: either they are valid and the result is not larger than the input, or one error of bounded
+   * length states the reason.
    */
   const survive = (bytes: Uint8Array): "read" | "refused" => {
     try {
@@ -154,7 +154,7 @@ describe("safetensors", () => {
     );
   });
 
-  it("throws its own error, and no other, on headers whose parts were exchanged for hostile ones", () => {
+  it("throws its own error, and no other, on headers with hostile parts", () => {
     const number = fc.oneof(fc.nat(8), fc.constantFrom(2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, 1e308, -1, 0.5));
     const overflow = `[${`${2 ** 53 - 1},`.repeat(25)}0]`;
     const hostile = fc.oneof(
@@ -178,7 +178,7 @@ describe("safetensors", () => {
       fc.array(number, { maxLength: 80 }).map((sizes) => JSON.stringify(sizes)),
       fc.jsonValue().map((value) => JSON.stringify(value)),
     );
-    // Parts of a sound header, each as it should be or in the place of it something hostile.
+    // Parts of a valid header, each as it should be or replaced by a hostile one.
     const sound = { name: '"a"', dtype: '"U8"', shape: "[2,1]", offsets: "[0,2]", metadata: '{"k":"v"}' };
     const parts = fc.record(
       Object.fromEntries(
@@ -202,16 +202,16 @@ describe("safetensors", () => {
         ],
       },
     );
-    expect(Math.min(seen.read, seen.refused)).toBeGreaterThan(100); // both ways were gone
+    expect(Math.min(seen.read, seen.refused)).toBeGreaterThan(100); // both cases occurred
   });
 
-  it("reads no further than the first fault, and large sound headers, too", () => {
+  it("stops at the first fault, and reads large valid headers", () => {
     const wide = `{${Array.from({ length: 300_000 }, (_, i) => `"k${i}":0`).join(",")}}`;
     expect(() => readSafetensors(file(wide))).toThrow(
       /^safetensors: at character 6 of the header there must be tensor "k0": \{/,
     );
     const tensor = '{"dtype":"U8","shape":[0],"data_offsets":[0,0]}';
-    const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 524_288}":${tensor}`); // V8 takes such names for array indices
+    const names = Array.from({ length: 50_000 }, (_, i) => `"${i * 524_288}":${tensor}`); // V8 stores such names as array indices
     expect(readSafetensors(file(`{${names.join(",")}}`)).tensors.size).toBe(50_000);
     expect(() =>
       readSafetensors(file(`{"${"a".repeat(1e7)}":{"dtype":"U9","shape":[],"data_offsets":[0,1]}}`, [1])),
@@ -243,9 +243,9 @@ describe("safetensors", () => {
       file(`{"a":{"dtype":${"[".repeat(5000)}${"]".repeat(5000)}}}`),
       /the dtype of tensor "a", a string/,
     ],
-    ["bytes that are no UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /no UTF-8/],
+    ["bytes that are not UTF-8", file({}).map((byte, i) => (i === 8 ? 0xff : byte)), /not UTF-8/],
     ["an unknown dtype", file({ a: { ...entry, dtype: "F9" } }, [1, 2]), /dtype "F9"; supported are F32/],
-    ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format knows/],
+    ["an unknown key", file({ a: { ...entry, strides: [1] } }, [1, 2]), /has the key "strides"; the format allows/],
     ["a missing key", file({ a: { dtype: "U8", shape: [2] } }, [1, 2]), /"a" has no data_offsets/],
     [
       "a name that comes twice",
@@ -290,38 +290,38 @@ describe("safetensors", () => {
     ["a string without an end", file(String.raw`{"a\"`), /a string with an end/],
     ["an escape that JSON does not know", file(String.raw`{"\x":1}`), /a string with escapes as in JSON/],
     ["trailing bytes", file({ a: entry }, [1, 2, 3]), /something was appended/],
-    ["metadata that is no string", file({ __metadata__: { a: 1 } }), /the value of "a" in __metadata__, a string/],
+    ["metadata that is not a string", file({ __metadata__: { a: 1 } }), /the value of "a" in __metadata__, a string/],
     [
       "4-bit elements that do not fill a byte",
       file({ a: { dtype: "F4", shape: [3], data_offsets: [0, 2] } }, [1, 2]),
       /of f4\[3\] does not fill its last byte/,
     ],
     ["a bool of 2", file({ a: { ...entry, dtype: "BOOL" } }, [1, 2]), /holds the byte 2/],
-  ])("refuses %s", (_, bytes, message) => {
+  ])("rejects %s", (_, bytes, message) => {
     const read = (): unknown => readSafetensors(bytes);
     expect(read).toThrow(SafetensorsError);
     expect(read).toThrow(message);
   });
 
-  it("makes room for no more than there is", () => {
+  it("allocates no more than the file size", () => {
     const claims = new Uint8Array([0, 0, 0, 4, 0, 0, 0, 0]); // a header of 64 MiB
     expect(safetensorsDataBegin(claims)).toBe(2 ** 26 + 8);
     expect(() => safetensorsDataBegin(claims, 8)).toThrow(/ends at byte 67108872, but only 8 bytes are there/);
   });
 
   it.each([[new Array<number>(65).fill(1)], [[2 ** 40, 2 ** 40, 0]]])(
-    "refuses to write what it would not read: %j",
+    "rejects files on writing that it would not read: %j",
     (shape) => {
       expect(() => layoutSafetensors(new Map([["a", { dtype: "u8", shape }]]))).toThrow(/reshape it/);
     },
   );
 
-  it("refuses to write the reserved name", () => {
+  it("does not write the reserved name", () => {
     expect(() => writeSafetensors(new Map([["__metadata__", NdArray.from([1])]]))).toThrow(/reserves that name/);
   });
 });
 
-describe("element types that we do not compute with", () => {
+describe("foreign element types", () => {
   const specs = new Map<string, StoredSpec>([
     ["a", { dtype: "f32", shape: [2] }],
     ["count", { dtype: "i64", shape: [] }],
@@ -335,7 +335,7 @@ describe("element types that we do not compute with", () => {
   ]);
   const { head, header } = layoutSafetensors(specs);
 
-  it("are laid out aligned, and found again", () => {
+  it("are laid out aligned, and read back", () => {
     expect(header.fileBytes - header.dataBegin).toBe(8 + 8 + 24 + 6 + 2 + 5 + 3 + 3);
     expect(readStoredHeader(head, header.fileBytes)).toEqual(header);
     for (const { dtype, begin } of header.entries) expect(begin % storedBytesPerElement[dtype]).toBe(0);
@@ -355,7 +355,7 @@ describe("element types that we do not compute with", () => {
         .map((bytes) => ({ ...spec, bytes: new Uint8Array(bytes) }));
     });
 
-  it("are read and written beside others, bit for bit", () => {
+  it("are read and written next to other tensors, bit for bit", () => {
     expect(foreign).toHaveLength(15);
     fc.assert(
       fc.property(arbitraryTensors, fc.array(arbitraryForeign, { maxLength: 6 }), (own, others) => {
@@ -371,7 +371,7 @@ describe("element types that we do not compute with", () => {
     );
   });
 
-  it("leave the tensors of a module with batch normalisation readable, and theirs to whoever wants them", () => {
+  it("do not prevent reading the other tensors of a module with batch normalization", () => {
     const weight = NdArray.from([1, 2]);
     const count: StoredTensor = { dtype: "i64", shape: [], bytes: Uint8Array.of(7, 0, 0, 0, 0, 0, 0, 0) };
     const file = writeSafetensors(
@@ -384,18 +384,18 @@ describe("element types that we do not compute with", () => {
     expect(content.tensors.get("norm.weight")!.toNumbers()).toEqual([1, 2]);
     const { bytes } = content.foreign.get("norm.num_batches_tracked")!;
     expect(new BigInt64Array(bytes.slice().buffer)[0]).toBe(7n);
-    file.fill(0); // what was read is not the file's
+    file.fill(0); // the result does not share memory with the file
     expect(content.foreign.get("norm.num_batches_tracked")).toEqual(count);
   });
 
-  it("are not written from other bytes than a shape has", () => {
+  it("are not written if the bytes do not match the shape", () => {
     const tensor: StoredTensor = { dtype: "i64", shape: [2], bytes: new Uint8Array(8) };
     expect(() => writeSafetensors(new Map([["count", tensor]]))).toThrow(
       /"count" of i64\[2\] takes 16 bytes, but 8 are given/,
     );
   });
 
-  it("are refused by who reads heads of tensors only", () => {
+  it("are rejected by readSafetensorsHeader", () => {
     expect(() => readSafetensorsHeader(head, header.fileBytes)).toThrow(/"count" has dtype "I64"; supported are F32/);
   });
 });

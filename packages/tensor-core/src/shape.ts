@@ -91,7 +91,7 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
     if (sizeA !== sizeB && sizeA !== 1 && sizeB !== 1) {
       throw new ShapeError(
         op,
-        `${formatShape(a)} and ${formatShape(b)} do not match: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
+        `${formatShape(a)} and ${formatShape(b)} do not fit: aligned at the last dimension, sizes must be equal or 1, here ${sizeA} meets ${sizeB}; reshape or transpose one of them`,
       );
     }
     return sizeA === 1 ? sizeB : sizeA;
@@ -107,6 +107,6 @@ export const requireNumberOf = (op: string, value: number, dtype: DType): void =
   if (range === undefined || (Number.isInteger(value) && value >= range[0] && value <= range[1])) return;
   throw new ShapeError(
     op,
-    `${value} is not a ${dtype}, which holds the whole numbers from ${range[0]} to ${range[1]}; cast the tensor to f32, or use a whole number`,
+    `${value} cannot be represented as ${dtype}, which holds the whole numbers from ${range[0]} to ${range[1]}; cast the tensor to f32, or use a whole number`,
   );
 };

@@ -15,7 +15,9 @@ interface Tree {
 }
 const tree = { b: [4, 2], w: [3, 0, 1, 2, -5, 1, 0.5, -1] };
 
-/** Run on each rank of "expert" × "tensor", the latter neighbours, with `w` [4, 2] whole on all of them. */
+/**
+ * Run on each rank of "expert" × "tensor", of which the latter is innermost, with `w` [4, 2] replicated on all ranks.
+ */
 const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): number[][] => {
   const arrays = { b: NdArray.from(tree.b), w: NdArray.from(tree.w, [4, 2]) };
   const all = Array.from({ length: numRanks * numTensor }, (_, rank) => rank);
@@ -37,14 +39,14 @@ const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): nu
   ).map(([result]) => [...result!.data]);
 };
 
-/** The part of `w` [4, 2] that this rank has. */
+/** The shard of `w` [4, 2] of this rank. */
 const ownRows = (w: Tensor): Tensor => {
   const each = 4 / axisSize("expert");
   const first = each * meshPlace("expert");
   return slice(w, [first, 0], [first + each, 2]);
 };
 const rows: Sharding = (path) => (path === "w" ? [{ axis: "expert", dim: 0 }] : []);
-test.each([1, 2, 4])("on %d ranks a norm counts the parts of all, and once what all have", (numRanks) => {
+test.each([1, 2, 4])("on %d ranks a norm includes the shards of all ranks, and replicated tensors once", (numRanks) => {
   const norm = Math.hypot(...tree.b, ...tree.w);
   const own = ({ b, w }: Tree): Tree => ({ b, w: ownRows(w) });
   for (const [value] of onRanks(numRanks, (all) => globalNorm(own(all), rows))) expect(value).toBeCloseTo(norm, 6);
@@ -59,7 +61,7 @@ test.each([
   [1, 2],
   [2, 2],
   [4, 2],
-])("and of what %d × %d ranks share out along two axes, each part once", (numExpert, numTensor) => {
+])("and with tensors sharded over %d × %d ranks along two axes, each shard once", (numExpert, numTensor) => {
   const parts: Sharding = (path) => [...rows(path), ...(path === "w" ? [{ axis: "tensor", dim: 1 }] : [])];
   const own = ({ b, w }: Tree): Tree => ({ b, w: ownShard(ownRows(w), { axis: "tensor", dim: 1 }) });
   for (const [value] of onRanks(numExpert, (all) => globalNorm(own(all), parts), numTensor))

@@ -6,7 +6,7 @@ import { jit } from "./jit.ts";
 import { NdArray } from "./nd-array.ts";
 import { spanned, SpanRecorder } from "./span-sink.ts";
 
-/** A span sink whose clock goes one second further at each look. */
+/** A span sink whose clock advances by one second per reading. */
 const ticking = (): SpanRecorder => {
   let milliseconds = 0;
   return new SpanRecorder(() => (milliseconds += 1000), 0);
@@ -14,8 +14,8 @@ const ticking = (): SpanRecorder => {
 const times = ({ spans }: SpanRecorder): (readonly [string, number, number])[] =>
   spans.map(({ name, startSeconds, endSeconds }) => [name, startSeconds, endSeconds]);
 
-describe("work as a span", () => {
-  test("lasts until the work has returned, thrown, or its promise has settled", async () => {
+describe("spanned", () => {
+  test("records until the work has returned, thrown, or its promise has settled", async () => {
     const spanSink = ticking();
     const span = (name: string) => ({ name, track: "host" }) as const;
     expect(spanned(spanSink, span("returns"), () => 5)).toBe(5);
@@ -34,7 +34,7 @@ describe("work as a span", () => {
     ]);
   });
 
-  test("is only done where nobody records, without a look at the clock", () => {
+  test("only runs the work without a recording sink, and does not read the clock", () => {
     const spanSink = ticking();
     spanSink.recording = false;
     expect([
@@ -46,7 +46,7 @@ describe("work as a span", () => {
   });
 });
 
-test("each signature of a function is compiled in a span that names it, around the parts of its compilation", async () => {
+test("records a span per compiled signature, around the phases of its compilation", async () => {
   const spanSink = ticking();
   const twice = (x: Tensor): Tensor => add(x, x);
   const f = jit(twice, referenceBackend(), { spanSink });

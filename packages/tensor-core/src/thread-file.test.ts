@@ -13,14 +13,14 @@ const errorOf = (url: string, from?: string): ThreadFileError => {
   throw new Error("nothing was thrown");
 };
 
-test("a file that is there is given back, and so is what is no file", () => {
+test("returns a file that exists, and a URL that is not a file", () => {
   expect(threadFile(() => new URL("./thread-file.ts", import.meta.url), "@skein/data", existsSync).href).toMatch(
     /thread-file\.ts$/,
   );
   expect(threadFile(() => new URL("data:text/javascript,1"), "@skein/data", existsSync).protocol).toBe("data:");
 });
 
-test("one that a bundler has left behind is named, with the reason and both cures", () => {
+test("names a file that a bundler has omitted, with the reason and both cures", () => {
   const error = errorOf("./a-worker.js", "file:///no/such place/server.js");
   expect(error.file).toBe("/no/such place/a-worker.js");
   expect(error.message).toBe(
@@ -29,7 +29,7 @@ test("one that a bundler has left behind is named, with the reason and both cure
   );
 });
 
-test("in the package itself it is missing for another reason, and without import.meta.url it has no name", () => {
+test("distinguishes a damaged package, and a bundle without import.meta.url", () => {
   expect(errorOf("file:///no/node_modules/@skein/data/dist/a-worker.js").message).toMatch(
     /the package is damaged; install it again$/,
   );

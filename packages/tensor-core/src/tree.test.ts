@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree, zipTrees } from "./tree.ts";
 
-/** Names, among them those that every plain object inherits. */
+/** Names, including those that every plain object inherits. */
 const keys = fc.oneof(fc.stringMatching(/^[a-z]{1,4}$/), fc.constantFrom("__proto__", "constructor", "toString"));
 
 const trees = fc.letrec((tie) => ({
@@ -43,14 +43,14 @@ test("the order of record keys does not matter", () => {
   expect(flattenTree({ b: 2, a: 1 })).toEqual(flattenTree({ a: 1, b: 2 }));
 });
 
-test("mapTree tells each leaf its path", () => {
+test("mapTree passes the path of each leaf", () => {
   expect(mapTree({ a: [1, 2], b: 3 }, (leaf: number, path) => `${path}=${leaf}`)).toEqual({
     a: ["a.0=1", "a.1=2"],
     b: "b=3",
   });
 });
 
-test("zipTrees refuses trees of different structure and names both", () => {
+test("zipTrees rejects trees of different structure and names both", () => {
   expect(zipTrees((a: number, b: number) => a + b, { x: 1 }, { x: 2 })).toEqual({ x: 3 });
   expect(() => zipTrees((a: number) => a, { x: 1 }, { y: 2 })).toThrow(
     /tree 2 of 2 has leaves \[y\], the first has \[x\]/,
@@ -61,7 +61,7 @@ test("a spec counts as a leaf", () => {
   expect(flattenTree([{ dtype: "f32", shape: [2] }]).leaves).toEqual([{ dtype: "f32", shape: [2] }]);
 });
 
-test("what plain objects inherit is no leaf of theirs", () => {
+test("inherited properties of plain objects are not leaves", () => {
   const { structure } = flattenTree({ toString: 1, constructor: 2 });
   expect(leavesAlong(structure, { a: 1, b: 2 })).toBeUndefined();
   expect(leavesAlong(structure, { constructor: 3, toString: 4 })).toEqual([3, 4]);

@@ -3,7 +3,7 @@ import { ArgumentError } from "./errors.ts";
 /** Nested arrays and plain objects with tensors as leaves (symbolic, on a device, or on the host). */
 export type Tree<Leaf> = Leaf | readonly Tree<Leaf>[] | { readonly [key: string]: Tree<Leaf> };
 
-/** The same tree type with every leaf of type `From` replaced by `To`. */
+/** Tree type `T` with every leaf of type `From` replaced by `To`. */
 export type MapTree<T, From, To> = T extends From
   ? To
   : T extends readonly (infer Item)[]

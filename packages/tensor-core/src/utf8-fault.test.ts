@@ -11,7 +11,7 @@ const isDecoded = (bytes: Uint8Array): boolean => {
   }
 };
 
-test("bytes have no fault exactly if TextDecoder takes them, and what lies before a fault is sound", () => {
+test("bytes have no fault exactly if TextDecoder accepts them, and the bytes before a fault are valid", () => {
   const edge = fc.constantFrom(0, 0x7f, 0x80, 0x9f, 0xa0, 0xbf, 0xc1, 0xc2, 0xe0, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff);
   const bytes = fc.array(fc.oneof(edge, fc.integer({ min: 0, max: 255 })), { maxLength: 9 });
   fc.assert(

@@ -5,7 +5,7 @@ import { boundedLine, visibleLine, visibleText } from "./visible-text.ts";
 const odd = fc.constantFrom(...'\u001b\u0007\u009b\u0085\u2028\u202e\u200f\ufeff\n\r\t\u0000\u007f\\"é世🧶', "\ud800");
 const text = fc.array(fc.oneof(odd, fc.string({ unit: "binary" })), { maxLength: 30 }).map((pieces) => pieces.join(""));
 
-test("what a terminal obeys is written in letters, and all else stays", () => {
+test("escapes characters that a terminal interprets, and keeps all others", () => {
   expect(visibleLine("a\u001b]0;b\u0007\n\t\u009b\u202eé世🧶")).toBe(
     String.raw`a\u001b]0;b\u0007\n\t\u009b\u202eé世🧶`,
   );
@@ -19,7 +19,7 @@ test("what a terminal obeys is written in letters, and all else stays", () => {
   );
 });
 
-test("JSON means the same when it is written so", () => {
+test("JSON keeps its meaning when it is escaped", () => {
   fc.assert(
     fc.property(fc.record({ a: text, b: fc.array(text, { maxLength: 3 }) }), (value) => {
       expect(JSON.parse(visibleLine(JSON.stringify(value)))).toEqual(value);

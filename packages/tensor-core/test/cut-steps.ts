@@ -13,13 +13,13 @@ import {
   valueAndGradWithAux,
 } from "../src/index.ts";
 
-/** A loss with further results, of parameters by name and of further arguments. */
+/** A loss with further results, as a function of parameters by name and further arguments. */
 export type Loss = (params: Record<string, Tensor>, ...rest: readonly Tensor[]) => readonly [Tensor, readonly Tensor[]];
 
 /** Loss, further results and gradients, in the order of leaves. */
 export type StepResult = readonly Tensor[];
 
-/** All stages one after the other, forward and back again. */
+/** Run all stages in sequence, forward and backward. */
 export const throughStages =
   ({ stages }: CutStep) =>
   (params: Record<string, Tensor>, ...rest: readonly Tensor[]): StepResult => {
@@ -50,11 +50,7 @@ export const throughStages =
     return [loss, ...aux, ...gradients];
   };
 
-/**
- * The step in one piece.
- *
- * @param cuts tapped values whose cotangents are results, too, behind all others: they are where the step is cut.
- */
+/** Run the whole step. */
 export const whole =
   (loss: Loss, cuts: readonly string[] = []) =>
   (params: Record<string, Tensor>, ...rest: readonly Tensor[]): StepResult => {

@@ -16,13 +16,13 @@ const planned = fc.record({
   recipe: graphRecipe(40),
   donated: fc.array(fc.nat(3), { maxLength: 4 }),
   pass: fc.constantFrom(...(Object.keys(prepared) as (keyof typeof prepared)[])),
-  // As WebGPU wants it: aligned views, and no allocation beyond a bound.
+  // As on WebGPU: aligned views, and a limit on the size of an allocation.
   viewAlignment: fc.constantFrom(1, 16, 32, 256),
   maxSlabBytes: fc.constantFrom(Infinity, 256),
 });
 
 describe("planMemory", () => {
-  it("lets a careless executor compute what the interpreter computes, and leaves undonated inputs alone", () => {
+  it("lets a worst-case executor compute the interpreter's results, and does not write undonated inputs", () => {
     fc.assert(
       fc.property(planned, ({ recipe, donated, pass, viewAlignment, maxSlabBytes }) => {
         const source = expandCompositions(buildGraph(recipe), () => false);
@@ -39,7 +39,7 @@ describe("planMemory", () => {
     );
   });
 
-  it("gives every output memory of its own, and takes each donated input at most once", () => {
+  it("gives every output separate memory, and uses each donated input at most once", () => {
     fc.assert(
       fc.property(planned, ({ recipe, donated }) => {
         const graph = optimize(buildGraph(recipe));
@@ -56,7 +56,7 @@ describe("planMemory", () => {
     );
   });
 
-  it("needs no less than what is alive at once and no more than all values apart", () => {
+  it("needs at least the peak of live bytes and at most the sum of all values", () => {
     fc.assert(
       fc.property(graphRecipe(40), (recipe) => {
         const graph = optimize(buildGraph(recipe));

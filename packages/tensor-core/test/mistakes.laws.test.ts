@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 import * as door from "../src/index.ts";
 import { evaluate, jit, NdArray, referenceBackend, SkeinError, type Tensor, trace } from "../src/index.ts";
 
-/** Every function that users call, by its name: all that these folders hand out at the package's door. */
+/** Every function that users call, by name: all exports of these folders at the package's entry point. */
 const families = ["functions", "optim", "autodiff"];
-/** What other code of ours calls, or is handed to a function by its name. */
-const inner = ["decayMatrices", "padInterior", "resolveSchedule", "stretchedDims"];
+/** Functions that are called by other code of ours, or that are passed to a function by name. */
+const inner = ["decayMatrices", "padInterior", "resolveSchedule", "broadcastDims"];
 const published = async (): Promise<[name: string, fn: (...args: unknown[]) => unknown][]> => {
   const modules = families.flatMap((family) =>
     readdirSync(new URL(`../src/${family}/`, import.meta.url))
@@ -36,7 +36,7 @@ const specs = [
   { dtype: "f32", shape: [0, 4] },
 ] as const;
 
-/** What a stranger may give in the place of something else. */
+/** Values that a user may pass instead of the right one. */
 const junk: readonly unknown[] = [
   undefined,
   null,
@@ -89,14 +89,14 @@ const functions = await published();
 let foreign: unknown;
 trace((x: Tensor) => (foreign = x), [specs[0]]);
 
-test("there are functions to try", () => {
+test("finds functions to try", () => {
   expect(functions.map(([name]) => name)).toEqual(
     expect.arrayContaining(["add", "allReduce", "adam", "conv2d", "sum", "vjp", "warmUp"]),
   );
 });
 
-// Of the arguments about half are right ones, so that wrong ones come to be looked at behind them.
-test.each(functions)("%s answers whatever it is given with a result or a user's error", (name, fn) => {
+// About half of the arguments are valid, so that invalid ones after them are reached, too.
+test.each(functions)("%s returns a result or throws a user error for any arguments", (name, fn) => {
   const argument = fc.oneof(
     { weight: 3, arbitrary: fc.nat(specs.length - 1).map((tensor) => ({ tensor })) },
     { weight: 1, arbitrary: fc.constant({ tensors: [0, 0] as const }) },
@@ -128,7 +128,7 @@ test.each(functions)("%s answers whatever it is given with a result or a user's 
   );
 });
 
-test("compiled functions answer whatever they are given with a result or a user's error", async () => {
+test("compiled functions return a result or throw a user error for any arguments", async () => {
   const backend = referenceBackend();
   const loose = (value: unknown) => value as never;
   await fc.assert(

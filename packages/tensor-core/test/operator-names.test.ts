@@ -4,7 +4,7 @@ import { operators } from "../src/ops/table.ts";
 
 const packages = new URL("../../", import.meta.url);
 
-/** Words of other things that are operators' names, too. */
+/** Operator names that are also words for other things. */
 const memoryRegions = ["input"];
 const requestKinds = [
   "all-reduce",
@@ -17,12 +17,12 @@ const requestKinds = [
 ];
 const reductions = ["sum"];
 
-/** What names operators because it is there to: their own files, and the functions that emit them. */
+/** Files whose purpose is to name operators: the operators' own files, and the functions that emit them. */
 const naming = /^tensor-core\/src\/(ops|functions)\//;
 
-/** Where such words stand, and why. */
+/** Uses of such words, and the reason for each. */
 const otherWords: { readonly [file: string]: readonly string[] } = {
-  // What is asked of communicators has the names of the collectives that ask for it.
+  // Requests to communicators have the names of their collectives.
   "tensor-core/src/communicator.ts": [...requestKinds, ...reductions],
   "tensor-core/src/execution/collective-plan.ts": [...memoryRegions, ...reductions],
   "tensor-core/src/execution/argument-loan.ts": memoryRegions,
@@ -43,7 +43,7 @@ const executors = ["cpu-kernels/src/executable.ts", "gpu-kernels/src/lower.ts", 
 
 const files = [...sourcesIn("tensor-core/src").filter((file) => !naming.test(file)), ...executors];
 
-test.each(files)("%s asks for facts of operators, not for their names", (file) => {
+test.each(files)("%s queries properties of operators, not their names", (file) => {
   const code = readFileSync(new URL(file, packages), "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "");
   const words = [...code.matchAll(/(["'`])([a-z0-9-]+)\1/g)].map(([, , word]) => word!);
   expect(words.filter((word) => Object.hasOwn(operators, word) && otherWords[file]?.includes(word) !== true)).toEqual(

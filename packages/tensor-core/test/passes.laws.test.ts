@@ -75,7 +75,7 @@ describe.each([...Object.entries(passes), ["expandCompositions", expand] as cons
   });
 });
 
-// What rules and passes may make anew, so that it has no params of a node of the source.
+// Operators that rules and passes may create without the params of a node of the source.
 const madeAnew: ReadonlySet<string> = new Set([
   "absolute",
   "broadcast-to",
@@ -87,14 +87,14 @@ const madeAnew: ReadonlySet<string> = new Set([
   "reshape",
 ]);
 
-/** Operators without the mark, inside fused nodes too. */
+/** Operators without the mark, also inside fused nodes. */
 const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
   ...(params["mark"] === "kept" || madeAnew.has(op) ? [] : [op]),
   ...(op === "fused" ? (params as unknown as FusedParams).instructions.flatMap(unmarked) : []),
 ];
 
 describe.each([...Object.entries(passes), ["simplifyForFolds", simplifyForFolds] as const])("%s", (_, pass) => {
-  it("keeps params that it does not know", () => {
+  it("keeps unknown params", () => {
     fc.assert(
       fc.property(graphRecipe(), (recipe) => {
         const source = buildGraph(recipe);
@@ -127,7 +127,7 @@ describe("optimization barriers", () => {
     );
   });
 
-  it("keeps two sides apart that are computed alike", () => {
+  it("does not merge equal computations on two sides", () => {
     const { graph } = trace(
       (x: Tensor) => {
         const [again] = optimizationBarrier(x);
@@ -146,7 +146,7 @@ describe("optimization barriers", () => {
     expect(planMemory(optimize(graph)).settled.size).toBe(2);
   });
 
-  it("is a barrier for cotangents too", () => {
+  it("is a barrier for cotangents, too", () => {
     const { graph } = trace(
       (x: Tensor) => valueAndGrad((own: Tensor) => sum(tanh(optimizationBarrier(own)[0]!)))(x)[1],
       [{ dtype: "f32", shape: [3] } as never],

@@ -47,7 +47,7 @@ import {
 import type { ReferenceArray } from "../src/backend.ts";
 import { raggedAllGather, raggedAllToAll, reduceToRoot } from "../src/functions/collective.ts";
 
-/** One random decision list; the graph is a function of it, so that fast-check can shrink it. */
+/** A random list of decisions; the graph is a function of it, so that fast-check can shrink it. */
 export interface GraphRecipe {
   readonly inputs: readonly { readonly dtype: DType; readonly shape: readonly number[] }[];
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number; readonly k: number }[];
@@ -72,7 +72,7 @@ const shapes: readonly (readonly number[])[] = [
   [12],
   [3, 4],
   [2, 6],
-  // Odd sizes, of which some reach past the largest alignment of a view: 64 elements of f32 are 256 bytes.
+  // Odd sizes, some of which exceed the largest alignment of a view: 64 elements of f32 are 256 bytes.
   [5],
   [7],
   [64],
@@ -101,7 +101,7 @@ export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
 // Constants are dyadic and small, so that folding them in another order changes no bit of an f64.
 const numbers = [0, 1, 2, -1, 0.5, 3];
 
-/** A value of the wanted shape made from `x`: cut or repeated, so that two operands fit. */
+/** A value of the wanted shape computed from `x`: sliced or repeated, so that two operands match. */
 const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   const count = elementCount(shape);
   const flat = reshape(x, [elementCount(x.shape)]);
@@ -117,7 +117,7 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   );
 };
 
-/** The first elements of a vector, almost all of them: rounded up they fill as much memory as the whole. */
+/** The first elements of a vector, almost all: rounded up, they take as much memory as the whole vector. */
 const prefix = (x: Tensor, k: number): Tensor =>
   x.shape[0]! > 1 ? slice(x, [0], [x.shape[0]! - 1 - (k % Math.min(3, x.shape[0]! - 1))]) : x;
 
@@ -131,7 +131,7 @@ const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dty
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
 
-/** A user's operator with a reference alone: two results of two dtypes. */
+/** A user's operator with only a reference: two results with two dtypes. */
 const steps = defineOperator({
   name: "test/steps",
   infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
@@ -155,7 +155,7 @@ const stepped = defineOperator({
 const countsFrom = (x: Tensor, shape: readonly number[], most: number): Tensor =>
   minimum(maximum(cast(fitted(x, shape), "i32"), full(shape, 0, "i32")), full(shape, most, "i32"));
 
-/** Each row makes new tensors of two old ones. Rows that an operand does not suit return it unchanged. */
+/** Each row computes new tensors from two old ones. Rows that do not accept an operand return it unchanged. */
 const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] = [
   (a, b) => [add(a, matched(a, b))],
   (a, b) => [multiply(a, matched(a, b))],
@@ -188,12 +188,12 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, b) => [concat([flat(a), cast(flat(b), a.dtype)], { dim: 0 })],
   (a, _, k) => [prefix(flat(a), k)],
   (a, b, k) => {
-    // A part of a value that lives on, packed before or behind another.
+    // A part of a value that stays alive, packed before or after another.
     const whole = a.rank > 0 ? flat(cumsum(a)) : tanh(flat(asF32(a)));
     const other = cast(flat(b), whole.dtype);
     return [concat(k % 2 === 0 ? [prefix(whole, k), other] : [other, prefix(whole, k)], { dim: 0 }), whole];
   },
-  // Elements of two bytes: views and operands lie at odd multiples of them.
+  // Two-byte elements: views and operands are at odd multiples of two bytes.
   (a, b, k) => [cast(concat([prefix(cast(flat(a), "f16"), k), cast(flat(b), "f16")], { dim: 0 }), "f32")],
   (a, b) => [concat([flat(a), flat(matched(a, b)), flat(a)], { dim: 0 })],
   (a, b) => [a.rank === 2 ? concat([a, matched(a, b)], { dim: 1 }) : a],
@@ -225,7 +225,7 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? reduceScatter(asF32(a), "data") : a],
   (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? allToAll(a, "data") : a],
   (a, b) => {
-    // Two operands, two results. Whatever the counts come from, they must lie within the chunks.
+    // Two operands, two results. The counts must be valid for the chunks, from any source.
     if (a.rank === 0 || a.shape[0]! % worldSize !== 0) return [a];
     const { x, rows: received } = raggedAllToAll(a, countsFrom(b, [worldSize], a.shape[0]! / worldSize), "data");
     return [x, received];
@@ -247,11 +247,11 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
   trace(
     (...inputs: Tensor[]) => {
       const pool = [...inputs];
-      // Mostly recent values, so that chains grow; now and then any.
+      // Mostly recent values, so that chains grow; occasionally any value.
       const pick = (choice: number): Tensor =>
         pool[pool.length - 1 - (choice % (choice % 3 === 0 ? pool.length : Math.min(pool.length, 5)))]!;
       for (const { op, a, b, k } of recipe.steps) {
-        // The first rows, elementwise ones, twice as often.
+        // The first rows, which are elementwise, twice as often.
         const made = rows[op % 2 === 0 ? (op / 2) % rows.length : (op * 7) % 10]!(pick(a), pick(b), k);
         pool.push(...made.filter((tensor) => elementCount(tensor.shape) <= 256));
       }

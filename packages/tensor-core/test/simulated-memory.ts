@@ -15,10 +15,10 @@ import { operatorOf } from "../src/ops/lookup.ts";
 
 const poison = Symbol("poison");
 
-/** One rank's memory: a cell per byte, so that a value half overwritten by another is seen. */
+/** Memory of one rank: a cell per byte, so that a partly overwritten value is detected. */
 class Memory {
   private readonly regions = new Map<string, (number | typeof poison)[]>();
-  /** Kernels write a last vector in full: all bytes up to a multiple of this behind a result are lost. */
+  /** Kernels write a full last vector: all bytes after a result up to a multiple of this size are lost. */
   private readonly vectorBytes: number;
 
   constructor(vectorBytes: number) {
@@ -60,25 +60,25 @@ class Memory {
     };
   }
 
-  /** As a kernel writes a result. */
+  /** Write a result as a kernel does. */
   write(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
     this.poisonTail(place, spec);
   }
 
-  /** As a kernel writes a part of a result, which has other values behind it. */
+  /** Write a part of a result as a kernel does, which has other values after it. */
   writePart(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
   }
 
-  /** What a kernel leaves behind a result. */
+  /** Bytes that a kernel leaves after a result. */
   poisonTail(place: Place, spec: TensorSpec): void {
     const cells = this.cells(place);
     const end = Math.ceil(byteLength(spec) / this.vectorBytes) * this.vectorBytes;
     for (let byte = byteLength(spec); byte < end; byte++) cells[place.offset + byte] = poison;
   }
 
-  /** Padding behind a value is copied as it is. */
+  /** Padding after a value is copied unchanged. */
   copy(from: Place, to: Place, bytes: number): void {
     const [source, target] = [this.cells(from), this.cells(to)];
     for (let byte = 0; byte < bytes; byte++) target[to.offset + byte] = source[from.offset + byte] ?? poison;
@@ -94,9 +94,8 @@ const samePlace = (a: Place, b: Place): boolean =>
   a.region === b.region && a.index === b.index && a.offset === b.offset;
 
 /**
- * A fused kernel at its most careless: in blocks of 3 elements, operands are read where they lie, results are written
- * at once. Folds take their values at the end of a block, operands from memory once more, and write as soon as a row is
- * whole.
+ * A worst-case fused kernel: in blocks of 3 elements, it reads operands in place and writes results at once. Folds take
+ * their values at the end of a block, read operands from memory again, and write as soon as a row is complete.
  */
 const runFused = (
   memory: Memory,
@@ -177,7 +176,7 @@ const runFused = (
   }
 };
 
-/** As the interpreter rounds values to what their dtype holds. */
+/** Round values to their dtype, as the interpreter does. */
 const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
   const id = {
     nodes: [
@@ -200,13 +199,7 @@ const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
 
 /**
  * Run a planned graph on simulated memories, one per rank in lockstep, as a backend would: settled nodes do nothing,
- * other nodes read and write the places of the plan, results of a collective are garbage until it is done.
- *
- * @param vectorBytes kernels write whole vectors of so many bytes: what lies behind a result up to the next multiple is
- * lost.
- * @returns per rank, the outputs, and the inputs as they are afterwards where they are not donated.
- * @throws when a value is read that was never written, or is not whole any more, and when a vector would reach beyond
- * its region.
+ * other nodes read and write at the planned locations, results of a collective are garbage until it is done.
  */
 export const runPlanned = (
   graph: Graph,
@@ -315,7 +308,7 @@ const runNode = (
     memory.write(to[0]!, node.specs[0]!, operators[node.op]!.reference(operands(memory), node.params, node.specs)[0]!);
     return;
   }
-  // Any other kernel may write before it has read everything: results must lie apart from operands.
+  // Any other kernel may write before it has read everything: results must not overlap operands.
   const values = operands(memory);
   to.forEach((place, i) => memory.poison(place, node.specs[i]!));
   operands(memory);

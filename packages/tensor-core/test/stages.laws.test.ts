@@ -30,7 +30,7 @@ import {
 import { interpretRanks, interpretWorld, type ReferenceArray, validateGraph } from "../src/backend.ts";
 import { type Loss, run, throughStages, whole } from "./cut-steps.ts";
 
-/** Decisions that a step is a function of: parts one after the other, of which each hands on one or two values. */
+/** Decisions that determine a step: a sequence of parts, each with one or two outgoing values. */
 interface Part {
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number; readonly k: number }[];
   readonly width: number;
@@ -40,7 +40,7 @@ interface Part {
 
 interface Recipe {
   readonly parts: readonly Part[];
-  /** Behind which parts the step is cut. */
+  /** Parts after which the step is cut. */
   readonly cutBehind: readonly boolean[];
   readonly mixed: boolean;
 }
@@ -68,7 +68,7 @@ const roundedTanh = customGradient(
   ({ cotangents }) => [cotangents, multiply(cotangents, 0.5)],
 );
 
-/** What a part may compute, of [3, 4] each; weights and arguments may be read by any part. */
+/** Operations of a part, on [3, 4] each; weights and arguments may be read by any part. */
 const rows: readonly ((a: Tensor, b: Tensor, k: number, given: Given) => Tensor)[] = [
   (a, b) => add(a, b),
   (a, b) => multiply(a, tanh(b)),
@@ -100,7 +100,7 @@ const nameOf = (at: number, i: number): string => `part-${at}/${i}`;
 const lossOf =
   ({ parts }: Recipe): Loss =>
   ({ w0, w1, w2, gain }, x, key) => {
-    // Read by all parts: each stage computes it for itself.
+    // Read by all parts: each stage computes it itself.
     const mask = greater(add(x!, -0.125), 0);
     const given: Given = { weights: [w0!, w1!, w2!], gain: gain!, key: key!, mask, x: x! };
     const aux: Tensor[] = [key!];
@@ -113,7 +113,7 @@ const lossOf =
         return pool.slice(-width);
       };
       const results = (isRepeated ? checkpoint(compute) : compute)(...handed);
-      // All that is handed on is used, so that every cut has a cotangent to carry.
+      // All outgoing values are used, so that every cut has a cotangent.
       handed = results.map((result, i) => tap(nameOf(at, i), measures ? result : multiply(result, 0.5)));
       if (measures) aux.push(mean(handed[0]!), sum(multiply(results[0]!, x!)), mean(add(handed[0]!, results[0]!)));
     });
@@ -147,30 +147,31 @@ const expectSameAsWhole = async (one: Recipe): Promise<void> => {
   const cut = cutStages(loss as never, args as never, { cuts: cutsOf(one), passes });
   expect(cut.stages).toHaveLength(one.cutBehind.filter(Boolean).length + 1);
   for (const { forward, backward } of cut.stages) for (const graph of [forward, backward]) validateGraph(graph);
-  // With the cotangents of cuts: mixedPrecision stores what feeds another product as f16.
+  // Including the cotangents of cuts: mixedPrecision stores operands of other products as f16.
   const expected = await run(whole(loss, cutsOf(one).flat()), args, { passes });
   const found = await run(throughStages(cut), args);
   const numResults = found.length - 4;
   const shared = new Set(cut.shared.map(({ leaf }) => numResults + leaf));
   found.forEach((values, i) => {
     if (!shared.has(i)) expect(values, `result ${i}`).toEqual(expected[i]);
-    // Added up stage by stage.
+    // Summed stage by stage.
     else values.forEach((value, at) => expect(Math.abs(value - expected[i]![at]!)).toBeLessThanOrEqual(1e-5));
   });
 };
 
-test("law: the stages of any step, cut where it separates, compute what the step does in one piece", async () => {
+test("law: the stages of any step, with valid cuts, compute the same as the whole step", async () => {
   const wide = recipe.map((one) => ({ ...one, mixed: false }));
   await fc.assert(fc.asyncProperty(wide, expectSameAsWhole), { numRuns: 100 });
 });
 
-test("stages of steps in mixed precision compute what the steps do in one piece", async () => {
-  // No law: in one of some thousands of steps the pass stores a product as f16 in one piece, and as f32 in stages.
+test("stages of steps in mixed precision compute the same as the whole steps", async () => {
+  // Not a law: in one of some thousands of steps, the pass stores a product as f16 in the whole step, and as f32 in
+  // stages.
   const mixed = recipe.map((one) => ({ ...one, mixed: true }));
   await fc.assert(fc.asyncProperty(mixed, expectSameAsWhole), { numRuns: 60, seed: 1 });
 });
 
-test("law: ranks that each trace the stage of their own compute in their messages what one rank does", () => {
+test("law: ranks that each trace their own stage compute the same as one rank", () => {
   fc.assert(
     fc.property(recipe, (one) => {
       const cut = cutStages(lossOf(one) as never, args as never, { cuts: cutsOf(one) });
@@ -179,7 +180,7 @@ test("law: ranks that each trace the stage of their own compute in their message
       const ofRanks = cut.stages.map(({ params }, rank) => {
         const step = (own: readonly Tensor[], ...rest: readonly Tensor[]): Tensor[] => {
           const { stage, forward, backward, sumShared } = stageOfRank(cut, "pipeline");
-          // Two micro-batches that are one and the same: the mean of their gradients is that of each.
+          // Two equal micro-batches: the mean of their gradients equals the gradient of each.
           const passed = [0, 1].map(() =>
             forward(
               own,
@@ -221,7 +222,7 @@ test("law: ranks that each trace the stage of their own compute in their message
   );
 });
 
-test("law: backward is given nothing twice, and nothing that it does not read", () => {
+test("law: the backward pass gets no value twice, and no unused value", () => {
   fc.assert(
     fc.property(recipe, (one) => {
       const { stages } = cutStages(lossOf(one) as never, args as never, {
@@ -247,7 +248,7 @@ test("law: backward is given nothing twice, and nothing that it does not read", 
   );
 });
 
-test("law: a value that goes around a cut is refused by name, and passes when the cut has it", () => {
+test("law: rejects a value that bypasses a cut by name, and accepts it if the cut includes it", () => {
   fc.assert(
     fc.property(recipe, fc.nat(), (one, choice) => {
       fc.pre(one.cutBehind.some(Boolean));
@@ -268,7 +269,7 @@ test("law: a value that goes around a cut is refused by name, and passes when th
       const withSide = before.map((names, i) => (i === k ? [...names, "side"] : names));
       if (k < before.length)
         expect(() => cutStages(around(false) as never, args as never, { cuts: withSide })).toThrow(
-          /cutStages: .* is no cut: tanh f32\[3, 4\] is computed before it and read by multiply f32\[3, 4\] behind it; tap that value and name it in the cut as well/,
+          /cutStages: .* does not separate the stages: tanh f32\[3, 4\] is computed before it and read by multiply f32\[3, 4\] after it; tap that value and name it in the cut as well/,
         );
       const named = before.map((names, i) => [...names, `past-${at[i]}`]);
       expect(cutStages(around(true) as never, args as never, { cuts: named }).stages).toHaveLength(at.length + 1);

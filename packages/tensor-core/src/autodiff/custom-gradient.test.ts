@@ -53,23 +53,23 @@ const softplus = customGradient(
 );
 
 describe("customGradient", () => {
-  it("gives the function's value and the rule's gradient", async () => {
+  it("returns the function's value and the rule's gradient", async () => {
     const [value, gradient] = await run(
       (x) => [roundStraightThrough(x!), gradientOf((y) => square(roundStraightThrough(y)))(x!)],
       [0.4, 1.6],
     );
     expect(value).toEqual([0, 2]);
-    expect(gradient).toEqual([0, 4]); // 2·round(x), passed straight through
+    expect(gradient).toEqual([0, 4]); // 2·round(x), passed through
   });
 
-  it("bounds a gradient in the middle of a chain, and leaves the value alone", async () => {
+  it("clips a gradient in the middle of a chain, and keeps the value", async () => {
     const bounded = customGradient(
       (x: Tensor) => x,
       ({ cotangents }) => [clip(cotangents, -1, 1)],
     );
     const [gradient] = await run((x) => [gradientOf((y) => square(bounded(multiply(y, 10))))(x!)], [0.01, 1]);
     expect(gradient![0]).toBeCloseTo(2, 6); // 2·0.1, times 10
-    expect(gradient![1]).toBeCloseTo(10, 6); // 20 bounded to 1, times 10
+    expect(gradient![1]).toBeCloseTo(10, 6); // 20 clipped to 1, times 10
   });
 
   it("is differentiated again through what the rule computes", async () => {
@@ -78,7 +78,7 @@ describe("customGradient", () => {
     second!.forEach((value, i) => expect(value).toBeCloseTo([0.3, -2].map((x) => s(x) * (1 - s(x)))[i]!, 6));
   });
 
-  it("law: a rule that states the true derivative changes no gradient, in trees and through shared arguments", async () => {
+  it("law: a rule with the true derivative changes no gradient, in trees and through shared arguments", async () => {
     const fn = (
       { a, b }: { readonly a: Tensor; readonly b: readonly [Tensor] },
       c: Tensor,
@@ -115,7 +115,7 @@ describe("customGradient", () => {
     );
   });
 
-  it("leaves nothing of itself in the graph, and computes once what the rule repeats", () => {
+  it("adds no nodes to the graph, and computes once what the rule repeats", () => {
     const spec = { dtype: "f32", shape: [3] } as unknown as Tensor;
     const { graph } = trace((x: Tensor) => [softplus(x), gradientOf(softplus)(x)], [spec]);
     validateGraph(graph);
@@ -152,7 +152,7 @@ describe("customGradient", () => {
     expect(within.join()).not.toContain("outer/outer");
   });
 
-  it("lets nothing flow where the rule says undefined, nor to integers", async () => {
+  it("returns zeros if the rule returns undefined, and for integers", async () => {
     const scaled = customGradient(
       (x: Tensor, { factor, mask }: { factor: Tensor; mask: Tensor }, power: number) =>
         multiply(multiply(x, factor), mask.shape[0]! ** power),
@@ -182,7 +182,7 @@ describe("customGradient", () => {
       "a bare tensor",
       ({ cotangents }: { cotangents: Tensor }) => cotangents,
       ArgumentError,
-      /gave a tensor for 1 arguments; it returns a list/,
+      /returned a tensor for 1 arguments; return a list/,
     ],
     [
       "too many",
@@ -194,27 +194,27 @@ describe("customGradient", () => {
       "another tree",
       ({ cotangents }: { cotangents: Tensor }) => [{ x: cotangents }],
       ArgumentError,
-      /gave \[x\] for argument 0 of a tensor/,
+      /returned \[x\] for argument 0 of a tensor/,
     ],
     [
       "another shape",
       ({ cotangents }: { cotangents: Tensor }) => [sum(cotangents)],
       ShapeError,
-      /gave f32\[\] for argument 0 of f32\[2\]/,
+      /returned f32\[\] for argument 0 of f32\[2\]/,
     ],
     [
       "another dtype",
       ({ cotangents }: { cotangents: Tensor }) => [greater(cotangents, 0)],
       ShapeError,
-      /gave bool\[2\] for argument 0 of f32\[2\]/,
+      /returned bool\[2\] for argument 0 of f32\[2\]/,
     ],
-    ["a number", () => [1], ShapeError, /no tensor but 1 for argument 0/],
-  ])("refuses a rule that gives %s", (_, rule, kind, message) => {
+    ["a number", () => [1], ShapeError, /returned 1 instead of a tensor for argument 0/],
+  ])("rejects a rule that gives %s", (_, rule, kind, message) => {
     expect(gradientBy(rule)).toThrow(kind);
     expect(gradientBy(rule)).toThrow(message);
   });
 
-  it("refuses a differentiated tensor that is no argument, and takes one that is stopped", () => {
+  it("rejects a differentiated tensor that is not an argument, and accepts a stopped one", () => {
     const close = (stop: (w: Tensor) => Tensor) => () =>
       trace(
         (w: Tensor) =>
@@ -229,11 +229,11 @@ describe("customGradient", () => {
           })(w),
         [scalar],
       );
-    expect(close((w) => w)).toThrow(/reads a tensor that is differentiated and none of its arguments/);
+    expect(close((w) => w)).toThrow(/reads a differentiated tensor that is not one of its arguments/);
     expect(close(stopGradient)).not.toThrow();
   });
 
-  it("refuses a function that returns no tensors, and one called outside of a trace", () => {
+  it("rejects a function that returns no tensors, and one called outside of a trace", () => {
     expect(() =>
       trace(
         () =>
@@ -243,7 +243,7 @@ describe("customGradient", () => {
           )(),
         [],
       ),
-    ).toThrow(/something else than a tree of tensors/);
+    ).toThrow(/must return a tree of tensors only/);
     expect(() => roundStraightThrough(scalar)).toThrow(ArgumentError);
   });
 });

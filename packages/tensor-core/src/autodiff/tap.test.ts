@@ -21,7 +21,7 @@ const loss = (w: Tensor, x: Tensor): Tensor => {
 };
 
 describe("tap", () => {
-  it("gives values and cotangents by name, and what one gets by differentiating with respect to the value", async () => {
+  it("returns values and cotangents by name, equal to a derivative with respect to the value", async () => {
     const [value, input, hidden, again, grads, ofX, ofHidden, ofAgain] = await run((x, w) => {
       const { value: v, grads: g, taps } = valueAndGrad(loss, { taps: true })(w, x);
       expect(Object.keys(taps)).toEqual(["input", "hidden", "again"]);
@@ -43,7 +43,7 @@ describe("tap", () => {
     expect([value, grads]).toEqual([plainValue, plainGrads]);
   });
 
-  it("adds nothing to a graph that does not use what it names", () => {
+  it("adds nothing to a graph that does not use its taps", () => {
     const graphOf = (fn: (w: Tensor, x: Tensor) => unknown) =>
       optimize(trace(fn as never, [matrix, matrix] as never).graph);
     const plain = graphOf((w, x) => valueAndGrad((own: Tensor) => sum(tanh(matmul(x, own))))(w));
@@ -57,7 +57,7 @@ describe("tap", () => {
     expect(trace((x: Tensor) => tap("nobody asks", x), [matrix] as never).graph.nodes).toHaveLength(1);
   });
 
-  it("belongs to the innermost function that asks, and leaves others alone", async () => {
+  it("belongs to the innermost function that requests taps", async () => {
     const [inner, outer, direct] = await run((_, w) => {
       const within = (own: Tensor): Tensor => sum(tanh(tap("h", multiply(own, 3))));
       let got: Tensor | undefined;
@@ -76,7 +76,7 @@ describe("tap", () => {
     expect(outer).toEqual([2]);
   });
 
-  it("gives further results and taps of a function with both; integers and what the loss does not see have zeros", async () => {
+  it("returns further results and taps; zeros for integers and for values that the loss does not use", async () => {
     const [aux, unseen] = await run((x, w) => {
       const { aux: further, taps } = valueAndGradWithAux(
         (own: Tensor) => {
@@ -117,7 +117,7 @@ test.each([
     (x: Tensor) => valueAndGrad((own: Tensor) => sum(own), { tabs: true } as never)(x).value,
     /tabs.*taps/,
   ],
-])("refuses %s", (_, fn, message) => {
+])("rejects %s", (_, fn, message) => {
   expect(() =>
     trace((x: Tensor) => valueAndGrad((own: Tensor) => sum(fn(own)), { taps: true })(x).value, [matrix] as never),
   ).toThrow(message);

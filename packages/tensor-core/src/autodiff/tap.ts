@@ -43,9 +43,9 @@ export const tap = (name: string, x: Tensor): Tensor => {
     throw new ArgumentError(
       `tap: "${name}" already names another value of this function; names must be unique, add a prefix, such as "block-0/${name}"`,
     );
-  const named = taps.mark(x, name);
-  taps.values.set(name, named);
-  return named;
+  const marked = taps.mark(x, name);
+  taps.values.set(name, marked);
+  return marked;
 };
 
 /**

@@ -8,7 +8,7 @@ import { jit } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 
-/** Communicators of ranks that only exchange texts: a round is over when all ranks of the world have told theirs. */
+/** Communicators of ranks that only exchange texts: a round completes when all ranks of the world have sent theirs. */
 const worldOf = (
   groups: readonly (readonly number[])[],
 ): { readonly ofRank: Communicators[]; readonly rounds: string[][] } => {
@@ -49,7 +49,7 @@ describe("ranks that compile", () => {
   const reasons = (settled: readonly PromiseSettledResult<unknown>[]): string[] =>
     settled.map((one) => (one.status === "rejected" ? (one.reason as Error).message : "compiled"));
 
-  test("compare also where the own group of a rank is the rank alone, once per signature", async () => {
+  test("compare also if a rank is alone in its group, once per signature", async () => {
     const { ofRank, rounds } = worldOf([[0, 1], [2]]);
     const compiled = ofRank.map((communicators) =>
       jit((own: Tensor) => multiply(own, 1 + meshPlace("part")), referenceBackend(), { communicators }),
@@ -59,7 +59,7 @@ describe("ranks that compile", () => {
     expect(new Set(rounds[0])).toHaveProperty("size", 1);
   });
 
-  test("all hear which collective differs, on whose side", async () => {
+  test("all report the collective that differs, and the ranks", async () => {
     const { ofRank } = worldOf([[0, 1, 2]]);
     const found = reasons(
       await outcomes(ofRank, (own) => allReduce(own, "part", meshPlace("part") === 1 ? "max" : "sum")),
@@ -70,7 +70,7 @@ describe("ranks that compile", () => {
     expect(new Set(found).size).toBe(1);
   });
 
-  test("do not wait for one that cannot trace for its place", async () => {
+  test("do not wait for a rank that cannot trace", async () => {
     const { ofRank } = worldOf([[0, 1, 2]]);
     const found = reasons(
       await outcomes(ofRank, (own) => {
@@ -83,7 +83,7 @@ describe("ranks that compile", () => {
     expect(found).toEqual([others, others, "no such stage"]);
   });
 
-  test("do not tell of an argument that only one of them has wrong, once they have compiled", async () => {
+  test("do not report an argument that is invalid on one rank, once they have compiled", async () => {
     const { ofRank, rounds } = worldOf([[0, 1]]);
     const compiled = ofRank.map((communicators) =>
       jit((own: Tensor) => add(own, own.shape[0] === 3 ? (undefined as never) : 1), referenceBackend(), {

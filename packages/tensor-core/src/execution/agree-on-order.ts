@@ -80,7 +80,7 @@ const agreeWithRanks = async (
     if (failed >= 0)
       throw new CollectiveOrderError(
         `rank ${failed} could not compile its graph: ${digests[failed]!.slice(failureMark.length)}`,
-        "all ranks of a world compile together; fix the function that this rank traces",
+        "all ranks of a world compile together; mend what that rank computes for its place",
       );
     if (digests.some((digest) => digest !== digests[0])) {
       const own: RankCollectives = {

@@ -24,7 +24,7 @@ export class ArgumentLoan<Memory> {
   private readonly arrays: readonly OwnedArray<Memory>[];
 
   /**
-   * Borrow all arguments, or none.
+   * Borrow all arguments; if one cannot be borrowed, borrow none.
    *
    * @throws ArrayStateError for an array of another backend, an array that has ended, an array donated to another run,
    * and a donated array that is passed twice or read elsewhere.
@@ -35,12 +35,12 @@ export class ArgumentLoan<Memory> {
       throw new InvariantError(`the graph has ${graph.inputs.length} inputs, ${inputs.length} arrays were given`);
     const arrays = inputs.map((array) => ledger.own(array));
     if (donate.length > 0 && new Set(arrays).size < arrays.length) {
-      const twice = donate.find(
+      const duplicate = donate.find(
         (position) => arrays.indexOf(arrays[position]!) !== arrays.lastIndexOf(arrays[position]!),
       );
-      if (twice !== undefined)
+      if (duplicate !== undefined)
         throw new ArrayStateError(
-          `argument leaf ${twice} is donated but also passed at another position; pass a copy there`,
+          `argument leaf ${duplicate} is given away (donated) but also passed at another position; pass a copy there`,
         );
     }
     const memories: Memory[] = [];

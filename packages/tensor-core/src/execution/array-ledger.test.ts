@@ -8,9 +8,7 @@ import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
 
 const spec = { dtype: "f32", shape: [4] } as const;
 
-/**
- * A graph of `count` inputs, of which the donated ones become the outputs at their positions, if they are taken over.
- */
+/** A graph of `count` inputs; donated inputs become the outputs at their positions, if they are reused. */
 const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
   donate,
   graph: {
@@ -44,7 +42,7 @@ describe("array ledger", () => {
     expect(array.state).toBe("freed");
   });
 
-  test("a donated array hands its memory on or gives it back", () => {
+  test("a donated array passes its memory on or releases it", () => {
     const { ledger, released } = ledgerOf();
     const [first, other] = [ledger.open(spec, 128), ledger.open(spec, 256)];
     const loan = new ArgumentLoan(signature(2, [0, 1], [0]), ledger, [first, other]);
@@ -77,7 +75,7 @@ describe("array ledger", () => {
     expect(kept.memory).toBe(1000);
   });
 
-  test("runs ask for a collection after live arrays have grown by 128 MiB or 65,536 arrays, and not again before", async () => {
+  test("runs request a collection when live arrays have grown by 128 MiB or 65,536 arrays, and not earlier", async () => {
     const { ledger } = ledgerOf();
     const large = { dtype: "f32", shape: [2 ** 23] } as const; // 32 MiB
     const kept = Array.from({ length: 4 }, (_, i) => ledger.open(large, i));
@@ -103,36 +101,36 @@ describe("array ledger", () => {
     expect(many.relieve()).toBeUndefined();
   });
 
-  test("an array of another ledger is refused", () => {
+  test("an array of another ledger is rejected", () => {
     const array = ledgerOf().ledger.open(spec, 0);
     expect(() => ledgerOf().ledger.own(array)).toThrow(/another backend/);
   });
 
-  test("what is given away is nobody else's until the run has ended", () => {
+  test("a donated array is exclusive until the run has ended", () => {
     const { ledger, released } = ledgerOf();
     const array = ledger.open(spec, 64);
     const loan = new ArgumentLoan(signature(1, [0], []), ledger, [array]);
     for (const donate of [[], [0]])
       expect(() => new ArgumentLoan(signature(1, donate, []), ledger, [array])).toThrow(/has not ended/);
-    expect(() => array.memory).toThrow(/half overwritten; await that call/);
+    expect(() => array.memory).toThrow(/partly overwritten; await that call/);
     loan.lose();
     expect([array.state, released]).toEqual(["lost", [64]]);
     expect(() => array.memory).toThrow(/to a call that failed.*last checkpoint/);
   });
 
-  test("what a run reads cannot be given away, and a refused loan lends nothing", () => {
+  test("an array that a run reads cannot be donated, and a rejected loan lends nothing", () => {
     const { ledger } = ledgerOf();
     const [read, free] = [ledger.open(spec, 64), ledger.open(spec, 128)];
     const loan = new ArgumentLoan(signature(1, [], []), ledger, [read]);
     expect(() => new ArgumentLoan(signature(2, [1], []), ledger, [free, read])).toThrow(
-      /a call that still reads it; await that first/,
+      /a call still reads it; await that first/,
     );
     expect([free.state, read.state, read.memory]).toEqual(["owned", "lent", 64]);
     loan.settle(() => -1);
     expect(read.state).toBe("owned");
   });
 
-  test("memory that a failed collective may use is never given back, whatever becomes of the array", () => {
+  test("memory that a failed collective may use is never released", () => {
     const { ledger, released } = ledgerOf();
     const [read, given, plain] = [ledger.open(spec, 1), ledger.open(spec, 2), ledger.open(spec, 3)];
     new ArgumentLoan(signature(3, [1, 2], []), ledger, [read, given, plain]).lose(new Set([0, 1]));
@@ -142,7 +140,7 @@ describe("array ledger", () => {
     expect(released).toEqual([3]);
   });
 
-  test("memory goes back once, when its array has ended and no run uses it, in any order of events", () => {
+  test("memory is released once, when its array has ended and no run uses it, in any order of events", () => {
     const event = fc.oneof(
       fc.record({ kind: fc.constantFrom("open", "free", "read"), at: fc.nat(5) }),
       fc.record({
@@ -185,7 +183,7 @@ describe("array ledger", () => {
                 uses,
               );
               loans.push({ loan, uses, memories: loan.memories });
-              // Given to this run alone: no run that goes on has it.
+              // Donated to this run alone: no other run uses it.
               for (const position of one.donate)
                 expect(loans.filter(({ memories }) => memories.includes(loan.memories[position]!))).toHaveLength(1);
             } catch (error) {

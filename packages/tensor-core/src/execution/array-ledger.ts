@@ -46,10 +46,11 @@ export type ArrayState = "owned" | "lent" | "given" | Fate;
 
 const refusals: { readonly [state in Fate | "given"]: string } = {
   given:
-    "is donated to a call that has not ended, and may be partly overwritten; await that call and use the array that it returns",
+    "is given away (donated) to a call that has not ended, and may be partly overwritten; await that call and use the array that it returns",
   freed: "was freed and cannot be used again; free it later, or upload it again",
-  donated: "was donated to a compiled function and cannot be used again; keep the array that the call returned instead",
-  lost: "was donated to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
+  donated:
+    "was given away to a compiled function (donated) and cannot be used again; keep the array that the call returned instead",
+  lost: "was given away (donated) to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
 };
 
 /** An array in the memory of one backend. */
@@ -61,7 +62,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   private holding: Holding<Memory> | undefined;
   private fate: Fate | undefined;
   private readers = 0;
-  private given = false;
+  private isDonated = false;
 
   protected override dispose(): void {
     this.ledger.free(this);
@@ -77,7 +78,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   get state(): ArrayState {
-    return this.fate ?? (this.given ? "given" : this.readers > 0 ? "lent" : "owned");
+    return this.fate ?? (this.isDonated ? "given" : this.readers > 0 ? "lent" : "owned");
   }
 
   /** `DeviceArray f32[2, 3] (owned)` */
@@ -100,17 +101,17 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   lend(toWrite: boolean): Memory {
     const { memory } = this;
     if (!toWrite) this.readers++;
-    else if (this.readers === 0) this.given = true;
+    else if (this.readers === 0) this.isDonated = true;
     else
       throw new ArrayStateError(
-        `${formatSpec(this)} is donated, but ${this.readers === 1 ? "a call still reads" : `${this.readers} calls still read`} it; await ${this.readers === 1 ? "that call" : "those calls"} first, or pass a copy`,
+        `${formatSpec(this)} is given away (donated), but ${this.readers === 1 ? "a call still reads" : `${this.readers} calls still read`} it; await ${this.readers === 1 ? "that" : "those"} first, or pass a copy`,
       );
     return memory;
   }
 
   /** Return the array from a run that has not written into it. */
   takeBack(): void {
-    if (this.given) this.given = false;
+    if (this.isDonated) this.isDonated = false;
     else this.readers--;
   }
 
@@ -121,7 +122,7 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
 
   /** Hand over the holding once the array has ended and no run uses it any more; undefined before that. */
   surrender(): Holding<Memory> | undefined {
-    if (this.fate === undefined || this.given || this.readers > 0) return undefined;
+    if (this.fate === undefined || this.isDonated || this.readers > 0) return undefined;
     const { holding } = this;
     this.holding = undefined;
     return holding;

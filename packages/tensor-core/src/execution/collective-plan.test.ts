@@ -109,7 +109,7 @@ describe.each([
     outputBytes.map((bytes) => new Uint8Array(bytes).fill(0x55));
 
   test.each([-1, 4, 2 ** 31 - 1])(
-    "a count of %i for chunks of 3 rows is refused before anything is started",
+    "a count of %i for chunks of 3 rows is rejected before anything is started",
     (count) => {
       const before = started.length;
       const counts = new Array<number>(chunks(4)).fill(3);
@@ -133,7 +133,7 @@ describe.each([
     },
   );
 
-  test("on an axis of one rank the rows that count come back, and zeros", () => {
+  test("on an axis of one rank returns the counted rows, and zeros", () => {
     const made = plan(1, 3);
     for (const [count, wanted] of [
       [0, [0, 0, 0, 0, 0, 0]],
@@ -148,7 +148,7 @@ describe.each([
     }
   });
 
-  test("chunks without room, and rows without elements", () => {
+  test("chunks without capacity, and rows without elements", () => {
     for (const [capacity, width, count] of [
       [0, 2, 0],
       [3, 0, 2],

@@ -88,7 +88,7 @@ const raggedRows = (
   return { capacity, rows, receivedRows };
 };
 
-/** Collective on an axis of one rank: all data comes from this rank. */
+/** Collective on an axis of one rank: the results are the rank's own data. */
 const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows | undefined): void => {
   if (ragged === undefined) {
     if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);

@@ -12,13 +12,13 @@ export const kernelTable = <K extends { readonly op: string }>(
   given: readonly K[],
   binds: keyof K & string,
 ): { readonly [op: string]: K } => {
-  if (!Array.isArray(given)) throw new ArgumentError("kernels is not a list; pass [kernel], even for a single kernel");
+  if (!Array.isArray(given)) throw new ArgumentError("kernels is no list; pass [kernel], even for a single kernel");
   const table = { ...ours };
   for (const kernel of given as readonly K[]) {
     const op: unknown = kernel?.op;
     if (typeof op !== "string" || !isUsersOperator(op))
       throw new ArgumentError(
-        `a kernel was given for operator ${JSON.stringify(op)}; users' kernels are for users' operators only, by name: op: mish.operator.name`,
+        `a kernel was given for operator ${JSON.stringify(op)}; kernels of one's own are for operators of one's own, by name: op: mish.operator.name`,
       );
     if (Object.hasOwn(table, op)) throw new ArgumentError(`two kernels were given for operator "${op}"; pass one`);
     if (typeof kernel[binds] !== "function")
@@ -35,5 +35,5 @@ export const lacksKernel = (op: string, kernels: { readonly [op: string]: unknow
   if (!isUsersOperator(op)) return "has no kernel on this backend";
   const near = didYouMean(op, Object.keys(kernels).filter(isUsersOperator));
   const given = near === undefined ? "" : ` (it was given one for "${near}")`;
-  return `has no kernel on this backend${given} and no composition; pass a kernel to the backend when you create it ({ kernels: [...] }), or a composition to defineOperator`;
+  return `has no kernel on this backend${given} and no composition; give the backend one ({ kernels: [...] } when you create it), or the operator a composition in defineOperator`;
 };

@@ -48,10 +48,10 @@ test.each([
   [
     "leakyRelu with NaN",
     (x: Tensor) => leakyRelu(x, { slope: NaN }),
-    /leakyRelu: slope is .*NaN, but it is a finite number; use for example 0\.01/,
+    /leakyRelu: slope is .*NaN, but it must be a finite number; use for example 0\.01/,
   ],
   ["elu", (x: Tensor) => elu(x, 2 as never), /elu\(x, \{ alpha: 2 \}\)/],
-] as const)("%s refuses a number that is none, or stands in the place of its options", async (_, fn, message) => {
+] as const)("%s rejects a number that is none, or stands in the place of its options", async (_, fn, message) => {
   await expect(run(fn, [1])).rejects.toThrow(ArgumentError);
   await expect(run(fn, [1])).rejects.toThrow(message);
 });

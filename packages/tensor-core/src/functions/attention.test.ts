@@ -23,7 +23,7 @@ const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): P
 describe("attention", () => {
   const [q, k, v] = [wave([1, 1, 4, 3], 1.3), wave([1, 1, 4, 3], 0.7), wave([1, 1, 4, 3], 2.1)];
 
-  test("with scores of zero is the mean of the values seen", async () => {
+  test("is the mean of the visible values for zero scores", async () => {
     const out = await run(
       (q, k, v) => attention(q!, k!, v!, { causal: true }),
       NdArray.zeros("f32", [1, 1, 4, 3]),
@@ -54,7 +54,7 @@ describe("attention", () => {
     last.forEach((value, i) => expect(value).toBeCloseTo(whole[9 + i]!, 6));
   });
 
-  test("grouped heads are heads of which each is there several times", async () => {
+  test("grouped heads equal repeated heads", async () => {
     const [q, k, v] = [wave([2, 6, 3, 4], 1.3), wave([2, 2, 5, 4], 0.7), wave([2, 2, 5, 4], 2.1)];
     const repeated = (x: Tensor): Tensor =>
       reshape(broadcastTo(reshape(x, [2, 2, 1, 5, 4]), [2, 2, 3, 5, 4]), [2, 6, 5, 4]);
@@ -64,7 +64,7 @@ describe("attention", () => {
       );
   });
 
-  test("key lengths are what is left when the others are cut off", async () => {
+  test("key lengths equal a cut of the keys", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 4 }), async (length, queries) => {
         const [q, k, v] = [wave([1, 2, queries, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
@@ -77,7 +77,7 @@ describe("attention", () => {
         );
         const cut = (x?: Tensor): Tensor => slice(x!, [0, 0, 0], [1, 1, length]);
         expect(limited).toEqual(await run((q, k, v) => attention(q!, cut(k), cut(v)), q, k, v));
-        // Queries at the end of what is cached: their starts say so.
+        // Queries at the end of the cached keys, as their starts specify.
         const cached = await run(
           (q, k, v, keyLengths) =>
             attention(q!, k!, v!, {
@@ -96,7 +96,7 @@ describe("attention", () => {
     );
   });
 
-  test("a padded prompt sees causally what is there", async () => {
+  test("a padded prompt attends causally to its valid keys", async () => {
     const padded = [wave([1, 1, 6, 3], 1.3), wave([1, 1, 6, 3], 0.7), wave([1, 1, 6, 3], 2.1)];
     const causal = await run(
       (q, k, v, i) => attention(q!, k!, v!, { causal: true, keyLengths: i! }),
@@ -108,7 +108,7 @@ describe("attention", () => {
     expect(causal).toEqual([...whole.slice(0, 12), ...all.slice(12)]);
   });
 
-  test("a batch entry without a key yields zeros and takes no gradient", async () => {
+  test("a batch entry without keys yields zeros and gets no gradient", async () => {
     const inputs = [wave([2, 1, 3, 2], 1.3), wave([2, 1, 4, 2], 0.7), wave([2, 1, 4, 2], 2.1), integers(0, 4)];
     const limited = (q?: Tensor, k?: Tensor, v?: Tensor, keyLengths?: Tensor): Tensor =>
       attention(q!, k!, v!, { keyLengths: keyLengths! });
@@ -124,7 +124,7 @@ describe("attention", () => {
     expect(gradient.slice(22).every((value) => Number.isFinite(value) && value !== 0)).toBe(true);
   });
 
-  test("names what limits do not fit", async () => {
+  test("names mismatched limits", async () => {
     const limited = (options: (i: Tensor) => AttentionOptions, lengths: NdArray): Promise<number[]> =>
       run((q, k, v, i) => attention(q!, k!, v!, options(i!)), q, k, v, lengths);
     await expect(limited((keyLengths) => ({ keyLengths }), integers(1, 2))).rejects.toThrow(
@@ -138,10 +138,10 @@ describe("attention", () => {
     );
   });
 
-  test("names the shapes that do not fit", async () => {
+  test("names mismatched shapes", async () => {
     await expect(
       run((q, k, v) => attention(q!, k!, v!), wave([1, 3, 4, 3], 1), wave([1, 2, 4, 3], 1), wave([1, 2, 4, 3], 1)),
-    ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads and k \[1, 2, 4, 3\] 2: equally many heads must share each head/);
+    ).rejects.toThrow(/q \[1, 3, 4, 3\] has 3 heads, which is not divisible by the 2 heads of k \[1, 2, 4, 3\]/);
     await expect(run((q, k, v) => attention(q!, k!, v!), q, wave([1, 2, 4, 3], 1), v)).rejects.toThrow(
       /q \[1, 1, 4, 3\], k \[1, 2, 4, 3\] and v \[1, 1, 4, 3\] do not fit/,
     );

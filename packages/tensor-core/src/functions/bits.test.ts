@@ -11,7 +11,7 @@ const reference = referenceBackend();
 const run = (fn: (x: Tensor) => Tensor, x: NdArray): Promise<NdArray> => evaluate(fn, reference)(x) as Promise<NdArray>;
 
 describe("bits", () => {
-  test("lie with the first element in the lowest bit of the first word, rows apart", async () => {
+  test("start with the lowest bit of the first word, rows separate", async () => {
     const x = NdArray.from(
       [1, 0, 1, ...new Array<number>(29).fill(0), 1, ...new Array<number>(32).fill(1), 0],
       [2, 33],
@@ -22,7 +22,7 @@ describe("bits", () => {
     expect(words.toNumbers()).toEqual([5, 1, 2 ** 32 - 1, 0]);
   });
 
-  test("come back as they were", async () => {
+  test("are restored unchanged", async () => {
     const rows = fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 70 }));
     await fc.assert(
       fc.asyncProperty(rows, fc.infiniteStream(fc.boolean()), async ([count, size], stream) => {
@@ -35,12 +35,12 @@ describe("bits", () => {
     );
   });
 
-  test("of other dtypes, of scalars and of counts that do not fit are refused", async () => {
-    await expect(run(packBits, NdArray.from([1], [1], "u8"))).rejects.toThrow(/takes bool/);
-    await expect(run(packBits, NdArray.scalar(1, "bool"))).rejects.toThrow(/takes bool/);
+  test("reject other dtypes, scalars and counts that do not match", async () => {
+    await expect(run(packBits, NdArray.from([1], [1], "u8"))).rejects.toThrow(/expected bool/);
+    await expect(run(packBits, NdArray.scalar(1, "bool"))).rejects.toThrow(/expected bool/);
     const words = NdArray.from([1, 2], [2], "u32");
-    await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits lie in u32 \[..., 3\]/);
-    await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits lie in u32 \[..., 1\]/);
+    await expect(run((own) => unpackBits(own, 65), words)).rejects.toThrow(/65 bits take u32 \[..., 3\]/);
+    await expect(run((own) => unpackBits(own, 32), words)).rejects.toThrow(/32 bits take u32 \[..., 1\]/);
     await expect(run((own) => unpackBits(own, 1.5), words)).rejects.toThrow(/not a size/);
   });
 });
@@ -56,7 +56,7 @@ describe("bitcast", () => {
     ]);
   });
 
-  test("comes back as it was", async () => {
+  test("is restored unchanged", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.float(), { minLength: 1 }), async (values) => {
         const x = NdArray.from(values);
@@ -66,12 +66,12 @@ describe("bitcast", () => {
     );
   });
 
-  test("of and to elements of other sizes is refused", async () => {
+  test("rejects elements of other sizes", async () => {
     await expect(run((x) => bitcast(x, "f32"), NdArray.from([1], [1], "u8"))).rejects.toThrow(
       /dtype u8 is not supported/,
     );
     await expect(run((x) => bitcast(x, "f16"), NdArray.from([1]))).rejects.toThrow(
-      /cannot be read as f16, an element of which has 2 bytes/,
+      /cannot be read as f16, which has 2 bytes/,
     );
   });
 });

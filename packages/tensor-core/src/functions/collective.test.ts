@@ -21,7 +21,7 @@ import {
 
 const f32 = (shape: Shape): { dtype: "f32"; shape: Shape } => ({ dtype: "f32", shape });
 
-/** Integers that differ by rank and place, so that every sum is exact. */
+/** Integers that differ by rank and position, so that every sum is exact. */
 const values = (shape: Shape, rank: number, seed: number): ReferenceArray => ({
   spec: f32(shape),
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => ((i * 7 + rank * 13 + seed * 5) % 23) - 11),
@@ -140,7 +140,7 @@ test("the mean at the root is the sum there times 1/P", () => {
   expect(outputs).toEqual([zeros, zeros, mean, zeros]);
 });
 
-test("a reduce that this rank does not read is kept: the root waits for it", () => {
+test("keeps a reduce that this rank does not read, because the root waits for it", () => {
   const { graph } = trace(
     (x: Tensor) => {
       reduceToRoot(x, "data", 1);
@@ -183,6 +183,6 @@ test("bad arguments name the values and the cure", () => {
   ).toThrow(/twice as receiver/);
   const { graph } = trace((x: Tensor) => allReduce(x, "data"), [f32([2])], { mesh: { data: 3 } });
   expect(() => interpretWorld(graph, [[values([2], 0, 1)], [values([2], 1, 1)]])).toThrow(
-    /traced for 3 ranks on axis "data" and is run by 2/,
+    /traced for 3 ranks on axis "data" but runs on 2/,
   );
 });

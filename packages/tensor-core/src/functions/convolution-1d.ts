@@ -75,7 +75,7 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
   if (x.rank !== 3 || w.rank !== 3 || !fits)
     throw new ShapeError(
       op,
-      `takes a sequence [N, T, C] and a weight ${weight}, got ${formatShape(x.shape)} and ${formatShape(w.shape)}, which do not match; reshape them to 3 dimensions and the same C`,
+      `takes a sequence [N, T, C] and a weight ${weight}, got ${formatShape(x.shape)} and ${formatShape(w.shape)}, which do not fit; reshape them to 3 dimensions and the same C`,
     );
 };
 

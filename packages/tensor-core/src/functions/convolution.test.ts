@@ -54,12 +54,12 @@ describe("conv2d", () => {
       {},
       /3×3.*reaches over 3 rows, the padded image has 2/,
     ],
-  ] as const)("refuses %s that do not fit, naming both", (_, x, w, options, message) => {
+  ] as const)("rejects %s that do not fit, naming both", (_, x, w, options, message) => {
     expect(() => convolve(x, w, options)).toThrow(ShapeError);
     expect(() => convolve(x, w, options)).toThrow(message);
   });
 
-  test("refuses strides and paddings out of range", () => {
+  test("rejects strides and paddings out of range", () => {
     expect(() => convolve([1, 5, 5, 3], [3, 3, 3, 8], { stride: 0 })).toThrow(ArgumentError);
     expect(() =>
       convolve([1, 5, 5, 3], [3, 3, 3, 8], {
@@ -73,7 +73,7 @@ describe("conv2d", () => {
 });
 
 describe("pooling", () => {
-  test("refuses padding that a window could lie in", () => {
+  test("rejects padding that could contain a window", () => {
     expect(() =>
       pool(
         (x) =>
@@ -89,7 +89,7 @@ describe("pooling", () => {
     ).toThrow(/padding \[2, 0\] with a window of 2/);
   });
 
-  test("refuses images without pixels and of another rank", () => {
+  test("rejects images without pixels and of another rank", () => {
     expect(() =>
       pool(
         (x) =>
@@ -107,7 +107,7 @@ describe("pooling", () => {
   });
 });
 
-test("padding is a word, a number for all sides, or rows and columns", () => {
+test("padding is a string, a number for all sides, or rows and columns", () => {
   const paddingOf = (padding: Conv2dOptions["padding"] & {}): unknown =>
     trace(
       (a: Tensor, b: Tensor) => conv2d(a, b, { padding }),
@@ -129,11 +129,11 @@ test("padding is a word, a number for all sides, or rows and columns", () => {
   for (const wrong of ["SAME", -1, 0.5, [1], [1, 2, 3], { rows: 1 }])
     expect(() => paddingOf(wrong as never)).toThrow(ArgumentError);
   expect(() => paddingOf("SAME" as never)).toThrow(
-    'padding is "SAME", but it is "same", "valid", a number for all sides, or [rows, columns]',
+    'padding is "SAME", but it must be "same", "valid", a number for all sides, or [rows, columns]',
   );
 });
 
-test("a pooling window that is missing is asked for", () => {
+test("rejects a missing pooling window", () => {
   const image = [1, 4, 4, 1] as const;
   expect(() => pool((x) => maxPool2d(x, {} as never), image)).toThrow("window is missing");
   expect(() => pool((x) => (maxPool2d as (x: Tensor) => Tensor)(x), image)).toThrow(

@@ -28,13 +28,13 @@ describe("the gradient of eigh where eigenvalues are equal", () => {
     ["identity", square(3, (i, j) => Number(i === j))],
     ["two equal values", square(3, (i, j) => (i === j ? 2 : 1))],
     ["none equal", square(3, (i, j) => 1 + i + j + (i === j ? i * i : 0))],
-  ])("is right for what depends on them alike, Σ λ³: %s", async (_, a) => {
+  ])("is correct for symmetric functions of them, Σ λ³: %s", async (_, a) => {
     const gradient = (await evaluate((x: Tensor) => valueAndGrad(cubes)(x)[1], backend)(a)) as NdArray;
     const x = a.toNumbers();
     gradient.toNumbers().forEach((value, at) => {
       const [i, j] = [Math.floor(at / 3), at % 3];
       const squared = [0, 1, 2].reduce((total, k) => total + x[3 * i + k]! * x[3 * k + j]!, 0);
-      // An entry of the lower triangle stands for its mirror image, too; the upper one is not read.
+      // An entry of the lower triangle also represents its mirror image; the upper triangle is not read.
       expect(value).toBeCloseTo(i === j ? 3 * squared : i > j ? 6 * squared : 0, 3);
     });
   });
@@ -47,13 +47,13 @@ describe("the gradient of eigh where eigenvalues are equal", () => {
   });
 });
 
-describe("refusals", () => {
+describe("rejected arguments", () => {
   const refused = (fn: (x: Tensor) => unknown, shape: readonly number[]): void => {
     const spec = { dtype: "f32" as const, shape };
     expect(() => trace((x: Tensor) => fn(x) as Tensor, [spec] as never)).toThrow(ShapeError);
   };
 
-  test("eigh takes square matrices, qr those with at least as many rows as columns", () => {
+  test("eigh accepts square matrices, qr matrices with at least as many rows as columns", () => {
     refused((x) => eigh(x).values, [2, 3]);
     refused((x) => eigh(x).values, [4]);
     refused((x) => qr(x).q, [2, 3]);

@@ -20,7 +20,7 @@ const counting = (shape: readonly number[], from = 0): NdArray =>
   );
 const integers = (values: readonly number[]): NdArray => NdArray.from(values, [values.length], "i32");
 
-/** Sizes of a tensor, of a window in it, and starts anywhere. */
+/** Sizes of a tensor, of a window in it, and arbitrary starts. */
 const windows = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.nat(4), fc.integer({ min: -7, max: 9 })), {
     minLength: 1,
@@ -33,7 +33,7 @@ const windows = fc
   }));
 
 describe("dynamicSlice and dynamicUpdateSlice", () => {
-  test("begin at the nearest place where the window lies inside", async () => {
+  test("clamp the start so that the window is inside", async () => {
     await fc.assert(
       fc.asyncProperty(windows, async ({ shape, sizes, starts }) => {
         const x = counting(shape);
@@ -47,7 +47,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     );
   });
 
-  test("what was written is read back, and nothing else has changed", async () => {
+  test("read back what was written, and change nothing else", async () => {
     await fc.assert(
       fc.asyncProperty(windows, async ({ shape, sizes, starts }) => {
         const [x, update, at] = [counting(shape), counting(sizes, 1000), integers(starts)];
@@ -78,7 +78,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     expect(await run((own) => dynamicSlice(own!, [2, 3], [1, 2]), x)).toEqual([13, 14]);
   });
 
-  test("a donated cache is written where it lies, one that is kept is not", () => {
+  test("write a donated cache in place, and copy a kept one", () => {
     const specs = [counting([8, 4]), counting([1, 4]), integers([5, 0])];
     const { graph } = trace((cache: Tensor, u: Tensor, at: Tensor) => dynamicUpdateSlice(cache, u, at), specs as never);
     const placeOf = (donate: number[]): string => {
@@ -89,7 +89,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     expect(placeOf([1])).toBe("output 0");
   });
 
-  test("a window that is everything is no work", () => {
+  test("a full-size window costs nothing", () => {
     const specs = [counting([3, 4]), counting([3, 4]), integers([1, 1])];
     const { graph } = trace(
       (x: Tensor, u: Tensor, at: Tensor) => [dynamicSlice(x, at, [3, 4]), dynamicUpdateSlice(x, u, at)],
@@ -98,7 +98,7 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
     expect(optimize(graph).nodes.map(({ op }) => op)).toEqual(["input", "input", "input"]);
   });
 
-  test("name what does not fit", async () => {
+  test("name mismatched shapes", async () => {
     const x = counting([4, 5]);
     await expect(run((x) => dynamicSlice(x!, [1], [1, 2]), x)).rejects.toThrow(
       /dynamicSlice: starts are i32\[1\], but f32\[4, 5\] needs i32\[2\]: one start per dimension/,
@@ -107,13 +107,13 @@ describe("dynamicSlice and dynamicUpdateSlice", () => {
       /starts are f32\[2\]/,
     );
     await expect(run((x, at) => dynamicSlice(x!, at!, [1, 6]), x, integers([0, 0]))).rejects.toThrow(
-      /a window of \[1, 6\] does not lie in f32\[4, 5\]; give one size per dimension/,
+      /a window of \[1, 6\] does not fit into f32\[4, 5\]; pass one size per dimension/,
     );
     await expect(run((x, at) => dynamicUpdateSlice(x!, at!, at!), x, integers([0, 0]))).rejects.toThrow(
       /i32\[2\] cannot be written into f32\[4, 5\]; cast the update to f32/,
     );
     await expect(run((x) => dynamicUpdateSlice(x!, x!, 3 as never), x)).rejects.toThrow(
-      /its starts are .*3.*; give an i32 tensor, or a list/,
+      /its starts are .*3.*; pass an i32 tensor, or a list/,
     );
   });
 });

@@ -23,7 +23,7 @@ const startsOf = (op: string, starts: Starts): Tensor => {
 /**
  * Slice of a fixed size that begins at `starts`, which are computed at run time. For constant starts, use `slice`.
  *
- * A start outside 0 … dim − size is clamped to that range, as in XLA: the result always lies inside `x`. The gradient
+ * A start outside 0 … dim − size is clamped to that range, as in XLA: the result is always inside `x`. The gradient
  * for `x` is zero outside the slice.
  *
  * @param x any dtype. @param starts i32 [rank of x], or a number or i32 scalar per dimension: `[0, position]`.

@@ -19,7 +19,7 @@ const filled = (shape: Shape, seed: number): NdArray =>
     shape,
   );
 
-/** What an expression without "..." means: one loop for each name, one product for each turn. */
+/** Definition of an expression without "...": one loop per name, one product per iteration. */
 const byLoops = (
   inputs: readonly string[],
   output: string,
@@ -66,7 +66,7 @@ const expressions = fc
   }));
 
 describe("einsum", () => {
-  test("is what nested loops give, for any expression", async () => {
+  test("equals nested loops, for any expression", async () => {
     await fc.assert(
       fc.asyncProperty(expressions, async ({ inputs, output, sizes }) => {
         const operands = inputs.map((labels, i) =>
@@ -77,7 +77,7 @@ describe("einsum", () => {
         );
         const y = await run(`${inputs.join(",")}->${output}`, ...operands);
         expect(y.shape).toEqual([...output].map((name) => sizes[name as "a"]));
-        // −0 and 0 are one number here.
+        // −0 and 0 count as equal here.
         expect(y.toNumbers().map((value) => value + 0)).toEqual(
           byLoops(inputs, output, sizes, operands).map((value) => value + 0),
         );
@@ -111,7 +111,7 @@ describe("einsum", () => {
     expect(y.toNumbers()).toEqual(byLoops(["ba", "ca"], output, { a: 3, b: 2, c: 4 }, operands));
   });
 
-  test("... stands for the other dimensions, aligned at the end and stretched", async () => {
+  test("... represents the other dimensions, aligned at the end and broadcast", async () => {
     const [a, b] = [filled([2, 1, 3], 1), filled([4, 3], 2)];
     const wanted = byLoops(["xyi", "zi"], "xz", { x: 2, y: 1, z: 4, i: 3 }, [a, b]);
     const y = await run("...i,...i->...", a, b);
@@ -135,7 +135,7 @@ describe("einsum", () => {
     ["jk,ij->ik"],
     ["bij,bkj->bik"],
     ["bji,bjk->bik"],
-  ])("%s is one product, and nothing is moved before", (expression) => {
+  ])("%s is one product, without data movement", (expression) => {
     const dims = { i: 3, j: 4, k: 5, b: 2 };
     const shapes = expression
       .split("->")[0]!
@@ -164,7 +164,7 @@ describe("einsum", () => {
   });
 
   test.each([
-    ["i$,j->i", [[2, 3], [3]], ArgumentError, /"\$" in "i\$,j->i" names no dimension/],
+    ["i$,j->i", [[2, 3], [3]], ArgumentError, /"\$" in "i\$,j->i" is not a dimension name/],
     ["i..j->ij", [[2, 3]], ArgumentError, /"\." in/],
     ["...i...->i", [[2, 3]], ArgumentError, /has "\.\.\." twice/],
     ["ij->i->j", [[2, 3]], ArgumentError, /"->" more than once/],
@@ -184,16 +184,16 @@ describe("einsum", () => {
     ["ii->i", [[2, 3]], ShapeError, /"i" in "ii->i" is 2 in f32\[2, 3\] and 3 in/],
     ["i,i->i", [[1], [3]], ShapeError, /"i" in "i,i->i" is 1 in f32\[1\] and 3 in f32\[3\]/],
     ["...,...->...", [[2], [3]], ShapeError, /a dimension of "\.\.\." in .* is 2 in f32\[2\] and 3/],
-    ["ij->ijk", [[2, 3]], ArgumentError, /"k" on the right of "ij->ijk" stands nowhere on the left/],
-    ["ij->ii", [[2, 3]], ArgumentError, /"i" stands twice on the right/],
+    ["ij->ijk", [[2, 3]], ArgumentError, /"k" on the right of "ij->ijk" is missing on the left/],
+    ["ij->ii", [[2, 3]], ArgumentError, /"i" occurs twice on the right/],
     ["...j->j", [[2, 3]], ArgumentError, /has "\.\.\." on the left only/],
-  ] as const)("%s of %j is refused in one line", async (expression, shapes, kind, message) => {
+  ] as const)("%s of %j is rejected in one line", async (expression, shapes, kind, message) => {
     const refused = run(expression, ...shapes.map((shape) => NdArray.zeros("f32", shape)));
     await expect(refused).rejects.toThrow(kind);
     await expect(refused).rejects.toThrow(message);
   });
 
-  test("takes f32 only, and an expression first", async () => {
+  test("accepts only f32, and an expression as the first argument", async () => {
     await expect(run("i,i->", NdArray.zeros("i32", [3]), NdArray.zeros("i32", [3]))).rejects.toThrow(
       /operand i32\[3\].*cast it first/,
     );

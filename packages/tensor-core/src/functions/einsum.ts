@@ -85,11 +85,11 @@ const asMatrices = (
 };
 
 /**
- * Multiply two terms and sum over the names that both terms have and that nothing else needs. `wanted` is in the order
+ * Multiply two terms and sum over the names that both terms have and that nothing else needs. `needed` is in the order
  * of the result.
  */
-const contract = (one: Term, other: Term, wanted: Labels, sizes: ReadonlyMap<string, number>): Term => {
-  const keeps = new Set(wanted);
+const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<string, number>): Term => {
+  const keeps = new Set(needed);
   const a = sumUnneeded(one, (label) => keeps.has(label) || other.labels.includes(label));
   const b = sumUnneeded(other, (label) => keeps.has(label) || one.labels.includes(label));
   const shared = a.labels.filter((label) => b.labels.includes(label));
@@ -97,9 +97,9 @@ const contract = (one: Term, other: Term, wanted: Labels, sizes: ReadonlyMap<str
   const inner = shared.filter((label) => !keeps.has(label));
   const rows = a.labels.filter((label) => !shared.includes(label));
   const columns = b.labels.filter((label) => !shared.includes(label));
-  const positionOf = (labels: Labels): number => wanted.indexOf(labels[0]!);
+  const positionOf = (labels: Labels): number => needed.indexOf(labels[0]!);
   if (rows.length > 0 && columns.length > 0 && positionOf(columns) < positionOf(rows))
-    return contract(other, one, wanted, sizes);
+    return contract(other, one, needed, sizes);
   const shapeOf = (labels: Labels): number[] => labels.map((label) => sizes.get(label)!);
   const labels = [...batch, ...rows, ...columns];
   if (inner.length === 0 || (rows.length === 0 && columns.length === 0)) {
@@ -160,8 +160,8 @@ export const einsum = (expression: string, ...operands: readonly Tensor[]): Tens
   while (terms.length > 1) {
     const [i, j] = cheapestPair(terms, sizes);
     const others = terms.filter((_, at) => at !== i && at !== j);
-    const wanted = [...new Set([...output, ...others.flatMap(({ labels }) => labels)])];
-    terms = [...others, contract(terms[i]!, terms[j]!, wanted, sizes)];
+    const needed = [...new Set([...output, ...others.flatMap(({ labels }) => labels)])];
+    terms = [...others, contract(terms[i]!, terms[j]!, needed, sizes)];
   }
   return inOrder(
     sumUnneeded(terms[0]!, (label) => output.includes(label)),

@@ -31,15 +31,15 @@ describe("gradients where a function has a kink", () => {
     const gradient = await gradientOf((x) => reduceMax(x), [5, 1, 5, 5]);
     gradient.forEach((value, i) => expect(value).toBeCloseTo(i === 1 ? 0 : 1 / 3, 7));
   });
-  test("a power of 0 sends nothing to its exponent", async () =>
+  test("a power of 0 has no gradient for its exponent", async () =>
     expect(await gradientOf((x) => power(0, x), [1, 2])).toEqual([0, 0]));
 });
 
-test("stopGradient lets the value through and the gradient not", async () => {
+test("stopGradient passes the value but not the gradient", async () => {
   expect(await gradientOf((x) => multiply(x, stopGradient(x)), [3, -2])).toEqual([3, -2]);
 });
 
-test("topK sends each gradient to its entry", async () => {
+test("topK returns each gradient to its entry", async () => {
   expect(await gradientOf((x) => multiply(topK(x, 2)[0], constant([10, 20])), [1, 7, 3, 9])).toEqual([0, 20, 0, 10]);
 });
 
@@ -48,19 +48,19 @@ describe("numbers as operands", () => {
     [
       "multiply",
       (x: Tensor) => multiply(x, 0.5),
-      /multiply: 0\.5 is no i32, which holds the whole numbers from -2147483648 to 2147483647; cast/,
+      /multiply: 0\.5 cannot be represented as i32, which holds the whole numbers from -2147483648 to 2147483647; cast/,
     ],
-    ["maximum", (x: Tensor) => maximum(-Infinity, x), /maximum: -Infinity is no i32/],
-    ["where", (x: Tensor) => where(full([2], 1, "bool"), x, NaN), /where: NaN is no i32/],
-    ["add", (x: Tensor) => add(x, 2 ** 31), /add: 2147483648 is no i32/],
-    ["full", () => full([2], -1, "u32"), /constant: -1 is no u32/],
-    ["constant", () => constant([1, 1.5], "i32"), /constant: 1\.5 is no i32/],
-    ["pad", (x: Tensor) => pad(x, [[1, 0]], 0.25), /pad: 0\.25 is no i32/],
-  ])("%s refuses a number that an integer dtype would cut to another", (_, fn, message) => {
+    ["maximum", (x: Tensor) => maximum(-Infinity, x), /maximum: -Infinity cannot be represented as i32/],
+    ["where", (x: Tensor) => where(full([2], 1, "bool"), x, NaN), /where: NaN cannot be represented as i32/],
+    ["add", (x: Tensor) => add(x, 2 ** 31), /add: 2147483648 cannot be represented as i32/],
+    ["full", () => full([2], -1, "u32"), /constant: -1 cannot be represented as u32/],
+    ["constant", () => constant([1, 1.5], "i32"), /constant: 1\.5 cannot be represented as i32/],
+    ["pad", (x: Tensor) => pad(x, [[1, 0]], 0.25), /pad: 0\.25 cannot be represented as i32/],
+  ])("%s rejects a number that an integer dtype cannot represent", (_, fn, message) => {
     expect(() => trace(fn, [NdArray.zeros("i32", [2])] as never)).toThrow(message);
   });
 
-  test("take the dtype of the tensor beside them", () => {
+  test("take the dtype of the other operand", () => {
     const { graph } = trace((x: Tensor) => [add(x, 1), where(full([], 1, "bool"), x, 0)], [
       { dtype: "u32", shape: [3] },
     ] as never);
@@ -77,7 +77,7 @@ describe("numbers as operands", () => {
 describe("constant", () => {
   const specOf = (values: Parameters<typeof constant>[0]): unknown => trace(() => constant(values), []).graph.nodes[0];
 
-  test("is a fill where all values are equal, a literal otherwise", () => {
+  test("is a fill if all values are equal, a literal otherwise", () => {
     expect(
       specOf([
         [2, 2],
@@ -105,11 +105,11 @@ describe("constant", () => {
     expect((await evaluate(() => constant(values), backend)()).toNumbers()).toEqual(values);
   });
 
-  test("refuses ragged lists", () =>
+  test("rejects ragged lists", () =>
     expect(() => specOf([[1, 2], [3]])).toThrow(/the list at \[1\] has 1 entries, the first of its depth has 2/));
-  test("refuses what belongs into an argument", () =>
+  test("rejects values that belong into an argument", () =>
     expect(() => specOf(Array.from({ length: 4097 }, (_, i) => i))).toThrow(
-      /4097 numbers are too many.*bound is 4096/,
+      /4097 numbers are too many.*limit is 4096/,
     ));
 });
 

@@ -31,7 +31,7 @@ describe("flip", () => {
     expect(await run((x) => flip(x), counted([]))).toEqual([1]);
   });
 
-  test("twice is the identity, turns parts around with the whole, and is its own gradient", async () => {
+  test("is an involution, reverses parts with the whole, and is its own gradient", async () => {
     await fc.assert(
       fc.asyncProperty(placed, fc.nat(4), async ({ shape, dim }, cut) => {
         const x = counted(shape);
@@ -47,7 +47,7 @@ describe("flip", () => {
     );
   });
 
-  test("refuses dimensions that do not exist, and a number in the place of the options", async () => {
+  test("rejects dimensions that do not exist, and a number instead of options", async () => {
     await expect(run((x) => flip(x, { dims: 2 }), counted([2, 3]))).rejects.toThrow(ShapeError);
     await expect(run((x) => flip(x, 0 as never), counted([2, 3]))).rejects.toThrow(/flip\(x, \{ dims: 0 \}\)/);
   });
@@ -59,7 +59,7 @@ describe("roll", () => {
     expect(await run((x) => roll(x, -1, { dim: 1 }), counted([2, 3]))).toEqual([2, 3, 1, 5, 6, 4]);
   });
 
-  test("by the size is the identity, by a then b as by a + b", async () => {
+  test("is the identity for the size as shift; shifts add up", async () => {
     const shifts = fc.integer({ min: -9, max: 9 });
     await fc.assert(
       fc.asyncProperty(placed, shifts, shifts, async ({ shape, dim }, a, b) => {
@@ -73,13 +73,13 @@ describe("roll", () => {
     );
   });
 
-  test("refuses a shift that is no whole number, and a missing dimension", async () => {
+  test("rejects a shift that is not a whole number, and a missing dimension", async () => {
     await expect(run((x) => roll(x, 0.5, { dim: 0 }), counted([4]))).rejects.toThrow(
-      /a shift of 0\.5 is no whole number/,
+      /a shift of 0\.5 is not a whole number/,
     );
     const forgotten = roll as unknown as (x: Tensor, shift: number, options?: unknown) => Tensor;
     await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(
-      /say which one: roll\(x, 2, \{ dim: 0 \}\)/,
+      /pass one: roll\(x, 2, \{ dim: 0 \}\)/,
     );
     await expect(run((x) => forgotten(x, 2, 0), counted([4]))).rejects.toThrow(ArgumentError);
     await expect(run((x) => forgotten(x, 2, {}), counted([4]))).rejects.toThrow(ShapeError);
@@ -93,7 +93,7 @@ describe("triangles", () => {
     expect(await run((x) => tril(x), NdArray.from([1, NaN, Infinity, 2], [2, 2]))).toEqual([1, 0, Infinity, 2]);
   });
 
-  test("the lower one and what lies above it are the whole", async () => {
+  test("the lower triangle and the entries above add up to the whole", async () => {
     const matrices = fc.tuple(fc.nat(2), fc.nat(4), fc.nat(4));
     await fc.assert(
       fc.asyncProperty(matrices, fc.integer({ min: -5, max: 5 }), async (shape, diagonal) => {
@@ -106,7 +106,7 @@ describe("triangles", () => {
     );
   });
 
-  test("refuses vectors and half diagonals", async () => {
+  test("rejects vectors and half diagonals", async () => {
     await expect(run((x) => tril(x), counted([3]))).rejects.toThrow(
       /tril: takes matrices \[\.\.\., rows, columns\], got f32\[3\]/,
     );

@@ -49,15 +49,15 @@ describe("groupNorm", () => {
     [
       "gamma",
       (x: Tensor) => groupNorm(x, ones([3]), zeros([6]), { groups: 3 }),
-      /gamma f32\[3\] does not fit f32\[2, 3, 6\].*f32\[6\]/,
+      /gamma f32\[3\] does not match f32\[2, 3, 6\].*f32\[6\]/,
     ],
-    ["beta", (x: Tensor) => groupNorm(x, ones([6]), zeros([6, 1]), { groups: 3 }), /beta f32\[6, 1\] does not fit/],
+    ["beta", (x: Tensor) => groupNorm(x, ones([6]), zeros([6, 1]), { groups: 3 }), /beta f32\[6, 1\] does not match/],
     [
       "a number of groups without its name",
       (x: Tensor) => groupNorm(x, ones([6]), zeros([6]), 3 as never),
       /\{ groups: 3 \}/,
     ],
-  ] as const)("refuses %s that does not fit", async (_, fn, message) => {
+  ] as const)("rejects %s that does not fit", async (_, fn, message) => {
     await expect(run(fn, filled([2, 3, 6]))).rejects.toThrow(message);
   });
 });

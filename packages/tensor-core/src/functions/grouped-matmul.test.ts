@@ -22,7 +22,7 @@ const run = async (fn: (...inputs: Tensor[]) => Tensor, ...inputs: NdArray[]): P
 const anyCount = fc.oneof(fc.nat(5), fc.constantFrom(-1, -(2 ** 31), 2 ** 31 - 1));
 
 describe("groupedMatmul", () => {
-  test("rows are dealt out in order, none twice, and none that is not there", () => {
+  test("rows are assigned in order, each at most once", () => {
     fc.assert(
       fc.property(fc.array(anyCount, { maxLength: 6 }), fc.nat(12), (counts, rows) => {
         let next = 0;
@@ -41,7 +41,7 @@ describe("groupedMatmul", () => {
     );
   });
 
-  test("is one product per group, one behind the other, and zeros behind them", async () => {
+  test("is one product per group, in order, followed by zeros", async () => {
     const countLists = fc.array(fc.nat(4), { minLength: 1, maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(countLists, fc.nat(3), async (counts, behind) => {
@@ -63,17 +63,17 @@ describe("groupedMatmul", () => {
     );
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     const [x, w, c] = [wave([4, 3], 1), wave([2, 3, 5], 2), integers([1, 3])];
     const grouped = (x?: Tensor, w?: Tensor, c?: Tensor): Tensor => groupedMatmul(x!, w!, c!);
     await expect(run(grouped, wave([4, 2], 1), w, c)).rejects.toThrow(
-      /f32\[4, 2\] and f32\[2, 3, 5\] do not fit: rows of 2 meet matrices for rows of 3/,
+      /f32\[4, 2\] and f32\[2, 3, 5\] do not fit: rows have width 2, but matrices need width 3/,
     );
     await expect(run(grouped, x, w, integers([4]))).rejects.toThrow(/counts are i32\[1\], but 2 groups need i32\[2\]/);
     await expect(run(grouped, x, w, wave([2], 1))).rejects.toThrow(/counts are f32\[2\]/);
     await expect(run(grouped, x, wave([3, 5], 1), c)).rejects.toThrow(
-      /f32\[3, 5\] was given for the weights, they are f32 of rank 3/,
+      /weights are f32\[3, 5\], expected f32 of rank 3/,
     );
-    await expect(run(grouped, wave([4], 1), w, c)).rejects.toThrow(/f32\[4\] was given, it takes f32 \[rows, width\]/);
+    await expect(run(grouped, wave([4], 1), w, c)).rejects.toThrow(/got f32\[4\], expected f32 \[rows, width\]/);
   });
 });

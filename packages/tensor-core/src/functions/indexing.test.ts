@@ -76,10 +76,10 @@ describe("gather and scatterAdd", () => {
     );
   });
 
-  test("name what does not fit", async () => {
+  test("name mismatched shapes", async () => {
     const x = NdArray.zeros("f32", [3, 2]);
     await expect(run((x, i) => gather(x!, i!), x, NdArray.zeros("f32", [2]))).rejects.toThrow(
-      /indices are f32\[2\], they must be i32/,
+      /indices are f32\[2\], but must be i32/,
     );
     await expect(run((x, i, u) => scatterAdd(x!, i!, u!), x, integers([0]), NdArray.zeros("f32", [2]))).rejects.toThrow(
       /updates f32\[2\] do not fit base f32\[3, 2\] with indices i32\[1\]; they must be f32\[1, 2\]/,
@@ -88,7 +88,7 @@ describe("gather and scatterAdd", () => {
 });
 
 describe("segmentSum", () => {
-  test("is what a loop adds up, rows outside left out", async () => {
+  test("equals a loop, without rows out of range", async () => {
     const ids = fc.array(fc.integer({ min: -2, max: 6 }), { maxLength: 12 });
     await fc.assert(
       fc.asyncProperty(ids, fc.nat(5), async (segments, count) => {
@@ -108,13 +108,13 @@ describe("segmentSum", () => {
     );
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     const x = NdArray.zeros("f32", [3, 2]);
     await expect(run((x, i) => segmentSum(x!, i!, 2), x, integers([0, 1]))).rejects.toThrow(
-      /i32\[2\] does not number the rows of f32\[3, 2\]; give i32, one number per entry of dimension 0/,
+      /i32\[2\] does not match the rows of f32\[3, 2\]; pass i32, one id per entry of dimension 0/,
     );
     await expect(run((x, i) => segmentSum(x!, i!, 2), x, NdArray.zeros("f32", [3]))).rejects.toThrow(
-      /f32\[3\] does not number/,
+      /f32\[3\] does not match the rows/,
     );
     await expect(run((x, i) => segmentSum(x!, i!, -1), x, integers([0, 1, 1]))).rejects.toThrow(/segmentSum/);
   });
@@ -132,7 +132,7 @@ describe("permuteRows", () => {
       Array.from({ length: 2 * size * 3 }, (_, i) => Math.sin(i + 1 + phase)),
       [2, size, 3],
     );
-  /** The gradient of ⟨pick(x, p), u⟩ in x. */
+  /** The gradient of ⟨pick(x, p), u⟩ with respect to x. */
   const gradient =
     (pick: (x: Tensor, p: Tensor, options: { readonly dim: number }) => Tensor) =>
     (...[x, p, u]: Tensor[]): Tensor =>
@@ -165,7 +165,7 @@ describe("permuteRows", () => {
     );
   });
 
-  test("adds no floats up on the way back", () => {
+  test("adds no floats in the backward pass", () => {
     const args = [rows(4), integers([2, 0, 3, 1]), rows(4)] as const;
     const adders = (fn: (...inputs: Tensor[]) => Tensor): string[] =>
       trace(fn, args as never).graph.nodes.flatMap((node) => (node.op === "scatter-add" ? [node.specs[0]!.dtype] : []));
@@ -173,12 +173,12 @@ describe("permuteRows", () => {
     expect(adders(gradient(gather))).toEqual(["f32"]);
   });
 
-  test("by what is no permutation has NaN in the gradient", async () => {
+  test("has NaN in the gradient for an invalid permutation", async () => {
     const args = [rows(4), integers([2, 0, 2, 1]), rows(4)] as const;
     expect((await run(gradient(permuteRows), ...args)).some(Number.isNaN)).toBe(true);
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     await expect(run((x, p) => permuteRows(x!, p!), rows(4), integers([0, 1, 2]))).rejects.toThrow(
       /i32\[3\] does not permute the 2 entries of dimension 0 of f32\[2, 4, 3\]; name each entry once/,
     );
@@ -186,7 +186,7 @@ describe("permuteRows", () => {
 });
 
 describe("nonzero", () => {
-  test("is what a loop finds, cut off at the capacity, zeros behind", async () => {
+  test("equals a loop, cut off at the capacity and padded with zeros", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 40 }), fc.nat(45), async (bools, capacity) => {
         const mask = NdArray.from(
@@ -203,11 +203,11 @@ describe("nonzero", () => {
     );
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
-      /f32\[2\] was given, it takes bool \[n\]/,
+      /got f32\[2\], expected bool \[n\]/,
     );
-    await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/takes bool \[n\]/);
+    await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/expected bool \[n\]/);
     await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(
       /capacity -1 is not a size/,
     );
@@ -217,7 +217,7 @@ describe("nonzero", () => {
 describe("compact", () => {
   const value = fc.oneof(fc.constantFrom(0, -0, 1, -1, NaN, Infinity, -Infinity, 1e-40), fc.float());
 
-  test("is what a loop finds, cut off at the capacity, zeros behind", async () => {
+  test("equals a loop, cut off at the capacity and padded with zeros", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(value, { maxLength: 40 }), value, fc.nat(45), async (numbers, bound, capacity) => {
         const x = NdArray.from(numbers);
@@ -237,13 +237,13 @@ describe("compact", () => {
     );
   });
 
-  test("names what does not fit", async () => {
+  test("names mismatched shapes", async () => {
     const one = NdArray.scalar(1);
     await expect(run((x, b) => compact(x!, b!, 3).count, NdArray.zeros("i32", [2]), one)).rejects.toThrow(
-      /i32\[2\] was given, it takes f32 \[n\]/,
+      /got i32\[2\], expected f32 \[n\]/,
     );
     await expect(run((x) => compact(x!, x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
-      /the bound is an f32 scalar, got f32\[2\]/,
+      /the bound must be an f32 scalar, got f32\[2\]/,
     );
     await expect(run((x, b) => compact(x!, b!, -1).count, NdArray.from([1]), one)).rejects.toThrow(
       /capacity -1 is not a size/,

@@ -48,23 +48,23 @@ describe("matmul", () => {
   });
 
   test.each([
-    ["inner dimensions", [2, 3], [4, 5], {}, /\[2, 3\] and \[4, 5\] do not fit: .* here 3 meets 4/],
+    ["inner dimensions", [2, 3], [4, 5], {}, /\[2, 3\] and \[4, 5\] do not fit: .* here 3 and 4/],
     [
       "inner dimensions, transposed",
       [2, 3],
       [2, 3],
       { transposeA: true, transposeB: true },
-      /\(the first and the second transposed\).*here 2 meets 3/,
+      /\(the first and the second transposed\).*here 2 and 3/,
     ],
     ["leading dimensions", [2, 4, 3], [3, 3, 5], {}, /\[2\] and \[3\]/],
     ["a vector", [3], [3, 5], {}, /\[3\] and \[3, 5\] must both have at least 2 dimensions/],
-  ] as const)("refuses %s that do not fit, naming both shapes and the caller", (_, a, b, options, message) => {
+  ] as const)("rejects %s that do not fit, naming both shapes and the caller", (_, a, b, options, message) => {
     expect(() => product(a, b, options)).toThrow(ShapeError);
     expect(() => product(a, b, options)).toThrow(message);
     expect(() => product(a, b, options)).toThrow(/linear\.test\.ts/);
   });
 
-  test("refuses other dtypes", () => {
+  test("rejects other dtypes", () => {
     expect(() => product([2, 3], [3, 4], {}, "bf16")).toThrow(
       /bf16\[2, 3\] and f32\[3, 4\] must be all f32, all f16 or all bf16/,
     );

@@ -26,7 +26,7 @@ describe("logSumExp", () => {
     expect(gradient).toEqual([0.5, 0.5, 0, 0.5, 0.5, 0]);
   });
 
-  test("of nothing is −∞, without a gradient; of ∞ it is ∞, of NaN NaN", async () => {
+  test("is −∞ without a gradient for no entries, ∞ for ∞, NaN for NaN", async () => {
     const [values, gradient] = await run([
       [-Infinity, -Infinity],
       [Infinity, 3],
@@ -37,7 +37,7 @@ describe("logSumExp", () => {
     expect(await run([[], []])).toEqual([[-Infinity, -Infinity], []]);
   });
 
-  test("of a scalar is the scalar; keeps dimensions where asked", async () => {
+  test("returns a scalar unchanged; keeps dimensions on request", async () => {
     const fn = (x: Tensor): readonly Tensor[] => [logSumExp(x), logSumExp(x, { keepDims: true })];
     const scalar = (await evaluate(fn, referenceBackend())(NdArray.from([-3], []))) as unknown as NdArray[];
     expect(scalar.map((array) => array.toNumbers())).toEqual([[-3], [-3]]);
@@ -46,10 +46,10 @@ describe("logSumExp", () => {
     expect(kept!.item()).toBeCloseTo(Math.log(6), 6);
   });
 
-  test("refuses integers and a number in the place of the options", async () => {
+  test("rejects integers, and a number instead of options", async () => {
     const wrong = (fn: (x: Tensor) => Tensor, x: NdArray): Promise<unknown> => evaluate(fn, referenceBackend())(x);
     await expect(wrong((x) => logSumExp(x), NdArray.zeros("i32", [2]))).rejects.toThrow(
-      /logSumExp: i32\[2\] is not supported, it takes f32/,
+      /logSumExp: i32\[2\] is not supported, logSumExp takes f32/,
     );
     await expect(wrong((x) => logSumExp(x, 0 as never), NdArray.zeros("f32", [2]))).rejects.toThrow(
       /logSumExp\(x, \{ dims: 0 \}\)/,

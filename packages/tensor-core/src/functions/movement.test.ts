@@ -41,7 +41,7 @@ describe("values written out by hand", () => {
     ]);
   });
 
-  test("transpose sends dimension permutation[d] to d", async () => {
+  test("transpose moves dimension permutation[d] to d", async () => {
     const y = await run((x) => transpose(x, [2, 0, 1]), range([2, 3, 2]));
     expect(y.shape).toEqual([2, 2, 3]);
     expect(y.toNumbers()).toEqual([0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11]);
@@ -69,7 +69,7 @@ describe("values written out by hand", () => {
     expect(y.toNumbers()).toEqual([9, 9, 9, 9, 0, 1, 9, 9]);
   });
 
-  test("stack makes the dimension, squeeze and expandDims undo each other", async () => {
+  test("stack adds a dimension, squeeze and expandDims are inverse", async () => {
     expect((await run((x) => stack([x, x], { dim: 1 }), range([2]))).toNumbers()).toEqual([0, 0, 1, 1]);
     expect((await run((x) => squeeze(expandDims(x, { dims: [0, -1] })), range([2, 3]))).shape).toEqual([2, 3]);
     expect((await run((x) => expandDims(x, { dims: [0, 2] }), range([2, 3]))).shape).toEqual([1, 2, 1, 3]);
@@ -110,7 +110,7 @@ describe("laws", () => {
     );
   });
 
-  test("slicing out what was padded gives it back", async () => {
+  test("slicing undoes padding", async () => {
     await fc.assert(
       fc.asyncProperty(shapes, fc.nat(3), fc.nat(3), async (shape, low, high) => {
         const y = await run(
@@ -138,7 +138,7 @@ describe("laws", () => {
   });
 });
 
-test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", async () => {
+test("gradients of 16-bit floats are added in f32 and returned in 16 bits", async () => {
   const fn = (x: Tensor, i: Tensor): readonly Tensor[] => {
     const wide = (y: Tensor): Tensor => sum(cast(y, "f32"));
     return [
@@ -158,14 +158,14 @@ test("gradients of 16-bit floats are added up in f32 and come back in 16 bits", 
 describe("errors name both values", () => {
   const x = range([2, 3]);
   const cases: [string, (x: Tensor) => Tensor, RegExp][] = [
-    ["broadcast-to", (x) => broadcastTo(x, [4, 2]), /\[2, 3\] does not stretch to \[4, 2\]/],
+    ["broadcast-to", (x) => broadcastTo(x, [4, 2]), /\[2, 3\] does not broadcast to \[4, 2\]/],
     ["reshape", (x) => reshape(x, [4, 2]), /\[2, 3\] has 6 elements, \[4, 2\] has 8/],
     ["reshape -1", (x) => reshape(x, [-1, 4]), /6 elements, which leaves no single size for -1 in \[-1, 4\]/],
-    ["slice", (x) => slice(x, [0, 1], [2, 5]), /1:5:1 does not lie in dimension 1 of \[2, 3\]/],
-    ["transpose", (x) => transpose(x, [0, 0]), /\[0, 0\] is no permutation/],
+    ["slice", (x) => slice(x, [0, 1], [2, 5]), /1:5:1 is out of range for dimension 1 of \[2, 3\]/],
+    ["transpose", (x) => transpose(x, [0, 0]), /\[0, 0\] is not a permutation/],
     ["squeeze", (x) => squeeze(x, { dims: 0 }), /has size 2, not 1/],
     ["concat", (x) => concat([x, reshape(x, [3, 2])]), /f32\[2, 3\] and f32\[3, 2\] do not fit along dimension 0/],
-    ["split", (x) => split(x, 2, { dim: 1 })[0]!, /size 3, which is not cut into \[1\.5, 1\.5\]/],
+    ["split", (x) => split(x, 2, { dim: 1 })[0]!, /size 3, which cannot be split into \[1\.5, 1\.5\]/],
   ];
   test.each(cases)("%s", async (_, fn, message) => {
     await expect(run(fn, x)).rejects.toThrow(message);

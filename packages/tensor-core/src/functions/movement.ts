@@ -14,7 +14,7 @@ export const broadcastTo = (x: Tensor, shape: Shape): Tensor => {
 };
 
 /** Dimensions of `to` along which a tensor of shape `from` is broadcast. */
-export const stretchedDims = (from: Shape, to: Shape): number[] => {
+export const broadcastDims = (from: Shape, to: Shape): number[] => {
   const lead = to.length - from.length;
   return to.flatMap((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? [dim] : []));
 };
@@ -25,7 +25,7 @@ export const stretchedDims = (from: Shape, to: Shape): number[] => {
 export const sumTo = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("sumTo", [x]);
   requireShape("sumTo", shape);
-  const dims = stretchedDims(shape, x.shape);
+  const dims = broadcastDims(shape, x.shape);
   if (dims.length === 0) return reshape(x, shape);
   // 16-bit floats are storage only: the sum is computed in f32.
   const wide = x.dtype === "f32" ? x : emitOne("cast", [x], { dtype: "f32" });
@@ -103,11 +103,11 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
     );
   requireOperands("expandDims", [x]);
   const added = Array.isArray(dims) ? dims.length : 1;
-  const at = resolveDims(dims, x.rank + added, "expandDims");
+  const insertedDims = resolveDims(dims, x.rank + added, "expandDims");
   const rest = [...x.shape];
   return reshape(
     x,
-    Array.from({ length: x.rank + added }, (_, dim) => (at.includes(dim) ? 1 : rest.shift()!)),
+    Array.from({ length: x.rank + added }, (_, dim) => (insertedDims.includes(dim) ? 1 : rest.shift()!)),
   );
 };
 

@@ -4,7 +4,7 @@ import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 import { norm } from "./norm.ts";
 
-test("norms over all entries, or over some dimensions that may stay", async () => {
+test("norms over all entries, or over some dimensions, optionally kept", async () => {
   const x = NdArray.from([3, 0, 4, 0, 0, 12], [2, 3]);
   const run = (fn: Parameters<typeof evaluate>[0]): Promise<NdArray> =>
     evaluate(fn, referenceBackend())(x as never) as unknown as Promise<NdArray>;
@@ -16,7 +16,7 @@ test("norms over all entries, or over some dimensions that may stay", async () =
   ]);
 });
 
-test("takes f32 alone", async () => {
+test("accepts only f32", async () => {
   const whole = NdArray.from([1, 2], [2], "i32");
-  await expect(evaluate(norm as never, referenceBackend())(whole as never)).rejects.toThrow(/i32\[2\].*it takes f32/);
+  await expect(evaluate(norm as never, referenceBackend())(whole as never)).rejects.toThrow(/i32\[2\].*norm takes f32/);
 });

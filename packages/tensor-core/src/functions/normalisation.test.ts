@@ -49,7 +49,7 @@ describe("normalised values", () => {
     expect(variances![0]).toBeCloseTo(mean([1, -2, 3, -7].map((value) => (value + 1.25) ** 2)), 5);
   });
 
-  test("a scale of another width is refused with both shapes", async () => {
+  test("a scale of another width is rejected with both shapes", async () => {
     await expect(run((x) => layerNorm(x, full([3], 1), full([4], 0)), x)).rejects.toThrow(
       /gamma is f32\[3\], but rows of f32\[2, 4\] need f32\[4\]/,
     );

@@ -30,7 +30,7 @@ describe("prod", () => {
     );
   });
 
-  test("folds the dimensions that are named, and keeps them where asked", async () => {
+  test("reduces the given dimensions, and keeps them on request", async () => {
     const x = NdArray.from([1, 2, 3, 4, 5, 6], [3, 2], "i32");
     const fn = (own: Tensor): readonly Tensor[] => [
       prod(own),
@@ -48,9 +48,9 @@ describe("prod", () => {
     ]);
   });
 
-  test("refuses dtypes without products", async () => {
+  test("rejects dtypes without products", async () => {
     await expect(evaluate((x: Tensor) => prod(x), referenceBackend())(NdArray.zeros("u8", [2]))).rejects.toThrow(
-      /prod: u8\[2\] is not supported, it takes f32, i32 and u32/,
+      /prod: u8\[2\] is not supported, prod takes f32, i32 and u32/,
     );
   });
 });

@@ -51,7 +51,7 @@ describe("quantize", () => {
     );
   });
 
-  test("keeps the greatest and zero as they are; rows of zeros stay, NaN and infinities spread over their row", async () => {
+  test("keeps the largest value, zero, and rows of zeros; NaN and infinities spread over their row", async () => {
     const x = NdArray.from([0, 5, -2, 0, 0, 0, 1, NaN, 2, 1, Infinity, -3], [4, 3]);
     for (const bits of widths) {
       const [y] = (await evaluate(there(bits), reference)(x)) as readonly NdArray[];
@@ -73,18 +73,18 @@ describe("quantize", () => {
       values.forEach((value, i) => {
         let mean = 0;
         for (let draw = 0; draw < draws; draw++) mean += y.toNumbers()[draw * values.length + i]! / draws;
-        // A draw deviates by at most half a step, their mean by a twentieth of that; four of those are seldom.
+        // A sample deviates by at most half a step, the mean by a twentieth of that; four times that is rare.
         expect(Math.abs(mean - value)).toBeLessThan((4 * 0.5 * step) / Math.sqrt(draws));
       });
     }
   });
 
-  test("refuses other dtypes, scalars, other widths and codes that do not fit", async () => {
+  test("rejects other dtypes, scalars, other widths and codes that do not fit", async () => {
     const x = NdArray.from([1, 2, 3]);
     const refused = (fn: (own: Tensor) => Tensor, input: NdArray = x): Promise<unknown> =>
       evaluate(fn, reference)(input);
-    await expect(refused((own) => quantize(own).codes, NdArray.from([1], [1], "i32"))).rejects.toThrow(/takes f32/);
-    await expect(refused((own) => quantize(own).codes, NdArray.scalar(1))).rejects.toThrow(/takes f32/);
+    await expect(refused((own) => quantize(own).codes, NdArray.from([1], [1], "i32"))).rejects.toThrow(/expected f32/);
+    await expect(refused((own) => quantize(own).codes, NdArray.scalar(1))).rejects.toThrow(/expected f32/);
     await expect(refused((own) => quantize(own, { bits: 3 as 4 }).codes)).rejects.toThrow(/use 8, 4 or 2/);
     const short = (own: Tensor): Tensor => {
       const { codes, scale } = quantize(own, { bits: 4 });

@@ -14,7 +14,7 @@ import { sum } from "./reduce.ts";
 
 const spec = (dtype: DType, shape: Shape): { dtype: DType; shape: Shape } => ({ dtype, shape });
 
-/** Nonzero integers that differ by rank and place: sums are exact, and a zero is none of them. */
+/** Nonzero integers that differ by rank and position: sums are exact, and a zero cannot be data. */
 const values = (dtype: DType, shape: Shape, rank: number, seed = 1): ReferenceArray => ({
   spec: spec(dtype, shape),
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => 1 + ((i * 7 + rank * 13 + seed * 5) % 23)),
@@ -50,7 +50,7 @@ interface World {
   readonly worldSize: number;
   readonly capacity: number;
   readonly width: number;
-  /** By rank: rows for each rank, or for all. */
+  /** Per rank: rows for each rank, or for all. */
   readonly rows: readonly (readonly number[])[];
 }
 
@@ -76,7 +76,7 @@ const world = ({ chunks }: Case): fc.Arbitrary<World> =>
       }),
     );
 
-/** What rank `to` gets, written down row by row. */
+/** Expected result of rank `to`, built row by row. */
 const expected = (
   x: readonly ReferenceArray[],
   { capacity, width, rows }: World,
@@ -133,8 +133,8 @@ describe.each(cases)("$name", (row) => {
     );
   });
 
-  // ⟨A x, y⟩ = ⟨x, Aᵀ y⟩, both summed over all ranks: the definition of the adjoint. Where a row does not travel,
-  // nothing comes back.
+  // ⟨A x, y⟩ = ⟨x, Aᵀ y⟩, both summed over all ranks: the definition of the adjoint. Rows that are not sent have no
+  // gradient.
   test("gradient rule is the adjoint, and its own gradient rule is that of the adjoint", () => {
     const dot = (a: readonly number[][], b: readonly number[][]): number =>
       a.reduce((total, data, rank) => data.reduce((inner, value, i) => inner + value * b[rank]![i]!, total), 0);
@@ -169,7 +169,7 @@ describe.each(cases)("$name", (row) => {
     );
   });
 
-  test("a gradient of 16 bits comes back in 16 bits, added in f32", () => {
+  test("a 16-bit gradient is added in f32 and returned in 16 bits", () => {
     const setting = {
       worldSize: 3,
       capacity: 2,
@@ -213,7 +213,7 @@ describe.each(cases)("$name", (row) => {
     }
   });
 
-  test("operands that do not fit are refused where they are traced", () => {
+  test("rejects mismatched operands while tracing", () => {
     const on = (x: ReferenceArray, rows: ReferenceArray) => () => traced((a, b) => row.fn(a!, b!), [x, rows], 3);
     const good = counts(row.countShape(3), [1, 1, 1].slice(0, elementCount(row.countShape(3))));
     expect(on(values("f32", [6, 2], 0), good)).not.toThrow();
@@ -224,7 +224,7 @@ describe.each(cases)("$name", (row) => {
     expect(on(values("f32", [6, 2], 0), { ...good, spec: spec("u32", good.spec.shape) })).toThrow(/rows is u32/);
   });
 
-  test("one rank keeps the node: what a row count says holds there too", () => {
+  test("one rank keeps the node, because row counts apply there, too", () => {
     const { graph } = traced(
       (x, rows) => row.fn(x!, rows!),
       [values("f32", [2, 1], 0), counts(row.countShape(1), [1])],
@@ -234,14 +234,13 @@ describe.each(cases)("$name", (row) => {
   });
 });
 
-test("an operand of all-to-all in unequal chunks is refused", () => {
+test("rejects an operand of all-to-all with unequal chunks", () => {
   expect(() =>
     traced((x, rows) => raggedAllToAll(x!, rows!, "data"), [values("f32", [4], 0), counts([3], [1, 1, 1])], 3),
   ).toThrow(/dimension 0 of f32\[4\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/);
 });
 
-// Rows go out, are scaled where they arrive, and come home by the counts that came with them: a mixture of experts in
-// small.
+// Rows are sent, scaled by the receiver, and returned with the received counts: a minimal mixture of experts.
 test("two steps of gradient descent through a round trip equal those without any exchange", () => {
   const worldSize = 3;
   const [capacity, width] = [2, 2];
@@ -273,7 +272,7 @@ test("two steps of gradient descent through a round trip equal those without any
       return sum(multiply(back.x, multiply(back.x, 2 ** -10)));
     });
   }, inputs);
-  // The same rows at home: those beyond the counts are zero, as if they had never been.
+  // The returned rows: those beyond the counts are zero, because they were not sent.
   const masked = inputs.map(([scale, x, counted]) => [
     scale!,
     {
@@ -313,7 +312,7 @@ describe("priority", () => {
     expect(priorities).toEqual(["all-reduce 2", "ragged-all-to-all 3", "ragged-all-to-all 3", "all-reduce 2"]);
   });
 
-  test.each([-1, 4, 1.5, NaN])("%d is refused", (priority) => {
+  test.each([-1, 4, 1.5, NaN])("rejects %d", (priority) => {
     expect(() => traced((x) => allReduce(x!, "data", "sum", { priority }), [values("f32", [4], 0)], 2)).toThrow(
       /allReduce: priority .* along axis "data" is not one of 0, 1, 2, 3/,
     );

@@ -13,7 +13,7 @@ describe.each([
 ] as const)("%s of whole numbers", (name, fn) => {
   const numbers = (x: Tensor): Tensor => fn(x);
 
-  test.each(["i32", "u32"] as const)("%s is refused with the cure, a single one too", async (dtype) => {
+  test.each(["i32", "u32"] as const)("%s is rejected with the cure, a single one too", async (dtype) => {
     for (const values of [[1, 2, 4], [3]]) {
       const wrong = evaluate(numbers, referenceBackend())(NdArray.from(values, [values.length], dtype));
       await expect(wrong).rejects.toThrow(ShapeError);
@@ -23,7 +23,7 @@ describe.each([
     }
   });
 
-  test("is what it should be once they are cast", async () => {
+  test("is correct after a cast", async () => {
     const y = await evaluate(
       (x: Tensor) => fn(cast(x, "f32")),
       referenceBackend(),

@@ -41,9 +41,9 @@ describe("rotary", () => {
     tail.forEach((value, i) => expect(value).toBeCloseTo(whole[8 + i]!, 6));
   });
 
-  test("an odd width is refused", async () => {
+  test("rejects an odd width", async () => {
     await expect(run((x) => rotary(x!), wave([2, 3], 1))).rejects.toThrow(
-      /f32\[2, 3\] was given, it takes f32 \[\.\.\., positions, D\] with D even/,
+      /got f32\[2, 3\], expected f32 \[\.\.\., positions, D\] with D even/,
     );
   });
 
@@ -80,7 +80,7 @@ describe("rotary", () => {
     );
   });
 
-  test("positions that count are those that are left out", async () => {
+  test("explicit positions equal the default ones", async () => {
     const x = wave([2, 5, 4], 1.7);
     const [counted, given] = [
       await run((x) => rotary(x!, { offset: 3 }), x),
@@ -89,7 +89,7 @@ describe("rotary", () => {
     given.forEach((value, i) => expect(value).toBeCloseTo(counted[i]!, 6));
   });
 
-  test("llama3 scaling keeps what turns fast, stretches what turns slowly", async () => {
+  test("llama3 scaling keeps high frequencies and scales low ones", async () => {
     const scaling = {
       type: "llama3",
       factor: 8,
@@ -116,18 +116,18 @@ describe("rotary", () => {
     const x = wave([2, 5, 4], 1);
     const at = NdArray.zeros("i32", [3]);
     await expect(run((x, p) => rotary(x!, { positions: p! }), x, at)).rejects.toThrow(
-      /positions are i32\[3\], which do not stretch over the rows of f32\[2, 5, 4\]/,
+      /positions are i32\[3\], which do not broadcast to the rows of f32\[2, 5, 4\]/,
     );
     await expect(run((x) => rotary(x!, { positions: x! }), x)).rejects.toThrow(/positions are f32\[2, 5, 4\]/);
     await expect(run((x, p) => rotary(x!, { positions: p!, offset: 2 }), x, NdArray.zeros("i32", [5]))).rejects.toThrow(
-      /positions were given, and an offset of 2; add it to the positions/,
+      /both positions and an offset of 2 were given; add the offset/,
     );
     await expect(run((x) => rotary(x!, { scaling: { type: "yarn", factor: 2 } as never }), x)).rejects.toThrow(
-      /no scaling of type "yarn"/,
+      /unknown scaling type "yarn"/,
     );
     await expect(run((x) => rotary(x!, { scaling: { type: "linear", factor: 0.5 } }), x)).rejects.toThrow(
-      /scaling\.factor is the number 0\.5, but it is a finite number from 1/,
+      /scaling\.factor is the number 0\.5, but it must be a finite number from 1/,
     );
-    await expect(run((x) => rotary(x!, { pairs: "both" as never }), x)).rejects.toThrow(/no pairs "both"/);
+    await expect(run((x) => rotary(x!, { pairs: "both" as never }), x)).rejects.toThrow(/unknown pairs "both"/);
   });
 });

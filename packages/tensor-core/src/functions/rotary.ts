@@ -58,8 +58,8 @@ const scaleFrequency = (frequency: number, scaling: RotaryScaling | undefined): 
   if (scaling.type === "linear") return frequency / factor;
   const { lowFrequencyFactor: low, highFrequencyFactor: high, originalPositions } = scaling;
   const turns = (originalPositions * frequency) / (2 * Math.PI);
-  const kept = Math.max(0, Math.min(1, (turns - low) / (high - low)));
-  return (1 - kept) * (frequency / factor) + kept * frequency;
+  const share = Math.max(0, Math.min(1, (turns - low) / (high - low)));
+  return (1 - share) * (frequency / factor) + share * frequency;
 };
 
 const checkScaling = (scaling: RotaryScaling | undefined): void => {
@@ -120,7 +120,7 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
  * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and
  * sines of all positions are computed once as a table [..., T, D/2], and x is read and written about twice.
  * @throws ShapeError if x or positions do not match. ArgumentError for an invalid scaling.
- * @example const turned = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
+ * @example const rotated = rotary(query, { positions: add(expandDims(starts, { dims: [1, 2] }), arange(T)), base:
  * 500_000 });
  * Source: Su et al. 2021, arXiv 2104.09864.
  */
@@ -130,7 +130,7 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
     offset = 0,
     pairs = "halves",
     scaling,
-    positions: given,
+    positions: givenPositions,
   } = checkOptions("rotary(x)", options, {
     positions: true,
     base: true,
@@ -138,13 +138,13 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
     scaling: true,
     pairs: true,
   });
-  requireOperands("rotary", given === undefined ? [x] : [x, given]);
+  requireOperands("rotary", givenPositions === undefined ? [x] : [x, givenPositions]);
   checkNumber("rotary", "base", base, { from: 1, usual: 10_000 });
   checkNumber("rotary", "offset", offset, { from: -Infinity, usual: 0 });
   checkScaling(scaling);
   if (pairs !== "halves" && pairs !== "interleaved")
     throw new ArgumentError(`rotary: unknown pairs ${JSON.stringify(pairs)}; use "halves" or "interleaved"`);
-  if (given === undefined && scaling === undefined && pairs === "halves")
+  if (givenPositions === undefined && scaling === undefined && pairs === "halves")
     return emitOne("rotary", [x], { base, offset, sign: 1 });
   const lead = x.shape.slice(0, -1);
   const width = x.shape.at(-1) ?? 0;
@@ -153,12 +153,17 @@ export const rotary = (x: Tensor, options: RotaryOptions = {}): Tensor => {
       "rotary",
       `got ${formatSpec(x)}, expected f32 [..., positions, D] with D even; cast or reshape it`,
     );
-  const positions = given ?? add(arange(lead.at(-1)!), offset);
+  const positions = givenPositions ?? add(arange(lead.at(-1)!), offset);
   const stretches = positions.shape.every((size, dim) => [1, lead[dim + lead.length - positions.rank]].includes(size));
-  if (positions.dtype !== "i32" || positions.rank > lead.length || !stretches || (given !== undefined && offset !== 0))
+  if (
+    positions.dtype !== "i32" ||
+    positions.rank > lead.length ||
+    !stretches ||
+    (givenPositions !== undefined && offset !== 0)
+  )
     throw new ShapeError(
       "rotary",
-      given !== undefined && offset !== 0
+      givenPositions !== undefined && offset !== 0
         ? `both positions and an offset of ${offset} were given; add the offset to the positions`
         : `positions are ${formatSpec(positions)}, which do not broadcast to the rows of ${formatSpec(x)}; pass i32 with sizes of 1 or of ${JSON.stringify(lead)}, aligned at the last dimension`,
     );

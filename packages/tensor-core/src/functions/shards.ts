@@ -28,7 +28,7 @@ const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number
   const [numRanks, size] = [axisSize(axis), shape[dim]!];
   if (size % numRanks !== 0)
     throw new ArgumentError(
-      `${name}: dimension ${dim} of [${shape.join(", ")}] has size ${size}, which is not divisible by the ${numRanks} ranks of axis "${axis}"; use a multiple of ${numRanks}, or fewer ranks`,
+      `${name}: dimension ${dim} of [${shape.join(", ")}] has ${size}, which do not divide among the ${numRanks} ranks of axis "${axis}"; use a multiple of ${numRanks}, or fewer ranks`,
     );
   return size / numRanks;
 };

@@ -13,7 +13,7 @@ const reference = referenceBackend();
 const rows = fc.array(fc.double({ min: -50, max: 50, noNaN: true }), { minLength: 1, maxLength: 12 });
 
 describe("softmax", () => {
-  test("is a distribution, is not moved by a shift, and its logarithm is logSoftmax", async () => {
+  test("is a distribution, is invariant under shifts, and its logarithm is logSoftmax", async () => {
     await fc.assert(
       fc.asyncProperty(rows, fc.double({ min: -1e3, max: 1e3, noNaN: true }), async (values, shift) => {
         const fn = (x: Tensor): readonly Tensor[] => [softmax(x), softmax(add(x, shift)), logSoftmax(x)];
@@ -50,17 +50,17 @@ describe("cross-entropy", () => {
     expect(gradient.toNumbers()).toEqual([0.125, -0.375, 0.125, 0.125, 0.125, 0.125, 0.125, -0.375]);
   });
 
-  test("names the shapes that do not fit", async () => {
+  test("names mismatched shapes", async () => {
     const run = evaluate((x: Tensor, labels: Tensor) => crossEntropyPerRow(x, labels), reference);
     await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("i32", [4]))).rejects.toThrow(
       /f32\[2, 4\] need one label per row, but labels are i32\[4\]/,
     );
     await expect(run(NdArray.zeros("f32", [2, 4]), NdArray.zeros("f32", [2]))).rejects.toThrow(
-      /it takes f32\[N, C\] and i32\[N\]/,
+      /expected f32\[N, C\] and i32\[N\]/,
     );
   });
 
-  test("rows that a mask leaves out have loss and gradient 0, whatever they hold; the others are as if they were alone", async () => {
+  test("masked rows have loss and gradient 0 for any content, and do not affect other rows", async () => {
     const hard = fc.constantFrom(NaN, Infinity, -Infinity, 1e30, 0, 1);
     const row = fc.oneof(
       fc.record({
@@ -129,7 +129,7 @@ describe("cross-entropy", () => {
     );
   });
 
-  test("a mask that is no bool for each label is refused", async () => {
+  test("rejects a mask that does not have a bool per label", async () => {
     const run = evaluate(
       (x: Tensor, labels: Tensor, mask: Tensor) => crossEntropyPerRow(x, labels, { mask }),
       reference,
@@ -150,7 +150,7 @@ describe("cross-entropy", () => {
       return results.map((array) => array.toNumbers()) as [number[], number[]];
     };
     /**
-     * Straight from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows
+     * Directly from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows
      * 0, 1 and 3.
      */
     const byHand = (smoothing: number): number => {
@@ -173,7 +173,7 @@ describe("cross-entropy", () => {
       expect(gradient.every(Number.isFinite)).toBe(true);
     });
 
-    test("an ignored label is a mask; both together leave out what either leaves out", async () => {
+    test("an ignored label acts as a mask; both can be combined", async () => {
       const fn = (x: Tensor, l: Tensor): readonly Tensor[] => [
         crossEntropyPerRow(x, l, { ignoreIndex: -100 }),
         crossEntropyPerRow(x, l, { mask: notEqual(l, -100) }),
@@ -186,7 +186,7 @@ describe("cross-entropy", () => {
       expect(both).toEqual([ignored![0], 0, 0, ignored![3]]);
     });
 
-    test("without an ignored label -100 is a wrong one: NaN, not silence", async () => {
+    test("without an ignored label, -100 is out of range and gives NaN", async () => {
       expect((await run({}))[0]).toEqual([NaN]);
     });
 
@@ -199,12 +199,12 @@ describe("cross-entropy", () => {
     });
 
     test.each([
-      [{ labelSmoothing: 1.1 }, /labelSmoothing 1\.1 is no share/],
+      [{ labelSmoothing: 1.1 }, /labelSmoothing 1\.1 is not a share/],
       [{ labelSmoothing: NaN }, /labelSmoothing NaN/],
-      [{ ignoreIndex: 0.5 }, /ignoreIndex 0\.5 is no label/],
+      [{ ignoreIndex: 0.5 }, /ignoreIndex 0\.5 is not a label/],
       [{ smoothing: 0.1 }, /smoothing/],
       [0.1, /crossEntropy\(logits, labels, \{/],
-    ])("%j is refused", async (options, message) => {
+    ])("rejects %j", async (options, message) => {
       await expect(run(options as never)).rejects.toThrow(ArgumentError);
       await expect(run(options as never)).rejects.toThrow(message);
     });

@@ -19,7 +19,7 @@ const before = (a: number, b: number): number =>
   (Number.isNaN(a) ? Infinity : a) - (Number.isNaN(b) ? Infinity : b) || 0;
 
 describe("sort", () => {
-  test.each([false, true])("is a stable permutation into order, NaN greatest (descending: %s)", async (descending) => {
+  test.each([false, true])("is a stable sorting permutation, NaN last (descending: %s)", async (descending) => {
     await fc.assert(
       fc.asyncProperty(entries, async (values) => {
         const rank = (i: number): number => (Number.isNaN(values[i]) ? 1 : 0);
@@ -55,7 +55,7 @@ describe("sort", () => {
     );
   });
 
-  test("works along any dimension, and sends the gradient back to where each value came from", async () => {
+  test("works along any dimension, and returns the gradient to original positions", async () => {
     const x = NdArray.from([3, 10, 1, 30, 2, 20], [3, 2]);
     expect(await run(x, { dim: 0 })).toEqual([
       [1, 10, 2, 20, 3, 30],
@@ -68,9 +68,9 @@ describe("sort", () => {
     expect(gradient.toNumbers()).toEqual([5, 2, 1, 6, 3, 4]);
   });
 
-  test("refuses what it cannot order", async () => {
+  test("rejects what it cannot sort", async () => {
     await expect(run(NdArray.zeros("bool", [3]))).rejects.toThrow(
-      /sort: bool\[3\] is not supported, it takes f32, i32, u32; cast/,
+      /sort: bool\[3\] is not supported, sort takes f32, i32, u32; cast/,
     );
     await expect(run(NdArray.zeros("f32", []))).rejects.toThrow(ShapeError);
     await expect(run(NdArray.zeros("f32", [3]), -1 as never)).rejects.toThrow(/sort\(x, \{ dim: -1 \}\)/);

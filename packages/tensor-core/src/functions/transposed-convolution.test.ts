@@ -55,7 +55,7 @@ describe("convTranspose2d", () => {
         try {
           shape = shapeOf(x.shape, w.shape, { ...common, outputPadding });
         } catch (error) {
-          // Padding may cut all off.
+          // Padding may remove everything.
           expect((error as Error).message).toMatch(/^convTranspose2d: padding \[.*\] cuts all \d+ (rows|columns) off/);
           return;
         }
@@ -67,14 +67,14 @@ describe("convTranspose2d", () => {
           ],
           referenceBackend(),
         )(a, w, x)) as unknown as [NdArray, NdArray];
-        // Whole numbers: both sides are exact. That conv2d(a, w) has the shape of x is part of the law.
+        // Whole numbers, so that both sides are exact. The law includes that conv2d(a, w) has the shape of x.
         expect(right.item()).toBe(left.item());
       }),
       { numRuns: 150 },
     );
   });
 
-  test("sizes: stride times as large with same, the formula elsewhere", () => {
+  test('sizes: stride times as large with "same", otherwise by the formula', () => {
     expect(shapeOf([2, 7, 7, 8], [4, 4, 3, 8], { stride: 2, padding: "same" })).toEqual([2, 14, 14, 3]);
     expect(shapeOf([2, 7, 5, 8], [3, 3, 3, 8], { stride: 2 })).toEqual([2, 15, 11, 3]);
     expect(shapeOf([2, 7, 5, 8], [3, 3, 3, 8], { stride: 3, outputPadding: [2, 0], dilation: 2 })).toEqual([
@@ -110,10 +110,10 @@ describe("convTranspose2d", () => {
       [3, 3, 1, 8],
       { stride: 2, padding: "same", outputPadding: 1 },
       ArgumentError,
-      /0 where padding is "same"/,
+      /0 if padding is "same"/,
     ],
     ["a name", [1, 7, 7, 8], [3, 3, 1, 8], { strides: 2 }, ArgumentError, /strides/],
-  ] as const)("refuses %s that does not fit", (_, x, w, options, kind, message) => {
+  ] as const)("rejects %s that does not fit", (_, x, w, options, kind, message) => {
     expect(() => shapeOf(x, w, options as never)).toThrow(kind);
     expect(() => shapeOf(x, w, options as never)).toThrow(message);
   });
@@ -153,7 +153,7 @@ describe("one dimension", () => {
     expect(y.toNumbers()).toEqual([10, 102, 20, 200, 0]);
   });
 
-  test("names the shapes that were given", async () => {
+  test("names the shapes of the caller", async () => {
     const [x, w] = [NdArray.zeros("f32", [2, 9, 4]), NdArray.zeros("f32", [3, 5, 6])];
     await expect(run((a, b) => conv1d(a, b), x, w)).rejects.toThrow(
       /conv1d: takes a sequence.*\[2, 9, 4\] and \[3, 5, 6\]/,
@@ -168,7 +168,7 @@ describe("one dimension", () => {
     [{ padding: "full" }, /conv1d: padding is "full"; use "same", "valid"/],
     [{ stride: [2, 2] }, /conv1d: stride is .*; use a whole number of at least 1/],
     [{ dilation: 0 }, /conv1d: dilation is 0/],
-  ] as const)("refuses %j", async (options, message) => {
+  ] as const)("rejects %j", async (options, message) => {
     const [x, w] = [NdArray.zeros("f32", [2, 9, 4]), NdArray.zeros("f32", [3, 4, 6])];
     await expect(run((a, b) => conv1d(a, b, options as never), x, w)).rejects.toThrow(message);
   });
@@ -178,15 +178,15 @@ describe("one dimension", () => {
       conv1d(cast(x, "f16"), cast(w, "f16"), { bias: sum(w, { dims: [0, 1] }) });
     const y = await run(half, NdArray.from([2048, 1], [1, 2, 1]), NdArray.from([1], [1, 1, 1]));
     expect(y.dtype).toBe("f16");
-    // 2048 + 1 in f16 is 2048: ties go to the even neighbour.
+    // 2048 + 1 in f16 is 2048: ties round to the even neighbor.
     expect(y.toNumbers()).toEqual([2048, 2]);
   });
 
-  test("a bias that does not fit is refused", async () => {
+  test("rejects a bias that does not match", async () => {
     const image = NdArray.zeros("f32", [1, 3, 3, 2]);
     const weight = NdArray.zeros("f32", [1, 1, 2, 5]);
     await expect(run((x, w) => conv2d(x, w, { bias: sum(w, { dims: [0, 1, 3] }) }), image, weight)).rejects.toThrow(
-      /bias f32\[2\] does not fit the result f32\[1, 3, 3, 5\]; it takes one number for each output channel, f32\[5\]/,
+      /bias f32\[2\] does not match the result f32\[1, 3, 3, 5\]; pass one number per output channel, f32\[5\]/,
     );
   });
 });

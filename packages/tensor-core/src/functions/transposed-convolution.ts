@@ -36,7 +36,7 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
   if (x.shape[3] !== w.shape[3])
     throw new ShapeError(
       op,
-      `image ${formatShape(x.shape)} and weight ${formatShape(w.shape)} do not match: the image's ${x.shape[3]} channels must equal the weight's last size ${w.shape[3]}; an image is [N, H, W, C], a weight has the layout of the conv2d, [height, width, O / groups, C]`,
+      `image ${formatShape(x.shape)} and weight ${formatShape(w.shape)} do not fit: the image's ${x.shape[3]} channels must equal the weight's last size ${w.shape[3]}; an image is [N, H, W, C], a weight has the layout of the conv2d, [height, width, O / groups, C]`,
     );
   if (!Number.isInteger(groups) || groups < 1 || x.shape[3]! % groups !== 0)
     throw new ShapeError(

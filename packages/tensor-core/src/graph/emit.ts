@@ -103,7 +103,7 @@ export const currentTrace = (caller: string): TraceState => {
   return state;
 };
 
-/** What to write instead of an operand that is not a tensor. */
+/** Cure for an operand that is not a tensor. */
 const cureOf = (value: unknown): string => {
   if (value === undefined)
     return "pass a Tensor, or check whether the traced function was called with too few arguments";
@@ -284,7 +284,7 @@ export const meshPlace = (axis: string): number => {
 };
 
 /** @throws ArgumentError for a coordinate outside the mesh. */
-export const requirePlace = (caller: string, mesh: Mesh, place: MeshPlace): void => {
+export const requireCoordinates = (caller: string, mesh: Mesh, place: MeshPlace): void => {
   for (const [axis, position] of Object.entries(place)) {
     const size = mesh[axis] ?? 1;
     if (!Number.isInteger(position) || position < 0 || position >= size)

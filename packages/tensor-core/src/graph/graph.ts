@@ -29,8 +29,8 @@ export interface ValueRef {
 export const phases = ["forward", "backward", "communication", "update"] as const;
 
 /**
- * Phase of a step in which a node was emitted. `forward` is what a traced function computes, `backward` what
- * differentiation adds, `communication` the exchange of gradients including encoding and decoding, `update` the
+ * Phase of a step in which a node was emitted. `forward`: nodes of a traced function. `backward`: nodes that
+ * differentiation adds. `communication`: exchange of gradients, including encoding and decoding. `update`: the
  * optimizer.
  */
 export type Phase = (typeof phases)[number];

@@ -34,7 +34,7 @@ export interface VjpContext<P extends Params> {
 }
 
 /**
- * What an executor does with a node that has no kernel: pass an argument, return the rank's coordinate along a mesh
+ * Action of an executor for a node that has no kernel: pass an argument, return the rank's coordinate along a mesh
  * axis, start a collective, wait for a collective, or nothing for a barrier, which only prevents passes from merging
  * nodes.
  */

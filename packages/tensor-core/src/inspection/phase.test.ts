@@ -34,14 +34,14 @@ const phasesOf = (op: string): string[] => [
   ...new Set(step.graph.nodes.filter((node) => node.op === op).map(({ phase }) => phase)),
 ];
 
-test("nodes say which part of a step emitted them", () => {
+test("nodes record the phase in which they were emitted", () => {
   expect(phasesOf("sin")).toEqual(["forward"]);
   expect(phasesOf("all-reduce")).toEqual(["forward", "backward", "communication"]);
   expect(phasesOf("sqrt")).toEqual(["update"]);
   expect(step.graph.nodes.at(-1)!.phase).toBe("update");
 });
 
-test("a collective is communication wherever it stands, its neighbours are not", () => {
+test("a collective is communication in every phase, its neighbors are not", () => {
   const [first, node] = [
     step.graph.nodes.find(({ op }) => op === "all-reduce")!,
     step.graph.nodes.find(({ op }) => op === "sin")!,
@@ -49,7 +49,7 @@ test("a collective is communication wherever it stands, its neighbours are not",
   expect([first.phase, phaseOf(first), phaseOf(node)]).toEqual(["forward", "communication", "forward"]);
 });
 
-test("passes and replays keep phases; what is fused of several runs with the last", () => {
+test("passes and replays keep phases; a fused node has the last phase of its members", () => {
   const after = optimize(step.graph, { schedule: false }).nodes;
   expect(after.filter(({ op }) => op === "all-reduce").map(({ phase }) => phase)).toEqual([
     "forward",
@@ -73,7 +73,7 @@ test("passes and replays keep phases; what is fused of several runs with the las
 
 test("a phase has one of four names", () => {
   expect(() => trace((x: Tensor) => inPhase("sideways" as never, () => x), [spec as never])).toThrow(
-    /"sideways"; it is one of forward, backward, communication, update/,
+    /"sideways"; use one of forward, backward, communication, update/,
   );
 });
 

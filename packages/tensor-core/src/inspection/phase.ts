@@ -3,8 +3,8 @@ import type { Node, Phase } from "../graph/graph.ts";
 
 /**
  * Phase that a node's time is counted in: the phase in which it was emitted, except for collectives, which always count
- * as communication. The operator already identifies a collective; its own phase says whether it belongs to the forward
- * or the backward pass, which matters for an all-reduce inside a model.
+ * as communication. The operator already identifies a collective. Its own phase distinguishes the forward from the
+ * backward pass, which matters for an all-reduce inside a model.
  */
 export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
   const operator = operators[op];

@@ -13,7 +13,7 @@ import { trace } from "../tracing/trace.ts";
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
 
 describe("printGraph", () => {
-  it("shows a node per line, grouped by scope, with parameters that are not told by the result", () => {
+  it("prints a node per line, grouped by scope, with parameters that the result does not show", () => {
     const { graph } = trace(
       (x: Tensor, w: Tensor) => scope("dense1", () => add(matmul(x, w, { transposeB: true }), 1)),
       [tensor(2, 3), tensor(4, 3)],
@@ -29,7 +29,7 @@ describe("printGraph", () => {
     ]);
   });
 
-  it("names single outputs, and shows a fused program as formulas", () => {
+  it("names single outputs, and prints a fused program as formulas", () => {
     const { graph } = trace(
       (x: Tensor, b: Tensor) => {
         const [values] = topK(x, 2);
@@ -40,7 +40,7 @@ describe("printGraph", () => {
     );
     expect(printGraph(optimize(graph)).split("\n").slice(2)).toEqual([
       "%2 = top-k(%0) (f32[2], i32[2]) {k: 2, sorted: true, by: value}",
-      "%3 = fused(%2.0, %1) (f32[2], f32[2]) { out0 = tanh((%2.0 + stretch(%1))); out1 = out0 / ((out0 + 1) * out0) }",
+      "%3 = fused(%2.0, %1) (f32[2], f32[2]) { out0 = tanh((%2.0 + broadcast(%1))); out1 = out0 / ((out0 + 1) * out0) }",
       "return %3.1, %3.0",
     ]);
   });

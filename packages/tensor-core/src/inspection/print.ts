@@ -34,7 +34,7 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
   for (const register of [...results, ...instructions.flatMap(({ args }) => args)])
     uses.set(register, (uses.get(register) ?? 0) + 1);
   const texts = operands.map((operand, i) =>
-    views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `stretch(${operand})` : operand,
+    views[i]!.strides.some((stride, dim) => stride === 0 && params.shape[dim]! > 1) ? `broadcast(${operand})` : operand,
   );
   const formulas: string[] = [];
   for (const [i, { op, args, dtype, params: own }] of instructions.entries()) {

@@ -21,7 +21,7 @@ const altered = (from: Graph, id: number, change: Partial<Node>): Graph => ({
 });
 
 const broken: { readonly [what: string]: readonly [Graph, RegExp] } = {
-  "an id that is not the position": [altered(graph, 2, { id: 7 }), /node 7 \(add\) stands at position 2/],
+  "an id that is not the position": [altered(graph, 2, { id: 7 }), /node 7 \(add\) is at position 2/],
   "a later operand": [
     altered(graph, 2, {
       inputs: [
@@ -46,11 +46,11 @@ const broken: { readonly [what: string]: readonly [Graph, RegExp] } = {
   ],
   "operands that do not fit": [
     altered(graph, 0, { specs: [{ dtype: "i32", shape: [4] }] }),
-    /node 2 \(add\) cannot take i32\[4\], f32\[4\]/,
+    /node 2 \(add\) does not accept i32\[4\], f32\[4\]/,
   ],
   "an input that is not listed": [{ ...graph, inputs: [0] }, /node 1 \(input\) is missing/],
   "an input listed twice": [{ ...graph, inputs: [0, 1, 1] }, /name a node twice/],
-  "a listed input that computes": [{ ...graph, inputs: [0, 2] }, /graph input 2 is no node with op "input"/],
+  "a listed input that computes": [{ ...graph, inputs: [0, 2] }, /graph input 2 is not a node with op "input"/],
   "a result that nobody computes": [{ ...graph, outputs: [{ node: 9, output: 0 }] }, /returns value 9:0/],
   "a collective used before it is done": [
     altered(split, 3, {
@@ -59,14 +59,14 @@ const broken: { readonly [what: string]: readonly [Graph, RegExp] } = {
         { node: 0, output: 0 },
       ],
     }),
-    /node 3 \(add\) reads value 1:0 of a collective that may still be under way/,
+    /node 3 \(add\) reads value 1:0 of a collective that may still be in progress/,
   ],
-  "a collective that nobody waits for": [altered(split, 2, { op: "identity" }), /under way|waited for 0 times/],
+  "a collective that nobody waits for": [altered(split, 2, { op: "identity" }), /in progress|waited for 0 times/],
   "a result that may still be under way": [{ ...split, outputs: [{ node: 1, output: 0 }] }, /returns value 1:0/],
 };
 
 describe("validateGraph", () => {
-  it("accepts what trace and the passes make", () => {
+  it("accepts the graphs of trace and the passes", () => {
     validateGraph(graph);
     validateGraph(split);
   });
@@ -76,7 +76,7 @@ describe("validateGraph", () => {
     expect(() => validateGraph(wrong)).toThrow(message);
   });
 
-  it("takes an operator that nobody has defined for a mistake of whoever made the graph", () => {
+  it("reports an undefined operator as a user error", () => {
     const unknown = altered(graph, 3, { op: "matmull", scope: "model" });
     expect(() => validateGraph(unknown)).toThrow(OperatorError);
     expect(() => validateGraph(unknown)).toThrow(/matmull: this operator is not defined; did you mean "matmul"\?/);

@@ -19,7 +19,7 @@ const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unkn
 interface Planned {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
-  /** Place of output 0 of the first node with this operator. */
+  /** Location of output 0 of the first node with this operator. */
   readonly of: (op: string, nth?: number) => Place;
 }
 
@@ -85,7 +85,7 @@ describe("planMemory", () => {
     expect([...twice.plan.placedOperands.values()]).toEqual([[true, false]]);
   });
 
-  it("does not take a part that is as long as its whole when rounded up for the whole", () => {
+  it("does not confuse a part with its whole if their rounded sizes are equal", () => {
     for (const viewAlignment of [1, 16, 256]) {
       const { plan } = planned(
         (x, z) => {
@@ -101,9 +101,9 @@ describe("planMemory", () => {
     }
   });
 
-  it("refuses views that are aligned to more than their blocks", () => {
+  it("rejects views that are aligned to more than their blocks", () => {
     expect(() => planned((x) => tanh(x), [tensor(4)], { alignment: 64, viewAlignment: 256 })).toThrow(
-      /64 bytes.* 256; the first must/,
+      /64 bytes.* 256; the alignment of blocks must/,
     );
   });
 
@@ -129,14 +129,14 @@ describe("planMemory", () => {
     expect(plan.workspaceBytes).toBe(0);
   });
 
-  it("does not take over a donated input that is still read, or read by a kernel that cannot work in place", () => {
+  it("does not reuse a donated input that is still read, or read by a kernel that cannot work in place", () => {
     const later = planned((p, x) => [matmul(p, x), matmul(x, p)], [tensor(4, 4), tensor(4, 4)], { donate: [0] });
     expect(later.plan.outputs.map(({ region }) => region)).toEqual(["output", "output"]);
     const dead = planned((p, x) => matmul(matmul(p, x), x), [tensor(4, 4), tensor(4, 4)], { donate: [0] });
     expect(dead.plan.outputs).toEqual([{ region: "input", index: 0, offset: 0 }]);
   });
 
-  it("gives an output another donated input when that serves one more", () => {
+  it("reassigns a donated input if one more output can use it", () => {
     const { plan } = planned(
       (base, rows, indices) => {
         const sum = scatterAdd(base, indices, rows);
@@ -145,11 +145,11 @@ describe("planMemory", () => {
       [tensor(4, 4), tensor(4, 4), { dtype: "i32", shape: [4] } as unknown as Tensor],
       { donate: [0, 1] },
     );
-    // Either input would do for the product, but only the first one for the sum, which is computed onto it.
+    // Either input has the right size for the product, but only the first one for the sum, which is computed over it.
     expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual(["input 1", "input 0"]);
   });
 
-  it("copies what is returned twice, returned unchanged, or part of something else; a donated input is handed on", () => {
+  it("copies outputs that are returned twice, unchanged, or parts of other values; passes a donated input on", () => {
     const { plan } = planned(
       (x, y) => {
         const z = matmul(x, x);
@@ -188,7 +188,7 @@ describe("planMemory", () => {
     expect(new Set(places).size).toBe(4);
   });
 
-  it("computes chains in place and adds rows onto a dying base", () => {
+  it("computes chains in place and adds rows to a base that is not needed later", () => {
     const { plan, of } = planned(
       (x, indices) => matmul(scatterAdd(tanh(matmul(x, x)), indices, slice(x, [0], [2])), x),
       [tensor(4, 4), { dtype: "i32", shape: [2] } as unknown as Tensor],

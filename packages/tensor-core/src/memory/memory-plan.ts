@@ -126,8 +126,8 @@ export const planMemory = (
       .map((index) => [index, inputs[index]!]),
   );
   const owned = [...new Set(outputs.map((value) => value.block))].filter((block) => block.output !== undefined);
-  const taken = matchDonations(graph, blocks, inPlace, owned, free);
-  placeInPlace(graph, blocks, inPlace, new Set(donate.filter((index) => !taken.has(index))));
+  const assigned = matchDonations(graph, blocks, inPlace, owned, free);
+  placeInPlace(graph, blocks, inPlace, new Set(donate.filter((index) => !assigned.has(index))));
 
   const all = new Set(blocks.values.flat().map((value) => value.block));
   const inWorkspace = [...all].filter((block) => block.input === undefined && block.output === undefined);

@@ -12,7 +12,7 @@ const intervals = fc.array(
 const bytesOf = (slabBytes: readonly number[]): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
 
 describe("packIntervals", () => {
-  it("lets nothing overlap that is alive together, aligns, and respects the bounds", () => {
+  it("does not overlap live intervals, aligns, and respects the limits", () => {
     fc.assert(
       fc.property(
         intervals,
@@ -38,18 +38,18 @@ describe("packIntervals", () => {
     );
   });
 
-  it("reuses memory: a chain needs room for two", () => {
+  it("reuses memory: a chain needs memory for two values", () => {
     const chain = Array.from({ length: 10 }, (_, i) => ({ bytes: 64, begin: i, end: i + 1 }));
     expect(packIntervals(chain, 64).slabBytes).toEqual([128]);
     expect(mostAlive(chain, 64)).toBe(128);
   });
 
-  it("gives what is larger than a slab one of its own", () => {
+  it("gives an interval larger than a slab its own slab", () => {
     const all = [100, 300, 100].map((bytes) => ({ bytes, begin: 0, end: 1 }));
     expect(packIntervals(all, 1, 200)).toMatchObject({ slabs: [1, 0, 1], slabBytes: [300, 200] });
   });
 
-  it("comes within a tenth of the bound on average", () => {
+  it("is within a tenth of the lower bound on average", () => {
     let [used, bound] = [0, 0];
     for (const all of fc.sample(intervals, { numRuns: 200, seed: 7 })) {
       used += bytesOf(packIntervals(all, 1).slabBytes);

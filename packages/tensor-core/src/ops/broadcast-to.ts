@@ -1,5 +1,5 @@
 import { ShapeError } from "../errors.ts";
-import { stretchedDims, sumTo } from "../functions/movement.ts";
+import { broadcastDims, sumTo } from "../functions/movement.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { byteLength, elementCount, formatShape, rowMajorStrides } from "../shape.ts";
@@ -42,7 +42,7 @@ export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
   reference: ([x], { shape }) => {
     const own = rowMajorStrides(x!.spec.shape);
     const lead = shape.length - own.length;
-    const repeated = new Set(stretchedDims(x!.spec.shape, shape));
+    const repeated = new Set(broadcastDims(x!.spec.shape, shape));
     return [
       readStrided(
         x!.data,

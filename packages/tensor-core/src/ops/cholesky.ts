@@ -29,12 +29,12 @@ export const choleskyOperator: Operator = defineOperator({
     const { batch, size } = squaresOf(a!.spec);
     const l = new Float64Array(batch * size * size);
     for (let matrix = 0; matrix < batch; matrix++) {
-      const at = (i: number, j: number): number => (matrix * size + i) * size + j;
+      const offsetOf = (i: number, j: number): number => (matrix * size + i) * size + j;
       for (let i = 0; i < size; i++) {
         for (let j = 0; j <= i; j++) {
-          let sum = a!.data[at(i, j)]!;
-          for (let k = 0; k < j; k++) sum -= l[at(i, k)]! * l[at(j, k)]!;
-          l[at(i, j)] = i > j ? sum / l[at(j, j)]! : sum > 0 ? Math.sqrt(sum) : NaN;
+          let sum = a!.data[offsetOf(i, j)]!;
+          for (let k = 0; k < j; k++) sum -= l[offsetOf(i, k)]! * l[offsetOf(j, k)]!;
+          l[offsetOf(i, j)] = i > j ? sum / l[offsetOf(j, j)]! : sum > 0 ? Math.sqrt(sum) : NaN;
         }
       }
     }

@@ -4,7 +4,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 
 export const collectiveStartName = "collective-start";
 
-/** Parameters of the started operator, and those below. */
+/** Parameters of the started operator, and the ones below. */
 export type CollectiveStartParams = Params & {
   /** Name of the started operator. */
   readonly collective: string;

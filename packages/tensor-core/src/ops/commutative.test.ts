@@ -10,7 +10,7 @@ const numbers = fc.oneof(
 
 const commutative = Object.values(operators).filter((operator) => operator.commutative === true);
 
-test("operators that say so are there", () => expect(commutative.map(({ name }) => name)).toContain("add"));
+test("commutative operators exist", () => expect(commutative.map(({ name }) => name)).toContain("add"));
 
 test.each(commutative.map(({ name, scalar }) => [name, scalar!] as const))(
   "%s: exchanged operands change no bit",

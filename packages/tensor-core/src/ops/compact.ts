@@ -33,8 +33,8 @@ export const compactOperator: Operator = defineOperator<CompactParams>({
   },
   // Gradient of the values only; no gradient flows through the largest magnitude.
   vjp: ({ inputs: [x], outputs: [values, indices, count], cotangents: [g] }) => {
-    const taken = where(less(arange(values!.shape[0]!), count!), g!, 0);
-    return [scatterAdd(zeros(x!.shape), indices!, taken), undefined];
+    const selected = where(less(arange(values!.shape[0]!), count!), g!, 0);
+    return [scatterAdd(zeros(x!.shape), indices!, selected), undefined];
   },
   cost: ([x], outputs) => ({
     flops: 2 * elementCount(x!.shape),

@@ -58,7 +58,7 @@ export const concatOperator: Operator = defineOperator<ConcatParams>({
       ) {
         throw new ShapeError(
           "concat",
-          `${formatSpec(first)} and ${formatSpec(input)} do not match along dimension ${dim}: dtype and all other sizes must be equal`,
+          `${formatSpec(first)} and ${formatSpec(input)} do not fit along dimension ${dim}: dtype and all other sizes must be equal`,
         );
       }
     }

@@ -28,9 +28,9 @@ export const cumsumOperator: Operator = defineOperator<CumsumParams>({
     for (const { start, stride, size } of linesAlong(x!.spec.shape, dim)) {
       let total = 0;
       for (let i = 0; i < size; i++) {
-        const at = start + (reverse ? size - 1 - i : i) * stride;
-        total += x!.data[at]!;
-        result[at] = total;
+        const index = start + (reverse ? size - 1 - i : i) * stride;
+        total += x!.data[index]!;
+        result[index] = total;
       }
     }
     return [result];

@@ -17,7 +17,7 @@ export const groupedMatmulBackwardWeightOperator: Operator = defineOperator({
     if (x!.shape[0] !== g!.shape[0])
       throw new ShapeError(
         "grouped-matmul-backward-weight",
-        `${formatSpec(x!)} and ${formatSpec(g!)} do not match: they must have the same number of rows; pass a gradient for each row`,
+        `${formatSpec(x!)} and ${formatSpec(g!)} do not fit: they must have the same number of rows; pass a gradient for each row`,
       );
     return [{ dtype: "f32", shape: [groups, x!.shape[1]!, g!.shape[1]!] }];
   },

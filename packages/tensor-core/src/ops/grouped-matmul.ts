@@ -27,7 +27,7 @@ export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParam
     if (x!.shape[1] !== inner)
       throw new ShapeError(
         "groupedMatmul",
-        `${formatSpec(x!)} and ${formatSpec(w!)}${transposeW ? " (transposed)" : ""} do not match: rows have width ${x!.shape[1]}, but matrices need width ${inner}; transpose the weights, or pass rows of width ${inner}`,
+        `${formatSpec(x!)} and ${formatSpec(w!)}${transposeW ? " (transposed)" : ""} do not fit: rows have width ${x!.shape[1]}, but matrices need width ${inner}; transpose the weights, or pass rows of width ${inner}`,
       );
     return [{ dtype: "f32", shape: [x!.shape[0]!, columns] }];
   },

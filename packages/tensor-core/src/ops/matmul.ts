@@ -76,7 +76,7 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
         .join(" and ");
       throw new ShapeError(
         "matmul",
-        `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not match: the inner dimensions must be equal, here ${inner} and ${innerOfB}; transpose or reshape one of them`,
+        `${formatShape(a!.shape)} and ${formatShape(b!.shape)}${transposed === "" ? "" : ` (${transposed} transposed)`} do not fit: the inner dimensions must be equal, here ${inner} and ${innerOfB}; transpose or reshape one of them`,
       );
     }
     return [{ dtype, shape: [...a!.shape.slice(0, -2), rows, columns] }];

@@ -24,7 +24,7 @@ export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
     if (updates!.dtype !== base!.dtype || !sameShape(updates!.shape, shape)) {
       throw new ShapeError(
         "scatter-add",
-        `updates ${formatSpec(updates!)} do not match base ${formatSpec(base!)} with indices ${formatSpec(indices!)}; they must be ${formatSpec({ dtype: base!.dtype, shape })}`,
+        `updates ${formatSpec(updates!)} do not fit base ${formatSpec(base!)} with indices ${formatSpec(indices!)}; they must be ${formatSpec({ dtype: base!.dtype, shape })}`,
       );
     }
     return [{ dtype: base!.dtype, shape: base!.shape }];

@@ -6,8 +6,9 @@ import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
- * `x − scatter(v)` onto zeros becomes `x` with `−v` added at those positions: what a sparse encoder keeps costs as much
- * as what it sends. Only if positions are unique, as for `top-k`; otherwise the sums would round differently.
+ * `x − scatter(v)` onto zeros becomes `x` with `−v` added at the same positions: the entries that a sparse encoder
+ * keeps then cost as much as the entries that it sends. Only if positions are unique, as for `top-k`; otherwise the
+ * sums would round differently.
  */
 const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
   const scatter = producer(b!);

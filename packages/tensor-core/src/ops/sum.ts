@@ -2,15 +2,15 @@ import { roundToStorage, arithmetic } from "../dtype.ts";
 import type { Operator } from "../graph/operator.ts";
 import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementCount } from "../shape.ts";
-import { reduction, type ReductionParams, stretchBack, trailingFold } from "./shared/reduction.ts";
+import { reduction, type ReductionParams, broadcastBack, trailingFold } from "./shared/reduction.ts";
 
 /** The sum of a constant is a product; only for constants, for which the product is rounded better. */
 const sumOfConstant: RewriteRule<ReductionParams> = ({ inputs, specs }, { constantValue, constant, spec }) => {
   const value = constantValue(inputs[0]!);
   const total = elementCount(spec(inputs[0]!).shape);
-  const kept = elementCount(specs[0]!.shape);
-  if (value === undefined || kept === 0) return undefined;
-  const terms = total / kept;
+  const numResults = elementCount(specs[0]!.shape);
+  if (value === undefined || numResults === 0) return undefined;
+  const terms = total / numResults;
   // Beyond 2^53 the f64 product has lost the low bits that a wrapping integer sum keeps.
   if (specs[0]!.dtype !== "f32" && !Number.isSafeInteger(value * terms)) return undefined;
   return constant(specs[0]!, terms === 0 ? 0 : roundToStorage(value * terms, specs[0]!.dtype));
@@ -24,5 +24,5 @@ export const sumOperator: Operator = reduction({
   dtypes: arithmetic,
   empty: () => 0,
   combine: (a, b) => a + b,
-  vjp: ({ inputs: [x], cotangents: [g], params: { dims } }) => [stretchBack(g!, x!.shape, dims)],
+  vjp: ({ inputs: [x], cotangents: [g], params: { dims } }) => [broadcastBack(g!, x!.shape, dims)],
 });

@@ -26,7 +26,7 @@ export const triangularSolveOperator: Operator = defineOperator<TriangularSolveP
     if (b!.dtype !== "f32" || b!.shape.at(-2) !== l!.shape.at(-1))
       throw new ShapeError(
         "triangularSolve",
-        `${formatSpec(l!)} and ${formatSpec(b!)} do not match: the right side must be f32 [..., n, m] with as many rows as the triangle, here ${l!.shape.at(-1)}; reshape a vector to [n, 1]`,
+        `${formatSpec(l!)} and ${formatSpec(b!)} do not fit: the right side must be f32 [..., n, m] with as many rows as the triangle, here ${l!.shape.at(-1)}; reshape a vector to [n, 1]`,
       );
     return [b!];
   },
@@ -49,13 +49,13 @@ export const triangularSolveOperator: Operator = defineOperator<TriangularSolveP
       for (let step = 0; step < size; step++) {
         const i = lower !== transpose ? step : size - 1 - step;
         for (let column = 0; column < columns; column++) {
-          const at = (row: number): number => (matrix * size + row) * columns + column;
-          let sum = x[at(i)]!;
+          const offsetOf = (row: number): number => (matrix * size + row) * columns + column;
+          let sum = x[offsetOf(i)]!;
           for (let done = 0; done < step; done++) {
             const k = lower !== transpose ? done : size - 1 - done;
-            sum -= entry(i, k) * x[at(k)]!;
+            sum -= entry(i, k) * x[offsetOf(k)]!;
           }
-          x[at(i)] = unitDiagonal ? sum : sum / entry(i, i);
+          x[offsetOf(i)] = unitDiagonal ? sum : sum / entry(i, i);
         }
       }
     }

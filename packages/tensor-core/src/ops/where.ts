@@ -29,7 +29,7 @@ export const whereOperator: Operator = defineOperator({
     if (a!.dtype !== b!.dtype || !sameShape(a!.shape, b!.shape) || !sameShape(a!.shape, condition!.shape)) {
       throw new ShapeError(
         "where",
-        `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not match; both branches need the same dtype, and all three operands the same shape`,
+        `operands ${formatSpec(condition!)}, ${formatSpec(a!)} and ${formatSpec(b!)} do not fit; both branches need the same dtype, and all three operands the same shape`,
       );
     }
     return [{ dtype: a!.dtype, shape: a!.shape }];

@@ -49,7 +49,7 @@ export const clipByGlobalNorm = (
   sharding: Sharding = unsharded,
 ): GradientTransformation<EmptyState> => {
   if (!(maxNorm > 0))
-    throw new ArgumentError(`clipByGlobalNorm: maxNorm is ${maxNorm}, but it must be positive; use a number such as 1`);
+    throw new ArgumentError(`clipByGlobalNorm: a norm of at most ${maxNorm} was asked for; use a positive number`);
   return stateless((updates) => {
     const factor = minimum(divide(maxNorm, globalNorm(updates, sharding)), 1);
     return zipTrees((update: Tensor) => multiply(update, factor), updates);

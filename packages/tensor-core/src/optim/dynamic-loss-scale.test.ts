@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from "../index.ts";
 
-/** Scales after each of a row of steps, sound or not. */
+/** Scale after each step of a sequence; `true` is a step without overflow. */
 const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions): Promise<number[]> => {
   const rule = dynamicLossScale(options);
   const backend = referenceBackend();
@@ -30,7 +30,7 @@ describe("dynamicLossScale", () => {
     expect(await scalesAfter([false, false, false, false], { initial: 8, minimum: 2 })).toEqual([4, 2, 2, 2]);
   });
 
-  test("doubles after so many sound steps in a row, and counts anew after each change", async () => {
+  test("doubles after `growthInterval` consecutive steps without overflow, and restarts the count after each change", async () => {
     const sound = [true, true, true, true, true, true, false, true, true, false, true, true, true];
     expect(await scalesAfter(sound, { initial: 4, growthInterval: 3 })).toEqual([
       4, 4, 8, 8, 8, 16, 8, 8, 8, 4, 4, 4, 8,
@@ -44,7 +44,7 @@ describe("dynamicLossScale", () => {
     expect(await scalesAfter([true], { initial: 2 ** 30, growthInterval: 1 })).toEqual([2 ** 30]);
   });
 
-  test("refuses a scale that would change the bits of gradients", () => {
+  test("rejects a scale that would change the bits of gradients", () => {
     expect(() => dynamicLossScale({ initial: 1000 })).toThrow(/initial is 1000.*power of two/);
     expect(() => dynamicLossScale({ minimum: 0 })).toThrow(/minimum is 0/);
     expect(() => dynamicLossScale({ initial: 8, maximum: 4 })).toThrow(/maximum is 4.*at least 8/);

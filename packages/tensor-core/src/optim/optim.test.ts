@@ -17,14 +17,17 @@ import { applyUpdates, chain, type GradientTransformation } from "./transformati
 import { addDecayedWeights, decayMatrices } from "./weight-decay.ts";
 
 type Vector = number[];
-/** A plain rewrite of an update rule: takes gradient and parameters of step t = 1, 2, …, returns the new parameters. */
+/**
+ * Independent implementation of an update rule: takes gradient and parameters of step t = 1, 2, …, returns the new
+ * parameters.
+ */
 type PlainRule = (gradient: Vector, params: Vector, t: number) => Vector;
 
 interface Row {
   readonly name: string;
   readonly optimizer: GradientTransformation<unknown>;
   readonly plain: () => PlainRule;
-  /** Steps that must suffice on the parabola, and the same for Rosenbrock's valley (with `valley` as optimizer). */
+  /** Number of steps that is enough on the parabola, and for Rosenbrock's valley (with `valley` as optimizer). */
   readonly parabolaSteps: number;
   readonly valley: GradientTransformation<unknown>;
   readonly valleySteps: number;
@@ -57,7 +60,7 @@ const plainAdam =
     };
   };
 
-// Every optimizer of this package earns its place by one row.
+// Every optimizer of this package must pass as one row.
 const rows: readonly Row[] = [
   {
     name: "sgd",
@@ -103,7 +106,7 @@ const rows: readonly Row[] = [
 
 const specsOf = (tree: unknown): string[] => flattenTree<TensorSpec>(tree).leaves.map(formatSpec);
 
-/** Minimise `loss` from `start`; also counts traces and checks that the state keeps its specs. */
+/** Minimize `loss` from `start`; also counts traces and checks that the state keeps its specs. */
 const descend = async <P>(
   optimizer: GradientTransformation<unknown>,
   loss: (params: P) => Tensor,
@@ -188,7 +191,7 @@ describe.each(rows)("$name", ({ optimizer, plain, parabolaSteps, valley, valleyS
 describe("parts", () => {
   const tree = { w: NdArray.from([3, 0], [1, 2]), b: NdArray.from([4]) };
 
-  it("clipByGlobalNorm keeps short updates and shortens long ones", async () => {
+  it("clipByGlobalNorm keeps updates within the norm and scales down larger ones", async () => {
     const clip = (max: number): Promise<{ w: NdArray; b: NdArray; norm: NdArray }> =>
       evaluate((updates: { w: Tensor; b: Tensor }) => {
         const [clipped] = clipByGlobalNorm(max).update(updates, {}, { params: updates });
@@ -201,13 +204,13 @@ describe("parts", () => {
     expect(() => clipByGlobalNorm(0)).toThrow(/positive number/);
   });
 
-  it("clipByGlobalNorm leaves zeros alone and lets NaN through", async () => {
+  it("clipByGlobalNorm keeps zeros and propagates NaN", async () => {
     const clip = evaluate((x: Tensor) => clipByGlobalNorm(1).update(x, {}, { params: x })[0], referenceBackend());
     expect((await clip(NdArray.from([0, 0]))).toNumbers()).toEqual([0, 0]);
     expect((await clip(NdArray.from([1, NaN]))).toNumbers()).toEqual([NaN, NaN]);
   });
 
-  it("addDecayedWeights decays what its mask picks", async () => {
+  it("addDecayedWeights decays the parameters that its mask selects", async () => {
     const decay = (mask: typeof decayMatrices): Promise<{ w: NdArray; b: NdArray }> =>
       evaluate(
         (updates: { w: Tensor; b: Tensor }) => addDecayedWeights(0.5, mask).update(updates, {}, { params: updates })[0],
@@ -220,7 +223,7 @@ describe("parts", () => {
     const byHalf = await decay((path) => (path === "b" ? 0.5 : true));
     expect([byHalf.w.toNumbers(), byHalf.b.toNumbers()]).toEqual([[4.5, 0], [5]]);
     for (const wrong of [undefined, -1, Number.NaN, "yes"])
-      await expect(decay(() => wrong as never)).rejects.toThrow("give true, false, or a factor of the decay from 0");
+      await expect(decay(() => wrong as never)).rejects.toThrow("return true, false, or a factor of the decay from 0");
   });
 
   it("chain applies its parts in order", async () => {
@@ -235,16 +238,16 @@ describe("parts", () => {
   });
 });
 
-describe("settings that no optimizer can have are refused when it is made", () => {
+describe("rejects invalid optimizer settings at creation", () => {
   it.each<[message: string, make: () => unknown]>([
-    ["learningRate is the number NaN, but it is a finite number from 0", () => sgd({ learningRate: NaN })],
+    ["learningRate is the number NaN, but it must be a finite number from 0", () => sgd({ learningRate: NaN })],
     ["learningRate is the number -0.1", () => adam({ learningRate: -0.1 })],
-    ["learningRate is missing, but it is a number or a schedule", () => sgd({} as never)],
+    ["learningRate is missing, but it must be a number or a schedule", () => sgd({} as never)],
     ['learningRate is "0.1"', () => scaleByLearningRate("0.1" as never)],
     ["write adam({ learningRate: 0.1 })", () => adam(0.1 as never)],
-    ['sgd: it has no option "lr"; its options are learningRate, weightDecay, mask', () => sgd({ lr: 0.1 } as never)],
+    ['sgd: unknown option "lr"; its options are learningRate, weightDecay, mask', () => sgd({ lr: 0.1 } as never)],
     [
-      "decay is the number 2, but it is a number from 0 to below 1; use for example 0.9",
+      "decay is the number 2, but it must be a number from 0 to below 1; use for example 0.9",
       () => momentum({ learningRate: 0.1, decay: 2 }),
     ],
     ["decay is the number 1", () => nesterov({ learningRate: 0.1, decay: 1 })],
@@ -257,12 +260,12 @@ describe("settings that no optimizer can have are refused when it is made", () =
     ["part 1 is the list", () => chain([scale(1), scale(2)] as never)],
   ])("%s", (message, make) => expect(make).toThrow(message));
 
-  it("a state or context that is none is told from what init() made", async () => {
+  it("rejects a state or context that init() did not create", async () => {
     const optimizer = adam({ learningRate: 0.1 });
     const update = (call: (x: Tensor, state: ReturnType<typeof optimizer.init>) => unknown) =>
       evaluate((x: Tensor) => call(x, optimizer.init(x)) as Tensor, referenceBackend())(NdArray.from([1, 2]));
     await expect(update((x, state) => optimizer.update(state as never, x as never, { params: x }))).rejects.toThrow(
-      /its state is Tensor f32\[2\], but it is what init\(\)/,
+      /its state is Tensor f32\[2\], but it must be the state that init\(\)/,
     );
     await expect(update((x, state) => optimizer.update(x, state, undefined as never))).rejects.toThrow(
       /call update\(gradients, state, \{ params \}\)/,

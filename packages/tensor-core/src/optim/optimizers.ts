@@ -72,7 +72,7 @@ export const adam = (options: AdamOptimizerOptions): GradientTransformation<[Ada
   return chain(scaleByAdam(rest), scaleByLearningRate(learningRate));
 };
 
-/** Options of AdamW: those of Adam, and decoupled weight decay. */
+/** Options of AdamW: the options of Adam, and decoupled weight decay. */
 export interface AdamWOptions extends AdamOptimizerOptions {
   /** Decoupled decay. Default: 0.01, as in PyTorch. */
   readonly weightDecay?: number;

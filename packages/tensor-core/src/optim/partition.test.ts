@@ -40,7 +40,7 @@ describe("partition", () => {
     ]);
   });
 
-  it("hands statistics on to the parts that take them", () => {
+  it("passes statistics to the parts that observe them", () => {
     const seen: unknown[] = [];
     const observer: GradientTransformation<unknown> = {
       ...stateless((updates) => updates),
@@ -57,10 +57,10 @@ describe("partition", () => {
     expect(chain(sgd({ learningRate: 1 })).observe).toBeUndefined();
   });
 
-  it("refuses what is none of it, with the right call", async () => {
+  it("rejects invalid arguments, with the correct call", async () => {
     const part = sgd({ learningRate: 1 });
     expect(() => partition("w" as never, { part })).toThrow(
-      /its label is "w", but it is a function; write partition\(/,
+      /its label is "w", but it must be a function; write partition\(/,
     );
     expect(() => partition(() => "part", null as never)).toThrow(/its parts are null/);
     expect(() => partition(() => "part", { part: 3 as never })).toThrow(/its part part is the number 3/);

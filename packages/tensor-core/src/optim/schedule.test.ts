@@ -49,25 +49,25 @@ describe("schedules equal their formulas", () => {
     values.forEach((value, i) => expect(value).toBeCloseTo(formula(steps[i]!), 6));
   });
 
-  it("refuses what makes no sense, with the cure", () => {
+  it("rejects invalid arguments, with the cure", () => {
     expect(() => joinSchedules([1, 2], [])).toThrow(/2 schedules and 0 boundaries/);
     expect(() => joinSchedules([1, 2, 3], [5, 5])).toThrow(/do not increase/);
     expect(() => linearRamp({ from: 0, to: 1, steps: 0 })).toThrow(/integer from 1/);
     expect(() => stepDecay({ initial: 1, factor: 0, every: 2 })).toThrow(/not positive/);
     expect(() => polynomialDecay({ initial: 1, power: 0, steps: 3 })).toThrow(/power 0 is not positive/);
     expect(() => stepDecay({ initial: 1, factor: 0.5, decay: 2 } as never)).toThrow(
-      /has no option "decay"; its options are initial, factor, every/,
+      /unknown option "decay"; its options are initial, factor, every/,
     );
     expect(() => cosineDecay({ initial: NaN, steps: 2 })).toThrow(
-      /initial is the number NaN, but it is a finite number/,
+      /initial is the number NaN, but it must be a finite number/,
     );
     expect(() => cosineDecay(0.1 as never)).toThrow(/write cosineDecay\(\{ initial: 0\.1 \}\)/);
-    expect(() => warmUp(3, "0.1" as never)).toThrow(/what follows is "0\.1", but it is a number or a schedule/);
+    expect(() => warmUp(3, "0.1" as never)).toThrow(/its schedule is "0\.1", but it must be a number or a schedule/);
   });
 
-  it("refuses a schedule that gives no scalar", async () => {
+  it("rejects a schedule that does not return a scalar", async () => {
     await expect(valuesOf((() => 0.1) as never, [0])).rejects.toThrow(
-      /a schedule gave the number 0\.1, but it gives an f32 scalar/,
+      /a schedule returned the number 0\.1, but it must return an f32 scalar/,
     );
   });
 });

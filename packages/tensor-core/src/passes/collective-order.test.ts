@@ -14,7 +14,7 @@ const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
 const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph =>
   trace(fn, [matrix], { mesh }).graph;
 
-/** What ranks tell each other, each with a function of its own. */
+/** Collectives of ranks that each trace a different function. */
 const world = (
   fns: readonly ((x: Tensor) => readonly Tensor[])[],
   axes: (rank: number) => RankCollectives["axes"] = () => ({ data: fns.map((_, rank) => rank) }),
@@ -25,10 +25,10 @@ const world = (
   });
 
 describe("canonicalOrder", () => {
-  test("is not that of one rank's work: the rank with much to do before the first keeps to the order of all", () => {
+  test("does not depend on the work of a single rank", () => {
     const ranks = [0, 1].map((rank) => (x: Tensor): Tensor[] => {
       const busy = [1, 2, 3].reduce((value) => matmul(value, x), x);
-      // Each rank has its own work before the other collective.
+      // Each rank does its own work before the other collective.
       return [allReduce(rank === 0 ? busy : x, "data"), allReduce(tanh(rank === 0 ? x : busy), "data")];
     });
     const alone = ranks.map((fn) => collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order);
@@ -42,12 +42,12 @@ describe("canonicalOrder", () => {
     ]);
   });
 
-  test("a collective comes after what any rank needs for it", () => {
+  test("a collective comes after its dependencies on any rank", () => {
     const shared = (x: Tensor, second: (first: Tensor) => Tensor): Tensor[] => {
       const first = allReduce(allReduce(x, "data"), "data");
       return [first, broadcastFromRoot(second(first), "data")];
     };
-    // Only the root's operand counts, and only the root has work that needs the first.
+    // Only the operand of the root is used, and only the root has work that needs the first collective.
     const ranks = [
       (x: Tensor): Tensor[] => shared(x, (first) => matmul(first, x)),
       (x: Tensor): Tensor[] => shared(x, () => x),
@@ -59,7 +59,7 @@ describe("canonicalOrder", () => {
     ]);
   });
 
-  test("a message concerns the ranks that it names; the others need not have it", () => {
+  test("a message is needed only on the ranks in its pairs", () => {
     const ranks = [0, 1, 2].map((rank) => (x: Tensor): Tensor[] => {
       const sum = allReduce(x, "data");
       if (rank === 2) return [sum, allReduce(add(x, 1), "data", "max")];
@@ -93,12 +93,12 @@ describe("canonicalOrder", () => {
           return [allReduce(x, "data")];
         },
       ],
-      /collective 2 of its group is all-reduce .* on rank 0, but rank 1 has only 1 there; .* use the result of each on all of them or on none/,
+      /collective 2 of its group is all-reduce .* on rank 0, but rank 1 has only 1 in this group; .* use the result of each on all of them or on none/,
     ],
     [
       "a message that the receiver does not know of",
       [(x) => [sendReceive(x, "data", [[0, 1]])], (x) => [x]],
-      /collective 1 of its group is send-receive .*\[\[0,1\]\].* on rank 0, but rank 1 has only 0 there/,
+      /collective 1 of its group is send-receive .*\[\[0,1\]\].* on rank 0, but rank 1 has only 0 in this group/,
     ],
     [
       "a circle",
@@ -112,13 +112,13 @@ describe("canonicalOrder", () => {
           return [sendReceive(received, "data", [[1, 0]])];
         },
       ],
-      /wait for each other in a circle: rank \d needs send-receive .* before send-receive .*; rank \d needs/,
+      /wait for each other in a cycle: rank \d needs send-receive .* before send-receive .*; rank \d needs/,
     ],
-  ])("ranks with %s are refused by name", (_, ranks, message) => {
+  ])("rejects ranks with %s by name", (_, ranks, message) => {
     expect(() => canonicalOrder(world(ranks))).toThrow(message);
   });
 
-  test("of several differences the first of the trace is told, with all ranks on each side", () => {
+  test("reports the first difference in the trace, with all ranks on each side", () => {
     const ranks = [0, 1, 2, 3].map((rank) => (x: Tensor): Tensor[] => {
       const sum = allReduce(x, "data");
       const most = allReduce(sum, "data", rank % 2 === 0 ? "max" : "min");
@@ -132,10 +132,10 @@ describe("canonicalOrder", () => {
         (x: Tensor): Tensor[] =>
           rank === 0 ? [allReduce(x, "data")] : [x],
     );
-    expect(() => canonicalOrder(world(late))).toThrow(/on rank 0, but ranks 1 and 2 have only 0 there/);
+    expect(() => canonicalOrder(world(late))).toThrow(/on rank 0, but ranks 1 and 2 have only 0 in this group/);
   });
 
-  test("three groups of two ranks that wait for each other in a circle are refused, and given an order where nothing forces them", () => {
+  test("rejects a cycle of three groups of two ranks, and orders them if no dependency forces a cycle", () => {
     const pairs = { ab: [0, 1], bc: [1, 2], ca: [2, 0] };
     const ofRank = [
       ["ab", "ca"],
@@ -146,10 +146,10 @@ describe("canonicalOrder", () => {
       Object.fromEntries(ofRank[rank]!.map((axis) => [axis, pairs[axis]]));
     const forced = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(allReduce(x, first), second)]);
     expect(() => canonicalOrder(world(forced, axes))).toThrow(
-      /in a circle: rank \d needs .*; rank \d needs .*; rank \d needs/,
+      /in a cycle: rank \d needs .*; rank \d needs .*; rank \d needs/,
     );
     const free = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(x, first), allReduce(x, second)]);
-    // ab before ca before bc on all: each rank alone would begin with the first of its trace.
+    // ab before ca before bc on all ranks: alone, each rank would begin with the first of its trace.
     expect(canonicalOrder(world(free, axes))).toEqual([
       [0, 1],
       [1, 0],
@@ -157,7 +157,7 @@ describe("canonicalOrder", () => {
     ]);
   });
 
-  test("a graph that waits for each collective where it stands keeps the order of its trace", () => {
+  test("a graph with blocking collectives keeps the order of its trace", () => {
     const fn = (x: Tensor): Tensor[] => [allReduce(matmul(matmul(x, x), x), "data"), allReduce(x, "data")];
     expect(collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order).toEqual([1, 0]);
     const standing = collectiveOrderOf(optimize(blockOnCollectives(traced(fn, { data: 2 }))));
@@ -169,11 +169,11 @@ describe("canonicalOrder", () => {
 });
 
 test.each([[[0]], [[0, 0]], [[0, 2]], [[1, 0]]])(
-  "scheduleCollectives refuses the order %j of two, the second of which needs the first",
+  "scheduleCollectives rejects the order %j of two, the second of which needs the first",
   (order) => {
     const graph = traced((x) => [allReduce(allReduce(x, "data"), "data")], { data: 2 });
     expect(() => scheduleCollectives(graph, order)).toThrow(
-      /name each of 0 to 1 once|which it needs; use canonicalOrder/,
+      /pass each of 0 to 1 once|which it needs; use canonicalOrder/,
     );
   },
 );

@@ -151,7 +151,7 @@ const mismatchError = (
     ([each, ranks]) => `${each} on ${formatRanks(ranks.toSorted((a, b) => a - b))}`,
   );
   const found = different.length === 0 ? own : `${different.join(", ")}, but ${own}`;
-  const absent = `${formatRanks(missing)} ${missing.length === 1 ? "has" : "have"} only ${count - 1} such collectives`;
+  const absent = `${formatRanks(missing)} ${missing.length === 1 ? "has" : "have"} only ${count - 1} in this group`;
   return new CollectiveOrderError(
     `collective ${count} of its group is ${found}${missing.length === 0 ? "" : `, but ${absent}`}`,
   );

@@ -13,7 +13,7 @@ const key = { dtype: "u32", shape: [2] } as unknown as Tensor;
 const opsOf = (graph: Graph): string[] => graph.nodes.map(({ op }) => op).filter((op) => op !== "input");
 
 describe("eliminateDeadCode", () => {
-  it("keeps all inputs and drops what nothing depends on, collectives too", () => {
+  it("keeps all inputs and drops unused nodes, including collectives", () => {
     const { graph } = trace(
       (x: Tensor, unused: Tensor) => {
         allReduce(multiply(x, unused), "data");
@@ -27,7 +27,7 @@ describe("eliminateDeadCode", () => {
     expect(opsOf(clean)).toEqual(["add"]);
   });
 
-  it("keeps a send whose result only the peer wants, and what it sends", () => {
+  it("keeps a send whose result only the peer uses, and its operand", () => {
     const { graph } = trace(
       (x: Tensor) => {
         sendReceive(multiply(x, x), "data", [[0, 1]]);
@@ -41,7 +41,7 @@ describe("eliminateDeadCode", () => {
 });
 
 describe("eliminateCommonSubexpressions", () => {
-  it("merges equal nodes, also with operands exchanged, and chains of them", () => {
+  it("merges equal nodes, also with swapped operands, and chains of equal nodes", () => {
     const { graph } = trace(
       (x: Tensor, y: Tensor) => [multiply(add(x, y), y), multiply(add(y, x), y)],
       [vector, vector],
@@ -51,7 +51,7 @@ describe("eliminateCommonSubexpressions", () => {
     expect(merged.outputs[0]).toEqual(merged.outputs[1]);
   });
 
-  it("keeps apart constants that JSON would confuse, and different dtypes", () => {
+  it("distinguishes constants that are equal in JSON, and different dtypes", () => {
     const { graph } = trace(
       () => [
         full([2], 0),

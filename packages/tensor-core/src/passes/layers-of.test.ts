@@ -18,7 +18,7 @@ import { layersOf } from "./layers-of.ts";
 
 const f32 = (...shape: number[]) => ({ dtype: "f32" as const, shape });
 
-/** Layers of a loss, and the values that it has tapped, by their keys. */
+/** Layers of a loss, and its tapped values by key. */
 const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unknown[], rest: unknown[] = []) => {
   let taps: Taps = {};
   const traced = trace(
@@ -32,7 +32,7 @@ const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unkn
   return { graph: traced.graph, layers: layersOf(traced), taps };
 };
 
-/** The value that another one shows in another shape, order or dtype. */
+/** Source of a value in another shape, order or dtype. */
 const behind = (graph: Graph, ref: ValueRef): string => {
   const node = graph.nodes[ref.node]!;
   return operators[node.op]?.rearranges === true && node.inputs.length === 1
@@ -41,11 +41,11 @@ const behind = (graph: Graph, ref: ValueRef): string => {
 };
 
 describe("layersOf", () => {
-  it("finds input, output gradient and bias of linear layers where taps put them", () => {
+  it("finds input, output gradient and bias of linear layers, equal to taps", () => {
     const { graph, layers, taps } = found(
       ([w1, b1, w2], x) => {
         const h = relu(add(tap("y1", matmul(tap("a1", x!), w1!)), b1!));
-        // Leading dimensions, a transposed weight, and one in f16.
+        // Leading dimensions, a transposed weight, and an f16 weight.
         const a = reshape(tap("a2", h), [2, 2, 5]);
         const y = matmul(cast(a, "f16"), transpose(cast(w2!, "f16")));
         return sum(multiply(tap("y2", cast(y, "f32")), 2));
@@ -96,7 +96,7 @@ describe("layersOf", () => {
     expect(valueKey(gain!.uses[0]!.input)).toBe(valueKey(taps["x"]!.value.ref));
   });
 
-  it("says what it cannot resolve", () => {
+  it("reports uses that it cannot resolve", () => {
     const { layers } = found(
       ([position, part, unseen], x) =>
         sum(add(matmul(add(x!, position!), slice(part!, [0], [3])), sum(stopGradient(matmul(x!, unseen!))))),
@@ -104,8 +104,8 @@ describe("layersOf", () => {
       [f32(4, 3)],
     );
     expect(layers.map(({ uses, unresolved }) => [uses.length, ...unresolved])).toEqual([
-      [0, "add reads it, which is no linear layer, convolution, embedding or norm"],
-      [0, "slice reads it, which is no linear layer, convolution, embedding or norm"],
+      [0, "add reads the leaf, and is not a linear layer, convolution, embedding or norm"],
+      [0, "slice reads the leaf, and is not a linear layer, convolution, embedding or norm"],
       [0, "no gradient reaches the result of matmul"],
     ]);
     const twice = trace(
@@ -120,7 +120,7 @@ describe("layersOf", () => {
     ).toContain("linear");
   });
 
-  it("counts the leading dimensions that index matrices, as the layers that read a weight say", () => {
+  it("counts the leading dimensions that index matrices, for all layers that read a weight", () => {
     const stacks = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, ...shapes: number[][]): number[] =>
       found(
         fn,
@@ -142,10 +142,10 @@ describe("layersOf", () => {
     expect(stacks(([w], x, counts) => sum(groupedMatmul(x!, transpose(w!, [0, 2, 1]), counts!)), [2, 3, 3])).toEqual([
       1,
     ]);
-    // Products with leading dimensions, of which the leaf has them apart or together with others.
+    // Products with leading dimensions that are separate or merged in the leaf.
     expect(stacks(([w], _x, _counts, _batch, deep) => sum(matmul(deep!, w!)), [5, 2, 3, 7])).toEqual([2]);
     expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, reshape(w!, [2, 3, 6]))), [2, 3, 3, 2])).toEqual([1]);
-    // What is put in another order, or read as one matrix elsewhere, is no stack; so are kernels and plain weights.
+    // A leaf that is reordered, or used as one matrix elsewhere, is not a stack; neither are kernels and plain weights.
     expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, transpose(w!, [1, 0, 2]))), [3, 2, 7])).toEqual([0]);
     expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, reshape(w!, [2, 3, 7]))), [3, 2, 7])).toEqual([0]);
     expect(

@@ -192,7 +192,7 @@ export const layersOf = ({
   for (const { view, node } of others) {
     if (explained.has(`${view.leaf} ${node.id}`)) continue;
     found[view.leaf]!.unresolved.push(
-      `${nameOf(node)} reads it${view.isBroadcast ? " stretched" : ""}, which is no linear layer, convolution, embedding or norm`,
+      `${nameOf(node)} reads the leaf${view.isBroadcast ? ", broadcast" : ""}, and is not a linear layer, convolution, embedding or norm`,
     );
   }
   return found;

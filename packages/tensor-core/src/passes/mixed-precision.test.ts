@@ -20,7 +20,7 @@ import { mixedPrecision } from "./mixed-precision.ts";
 
 const spec = (...shape: number[]): { dtype: "f32"; shape: number[] } => ({ dtype: "f32", shape });
 
-/** Two layers with an attention between, and a plain gradient step. */
+/** Two layers with attention between them, and a plain gradient step. */
 const step = (params: { a: Tensor; b: Tensor }, x: Tensor): unknown => {
   const loss = (p: { a: Tensor; b: Tensor }): Tensor => {
     const h = reshape(matmul(x, transpose(p.a)), [1, 2, 3, 4]);
@@ -62,7 +62,7 @@ describe("mixedPrecision", () => {
     expect(nodes.filter(({ op, specs }) => op === "attention" && specs[0]!.dtype === dtype).length).toBe(1);
   });
 
-  test("leaves scopes alone that are to keep f32", () => {
+  test("skips scopes that keep f32", () => {
     const graph = mixedPrecision(
       trace(((x: Tensor) => scope("update", () => matmul(x, x))) as never, [spec(3, 3)] as never).graph,
       {
@@ -91,7 +91,7 @@ describe("mixedPrecision", () => {
     expect(differs).toBe(true);
   });
 
-  test.each(halves)("widened again, the same %s values come out", (dtype) => {
+  test.each(halves)("widening restores the same %s values", (dtype) => {
     const graph = mixedPrecision(traced(), { dtype });
     const wide = widenHalf(graph);
     const halfOperand = (g: Graph): boolean =>

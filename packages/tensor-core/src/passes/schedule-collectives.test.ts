@@ -28,11 +28,11 @@ const order = (graph: Graph): string[] =>
   graph.nodes.filter(({ op }) => op !== "input").map(({ op, scope: path }) => `${op} ${path}`.trim());
 
 describe("scheduleCollectives", () => {
-  it("starts a bucket as soon as its gradient is there, though it was traced after all gradients, and waits late", () => {
+  it("starts a bucket as soon as its gradient is ready, although it was traced after all gradients, and waits late", () => {
     const graph = scheduled((x, w) => {
       const late = scope("layer2", () => matmul(x, w));
       const early = scope("layer1", () => matmul(late, w));
-      // Encoding both buckets was traced after both gradients.
+      // Encoding of both buckets was traced after both gradients.
       const [second, first] = [
         scope("layer2", () => allReduce(tanh(late), "data")),
         scope("layer1", () => allReduce(tanh(early), "data")),
@@ -46,7 +46,7 @@ describe("scheduleCollectives", () => {
       "matmul layer1",
       "tanh layer1",
       "collective-start layer1",
-      // The bucket that left first is used first.
+      // The bucket that was sent first is used first.
       "collective-done layer2",
       "multiply layer2",
       "collective-done layer1",
@@ -54,12 +54,12 @@ describe("scheduleCollectives", () => {
     ]);
   });
 
-  it("does what depends on no collective before it waits", () => {
+  it("runs independent nodes before it waits", () => {
     const graph = scheduled((x, w) => [add(allReduce(x, "data"), 1), matmul(x, w)]);
     expect(order(graph)).toEqual(["collective-start", "constant", "matmul", "collective-done", "add"]);
   });
 
-  it("keeps nodes that no collective needs in their place, so that they do not pile up at the end", () => {
+  it("keeps the position of nodes that no collective needs, so that they do not accumulate at the end", () => {
     const graph = scheduled((x, w) => {
       const first = scope("metric", () => tanh(matmul(x, w)));
       const second = matmul(matmul(x, w), w);
@@ -68,7 +68,7 @@ describe("scheduleCollectives", () => {
     expect(order(graph).indexOf("tanh metric")).toBeLessThan(order(graph).indexOf("collective-start"));
   });
 
-  it("does not wait for a first round before other first rounds have started", () => {
+  it("starts all first rounds before it waits for one", () => {
     const graph = scheduled((x, w) => {
       const round = (value: Tensor): Tensor => allReduce(matmul(allReduce(value, "data"), w), "data");
       return [round(matmul(x, w)), round([1, 2, 3, 4].reduce((value) => matmul(value, w), x))];
@@ -77,7 +77,7 @@ describe("scheduleCollectives", () => {
     expect(ops.slice(0, ops.indexOf("collective-done")).filter((op) => op === "collective-start")).toHaveLength(2);
   });
 
-  it("finishes what nobody reads, leaves axis-index whole, and hands on the parameters", () => {
+  it("waits for unused collectives, does not split axis-index, and keeps the parameters", () => {
     const graph = scheduled((x) => {
       sendReceive(x, "data", [[0, 1]]);
       return [multiply(x, cast(axisIndex("data"), "f32"))];
@@ -93,7 +93,7 @@ describe("scheduleCollectives", () => {
     expect(order(graph)).toContain("collective-done");
   });
 
-  it("returns a graph without collectives as it is", () => {
+  it("returns a graph without collectives unchanged", () => {
     const { graph } = trace((x: Tensor) => tanh(x), [matrix]);
     expect(scheduleCollectives(graph)).toBe(graph);
   });

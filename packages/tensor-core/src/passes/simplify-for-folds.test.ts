@@ -45,7 +45,7 @@ describe("simplifyForFolds", () => {
     ]);
   });
 
-  it("leaves what only looks like it", () => {
+  it("keeps similar nodes unchanged", () => {
     const others: readonly ((x: Tensor) => Tensor)[] = [
       (x) => maximum(reduceMax(x), reduceMin(x)),
       (x) => maximum(negate(reduceMax(x)), negate(reduceMin(x))),

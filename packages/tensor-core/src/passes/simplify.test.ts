@@ -82,7 +82,7 @@ describe("simplify", () => {
     }
   });
 
-  it("hands transposed operands to the product as flags", () => {
+  it("turns transposed operands of a product into flags", () => {
     expect(simplified((x, y) => matmul(transpose(x), y))).toEqual([
       "%2 = matmul(%0, %1) f32[4,4] {transposeA: true}",
       "return %2",
@@ -110,14 +110,14 @@ describe("simplify", () => {
     ]);
   });
 
-  it("composes slices with strides, and turns a stretch without stretching into a reshape", () => {
+  it("composes slices with strides, and turns a broadcast without repetition into a reshape", () => {
     expect(simplified((x) => slice(slice(x, [0, 1], [3, 4], [2, 1]), [1, 0], [2, 3], [1, 2]))[0]).toBe(
       "%2 = slice(%0) f32[1,2] {starts: [2, 1], ends: [3, 4], strides: [2, 2]}",
     );
     expect(simplified((x) => broadcastTo(x, [1, 3, 4]))[0]).toBe("%2 = reshape(%0) f32[1,3,4]");
   });
 
-  it("computes before it stretches", () => {
+  it("computes before broadcasting", () => {
     const lines = simplified((x) => {
       const row = slice(x, [0, 0], [1, 4]);
       return multiply(broadcastTo(row, [3, 4]), 2);
@@ -131,7 +131,7 @@ describe("simplify", () => {
     ]);
   });
 
-  it("makes a concat of a pad that is one run of memory, and of no other", () => {
+  it("turns a contiguous pad into a concat, and no other", () => {
     expect(
       opsOf((x) =>
         pad(x, [
@@ -166,7 +166,7 @@ describe("simplify", () => {
     ).toEqual(["pad"]);
   });
 
-  it("subtracts what was picked where it lies, if no position can come twice", () => {
+  it("subtracts scattered values in place, if positions are unique", () => {
     const kept = (base: number) => (x: Tensor) => {
       const flat = reshape(x, [12]);
       const [values, indices] = topK(flat, 3, { by: "magnitude", sorted: false });
@@ -181,7 +181,7 @@ describe("simplify", () => {
     ).toContain("subtract");
   });
 
-  it("leaves a pad that pads, and a product with zero, which could be NaN", () => {
+  it("keeps a pad that adds entries, and a product with zero, which could be NaN", () => {
     expect(
       simplified((x) =>
         multiply(
@@ -197,7 +197,7 @@ describe("simplify", () => {
 });
 
 describe("sinkSlices", () => {
-  it("moves the scaling of a bucket behind its unpacking", () => {
+  it("moves the scaling of a bucket after its unpacking", () => {
     const lines = simplified((x, y) => {
       const mean = multiply(concat([reshape(x, [12]), reshape(y, [12])], { dim: 0 }), 0.5);
       return [slice(mean, [0], [12]), slice(mean, [12], [24])];

@@ -103,8 +103,8 @@ export const interpretWorld = (
 };
 
 /**
- * Interpret graphs that differ between ranks, in f64, apart from common collectives. Each rank computes the nodes that
- * the next collective of the world needs; then all ranks of its group run the collective together.
+ * Interpret the graphs of ranks, which may differ in everything except their collectives, in f64. Each rank computes the
+ * nodes that the next collective of the world needs; then all ranks of its group run the collective together.
  *
  * @param sources per rank, its graph.
  * @param inputs per rank, its graph's inputs.

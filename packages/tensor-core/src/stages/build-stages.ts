@@ -11,14 +11,19 @@ import type { CutValue, KeptValue, Stage } from "./stage.ts";
 /** Values of the graph of a whole step, forward and backward, from which its stages are cut. */
 export interface StepValues extends Omit<Cuts, "back"> {
   /** Per stage, the cotangents of its outgoing values. */
-  readonly carried: readonly (readonly ValueRef[])[];
+  readonly outgoingCotangents: readonly (readonly ValueRef[])[];
   /** Per stage, its part of the gradient of each parameter. */
   readonly gradients: readonly (readonly ValueRef[])[];
 }
 
-/** Per node, the lowest stage whose cotangents the node depends on; `undefined` if it depends on none. */
-const carriedTo = (graph: Graph, carried: StepValues["carried"]): (number | undefined)[] => {
-  const stageOf = new Map(carried.flatMap((refs, stage) => refs.map((ref) => [valueKey(ref), stage] as const)));
+/**
+ * Per node, the lowest stage whose cotangents the node depends on; `undefined` if the node does not depend on
+ * cotangents.
+ */
+const lowestCotangentStage = (graph: Graph, outgoingCotangents: StepValues["carried"]): (number | undefined)[] => {
+  const stageOf = new Map(
+    outgoingCotangents.flatMap((refs, stage) => refs.map((ref) => [valueKey(ref), stage] as const)),
+  );
   const reached: (number | undefined)[] = [];
   for (const node of graph.nodes) {
     const stages = node.inputs.flatMap((ref) => stageOf.get(valueKey(ref)) ?? reached[ref.node] ?? []);
@@ -31,10 +36,10 @@ const sortUnique = (numbers: Iterable<number>): number[] => [...new Set(numbers)
 
 /** Extract the graphs of all stages from the graph of the whole step. */
 export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, homeOf }: Assignment): Stage[] => {
-  const { cuts, loss, aux, carried, gradients, numParams } = step;
+  const { cuts, loss, aux, outgoingCotangents, gradients, numParams } = step;
   const leafOf = new Map(graph.inputs.map((node, leaf) => [valueKey({ node, output: 0 }), leaf]));
   const leafRef = (leaf: number): ValueRef => ({ node: graph.inputs[leaf]!, output: 0 });
-  const reached = carriedTo(graph, carried);
+  const reached = lowestCotangentStage(graph, outgoingCotangents);
   const effects = graph.nodes.filter(hasEffect).map(({ id }) => id);
   const hasGradient = ({ node }: ValueRef): boolean => {
     const { op, params } = graph.nodes[node]!;
@@ -92,9 +97,9 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
       const key = valueKey(sourceOf(graph, ref, reads));
       if (!available.has(key)) available.set(key, { from: "outgoing", index });
     });
-    const given = new Set(carried[stage]!.map(valueKey));
+    const given = new Set(outgoingCotangents[stage]!.map(valueKey));
     const back = [
-      ...(carried[stage - 1] ?? []),
+      ...(outgoingCotangents[stage - 1] ?? []),
       ...gradients[stage]!.filter(hasGradient),
       ...effects
         .filter((id) => stageOf[id] === undefined && reached[id] === stage)
@@ -112,7 +117,7 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
     return { incoming, outgoing, auxLeaves, results, ownEffects, kept, leaves };
   };
 
-  const parts = carried.map((_, stage) => partOf(stage));
+  const parts = outgoingCotangents.map((_, stage) => partOf(stage));
   // An unused parameter has a gradient, too: zeros. It belongs to stage 0.
   for (let leaf = 0; leaf < numParams; leaf++)
     if (!parts.some(({ leaves }) => leaves.has(leaf))) parts[0]!.leaves.add(leaf);
@@ -133,8 +138,8 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
         effects: ownEffects,
       }),
       backward: sliceGraph(graph, {
-        given: [...kept.names, ...carried[stage]!.map((ref) => [ref])],
-        outputs: [...(carried[stage - 1] ?? []), ...params.map((leaf) => gradients[stage]![leaf]!)],
+        given: [...kept.names, ...outgoingCotangents[stage]!.map((ref) => [ref])],
+        outputs: [...(outgoingCotangents[stage - 1] ?? []), ...params.map((leaf) => gradients[stage]![leaf]!)],
         effects: effects.filter((id) => stageOf[id] === undefined && reached[id] === stage),
       }),
       kept: kept.values.map((value) => ({

@@ -49,19 +49,19 @@ const cut = (loss: Loss, cuts: CutOptions["cuts"], options: Partial<CutOptions> 
 
 const keptOf = ({ kept }: Stage): string[] => kept.map(({ from, index }) => `${from} ${index}`);
 
-/** The step in its stages has the bits of the step in one piece. */
+/** The step in stages has the same bits as the whole step. */
 const expectSame = async (loss: Loss, step: CutStep, passes: CutOptions["passes"] = []): Promise<void> => {
   expect(await run(throughStages(step), args)).toEqual(await run(whole(loss), args, { passes }));
 };
 
 describe("cutStages", () => {
-  test("gives a stage its own parameters and arguments, and tells which are shared", () => {
+  test("gives a stage its own parameters and arguments, and lists shared ones", () => {
     const loss: Loss = ({ a, b }, x) => {
       const hidden = tap("hidden", tanh(matmul(x!, a!)));
       return [mean(matmul(matmul(hidden, b!), transpose(a!))), []];
     };
     const { stages, shared } = cut(loss, ["hidden"]);
-    // c is read by nobody: the first stage has it, and gives zeros.
+    // c is unused: the first stage has it, and its gradient is zero.
     expect(stages.map(({ params, args: own }) => [params, own])).toEqual([
       [[0, 2], [0]],
       [[0, 1], []],
@@ -69,7 +69,7 @@ describe("cutStages", () => {
     expect(shared).toEqual([{ leaf: 0, path: "a", stages: [0, 1] }]);
   });
 
-  test("keeps what backward reads once, and nothing that can be laid out again", async () => {
+  test("keeps each value of the backward pass once, and no value that can be rearranged", async () => {
     const loss: Loss = ({ a, b, c }, x) => {
       const first = relu(matmul(x!, transpose(a!)));
       const hidden = tap("hidden", first);
@@ -77,26 +77,27 @@ describe("cutStages", () => {
       return [mean(multiply(second, reshape(second, [3, 4]))), []];
     };
     const step = cut(loss, ["hidden"]);
-    // relu's result is what is handed on; the transposed and the stretched parameter are made of the parameters.
+    // The outgoing value is the result of relu; the transposed and the broadcast parameter are recomputed from the
+    // parameters.
     expect(step.stages.map(keptOf)).toEqual([
       ["args 0", "outgoing 0"],
       ["params 0", "params 1", "incoming 0", "saved 0", "saved 1"],
     ]);
     await expectSame(loss, step);
     const mixed = cut(loss, ["hidden"], { passes: [mixedPrecision] });
-    // The narrower copies of parameters and arguments are made again.
+    // The narrower copies of parameters and arguments are recomputed.
     expect(keptOf(mixed.stages[0]!)).toEqual(["args 0", "outgoing 0"]);
     await expectSame(loss, mixed, [mixedPrecision]);
     const twice: Loss = ({ a, b }, x) => {
       const wide = sin(matmul(x!, a!));
       return [mean(tap("hidden", add(matmul(cast(cast(wide, "f16"), "f32"), b!), multiply(wide, wide)))), []];
     };
-    // Of a value and its narrower copy only the value is kept, beside the operand of the sine.
+    // Of a value and its narrower copy, only the value is kept, in addition to the operand of the sine.
     expect(keptOf(cut(twice, ["hidden"]).stages[0]!)).toEqual(["params 1", "args 0", "saved 0", "saved 1"]);
     await expectSame(twice, cut(twice, ["hidden"]));
   });
 
-  test("keeps the codes of rewriteSaved in place of what they stand for", () => {
+  test("keeps the codes of rewriteSaved instead of the encoded values", () => {
     const code = rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!, "f32") });
     const loss: Loss = ({ a }, x) => [mean(tap("hidden", multiply(tanh(tanh(matmul(x!, a!))), 2))), []];
     const { forward, outgoing, kept } = cut(loss, ["hidden"], { passes: [code] }).stages[0]!;
@@ -106,7 +107,7 @@ describe("cutStages", () => {
   });
 
   test("repeats a checkpoint in the backward pass of its own stage, from the first node on", async () => {
-    // The derivative of the sine reads what must be repeated before it reads what is carried back.
+    // The derivative of the sine reads a value that must be repeated before it reads a cotangent.
     const block = (x: Tensor, w: Tensor): Tensor => sin(matmul(tanh(x), w));
     const loss: Loss = ({ a, b }, x) => {
       const hidden = tap("hidden", checkpoint(block)(x!, a!));
@@ -119,7 +120,7 @@ describe("cutStages", () => {
     }
   });
 
-  test("holds what passes would merge across a cut apart", async () => {
+  test("prevents merges across a cut", async () => {
     const loss: Loss = ({ a }, x) => {
       const hidden = tap("hidden", reshape(matmul(x!, a!), [12]));
       return [mean(matmul(reshape(hidden, [3, 4]), a!)), []];
@@ -152,7 +153,7 @@ describe("cutStages", () => {
     await expectSame(loss, step);
   });
 
-  test("takes cuts of several values, whose cotangents are apart even where they are equal", async () => {
+  test("accepts cuts of several values, with separate cotangents even if they are equal", async () => {
     const loss: Loss = ({ a, b }, x) => {
       const [left, right] = [tap("left", matmul(x!, a!)), tap("right", matmul(x!, b!))];
       return [sum(add(left, right)), []];
@@ -165,7 +166,7 @@ describe("cutStages", () => {
     expect(backward.inputs.slice(kept.length).every((id) => read.has(id))).toBe(true);
   });
 
-  test("without cuts is one stage; messages inside of a stage stay in it", () => {
+  test("returns one stage without cuts; messages inside a stage stay in it", () => {
     const loss: Loss = ({ a }, x) => {
       sendReceive(x!, "data", [[0, 1]]);
       return [mean(matmul(tap("hidden", sendReceive(matmul(x!, a!), "data", [[1, 0]])), a!)), []];
@@ -195,25 +196,25 @@ describe("cutStages", () => {
     [
       "cuts in another order",
       ["third", "first"],
-      /"first" \(optimization-barrier f32\[3, 4\]\) comes behind the cut "first", but is read by .* which "third" is computed of/,
+      /"first" \(optimization-barrier f32\[3, 4\]\) comes after the cut "first", but is read by .* which "third" depends on/,
     ],
     [
       "a value past a cut",
       ["second"],
-      /"second" is no cut: (?:"first"|optimization-barrier|identity|matmul).* is computed before it and read by add f32\[3, 4\] behind it; tap that value/,
+      /"second" does not separate the stages: (?:"first"|optimization-barrier|identity|matmul).* is computed before it and read by add f32\[3, 4\] after it; tap that value/,
     ],
     [
       "a cut that is read two stages on",
       ["first", "second"],
-      /"second" is no cut: "first" .* read by add .* tap that value again, under another name/,
+      /"second" does not separate the stages: "first" .* read by add .* tap that value again, under another name/,
     ],
     ["no list", "first" as never, /its cuts are .*; name tapped values/],
     ["an empty cut", [[]], /its cuts are .*; name tapped values/],
-  ])("refuses %s", (_, cuts, message) => {
+  ])("rejects %s", (_, cuts, message) => {
     expect(() => cut(chain, cuts)).toThrow(message);
   });
 
-  test("refuses a loss that is none, and counts of values that are not those of a stage", () => {
+  test("rejects an invalid loss, and wrong numbers of values for a stage", () => {
     expect(() => cut(((_: unknown, x: Tensor) => [x, []]) as never, [])).toThrow(/cutStages needs a scalar loss/);
     const step = cut(chain, []);
     const { stages } = step;

@@ -35,9 +35,9 @@ export interface CutOptions {
 /** Values of each cut by name. @throws ArgumentError for a name that was not tapped, or that is in two cuts. */
 const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
   const names = cuts.flat();
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
-  if (twice !== undefined)
-    throw new ArgumentError(`cutStages: "${twice}" is in two cuts; tap it again, under another name, after the first`);
+  const duplicate = names.find((name, i) => names.indexOf(name) !== i);
+  if (duplicate !== undefined)
+    throw new ArgumentError(`cutStages: "${duplicate}" is in two cuts; tap it again, under another name, after the first`);
   return cuts.map((cut) =>
     cut.map((name) => {
       const value = taps.get(name);
@@ -83,15 +83,15 @@ const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
 export const cutStages = <P, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => Tensor | readonly [Tensor, unknown],
   args: MapTree<[P, ...Rest], Tensor, TensorSpec> | [P, ...Rest],
-  { cuts: given, mesh, place, passes = [] }: CutOptions,
+  { cuts: givenCuts, mesh, place, passes = [] }: CutOptions,
 ): CutStep => {
   const isCut = (cut: unknown): boolean =>
     typeof cut === "string" || (Array.isArray(cut) && cut.length > 0 && cut.every((name) => typeof name === "string"));
-  if (!Array.isArray(given) || !given.every(isCut))
+  if (!Array.isArray(givenCuts) || !givenCuts.every(isCut))
     throw new ArgumentError(
-      `cutStages: its cuts are ${describe(given)}; name tapped values, as in { cuts: ["block-3", ["block-7", "mask"]] }`,
+      `cutStages: its cuts are ${describe(givenCuts)}; name tapped values, as in { cuts: ["block-3", ["block-7", "mask"]] }`,
     );
-  const names = given.map((cut) => (typeof cut === "string" ? [cut] : [...(cut as readonly string[])]));
+  const names = givenCuts.map((cut) => (typeof cut === "string" ? [cut] : [...(cut as readonly string[])]));
   const cutNames = new Set(names.flat());
   const whole = (params: P, ...rest: Rest): unknown => {
     const own = mapTree(params, (leaf: Tensor) => identity(leaf)) as P;
@@ -105,16 +105,16 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
     const leaves = flattenTree<Tensor>(own).leaves;
     // Each stage is differentiated separately, the last stage first: the gradients of its parameters are the stage's
     // own part.
-    const carried: Tensor[][] = [inPhase("backward", () => [separate(full([], 1, loss.dtype))])];
+    const outgoingCotangents: Tensor[][] = [inPhase("backward", () => [separate(full([], 1, loss.dtype))])];
     const gradients: Tensor[][] = [];
     for (let stage = names.length; stage >= 0; stage--) {
       const outgoing = stage === names.length ? [loss] : cuts[stage]!.filter(isFloatTensor);
       const incoming = stage === 0 ? [] : cuts[stage - 1]!.filter(isFloatTensor);
-      const back = pullBack(outgoing, carried[0]!, [...leaves, ...incoming]);
+      const back = pullBack(outgoing, outgoingCotangents[0]!, [...leaves, ...incoming]);
       gradients.unshift(back.slice(0, leaves.length));
-      if (stage > 0) carried.unshift(inPhase("backward", () => back.slice(leaves.length).map(separate)));
+      if (stage > 0) outgoingCotangents.unshift(inPhase("backward", () => back.slice(leaves.length).map(separate)));
     }
-    return { loss, aux, cuts, carried, gradients };
+    return { loss, aux, cuts, outgoingCotangents, gradients };
   };
   const traced = trace(whole, args as never, { ...(mesh && { mesh }), place });
   const transformed = passes.reduce((graph, pass) => keepDefinitions(graph, pass(graph)), traced.graph);
@@ -125,7 +125,7 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
     readonly loss: number;
     readonly aux: unknown;
     readonly cuts: readonly (readonly number[])[];
-    readonly carried: readonly (readonly number[])[];
+    readonly outgoingCotangents: readonly (readonly number[])[];
     readonly gradients: readonly (readonly number[])[];
   }>(
     traced.outputs,
@@ -138,11 +138,11 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
     loss: graph.outputs[outputIndex.loss]!,
     aux: refsAt(aux.leaves),
     cuts: names.map((cut, k) => ({ names: cut, values: refsAt(outputIndex.cuts[k]!) })),
-    carried: outputIndex.carried.map(refsAt),
+    outgoingCotangents: outputIndex.outgoingCotangents.map(refsAt),
     gradients: outputIndex.gradients.map(refsAt),
     numParams: params.leaves.length,
   };
-  const assignment = assignStages(graph, { ...step, back: [...step.gradients, ...step.carried].flat() });
+  const assignment = assignStages(graph, { ...step, back: [...step.gradients, ...step.outgoingCotangents].flat() });
   const stages = buildStages(graph, step, assignment);
   const paths = leafPaths((args as readonly unknown[])[0]);
   return {

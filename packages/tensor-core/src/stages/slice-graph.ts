@@ -11,7 +11,7 @@ import { inputOperator } from "../ops/input.ts";
 
 /** Part of a graph to extract as a separate graph. */
 export interface GraphSlice {
-  /** Inputs of the part, in order; each input may stand for several equal values. */
+  /** Inputs of the part, in order; each input may represent several equal values. */
   readonly given: readonly (readonly ValueRef[])[];
   readonly outputs: readonly ValueRef[];
   /** Nodes that must run even if no output needs them. */

@@ -15,13 +15,13 @@ export const compose = (
   const results: unknown = composition!(inputs, params);
   if (Array.isArray(results) && results.every((result) => result instanceof Tensor))
     return results as readonly Tensor[];
-  const given =
+  const actual =
     results instanceof Tensor
       ? "a tensor"
       : Array.isArray(results)
         ? "a list that does not contain only tensors"
         : String(results);
-  throw new OperatorError(name, `its composition returned ${given}; return the list of its results, such as [y]`);
+  throw new OperatorError(name, `its composition returned ${actual}; return the list of its results, such as [y]`);
 };
 
 /**

@@ -19,7 +19,7 @@ import {
 } from "../index.ts";
 import { emitOne } from "../graph/emit.ts";
 
-/** As JavaScript may call them: with no types that refuse it. */
+/** The functions as JavaScript may call them, without type checks. */
 const loose = functions as unknown as { readonly [name: string]: (...args: unknown[]) => Tensor };
 
 const x = NdArray.from([
@@ -40,9 +40,7 @@ describe("outside of a traced function", () => {
     ["vjp", () => loose["vjp"]!(relu, x)],
   ] as const)("%s says so in one line", (name, call) => {
     expect(call).toThrow(ArgumentError);
-    expect(call).toThrow(
-      new RegExp(`^${name === "full" ? "constant" : name}: it was called outside of a traced function.*$`),
-    );
+    expect(call).toThrow(new RegExp(`^${name === "full" ? "constant" : name}: called outside of a traced function.*$`));
   });
 
   test("the hint is a program that runs as printed", async () => {
@@ -54,7 +52,7 @@ describe("outside of a traced function", () => {
       }
     })();
     const program = message.slice(message.indexOf("import "));
-    // From the package's own folder, where its name leads to itself as it does where it is installed.
+    // In the package's own folder, its name resolves to itself as in an installation.
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
       cwd: new URL("../..", import.meta.url),
       timeout: 60_000,
@@ -63,47 +61,47 @@ describe("outside of a traced function", () => {
   });
 });
 
-describe("an operand that is no tensor", () => {
+describe("an operand that is not a tensor", () => {
   test.each<[message: string, fn: (x: Tensor) => unknown]>([
-    ["add: operand 2 is the list [1,2], where a Tensor is due; write constant([1,2])", (x) => loose["add"]!(x, [1, 2])],
+    ["add: operand 2 is the list [1,2], expected a Tensor; write constant([1,2])", (x) => loose["add"]!(x, [1, 2])],
     ["add: operand 2 is a Float32Array of 3 values", (x) => loose["add"]!(x, new Float32Array(3))],
     ["add: operand 2 is missing", (x) => loose["add"]!(x)],
-    ["pass it in as an argument of the traced function", (own) => loose["add"]!(own, x)],
-    ["matmul: operand 2 is the number 2, where a Tensor is due; write constant(2)", (x) => loose["matmul"]!(x, 2)],
+    ["pass it as an argument of the traced function", (own) => loose["add"]!(own, x)],
+    ["matmul: operand 2 is the number 2, expected a Tensor; write constant(2)", (x) => loose["matmul"]!(x, 2)],
     ["relu: its operand is the number 2", () => loose["relu"]!(2)],
     ["softmax: its operand is NdArray f32[2, 2] (1, 2, 3, 4)", () => loose["softmax"]!(x)],
-    ["sum: its operand is a Promise, where a Tensor is due; await it", () => loose["sum"]!(Promise.resolve(x))],
+    ["sum: its operand is a Promise, expected a Tensor; await it", () => loose["sum"]!(Promise.resolve(x))],
     ["where: its operand is true", (x) => loose["where"]!(true, x, 0)],
-    ["concat: Tensor f32[2, 2] was given where its options are due", (x) => loose["concat"]!(x, x)],
+    ["concat: got Tensor f32[2, 2] instead of an options object", (x) => loose["concat"]!(x, x)],
     ["allReduce: its operand is missing", () => loose["allReduce"]!()],
-    ["vjp: 2 primals were given; it takes one", (x) => loose["vjp"]!(matmul, x, x)],
+    ["vjp: 2 primals were given; pass one", (x) => loose["vjp"]!(matmul, x, x)],
     ["vjp: its operand is NdArray f32[2, 2]", () => vjp(relu, x as never)],
     [
       "valueAndGrad needs a function that returns its loss, a Tensor, but it returned nothing",
       (x) => functions.valueAndGrad((() => {}) as never)(x),
     ],
-    ["valueAndGrad: Tensor f32[2, 2] was given where a function is due", (x) => loose["valueAndGrad"]!(x)],
+    ["valueAndGrad: got Tensor f32[2, 2] instead of a function", (x) => loose["valueAndGrad"]!(x)],
   ])("%s", (message, fn) => {
     expect(traced(fn)).toThrow(ArgumentError);
     expect(traced(fn)).toThrow(message);
   });
 
-  test("of another trace is told from one that never was a tensor", () => {
+  test("distinguishes a tensor of another trace from other values", () => {
     let leaked: Tensor | undefined;
     trace((x: Tensor) => (leaked = x), [x]);
     expect(traced((x) => add(x, leaked!))).toThrow("add: operand 2, Tensor f32[2, 2], is a tensor of another trace");
   });
 });
 
-describe("an argument that is no array", () => {
+describe("an argument that is not an array", () => {
   const give = (...args: unknown[]): Promise<unknown> =>
     evaluate((x: Tensor, y: { rate: Tensor }) => add(x, y.rate), backend)(...(args as [never, never]));
   const rate = NdArray.scalar(0.1);
 
   test.each<[message: string, args: unknown[]]>([
-    ["argument 1 of a traced function is the number 3, where an array is due; write NdArray.scalar(3)", [3, { rate }]],
+    ["argument 1 of a traced function is the number 3, expected an array; write NdArray.scalar(3)", [3, { rate }]],
     [
-      "argument 1 of a traced function is the list [[1,2],[3,4]], where an array is due; write NdArray.from([[1,2],[3,4]])",
+      "argument 1 of a traced function is the list [[1,2],[3,4]], expected an array; write NdArray.from([[1,2],[3,4]])",
       [
         [
           [1, 2],
@@ -113,38 +111,35 @@ describe("an argument that is no array", () => {
       ],
     ], // prettier-ignore
     [
-      "argument 1 of a traced function is a Float32Array of 2 values, where an array is due; write NdArray.from(values, shape)",
+      "argument 1 of a traced function is a Float32Array of 2 values, expected an array; write NdArray.from(values, shape)",
       [new Float32Array(2), { rate }],
     ],
     ["argument 2 at rate of a traced function is the number 0.1", [x, { rate: 0.1 }]],
-    [
-      "argument 1 of a traced function is a Promise, where an array is due; await it first",
-      [Promise.resolve(x), { rate }],
-    ],
+    ["argument 1 of a traced function is a Promise, expected an array; await it first", [Promise.resolve(x), { rate }]],
     ["argument 1 of a traced function is missing", [undefined, { rate }]],
   ])("%s", async (message, args) => {
     await expect(give(...args)).rejects.toThrow(ArgumentError);
     await expect(give(...args)).rejects.toThrow(message);
   });
 
-  test("is refused by a function that is compiled already, too", async () => {
+  test("is rejected by an already compiled function, too", async () => {
     const f = jit((x: Tensor) => add(x, 1), backend);
     await f(x);
     for (const wrong of [3, undefined, null, [1, 2], { dtype: "f32", shape: [2, 2] }])
-      await expect(f(wrong as never)).rejects.toThrow(/where an array is due|is no array of this backend/);
+      await expect(f(wrong as never)).rejects.toThrow(/expected an array|is not an array of this backend/);
     expect((await backend.download(await f(x))).toNumbers()).toEqual([2, 3, 4, 5]);
   });
 });
 
 describe("jit", () => {
   test.each<[message: string, call: () => unknown]>([
-    ["jit: its backend is missing; pass one", () => loose["jit"]!(relu)],
-    ["jit: its backend is a Promise; await what makes it", () => loose["jit"]!(relu, Promise.resolve(backend))],
-    ["jit: NdArray f32[2, 2] (1, 2, 3, 4) was given where a function is due", () => loose["jit"]!(x, backend)],
-    ["jit: donate is the number 0, but it is a list", () => loose["jit"]!(relu, backend, { donate: 0 })],
+    ["jit: its backend is missing; pass a backend", () => loose["jit"]!(relu)],
+    ["jit: its backend is a Promise; await it", () => loose["jit"]!(relu, Promise.resolve(backend))],
+    ["jit: the first argument is NdArray f32[2, 2] (1, 2, 3, 4), expected a function", () => loose["jit"]!(x, backend)],
+    ["jit: donate is the number 0, but it must be a list", () => loose["jit"]!(relu, backend, { donate: 0 })],
   ])("%s", (message, call) => expect(call).toThrow(message));
 
-  test("an async function is refused: tracing does not wait", async () => {
+  test("rejects an async function, because tracing is synchronous", async () => {
     await expect(evaluate((async (x: Tensor) => x) as never, backend)(x)).rejects.toThrow(
       "a traced function returned a Promise",
     );
@@ -155,7 +150,7 @@ describe("shapes and dtypes that do not exist", () => {
   test.each<[message: string, fn: (x: Tensor) => unknown]>([
     ["shape [-2] has the size -2 in dimension 0", () => zeros([-2])],
     ["shape [1.5] has the size 1.5 in dimension 0", () => zeros([1.5])],
-    ["3 was given where a shape is due; write a list of sizes", () => loose["zeros"]!(3)],
+    ["got 3 instead of a shape; write a list of sizes", () => loose["zeros"]!(3)],
     ["shape [-2,-2] has the size -2 in dimension 0", (x) => functions.reshape(x, [-2, -2])],
     ["shape [2.5] has the size 2.5", () => functions.arange(2.5)],
     ["constant: shape [-1] has the size -1", () => emitOne("constant", [], { dtype: "f32", shape: [-1], value: 0 })],

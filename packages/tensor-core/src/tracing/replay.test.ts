@@ -13,7 +13,7 @@ import type { Tensor } from "../graph/tensor.ts";
 import { replay } from "./replay.ts";
 import { trace } from "./trace.ts";
 
-/** An input that is used twice, one that is not, a result that is an input, and two scopes. */
+/** An input that is used twice, an unused input, a result that is an input, and two scopes. */
 const model = (x: Tensor, w: Tensor, unused: Tensor): Tensor[] => {
   const y = scope("a", () => tanh(matmul(x, w)));
   return [
@@ -28,7 +28,7 @@ const model = (x: Tensor, w: Tensor, unused: Tensor): Tensor[] => {
 
 const spec = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
 
-test("a graph that is replayed gives the bits and the gradients of its function, and keeps its scopes", async () => {
+test("a replayed graph has the bits and the gradients of its function, and keeps its scopes", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 3 }),
@@ -58,7 +58,7 @@ test("a graph that is replayed gives the bits and the gradients of its function,
   );
 });
 
-test("other inputs than the graph was traced with are refused", () => {
+test("rejects other inputs than the graph was traced with", () => {
   const { graph } = trace(model, [spec(2, 3), spec(3, 2), spec(3)]);
   expect(() => trace((x: Tensor) => replay(graph, [x]), [spec(2, 3)])).toThrow("1 tensors were given for the 3 inputs");
   expect(() => trace((x: Tensor) => replay(graph, [x, x, x]), [spec(2, 3)])).toThrow(

@@ -12,7 +12,7 @@ import {
   emptyTrace,
   type Mesh,
   type MeshPlace,
-  requirePlace,
+  requireCoordinates,
   type TraceState,
   withTrace,
 } from "../graph/emit.ts";
@@ -63,7 +63,7 @@ const withoutGradientRules = (
   };
 };
 
-/** What to write instead of an argument that is not an array. */
+/** Cure for an argument that is not an array. */
 const cureOf = (value: unknown): string => {
   if (value === undefined) return "pass an NdArray";
   if (typeof value === "number") return `write NdArray.scalar(${value})`;
@@ -116,7 +116,7 @@ export const trace = <Args extends readonly unknown[], Result>(
       `got ${describe(fn)} instead of a function to trace; pass the function itself, as in jit(fn, backend)`,
     );
   const state = emptyTrace(operators, options);
-  requirePlace("trace", state.mesh, state.place);
+  requireCoordinates("trace", state.mesh, state.place);
   const { leaves, structure } = flattenTree<TensorSpec>(args);
   if (typeof structure === "string" || !("list" in structure))
     throw new ArgumentError(`got ${describe(args)} as the arguments to trace with; pass a list, as in trace(fn, [x])`);

@@ -46,7 +46,7 @@ export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limit
   if (!sameShape(b, v.shape) || a[0] !== b[0] || a[3] !== b[3])
     throw new ShapeError(
       "attention",
-      `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v.shape)} do not match: k and v must have the same shape, with the batch and width of q`,
+      `q ${formatShape(a)}, k ${formatShape(b)} and v ${formatShape(v.shape)} do not fit: k and v must have the same shape, with the batch and width of q`,
     );
   if (a[1] !== b[1] && (a[1] === 0 || b[1] === 0 || a[1]! % b[1]! !== 0))
     throw new ShapeError(

@@ -24,13 +24,13 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   if (channels !== perGroup * groups) {
     throw new ShapeError(
       op,
-      `${both} do not match: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; an image is [N, H, W, channels], a weight [height, width, channels / groups, outputs]`,
+      `${both} do not fit: with ${groups} group${groups === 1 ? "" : "s"} the image's ${channels} channels must equal ${groups} × the weight's ${perGroup}; an image is [N, H, W, channels], a weight [height, width, channels / groups, outputs]`,
     );
   }
   if (kernelHeight < 1 || kernelWidth < 1)
     throw new ShapeError(
       op,
-      `${both} do not match: a kernel has at least one row and one column; give the weight a size`,
+      `${both} do not fit: a kernel has at least one row and one column; give the weight a size`,
     );
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };

@@ -3,7 +3,7 @@ import { cast, divide, equal, multiply } from "../../functions/elementwise.ts";
 import { sum } from "../../functions/reduce.ts";
 import type { VjpContext } from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
-import { type ReductionParams, stretchBack } from "./reduction.ts";
+import { type ReductionParams, broadcastBack } from "./reduction.ts";
 
 /** Smallest value of each ordered dtype. */
 export const least = (dtype: DType): number => (dtype === "f32" ? -Infinity : dtype === "i32" ? -(2 ** 31) : 0);
@@ -22,6 +22,6 @@ export const shareAmongTies = ({
   cotangents: [g],
   params: { dims },
 }: VjpContext<ReductionParams>): (Tensor | undefined)[] => {
-  const winners = cast(equal(x!, stretchBack(result!, x!.shape, dims)), "f32");
-  return [multiply(winners, stretchBack(divide(g!, sum(winners, { dims })), x!.shape, dims))];
+  const winners = cast(equal(x!, broadcastBack(result!, x!.shape, dims)), "f32");
+  return [multiply(winners, broadcastBack(divide(g!, sum(winners, { dims })), x!.shape, dims))];
 };

@@ -18,9 +18,9 @@ export interface RaggedRule extends RaggedFact {
 }
 
 /**
- * An operator whose chunks have capacity for a fixed number of rows, of which only as many are sent as the second
- * operand specifies at run time. Results: the chunks of all ranks in rank order, padded with zeros after the received
- * rows, and the number of rows received from each rank.
+ * An operator whose chunks have capacity for a fixed number of rows; the second operand is the number of rows to send,
+ * known at run time. Results: the chunks of all ranks in rank order, padded with zeros after the received rows, and the
+ * number of rows received from each rank.
  */
 export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule): Operator => {
   const capacityOf = (x: TensorSpec, params: CollectiveParams): number =>

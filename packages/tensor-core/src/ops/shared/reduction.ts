@@ -30,7 +30,7 @@ const targets = (shape: Shape, dims: readonly number[]): Int32Array => {
 };
 
 /** Broadcast a reduced tensor to the shape before the reduction. */
-export const stretchBack = (reduced: Tensor, shape: Shape, dims: readonly number[]): Tensor =>
+export const broadcastBack = (reduced: Tensor, shape: Shape, dims: readonly number[]): Tensor =>
   broadcastTo(
     reshape(
       reduced,

@@ -22,7 +22,7 @@ const hasCycle = (successors: readonly (readonly number[])[], owner: (vertex: nu
 };
 
 describe("ContractedGraph", () => {
-  it("merges exactly what makes no cycle, and keeps a topological order", () => {
+  it("merges exactly when no cycle results, and keeps a topological order", () => {
     const size = 12;
     fc.assert(
       fc.property(

@@ -48,7 +48,7 @@ const fuse = (
 };
 
 describe("fuseElementwise", () => {
-  it("reads a stretched bias in place and folds constants", () => {
+  it("reads a broadcast bias in place and folds constants", () => {
     const [node, ...rest] = fusedOf(fuse((x, bias) => relu(multiply(add(x, bias), 2)), [tensor(2, 3, 4), tensor(4)]));
     expect(rest).toEqual([]);
     expect(opsOf(node!)).toEqual(["add", "constant", "multiply", "relu"]);
@@ -60,7 +60,7 @@ describe("fuseElementwise", () => {
     expect(node!.specs).toEqual([{ dtype: "f32", shape: [2, 3, 4] }]);
   });
 
-  it("returns every value that others need, and lists one input once", () => {
+  it("returns every value that other nodes need, and lists each input once", () => {
     const [node] = fusedOf(
       fuse(
         (x, y) => {
@@ -74,7 +74,7 @@ describe("fuseElementwise", () => {
     expect(node!.specs).toHaveLength(2);
   });
 
-  it("joins a bitcast to its neighbours, and leaves one alone as a view", () => {
+  it("fuses a bitcast with its neighbors, and keeps a single bitcast as a view", () => {
     const joined = fuse((x) => bitcast(bitwiseAnd(bitcast(multiply(x, 2), "u32"), 0xffff0000), "f32"), [tensor(3, 4)]);
     expect(joined.nodes.map(({ op }) => op)).toEqual(["input", "fused"]);
     expect(opsOf(joined.nodes[1]!)).toEqual(["constant", "multiply", "bitcast", "constant", "bitwise-and", "bitcast"]);
@@ -100,7 +100,7 @@ describe("fuseElementwise", () => {
     expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "fused", "matmul", "fused"]);
   });
 
-  it("follows reshapes, and walks in steps that fit all shapes", () => {
+  it("follows reshapes, and iterates in steps that fit all shapes", () => {
     const [node, ...rest] = fusedOf(
       fuse(
         (x, row) => multiply(reshape(tanh(x), [3, 4, 2]), broadcastTo(row, [3, 4, 2])),
@@ -114,16 +114,16 @@ describe("fuseElementwise", () => {
     });
   });
 
-  it("gives up on shapes that share no walk", () => {
+  it("does not fuse shapes without a common iteration", () => {
     const graph = fuse((x, row) => add(reshape(broadcastTo(row, [4, 6]), [6, 4]), x), [tensor(6, 4), tensor(6)]);
     expect(graph.nodes.map(({ op }) => op)).toEqual(["input", "input", "broadcast-to", "fused"]);
   });
 
-  it("keeps what a transpose reads apart", () => {
+  it("does not fuse the operand of a transpose", () => {
     expect(fusedOf(fuse((x) => add(transpose(tanh(x)), 1), [tensor(3, 4)]))).toHaveLength(2);
   });
 
-  it("computes in backward what only backward needs", () => {
+  it("computes values that only the backward pass needs in the backward pass", () => {
     const loss = (w: Tensor, x: Tensor): Tensor => {
       const y = matmul(relu(matmul(x, w)), w);
       return sum(multiply(y, y));
@@ -168,7 +168,7 @@ describe("fuseElementwise", () => {
     expect(early.inputs).toEqual([{ node: 0, output: 0 }]);
   });
 
-  it("keeps within its bounds", () => {
+  it("respects its limits", () => {
     const chain = (x: Tensor): Tensor => Array.from({ length: 40 }).reduce<Tensor>((value) => tanh(value), x);
     for (const node of fusedOf(fuseElementwise(trace(chain, [tensor(4)]).graph, { maxRegisters: 10 }))) {
       expect(paramsOf(node).instructions.length + node.inputs.length).toBeLessThanOrEqual(10);
@@ -195,7 +195,7 @@ describe("fuseElementwise", () => {
     expect(fusedOf(graph)[0]!.scope).toBe("model/b");
   });
 
-  it("takes scalars and empty tensors", () => {
+  it("accepts scalars and empty tensors", () => {
     const graph = fuse((x, y) => [tanh(x), tanh(y)], [tensor(), tensor(0, 3)]);
     expect(fusedOf(graph).map((node) => paramsOf(node).shape)).toEqual([[1], [0]]);
   });
@@ -207,7 +207,7 @@ describe("folds", () => {
   const stepsOf = (graph: Graph): string[] => graph.nodes.filter(({ op }) => op !== "input").map(({ op }) => op);
   const along = { dims: -1, keepDims: true };
 
-  it("reduce what the program computes, and leave nothing of it in memory", () => {
+  it("reduce results of the program without writing them to memory", () => {
     const graph = fold((x) => sum(absolute(x)), tensor(4, 30));
     expect(stepsOf(graph)).toEqual(["fused"]);
     expect(paramsOf(graph.nodes[1]!).folds).toEqual([{ op: "sum", size: 120 }]);
@@ -223,7 +223,7 @@ describe("folds", () => {
     expect(rows.nodes[1]!.specs.map(({ shape }) => shape)).toEqual([[4], [4, 1]]);
   });
 
-  it("read one value once, computed or not", () => {
+  it("read a value once, computed or loaded", () => {
     const ends = fold((x) => [reduceMax(x), reduceMin(x)], tensor(70));
     expect(stepsOf(ends)).toEqual(["fused"]);
     expect(paramsOf(ends.nodes[1]!)).toMatchObject({ instructions: [], results: [0, 0] });
@@ -245,13 +245,13 @@ describe("folds", () => {
     expect(fusedOf(graph).map(opsOf)).toEqual([["tanh"], ["divide"]]);
   });
 
-  it("stay out where they are none, or share no tile with others", () => {
+  it("are not fused if they are not trailing, or share no tile", () => {
     expect(stepsOf(fold((x) => sum(x), tensor(70)))).toEqual(["sum"]);
     expect(stepsOf(fold((x) => sum(reshape(x, [10, 7]), along), tensor(70)))).toEqual(["reshape", "sum", "reshape"]);
     expect(stepsOf(fold((x) => sum(tanh(x), { dims: 0 }), tensor(10, 7)))).toEqual(["fused", "sum"]);
     expect(stepsOf(fold((x) => sum(tanh(x)), tensor(1)))).toContain("sum");
     expect(stepsOf(fold((x) => sum(tanh(x)), tensor(0)))).toEqual(["fused", "sum"]);
-    // Rows of 510 bits end inside a word of the whole.
+    // Rows of 510 bits end inside a word of the flattened tensor.
     expect(fusedOf(fold((x) => [sum(x, along), packBits(reshape(less(x, 0), [5100]))], tensor(10, 510)))).toHaveLength(
       1,
     );
@@ -265,7 +265,7 @@ describe("folds", () => {
     expect(stepsOf(twice).toSorted()).toEqual(["fused", "reshape", "sum"]);
   });
 
-  it("are left to others where nobody asks for them", () => {
+  it("are not fused unless requested", () => {
     expect(fuse((x) => sum(absolute(x)), [tensor(40)]).nodes.map(({ op }) => op)).toEqual(["input", "fused", "sum"]);
   });
 });
@@ -273,7 +273,7 @@ describe("folds", () => {
 describe("foldTile", () => {
   const sums = (...sizes: number[]): FusedFold[] => sizes.map((size) => ({ op: "sum", size }));
 
-  it("holds whole rows, or whole blocks of one longer row", () => {
+  it("is a multiple of whole rows, or of whole blocks of one longer row", () => {
     expect(foldTile([], 1024)).toBe(1024);
     expect(foldTile(sums(7), 1024)).toBe(1022);
     expect(foldTile(sums(256, 512), 1024)).toBe(1024);

@@ -39,10 +39,10 @@ export interface Loads {
 
 /** Follow reshapes back to the original value. */
 const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
-  let at = ref;
-  for (let node = graph.nodes[at.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[at.node]!)
-    at = node.inputs[0]!;
-  return at;
+  let current = ref;
+  for (let node = graph.nodes[current.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[current.node]!)
+    current = node.inputs[0]!;
+  return current;
 };
 
 /** Load of a constant node; undefined for other nodes. */

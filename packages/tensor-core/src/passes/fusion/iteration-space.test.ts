@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { elementCount, rowMajorStrides } from "../../shape.ts";
 import { collapse, extentsOf, refine, refineStrides, sizesOf, broadcastStrides } from "./iteration-space.ts";
 
-/** Where a walk over `shape` reads, element by element. */
+/** Offset of each element in an iteration over `shape`. */
 const walk = (shape: readonly number[], strides: readonly number[]): number[] => {
   const steps = rowMajorStrides(shape);
   return Array.from({ length: elementCount(shape) }, (_, flat) =>
@@ -12,7 +12,7 @@ const walk = (shape: readonly number[], strides: readonly number[]): number[] =>
 };
 
 describe("iteration space", () => {
-  it("knows which shapes share a walk", () => {
+  it("finds the shapes that share an iteration", () => {
     expect(refine(extentsOf([64, 10]), extentsOf([640]))).toEqual([10, 640]);
     expect(refine(extentsOf([4, 6]), extentsOf([8, 3]))).toEqual([3, 6, 24]);
     expect(refine(extentsOf([4, 6]), extentsOf([6, 4]))).toBeUndefined();
@@ -49,7 +49,7 @@ describe("iteration space", () => {
     );
   });
 
-  it("walks a dense tensor in one dimension", () => {
+  it("iterates over a dense tensor in one dimension", () => {
     expect(collapse([4, 2, 3], [[6, 3, 1]])).toEqual({ shape: [24], views: [[1]] });
   });
 });

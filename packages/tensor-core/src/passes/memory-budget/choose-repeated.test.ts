@@ -6,7 +6,7 @@ import { type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 const repeatedStep = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep =>
   new StepWalk(step).run(Uint8Array.from(step.nodes, (_, id) => (repeated.has(id) ? 1 : 0)));
 
-/** A random step: forward nodes of earlier values, then backward ones, each with one result. */
+/** A random step: forward nodes of earlier values, then backward nodes, each with one result. */
 const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
   fc
     .record({
@@ -44,7 +44,7 @@ const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
       };
     });
 
-/** The peak by sets of what lives, run by run: another way to the same number. */
+/** Peak from the sets of live values, run by run: an independent computation of the same number. */
 const naive = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => {
   const runs: { readonly reads: string[]; readonly writes: string[] }[] = [];
   const done = new Set<number>();
@@ -92,7 +92,7 @@ const naive = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => 
 const subsets = (ids: readonly number[]): Set<number>[] =>
   Array.from({ length: 2 ** ids.length }, (_, set) => new Set(ids.filter((__, i) => (set >> i) & 1)));
 
-/** A chain of layers, each of which backward reads once more. */
+/** A chain of layers, each of which is read once more by the backward pass. */
 const chain = (flops: readonly number[], bytes = 4): StepShape => {
   const layers = flops.length;
   return {
@@ -112,7 +112,7 @@ const chain = (flops: readonly number[], bytes = 4): StepShape => {
 };
 
 describe("chooseRepeated", () => {
-  it("runs steps in thought as they run", () => {
+  it("simulates steps as they run", () => {
     fc.assert(
       fc.property(randomStep(10), fc.array(fc.nat(9)), (step, some) => {
         const repeated = new Set(some.filter((id) => step.nodes[id]?.mayRepeat));
@@ -122,7 +122,7 @@ describe("chooseRepeated", () => {
     );
   });
 
-  it("is as good as the best of all sets where there are few, and says the least peak where none meets the bound", () => {
+  it("equals the best subset for few candidates, and returns the lowest peak if no subset meets the limit", () => {
     fc.assert(
       fc.property(randomStep(7), fc.nat(60), (step, maxBytes) => {
         const all = subsets(step.nodes.flatMap(({ mayRepeat }, id) => (mayRepeat ? [id] : []))).map((set) =>
@@ -139,7 +139,7 @@ describe("chooseRepeated", () => {
     );
   });
 
-  it("of many keeps the bound where repeating all of them does, never repeats in vain, and is near the best of all sets", () => {
+  it("meets the limit for many candidates if repeating all does, never repeats in vain, and is close to the best subset", () => {
     let [own, best] = [0, 0];
     fc.assert(
       fc.property(randomStep(40), fc.double({ min: 0.3, max: 1, noNaN: true }), (step, share) => {
@@ -156,7 +156,7 @@ describe("chooseRepeated", () => {
       }),
       { numRuns: 100, seed: 7 },
     );
-    // Thirteen that may be repeated are one too many for the exact way, and few enough for all sets.
+    // Thirteen candidates are too many for the exact search, and few enough to check all subsets.
     const layers = 13;
     fc.assert(
       fc.property(

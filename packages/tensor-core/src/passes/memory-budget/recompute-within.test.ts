@@ -20,7 +20,7 @@ const width = 16;
 const f32 = (...shape: number[]) => ({ dtype: "f32" as const, shape });
 const workspaceBytes = (graph: Graph): number => planMemory(optimize(graph)).workspaceBytes;
 
-/** A residual network, whose activations outweigh the rest. */
+/** A residual network whose activations take most of the memory. */
 const network = (numBlocks: number): Graph =>
   trace(
     (weights: Tensor[], x: Tensor) =>
@@ -61,7 +61,7 @@ describe("recomputeWithin", () => {
     },
   );
 
-  it("repeats the more the less memory there is, and nothing where there is enough", () => {
+  it("repeats more with less memory, and nothing if memory is sufficient", () => {
     const flops = [1, 0.85, 0.6].map(
       (share) => recomputeWithin(graph, { maxBytes: share * all, workspaceBytes }).repeatedFlops,
     );
@@ -70,7 +70,7 @@ describe("recomputeWithin", () => {
     expect(recomputeWithin(graph, { maxBytes: all, workspaceBytes }).repeated).toEqual({});
   });
 
-  it("says the least that can be where a bound cannot be met, and meets that", () => {
+  it("reports the smallest possible limit if a limit cannot be met, and meets that limit", () => {
     let least = 0;
     try {
       recomputeWithin(graph, { maxBytes: 100, workspaceBytes });

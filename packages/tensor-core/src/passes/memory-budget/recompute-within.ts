@@ -149,6 +149,6 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
   }
   if (best !== undefined) return best;
   throw new ArgumentError(
-    `a step takes ${bytesBefore} bytes of intermediates, and maxBytes is ${maxBytes}; the smallest size found with recomputation is ${least}: allow that many, or make the batch smaller`,
+    `a step takes ${bytesBefore} bytes of intermediates, and maxBytes is ${maxBytes}; the least that computing values again was found to take is ${least}: allow so many, or make the batch smaller`,
   );
 };

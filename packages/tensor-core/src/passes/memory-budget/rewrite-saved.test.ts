@@ -53,7 +53,7 @@ const errors = (a: readonly Float64Array[], b: readonly Float64Array[]): number[
 describe("rewriteSaved", () => {
   const graph = graphOf();
 
-  it("keeps activations in half the bytes: the peak falls, the loss stays, gradients change by a rounding", () => {
+  it("keeps activations in half the bytes: lower peak, equal loss, gradients within rounding", () => {
     const halved = rewriteSaved(bf16)(graph);
     validateGraph(halved);
     expect(peak(halved)).toBeLessThan(0.75 * peak(graph));
@@ -65,7 +65,7 @@ describe("rewriteSaved", () => {
     }
   });
 
-  it("takes codes of several tensors, and nothing but what is selected", () => {
+  it("accepts codes of several tensors, and encodes only selected values", () => {
     const blocks: SavedCode = {
       encode: (x) => {
         const { codes, scale } = quantize(x);
@@ -84,12 +84,12 @@ describe("rewriteSaved", () => {
     expect(peak(none)).toBe(peak(graph));
   });
 
-  it("encodes what checkpoints start from, and takes less than either", () => {
+  it("encodes the inputs of checkpoints, and takes less memory than either alone", () => {
     const marked = graphOf((fn) => checkpoint(fn));
     expect(peak(rewriteSaved(bf16)(marked))).toBeLessThan(Math.min(peak(marked), peak(rewriteSaved(bf16)(graph))));
   });
 
-  it("refuses a code that gives another shape back", () => {
+  it("rejects a code that decodes to another shape", () => {
     expect(() => rewriteSaved({ ...bf16, decode: ([x]) => x! })(graph)).toThrow(
       /f32\[64, 16\] was decoded to bf16\[64, 16\]/,
     );

@@ -25,7 +25,7 @@ type Wrap = <F extends (...args: never[]) => unknown>(fn: F) => F;
 const plain: Wrap = (fn) => fn;
 const again: Wrap = (fn) => checkpoint(fn as never) as never;
 
-/** Blocks one after the other, in parts of so many. */
+/** A sequence of blocks, in checkpoints of the given number of blocks. */
 const deep = (block: Block, numBlocks: number, wrap: Wrap, perPart = 1): Graph =>
   trace(
     (weights: Tensor[], x: Tensor) =>
@@ -57,16 +57,17 @@ describe("recomputeRegions", () => {
   ] as const)("lowers the peak of %s", (_, block, share) => {
     const most = share * peak(deep(block, 12, plain));
     expect(peak(deep(block, 12, again))).toBeLessThan(most);
-    // Passes that merge what is alike, run afterwards, do not undo it.
+    // Passes that merge equal nodes, run afterwards, do not undo it.
     const repeated = recomputeRegions(deep(block, 12, again));
     expect(peak({ ...repeated, nodes: repeated.nodes.map((node) => ({ ...node, region: "" })) })).toBeLessThan(most);
   });
 
-  it("keeps less still with checkpoints of several blocks in which each is one, too", () => {
+  it("keeps even less with nested checkpoints", () => {
     const nested = deep((x, w) => checkpoint(transformer)(x, w), 16, again, 4);
     expect(peak(nested)).toBeLessThan(peak(deep(transformer, 16, again)));
     expect(peak(nested)).toBeLessThan(peak(deep(transformer, 16, again, 4)));
-    // Products of a block: three in forward, once more for each checkpoint around it; two for each in backward.
+    // Products of a block: three in the forward pass, once more for each checkpoint around it; two for each in the
+    // backward pass.
     const products = (graph: Graph): number => optimize(graph).nodes.filter(({ op }) => op === "matmul").length;
     const [once, twice] = [products(deep(transformer, 16, plain)), products(nested)];
     expect(twice).toBeGreaterThan(once);
@@ -84,14 +85,14 @@ describe("recomputeRegions", () => {
     }
   });
 
-  it("returns the graph itself where nothing is marked, and leaves a forward pass alone", () => {
+  it("returns the same graph without checkpoints, and does not change a forward pass", () => {
     const graph = deep(dense, 2, plain);
     expect(recomputeRegions(graph)).toBe(graph);
     const forward = trace((x: Tensor) => checkpoint(tanh)(tanh(x)), [f32(4)] as never).graph;
     expect(recomputeRegions(forward).nodes).toEqual(forward.nodes);
   });
 
-  it("repeats what a statistic of the backward pass reads of a tap, and keeps what one of the update reads", () => {
+  it("repeats values that a statistic of the backward pass reads, and keeps values that the update reads", () => {
     const count = (phase: "backward" | "update"): number => {
       const { graph } = trace(
         (w: Tensor, x: Tensor) => {
@@ -105,7 +106,7 @@ describe("recomputeRegions", () => {
       );
       return optimize(graph, { fuse: false }).nodes.filter(({ op }) => op === "tanh").length;
     };
-    // Two in forward. The last leaves the region, so it is kept.
+    // Two in the forward pass. The last one leaves the region, so it is kept.
     expect([count("backward"), count("update")]).toEqual([3, 2]);
   });
 });

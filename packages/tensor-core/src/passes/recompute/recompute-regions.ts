@@ -11,13 +11,13 @@ const regionAt = (node: Node, depth: number): string | undefined =>
 const repeatAt = (graph: Graph, depth: number): Graph => {
   const groups = graph.nodes.map((node) => (mayRunAgain(node) ? regionAt(node, depth) : undefined));
   // Values that leave a region in the forward pass are kept anyway.
-  const kept = new Set(graph.outputs.map(valueKey));
+  const keptKeys = new Set(graph.outputs.map(valueKey));
   for (const node of graph.nodes) {
     if (node.phase === "backward") continue;
     for (const ref of node.inputs)
-      if (groups[ref.node] !== undefined && regionAt(node, depth) !== groups[ref.node]) kept.add(valueKey(ref));
+      if (groups[ref.node] !== undefined && regionAt(node, depth) !== groups[ref.node]) keptKeys.add(valueKey(ref));
   }
-  return recomputeValues(graph, { groups, keeps: (ref: ValueRef) => kept.has(valueKey(ref)) });
+  return recomputeValues(graph, { groups, keeps: (ref: ValueRef) => keptKeys.has(valueKey(ref)) });
 };
 
 /**
