@@ -55,7 +55,7 @@ const chooseLibrary = (
 };
 
 export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "kernels"> {
-  /** C++ compiler. Default: $CXX, else `g++`. */
+  /** C++ compiler. Default: $CXX, or `g++` if $CXX is not set. */
   readonly compiler?: string;
   /** The BLAS, a name or path for the loader. Default: the first installed library of OpenBLAS, MKL and BLIS. */
   readonly library?: string;

@@ -21,7 +21,7 @@ export interface ShapeTable {
   /** Name that the loader accepts, and the identity that the library reported. */
   readonly library: LibraryIdentity & { readonly name: string };
   readonly shapes: readonly MeasuredShape[];
-  /** See `measureSliceRows`. */
+  /** A product can be split at multiples of this number of rows, see `measureSliceRows`. Absent: unknown. */
   readonly sliceRows?: number | undefined;
 }
 

@@ -1,4 +1,8 @@
-"""The decompositions of decomposition.bench.ts by PyTorch on one thread: a line "NAME SIZE" and the matrix's bytes prepare one, a line "COUNT" runs it so often and answers with milliseconds per run."""
+"""Runs the decompositions of decomposition.bench.ts with PyTorch on one thread.
+
+Input: a line "NAME SIZE", followed by the bytes of the matrix, selects a decomposition. A line "COUNT" runs the
+decomposition COUNT times, and prints the milliseconds per run.
+"""
 
 import sys
 import time

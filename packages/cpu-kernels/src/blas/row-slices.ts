@@ -2,7 +2,7 @@
 export class RowSlices {
   private readonly sliceRows: number;
 
-  /** @param sliceRows see `Blas`. */
+  /** @param sliceRows products can be split at multiples of this number of rows, see `Blas`. */
   constructor(sliceRows: number = Infinity) {
     this.sliceRows = sliceRows;
   }
