@@ -188,7 +188,7 @@ test("second derivatives equal those of backward in the same number of chunks", 
 
 const axes = ["hosts", "inside"];
 test.each([raggedDispatcher(), hierarchicalDispatcher({ axes }), duplicateFreeDispatcher({ axes })])(
-  "a dispatcher whose chunks are tokens is refused, and one number is enough for it",
+  "rejects a dispatcher whose chunks are tokens, unless both numbers are equal",
   (dispatcher) => {
     expect(() => layerOf({ gate: gates[0]!, dispatcher, chunks: 2, backwardChunks: 4 })).toThrow(
       /^moeLayer: chunks is 2 and backwardChunks 4, .*both must be equal, or use denseDispatcher\(\)$/,

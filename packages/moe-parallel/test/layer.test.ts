@@ -204,7 +204,7 @@ describe("a bound that is exceeded", () => {
   const zeros = NdArray.from(new Array(12).fill(0), [4, 3], "f32");
 
   test.each([1, 2])(
-    "makes the output NaN on the rank, and the figures name the bound that holds (%i ranks)",
+    "makes the output NaN on the rank, and figures contain a sufficient bound (%i ranks)",
     (numRanks) => {
       for (const dispatcher of [undefined, raggedDispatcher()]) {
         const result = (bound: number) => {

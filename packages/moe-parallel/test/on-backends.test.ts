@@ -119,7 +119,7 @@ test.each(rows)("$name on WebAssembly computes the reference's result", async (r
 
 // Every second row only: software adapters take long to compile fused shaders.
 test.skipIf(!hasAdapter).each(rows.filter((_, i) => i % 2 === 0))(
-  "$name, on WebGPU computes what the reference does",
+  "$name on WebGPU computes the reference's result",
   async (row) => {
     const backend = await createWebGpuBackend({ gpu: gpu! });
     try {

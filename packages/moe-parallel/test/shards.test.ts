@@ -297,7 +297,7 @@ describe.each(rows)("$name", (row) => {
 
   // If the layer itself splits tokens before the gate, ranks have other tokens, keys and slots than a single rank.
   test.skipIf(isSame && row.shards.splits)(
-    "they draw and drop as one rank that sees their tokens one after the other",
+    "draws and drops equal those of one rank that processes their tokens in sequence",
     () => {
       fc.assert(
         fc.property(settingsFor(row), fc.constantFrom(0.5, 1, 1.5), fc.nat(2), (setting, factor, kind) => {
@@ -457,12 +457,12 @@ describe("rejects in one line", () => {
     ["tokens of a third kind", () => splitBeforeGate({ ...axes, tokens: "all" as never }), /tokens are all; use same/],
     ["no pieces", () => splitAfterGate({ ...axes, pieces: 0 }), /splitAfterGate: pieces is 0; use a whole number/],
     [
-      "experts that cannot be cut",
+      "experts without hiddenDims",
       begun({ shards: withoutSplit(axes), experts: blind as never }, { expert: 1, tensor: 2 }),
       /"down_FD" is not among hiddenDims \[\]; name its hidden dimension, or leave shards out/,
     ],
     [
-      "a hidden width that they do not divide",
+      "a hidden width that is not divisible by the ranks",
       begun(
         { shards: withoutSplit(axes), experts: geluExperts({ width, hidden: 5 }) as never },
         { expert: 1, tensor: 2 },
@@ -470,7 +470,7 @@ describe("rejects in one line", () => {
       /dimension 0 of \[5, 3\] has 5, which do not divide among the 2 ranks of axis "tensor"/,
     ],
     [
-      "tokens that they do not divide",
+      "tokens that are not divisible by the ranks",
       stepped(splitBeforeGate(axes), 3),
       /has 3, which do not divide among the 2 ranks/,
     ],

@@ -181,7 +181,7 @@ describe("shampoo", () => {
     { by: "eigen", of: greatest },
     { by: "newton", of: bound },
   ] as const)(
-    "is L^(−¼) ∇ R^(−¼) of all gradients so far, with the roots of the last refresh, by $by",
+    "equals L^(−¼) ∇ R^(−¼) of all gradients so far, with the roots of the last refresh, by $by",
     ({ by, of }) => {
       const optimizer = chain(shampoo({ ridge, grafting: false, root: by }), scaleByLearningRate(1));
       const walk = walked(optimizer, params, gradients, { refresh: (step) => step !== 1 })[0]!;

@@ -15,7 +15,7 @@ import {
 } from "./law.ts";
 
 const deterministic: Law = {
-  name: "the same key gives the same bits, traced anew",
+  name: "the same key gives the same bits in a new trace",
   appliesTo: always,
   check: (row) => {
     const [first, second] = [worldsOf(row, cycleOf(row)), worldsOf(row, cycleOf(row))];
@@ -63,7 +63,7 @@ const mostErrors = 5.5;
 const mostUnseen = 14;
 
 const unbiased: Law = {
-  name: "sends the gradient on average, where it says that it is unbiased",
+  name: "sends the gradient on average if declared unbiased",
   appliesTo: ({ aggregator }) => !aggregator.biased,
   check: (row) => {
     const numDraws = row.randomised ? 400 : 1;

@@ -120,7 +120,7 @@ const extremes: Law = {
         total,
         mean[0]!.map((value) => value * numRanks),
         tolerance,
-        "Σ sent beside P · mean",
+        "Σ sent compared with P · mean",
       );
     });
   },

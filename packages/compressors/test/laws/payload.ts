@@ -55,7 +55,7 @@ const jointly: Law = {
 };
 
 const declared: Law = {
-  name: "a payload has the bytes that it declares, whatever the shape, and decodes to that shape",
+  name: "a payload has the declared bytes for any shape, and decodes to that shape",
   appliesTo: ({ aggregator }) => isCompressor(aggregator),
   check: (row) => {
     const compressor = row.aggregator as Compressor;

@@ -33,7 +33,7 @@ const declaredBy = ({ cycle, aggregator }: Row, step: number, bucket: Bucket, nu
   (cycle?.[step] ?? aggregator).bytesSent(bucket, numRanks);
 
 const bytes: Law = {
-  name: "sends exactly the bytes that it declares, and that the formula says",
+  name: "sends exactly the bytes that it declares and that the formula gives",
   appliesTo: always,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
@@ -52,7 +52,7 @@ const bytes: Law = {
 };
 
 const mostBytes: Law = {
-  name: "never sends more than the most that it declares, which is no more than there is room for",
+  name: "never sends more than the declared maximum, which is at most the capacity",
   appliesTo: (row) => row.bytesAreMost === true,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
@@ -93,7 +93,7 @@ const stateStays: Law = {
 };
 
 const halves: Law = {
-  name: "to begin and to finish is to aggregate, at the same cost",
+  name: "begin and finish equal aggregate, at the same cost",
   appliesTo: ({ aggregator }) => aggregator.halves !== undefined,
   check: (row) => {
     const [whole, split] = [worldsOf(row, cycleOf(row)), worldsOf(row, cycleOf(row), true)];
@@ -123,7 +123,7 @@ const halves: Law = {
 };
 
 const priorities: Law = {
-  name: "hands the priority of its bucket to every collective, in halves too",
+  name: "passes the bucket's priority to every collective, also in halves",
   appliesTo: always,
   check: (row) => {
     for (const inHalves of row.aggregator.halves === undefined ? [false] : [false, true]) {
