@@ -97,8 +97,8 @@ describe.each(plans)("exchange with %s", (_, plan) => {
     const kept = paths.flatMap((path) => residual.get(path)!);
     kept.forEach((value, i) => {
       const sent = results[0]!.reduce((sum, { mean }) => sum + numbers(mean)[i]!, 0);
-      const wanted = Array.from({ length: numSteps }, (__, step) => meanOf(step)[i]!).reduce((sum, v) => sum + v, 0);
-      expect(Math.abs(sent + value - wanted)).toBeLessThan(1e-5);
+      const expected = Array.from({ length: numSteps }, (__, step) => meanOf(step)[i]!).reduce((sum, v) => sum + v, 0);
+      expect(Math.abs(sent + value - expected)).toBeLessThan(1e-5);
     });
     expect(kept.some((value) => value !== 0)).toBe(true);
   });
@@ -168,8 +168,8 @@ describe("exchange", () => {
       return each[0]!.map((_, i) => each.reduce((sum, own) => sum + own[i]!, 0) / some.length);
     };
     for (const [rank, mean] of means.entries()) {
-      const alike = rank < 2 ? [0, 1] : [2, 3];
-      mean.w[0]!.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(meanOver(alike, ({ w }) => w[0]!)[i]!, 6));
+      const peers = rank < 2 ? [0, 1] : [2, 3];
+      mean.w[0]!.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(meanOver(peers, ({ w }) => w[0]!)[i]!, 6));
       mean.w[1]!.toNumbers().forEach((value, i) =>
         expect(value).toBeCloseTo(meanOver([0, 1, 2, 3], ({ w }) => w[1]!)[i]!, 6),
       );

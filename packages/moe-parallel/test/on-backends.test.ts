@@ -105,9 +105,9 @@ const stepped = async ({ gate, options }: Row, backend: Backend): Promise<number
 };
 
 const expectSame = async (row: Row, backend: Backend): Promise<void> => {
-  const [wanted, got] = [await stepped(row, referenceBackend()), await stepped(row, backend)];
-  expect(got).toHaveLength(wanted.length);
-  wanted.forEach((numbers, leaf) => {
+  const [expected, got] = [await stepped(row, referenceBackend()), await stepped(row, backend)];
+  expect(got).toHaveLength(expected.length);
+  expected.forEach((numbers, leaf) => {
     const most = numbers.reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 1);
     numbers.forEach((value, i) => expect(Math.abs(got[leaf]![i]! - value) / most, `leaf ${leaf}`).toBeLessThan(1e-4));
   });

@@ -186,8 +186,8 @@ describe("shampoo", () => {
       const optimizer = chain(shampoo({ ridge, grafting: false, root: by }), scaleByLearningRate(1));
       const walk = walked(optimizer, params, gradients, { refresh: (step) => step !== 1 })[0]!;
       const matrices = gradients.map(({ wide }) => matrixOf(wide!.toNumbers(), 7));
-      [1, 1, 3].forEach((seen, step) => {
-        const { left, right } = sums(matrices.slice(0, seen));
+      [1, 1, 3].forEach((numGradients, step) => {
+        const { left, right } = sums(matrices.slice(0, numGradients));
         const expected = product(root(left, of), matrices[step]!, root(right, of)).flat();
         expectNear(
           walk[step]!["wide"]!,

@@ -76,16 +76,16 @@ const unbiased: Law = {
         const steps = Array.from({ length: numDraws }, (_, draw) => world!.step(gradients, state, seed, draw));
         const check = (
           of: (step: (typeof steps)[number]) => Float64Array,
-          wanted: readonly number[],
+          expected: readonly number[],
           what: string,
         ): void => {
           const values = steps.map(of);
           const spread = Math.max(
-            ...wanted.map(
+            ...expected.map(
               (_, i) => Math.max(...values.map((own) => own[i]!)) - Math.min(...values.map((own) => own[i]!)),
             ),
           );
-          wanted.forEach((value, i) => {
+          expected.forEach((value, i) => {
             const average = values.reduce((sum, own) => sum + own[i]!, 0) / numDraws;
             const variance = values.reduce((sum, own) => sum + (own[i]! - average) ** 2, 0) / numDraws;
             const tolerance =

@@ -24,9 +24,9 @@ const large: Bucket = bucketOf([
   { path: "c", shape: [3, 3, 16, 32] },
 ]);
 
-const expectBytes = (actual: number, wanted: number, what: string): void => {
-  if (!(Math.abs(actual - wanted) <= 1e-9 * Math.max(1, wanted)))
-    throw new Error(`${what}: ${actual} bytes, not ${wanted}`);
+const expectBytes = (actual: number, expected: number, what: string): void => {
+  if (!(Math.abs(actual - expected) <= 1e-9 * Math.max(1, expected)))
+    throw new Error(`${what}: ${actual} bytes, not ${expected}`);
 };
 
 const declaredBy = ({ cycle, aggregator }: Row, step: number, bucket: Bucket, numRanks: number): number =>
