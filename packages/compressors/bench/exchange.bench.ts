@@ -52,10 +52,10 @@ for (const compressor of compressors) {
     const optimized = optimize(graph);
     validateGraph(graph);
     validateGraph(optimized);
-    const [sent, wanted] = [collectiveBytes(graph), exchangeBytes(gradients, options, numRanks)];
-    if (Math.abs(sent - wanted) > 1e-9 * wanted)
+    const [sent, expected] = [collectiveBytes(graph), exchangeBytes(gradients, options, numRanks)];
+    if (Math.abs(sent - expected) > 1e-9 * expected)
       throw new Error(
-        `${compressor.name}, ${planName}: the graph sends ${sent} bytes, but exchangeBytes says ${wanted}`,
+        `${compressor.name}, ${planName}: the graph sends ${sent} bytes, but exchangeBytes says ${expected}`,
       );
     const name = `${compressor.name}, ${planName}`;
     printMeasurement(`${name}: trace to ${graph.nodes.length} nodes`, await measure(record));

@@ -33,7 +33,8 @@ const run = (
 };
 
 const repeated = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
-const error = (wanted: readonly number[], got: readonly number[]): number => hypot(minus(wanted, got)) / hypot(wanted);
+const error = (expected: readonly number[], got: readonly number[]): number =>
+  hypot(minus(expected, got)) / hypot(expected);
 const options = { rank: 2, minimumCompression: 0 };
 
 describe("acpSgdCycle", () => {

@@ -29,7 +29,8 @@ const run = (
   return results[0]!.map((mean) => mean.toNumbers());
 };
 
-const error = (wanted: readonly number[], got: readonly number[]): number => hypot(minus(wanted, got)) / hypot(wanted);
+const error = (expected: readonly number[], got: readonly number[]): number =>
+  hypot(minus(expected, got)) / hypot(expected);
 
 describe("powerSgdAggregator", () => {
   it("sends a constant gradient of its rank completely, although the ranks' gradients have a higher rank", () => {
@@ -43,14 +44,14 @@ describe("powerSgdAggregator", () => {
       .chain((own) => fc.record({ own: fc.constant(own), actual: fc.integer({ min: 1, max: own.rank }) }));
     fc.assert(
       fc.property(arbitrary, ({ own: { n, m, rank, seed }, actual }) => {
-        const wanted = lowRank(n, m, actual, seed);
-        const apart = normalArray([n * m], seed + 2).toNumbers();
+        const expected = lowRank(n, m, actual, seed);
+        const offset = normalArray([n * m], seed + 2).toNumbers();
         const ranks = [
-          wanted.map((v, i) => Math.fround(v + apart[i]!)),
-          wanted.map((v, i) => Math.fround(v - apart[i]!)),
+          expected.map((v, i) => Math.fround(v + offset[i]!)),
+          expected.map((v, i) => Math.fround(v - offset[i]!)),
         ];
         const means = run([n, m], [ranks, ranks], { rank, minimumCompression: 0 });
-        expect(error(wanted, means[1]!)).toBeLessThan(1e-4);
+        expect(error(expected, means[1]!)).toBeLessThan(1e-4);
       }),
       { seed: 1 },
     );

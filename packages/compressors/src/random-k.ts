@@ -61,8 +61,8 @@ export const randomPositions = (key: Tensor, n: number, k: number): Tensor => {
   const arc = arange(k, "u32");
   const begin = add(multiply(arc, length), minimum(arc, numLonger));
   const within = remainder(slice(bits, [0], [k]), add(cast(less(arc, numLonger), "u32"), length));
-  const turned = add(add(begin, within), remainder(slice(bits, [k]), n));
-  return cast(where(greaterEqual(turned, n), subtract(turned, n), turned), "i32");
+  const rotated = add(add(begin, within), remainder(slice(bits, [k]), n));
+  return cast(where(greaterEqual(rotated, n), subtract(rotated, n), rotated), "i32");
 };
 
 /**

@@ -73,12 +73,12 @@ describe("mergeLargest", () => {
           const sums = new Map<number, number>();
           for (const { indices, values } of [first, second])
             indices.forEach((at, i) => sums.set(at, (sums.get(at) ?? 0) + values[i]!));
-          const wanted = [...sums]
+          const expected = [...sums]
             .sort(([i, a], [j, b]) => Math.abs(b) - Math.abs(a) || i - j)
             .slice(0, k)
             .sort(([i], [j]) => i - j);
           const { indices, values } = await merge(first, second, k);
-          expect(indices.map((at, i) => [at, values[i]! + 0])).toEqual(wanted.map(([at, sum]) => [at, sum + 0]));
+          expect(indices.map((at, i) => [at, values[i]! + 0])).toEqual(expected.map(([at, sum]) => [at, sum + 0]));
         },
       ),
     );

@@ -35,9 +35,9 @@ describe("firstThenSecond", () => {
           referenceBackend(),
         )(mask("first"), mask("second"));
         const of = (name: string): number[] => members.flatMap((own, i) => (own === name ? [i] : []));
-        const wanted = [...of("first"), ...of("second")].slice(0, capacity);
-        expect(count.toNumbers()).toEqual([wanted.length]);
-        expect(indices.toNumbers()).toEqual([...wanted, ...new Array<number>(capacity - wanted.length).fill(0)]);
+        const expected = [...of("first"), ...of("second")].slice(0, capacity);
+        expect(count.toNumbers()).toEqual([expected.length]);
+        expect(indices.toNumbers()).toEqual([...expected, ...new Array<number>(capacity - expected.length).fill(0)]);
       }),
       { seed: 1 },
     );

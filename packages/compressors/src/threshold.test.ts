@@ -41,12 +41,12 @@ describe("thresholdCompressor", () => {
         const kept = sent.map(Math.abs).filter((v) => v > 0);
         const dropped = gradient.filter((_, i) => sent[i] === 0).map(Math.abs);
         const room = Math.max(1, Math.floor(capacity * n));
-        const wanted = Math.min(room, gradient.filter((v) => Math.abs(v) >= 0.01).length);
-        expect(kept.length).toBeLessThanOrEqual(wanted);
+        const expected = Math.min(room, gradient.filter((v) => Math.abs(v) >= 0.01).length);
+        expect(kept.length).toBeLessThanOrEqual(expected);
         for (const lost of dropped) expect(lost).toBeLessThanOrEqual(Math.min(...kept));
         // Fewer only if the entries of one level, here less than 1 % wide, do not all fit.
         const next = dropped.filter((v) => v > Math.max(...dropped) * 0.99).length;
-        if (kept.length < wanted) expect(kept.length + next).toBeGreaterThan(wanted);
+        if (kept.length < expected) expect(kept.length + next).toBeGreaterThan(expected);
       }),
       { seed: 1, numRuns: 40 },
     );

@@ -137,10 +137,10 @@ describe.each(documented)("%s", (name, _what, collectives, bytes, biased, draws,
   it("sends the bytes that the page states, by the collectives that it lists", () => {
     for (const [bucketName, bucket] of tried) {
       for (const worldSize of [2, 3, 4, 5, 8, 12]) {
-        const wanted = formula(bytes!)(symbolsOf(row, bucket, worldSize));
+        const expected = formula(bytes!)(symbolsOf(row, bucket, worldSize));
         const what = `${bucketName} on ${worldSize} ranks`;
-        expect(Math.abs(row.aggregator.bytesSent(bucket, worldSize) - wanted), what).toBeLessThanOrEqual(
-          1e-9 * Math.max(1, wanted),
+        expect(Math.abs(row.aggregator.bytesSent(bucket, worldSize) - expected), what).toBeLessThanOrEqual(
+          1e-9 * Math.max(1, expected),
         );
       }
     }
@@ -182,7 +182,7 @@ const wrapped: Readonly<Record<string, Aggregator>> = {
 };
 
 it("wrappers have the state that the page states", () => {
-  const told = new Map(
+  const documentedElements = new Map(
     tableOf(5).flatMap(([names, , , state]) =>
       names!.split(", ").map((name) => [name.replaceAll("`", ""), state!] as const),
     ),
@@ -190,7 +190,9 @@ it("wrappers have the state that the page states", () => {
   for (const [name, aggregator] of Object.entries(wrapped)) {
     for (const [bucketName, bucket] of tried) {
       const elements = stateElements(stepperOf(aggregator, bucket, 1, { keyed: false }));
-      expect(elements, `${name}, ${bucketName}`).toBe(formula(told.get(name) ?? "NaN")({ n: lengthOf(bucket) }));
+      expect(elements, `${name}, ${bucketName}`).toBe(
+        formula(documentedElements.get(name) ?? "NaN")({ n: lengthOf(bucket) }),
+      );
     }
   }
 });

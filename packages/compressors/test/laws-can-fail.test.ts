@@ -59,12 +59,15 @@ const topKWithFeedback: Row = {
   aggregator: withErrorFeedback(topKCompressor({ density: 0.25 })),
 };
 
-/** Dense all-reduce of `change` applied to each rank's gradient, with `said` as the declared `sent`. */
-const sending = (change: (gradient: Tensor) => Tensor, said: (gradient: Tensor) => Tensor = change): Aggregator => ({
+/** Dense all-reduce of `change` applied to each rank's gradient, and `declared` as its `sent`. */
+const sending = (
+  change: (gradient: Tensor) => Tensor,
+  declared: (gradient: Tensor) => Tensor = change,
+): Aggregator => ({
   ...identityCompressor(),
   aggregate: (gradient, state, _, { axis }) => ({
     mean: multiply(allReduce(change(gradient), axis), 1 / axisSize(axis)),
-    sent: said(gradient),
+    sent: declared(gradient),
     state,
   }),
 });
@@ -83,12 +86,12 @@ const signs = (gradient: Tensor): Tensor => where(greaterEqual(gradient, 0), zer
 const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   [
     "sends exactly the bytes that it declares",
-    "says that it sends 4 bytes less",
+    "declares 4 bytes less",
     { ...topK, aggregator: { ...topK.aggregator, bytesSent: (bucket, P) => topK.aggregator.bytesSent(bucket, P) - 4 } },
   ],
   [
     "sends exactly the bytes that it declares",
-    "counts as another formula",
+    "declares the bytes of another formula",
     { ...topK, bytes: (bucket, P) => 8 * lengthOf(bucket) * (P - 1) },
   ],
   [
@@ -100,24 +103,24 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     }),
   ],
   [
-    "never sends more than the most",
-    "declares half of what may be sent",
+    "never sends more than the declared maximum",
+    "declares half of the maximum",
     {
       ...threshold,
       aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) / 2 },
     },
   ],
   [
-    "never sends more than the most",
-    "declares more than there is room for",
+    "never sends more than the declared maximum",
+    "declares more than the capacity",
     {
       ...threshold,
       aggregator: { ...threshold.aggregator, bytesSent: (bucket, P) => threshold.aggregator.bytesSent(bucket, P) * 2 },
     },
   ],
   [
-    "hands the priority",
-    "hands nothing on",
+    "passes the bucket's priority",
+    "passes no priority",
     wrong(
       identity,
       (own) =>
@@ -134,7 +137,7 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     })),
   ],
   [
-    "to begin and to finish is to aggregate",
+    "begin and finish equal aggregate",
     "forgets 1/P",
     {
       ...identity,
@@ -149,12 +152,12 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     },
   ],
   [
-    "what all ranks sent adds up",
-    "says that all was sent",
+    "the sum of sent over all ranks",
+    "declares everything as sent",
     wrong(topK, (own) => (g, ...rest) => ({ ...own.aggregate(g, ...rest), sent: g })),
   ],
   [
-    "what all ranks sent adds up",
+    "the sum of sent over all ranks",
     "sums without 1/P",
     ofIdentity(
       sending(
@@ -172,7 +175,7 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     }),
   ],
   [
-    "a residual and what was sent add up",
+    "the residual plus sent",
     "halves the residual",
     wrong(topKWithFeedback, (own) => (g, ...rest) => {
       const { mean, sent, state } = own.aggregate(g, ...rest) as {
@@ -185,7 +188,7 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   ],
   [
     "with error feedback, the means of all steps",
-    "drops what is below 1",
+    "drops entries below 1",
     ofIdentity(
       sending(
         (g) => where(greaterEqual(absolute(g), 1), g, 0),
@@ -193,10 +196,10 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
       ),
     ),
   ],
-  ["contracts on every rank", "keeps less than it says", { ...topK, contraction: () => 0.5 }],
-  ["contracts on every rank", "overshoots", ofIdentity(sending((g) => multiply(g, 1.001)))],
+  ["satisfies the declared contraction on every rank", "keeps less than declared", { ...topK, contraction: () => 0.5 }],
+  ["satisfies the declared contraction on every rank", "overshoots", ofIdentity(sending((g) => multiply(g, 1.001)))],
   [
-    "contracts on every rank",
+    "satisfies the declared contraction on every rank",
     "drops entries of one rank for those of another",
     {
       ...topK,
@@ -204,8 +207,8 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     },
   ],
   [
-    "contracts as it declares where so many",
-    "looks at a sample",
+    "satisfies the declared contraction for lengths",
+    "uses a sample",
     {
       ...topK,
       aggregator: {
@@ -216,16 +219,16 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   ],
   ["permuted gradients", "sends the first half", ofIdentity(sending((g) => firstHalf(g)))],
   [
-    "what is sent of a tensor is the same",
-    "chooses among all of its bucket",
+    "the sent part of a tensor",
+    "selects within the whole bucket",
     { ...topK, aggregator: { ...topK.aggregator, scope: "tensor" } },
   ],
   [
     "gradients times a power of two",
-    "sends what is above a threshold",
+    "sends entries above a threshold",
     ofIdentity(sending((g) => where(greaterEqual(absolute(g), 0.5), g, 0))),
   ],
-  ["negated gradients", "sends what is positive", ofIdentity(sending((g) => maximum(g, 0)))],
+  ["negated gradients", "sends positive entries", ofIdentity(sending((g) => maximum(g, 0)))],
   ["zeros stay zeros", "has no sign for zero", ofIdentity(sending((g) => add(signs(g), 1)))],
   [
     "gradients of equal elements",
@@ -234,13 +237,13 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
   ],
   [
     "a NaN or an infinity on one rank",
-    "leaves out what is not finite",
+    "omits non-finite entries",
     ofIdentity(sending((g) => where(isFinite(g), g, 0))),
   ],
   ["a NaN or an infinity on one rank", "clips", ofIdentity(sending((g) => clip(g, -1e30, 1e30)))],
   [
     "huge and tiny gradients",
-    "clips, and says that all was sent",
+    "clips, and declares everything as sent",
     ofIdentity(
       sending(
         (g) => clip(g, -1e6, 1e6),
@@ -249,11 +252,11 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     ),
   ],
   ["set to send everything", "sends half", { ...topK, dense: topKCompressor({ density: 0.5 }) }],
-  ["the same key gives the same bits", "draws while it traces", ofIdentity(sending((g) => multiply(g, Math.random())))],
-  ["another key gives another draw", "heeds no key", { ...topK, randomised: true }],
+  ["the same key gives the same bits", "draws during tracing", ofIdentity(sending((g) => multiply(g, Math.random())))],
+  ["another key gives another draw", "ignores the key", { ...topK, randomised: true }],
   [
     "sends the gradient on average",
-    "says that top-k is unbiased",
+    "declares top-k unbiased",
     { ...topK, aggregator: { ...topK.aggregator, biased: false } },
   ],
   [
@@ -273,7 +276,7 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
     },
   ],
   [
-    "a payload has the bytes",
+    "a payload has the declared bytes",
     "declares 4 bytes more",
     {
       ...topK,
@@ -283,9 +286,9 @@ const breakers: readonly (readonly [law: string, what: string, row: Row])[] = [
       } as Compressor,
     },
   ],
-  ["SGD comes to the optimum", "keeps no residual", { ...topK, descent: { errorFeedback: false } }],
+  ["SGD reaches the optimum", "keeps no residual", { ...topK, descent: { errorFeedback: false } }],
   [
-    "SGD comes to the optimum",
+    "SGD reaches the optimum",
     "loses a tenth of the residual",
     wrong(topKWithFeedback, (own) => (g, ...rest) => {
       const { mean, sent, state } = own.aggregate(g, ...rest) as {

@@ -24,7 +24,7 @@ interface Case {
   readonly gradient: NdArray;
   readonly state: readonly ReferenceArray[];
   readonly number: number;
-  readonly wanted: Stepped;
+  readonly expected: Stepped;
 }
 
 /** Consecutive steps on one bucket. */
@@ -44,10 +44,10 @@ const walkOf = (row: Row, bucket: Bucket, gradients: readonly NdArray[]): Walk =
   let [state] = steppers[0]!.init();
   const cases = gradients.map((gradient, number): Case => {
     const stepper = steppers[number % steppers.length]!;
-    const wanted = stepper.step([gradient.data as Float32Array], [state!], seed, number);
+    const expected = stepper.step([gradient.data as Float32Array], [state!], seed, number);
     const before = state!;
-    state = wanted.state[0] as ReferenceArray[];
-    return { stepper, gradient, state: before, number, wanted };
+    state = expected.state[0] as ReferenceArray[];
+    return { stepper, gradient, state: before, number, expected };
   });
   return { bucket, steppers, cases };
 };
@@ -93,10 +93,10 @@ const withCompiled = async (
 const checkWalk = async (row: Row, { bucket, steppers, cases }: Walk, backend: Backend): Promise<void> => {
   expectSameState(row, [await firstState(row.aggregator, bucket, backend)], [cases[0]!.state]);
   await withCompiled(steppers, backend, async (stepOf) => {
-    for (const { stepper, gradient, state, number, wanted } of cases) {
+    for (const { stepper, gradient, state, number, expected } of cases) {
       const actual = await stepOf(stepper).run(gradient, toArrays(state), seed, number);
       try {
-        expectSameStep(row, [actual], wanted);
+        expectSameStep(row, [actual], expected);
       } catch (error) {
         throw new Error(`step ${number} on ${lengthOf(bucket)} elements: ${(error as Error).message}`, {
           cause: error,

@@ -60,9 +60,9 @@ const anySizes = fc
 test.each(systems)("settings of the table give as many slots as $name, up to the number of tokens", (system) => {
   fc.assert(
     fc.property(anySizes, fc.integer({ min: 1, max: 24 }), (own, eighths) => {
-      const wanted = Math.max(1, system.formula(eighths / 8, own));
+      const expected = Math.max(1, system.formula(eighths / 8, own));
       const slots = slotsOf(capacityByFactor({ factor: eighths / 8, ...system.options }), own);
-      expect(slots).toBe(Math.min(wanted, own.numTokens));
+      expect(slots).toBe(Math.min(expected, own.numTokens));
     }),
     { numRuns: examples(200, 5000) },
   );

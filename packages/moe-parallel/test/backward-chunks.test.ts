@@ -67,9 +67,9 @@ test("separate backward chunks change no bit of the output, and gradients only b
       fc.tuple(numbers, numbers).filter(([chunks, backwardChunks]) => chunks !== backwardChunks),
       (own, gate, factor, [chunks, backwardChunks]) => {
         const options = { gate, capacity: capacityByFactor({ factor, dropOrder: byProbability }) };
-        const alike = step({ ...options, chunks }, own);
+        const reference = step({ ...options, chunks }, own);
         step({ ...options, chunks, backwardChunks }, own).forEach((result, rank) => {
-          const expected = alike[rank]!;
+          const expected = reference[rank]!;
           expect(result.y.toNumbers()).toEqual(expected.y.toNumbers());
           expectClose(result.xGradient, expected.xGradient);
           for (const part of ["gate", "experts"] as const)
@@ -161,9 +161,9 @@ test("on WebAssembly separate backward chunks give the same result except for ro
     );
     return flattenTree<NdArray>(await evaluate(step, await createCpuBackend())(keyOf(3), x)).leaves;
   };
-  const alike = await results(2);
+  const reference = await results(2);
   for (const backwardChunks of [1, 5])
-    (await results(backwardChunks)).forEach((array, i) => expectClose(array, alike[i]!));
+    (await results(backwardChunks)).forEach((array, i) => expectClose(array, reference[i]!));
 });
 
 test("second derivatives equal those of backward in the same number of chunks", async () => {
@@ -181,14 +181,14 @@ test("second derivatives equal those of backward in the same number of chunks", 
     );
     return [await evaluate(step, referenceBackend())(keyOf(3), x)];
   };
-  const [alike] = await results(2);
-  expect(alike!.toNumbers().some((value) => Math.abs(value) > 1e-3)).toBe(true);
-  for (const backwardChunks of [1, 3]) expectClose((await results(backwardChunks))[0]!, alike!);
+  const [reference] = await results(2);
+  expect(reference!.toNumbers().some((value) => Math.abs(value) > 1e-3)).toBe(true);
+  for (const backwardChunks of [1, 3]) expectClose((await results(backwardChunks))[0]!, reference!);
 });
 
 const axes = ["hosts", "inside"];
 test.each([raggedDispatcher(), hierarchicalDispatcher({ axes }), duplicateFreeDispatcher({ axes })])(
-  "a dispatcher whose chunks are tokens is refused, and one number is enough for it",
+  "rejects a dispatcher whose chunks are tokens, unless both numbers are equal",
   (dispatcher) => {
     expect(() => layerOf({ gate: gates[0]!, dispatcher, chunks: 2, backwardChunks: 4 })).toThrow(
       /^moeLayer: chunks is 2 and backwardChunks 4, .*both must be equal, or use denseDispatcher\(\)$/,

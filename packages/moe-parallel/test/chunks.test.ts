@@ -116,7 +116,7 @@ test.each([
   ["dense", denseDispatcher()],
   ["ragged", raggedDispatcher()],
 ])(
-  "on WebAssembly, where a product rounds a row as its tile does, %s chunks give the same but for that",
+  "on WebAssembly %s chunks give the same result except for rounding within tiles of rows",
   async (_name, dispatcher: TokenDispatcher) => {
     const [tokens, wide] = [37, 24];
     const outputs = async (chunks: number): Promise<NdArray> => {

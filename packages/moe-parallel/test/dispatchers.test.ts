@@ -71,7 +71,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
           expect(chunks).toHaveLength(parts.length);
           chunks.forEach(({ rows_SD, counts_e }, i) => {
             const { begin, end } = parts[i]!;
-            const wanted = Array.from({ length: each }, (_, own) => {
+            const expected = Array.from({ length: each }, (_, own) => {
               const expert = rank * each + own;
               return arrivals.flatMap((_source, source) => {
                 const ofSource = entries.filter((entry) => entry.rank === source && entry.expert === expert);
@@ -86,11 +86,11 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
               });
             });
             const rows = listsOf(rows_SD);
-            expect(counts_e.toNumbers()).toEqual(wanted.map((own) => own.length));
-            expect(rows.slice(0, wanted.flat().length)).toEqual(wanted.flat());
+            expect(counts_e.toNumbers()).toEqual(expected.map((own) => own.length));
+            expect(rows.slice(0, expected.flat().length)).toEqual(expected.flat());
             expect(
               rows
-                .slice(wanted.flat().length)
+                .slice(expected.flat().length)
                 .flat()
                 .every((value) => value === 0),
             ).toBe(true);

@@ -159,10 +159,10 @@ test.each(oracles)("$name chooses and weights by its formula, with ties to the l
   fc.assert(
     fc.property(tokensOf(5), (x) => {
       const { routing } = choose(gate as never, x, { train: false, params: router });
-      const wanted = logitsOf(x).map(decide);
-      expect(routing["choices_TK"]!.toNumbers()).toEqual(wanted.flatMap(({ choices }) => choices));
+      const expected = logitsOf(x).map(decide);
+      expect(routing["choices_TK"]!.toNumbers()).toEqual(expected.flatMap(({ choices }) => choices));
       routing["weights_TK"]!.toNumbers().forEach((weight, i) =>
-        expect(weight).toBeCloseTo(wanted.flatMap((own) => own.weights)[i]!, 5),
+        expect(weight).toBeCloseTo(expected.flatMap((own) => own.weights)[i]!, 5),
       );
     }),
     { numRuns: examples(20, 300) },
@@ -188,8 +188,8 @@ test("cosineGate: cosines over a temperature of at least 0.01, independent of th
     const { routing } = choose(gate, x, { params: params(logScale) });
     const probabilities = softmaxOf(cosines.map((value) => scale * value));
     expect(routing["choices_TK"]!.toNumbers()).toEqual([3, 0, 3, 0, 0, 1]);
-    const wanted = [probabilities[3]!, probabilities[0]!];
-    [...wanted, ...wanted, 0.25, 0.25].forEach((weight, i) =>
+    const expected = [probabilities[3]!, probabilities[0]!];
+    [...expected, ...expected, 0.25, 0.25].forEach((weight, i) =>
       expect(routing["weights_TK"]!.toNumbers()[i]).toBeCloseTo(weight, 4),
     );
   }
@@ -419,7 +419,7 @@ describe("tokens in another order give the same result", () => {
     fc.assert(
       fc.property(orders, (order) => {
         const rows = rowsOf(distinct);
-        const turned = choose(
+        const permuted = choose(
           gate,
           NdArray.from(
             order.flatMap((token) => rows[token]!),
@@ -428,9 +428,9 @@ describe("tokens in another order give the same result", () => {
           ),
         ).routing;
         for (const name of Object.keys(straight)) {
-          const wanted = rowsOf(straight[name]!);
-          rowsOf(turned[name]!).forEach((own, i) =>
-            own.forEach((value, k) => expect(value).toBeCloseTo(wanted[order[i]!]![k]!, 5)),
+          const expected = rowsOf(straight[name]!);
+          rowsOf(permuted[name]!).forEach((own, i) =>
+            own.forEach((value, k) => expect(value).toBeCloseTo(expected[order[i]!]![k]!, 5)),
           );
         }
       }),

@@ -87,10 +87,10 @@ const scaling = (...scales: readonly number[]): { readonly weight_DD: NdArray } 
   ),
 });
 
-const expectClose = (actual: readonly number[], wanted: readonly number[], digits = 4): void => {
-  expect(actual).toHaveLength(wanted.length);
+const expectClose = (actual: readonly number[], expected: readonly number[], digits = 4): void => {
+  expect(actual).toHaveLength(expected.length);
   actual.forEach((value, i) =>
-    expect(value / (1 + Math.abs(wanted[i]!))).toBeCloseTo(wanted[i]! / (1 + Math.abs(wanted[i]!)), digits),
+    expect(value / (1 + Math.abs(expected[i]!))).toBeCloseTo(expected[i]! / (1 + Math.abs(expected[i]!)), digits),
   );
 };
 
@@ -112,14 +112,14 @@ describe("placement", () => {
           const options = { gate, capacity: capacityByFactor({ factor }), ...(dispatcher && { dispatcher }) };
           const [inOrder, placed] = [layerOf(options), layerOf({ ...options, placement })];
           const ranks = ranksOf(x, numRanks);
-          const begun = [inOrder, placed].map((layer) => initRanks(layer, numRanks));
-          const [wanted, got] = [inOrder, placed].map((layer, i) => stepOnRanks(() => layer, begun[i]!, ranks));
+          const initial = [inOrder, placed].map((layer) => initRanks(layer, numRanks));
+          const [expected, got] = [inOrder, placed].map((layer, i) => stepOnRanks(() => layer, initial[i]!, ranks));
           got!.forEach((result, rank) => {
-            expectClose(result.y.toNumbers(), wanted![rank]!.y.toNumbers());
-            expectClose(result.xGradient.toNumbers(), wanted![rank]!.xGradient.toNumbers());
-            for (const [name, gradient] of Object.entries(wanted![rank]!.gradients.gate))
+            expectClose(result.y.toNumbers(), expected![rank]!.y.toNumbers());
+            expectClose(result.xGradient.toNumbers(), expected![rank]!.xGradient.toNumbers());
+            for (const [name, gradient] of Object.entries(expected![rank]!.gradients.gate))
               expectClose(result.gradients.gate[name]!.toNumbers(), gradient.toNumbers());
-            const { duplicationRate: _, ...figures } = wanted![rank]!.figures; // depends on the placement
+            const { duplicationRate: _, ...figures } = expected![rank]!.figures; // depends on the placement
             for (const [name, figure] of Object.entries(figures))
               expectClose(result.figures[name as "entropy"].toNumbers(), figure.toNumbers());
           });
@@ -127,8 +127,8 @@ describe("placement", () => {
           for (const name of ["up_DF", "down_FD"]) {
             const places = (of: (rank: number, i: number) => NdArray, i: number): NdArray[] =>
               partsOf(joined(ranks.map((_, rank) => of(rank, i))), numExperts);
-            const params = [0, 1].map((i) => places((rank) => begun[i]![rank]!.params.experts[name]!, i));
-            const gradients = [wanted!, got!].map((results, i) =>
+            const params = [0, 1].map((i) => places((rank) => initial[i]![rank]!.params.experts[name]!, i));
+            const gradients = [expected!, got!].map((results, i) =>
               places((rank) => results[rank]!.gradients.experts[name]!, i),
             );
             placement.forEach((place, expert) => {
@@ -166,22 +166,22 @@ test("training steps update the mean of loads, other steps do not; positions do 
   });
   const x = NdArray.from(new Array(24).fill(0), [8, 3], "f32"); // zeros tie, and go to the first expert
   for (const numRanks of [1, 2]) {
-    const begun = initRanks(layer, numRanks);
-    const [once] = stepOnRanks(() => layer, begun, ranksOf(x, numRanks));
+    const initial = initRanks(layer, numRanks);
+    const [once] = stepOnRanks(() => layer, initial, ranksOf(x, numRanks));
     const twice = stepOnRanks(
       () => layer,
-      begun.map(({ params }) => ({ params, state: once!.state })),
+      initial.map(({ params }) => ({ params, state: once!.state })),
       ranksOf(x, numRanks),
     )[0]!;
-    const [untrained] = stepOnRanks(() => layer, begun, ranksOf(x, numRanks), { train: false });
-    const told = [untrained!, once!, twice].map(({ state }) => state as Readonly<Record<string, NdArray>>);
-    expect(told.map(({ meanLoad_E }) => meanLoad_E!.toNumbers())).toEqual([
+    const [untrained] = stepOnRanks(() => layer, initial, ranksOf(x, numRanks), { train: false });
+    const states = [untrained!, once!, twice].map(({ state }) => state as Readonly<Record<string, NdArray>>);
+    expect(states.map(({ meanLoad_E }) => meanLoad_E!.toNumbers())).toEqual([
       [0, 0, 0, 0],
       [8, 0, 0, 0],
       [8, 0, 0, 0],
     ]);
-    expect(told.map(({ loadWeight }) => loadWeight!.item())).toEqual([0, 1, 1.5]);
-    for (const { placeOf_E } of told) expect(placeOf_E!.toNumbers()).toEqual([2, 0, 3, 1]);
+    expect(states.map(({ loadWeight }) => loadWeight!.item())).toEqual([0, 1, 1.5]);
+    for (const { placeOf_E } of states) expect(placeOf_E!.toNumbers()).toEqual([2, 0, 3, 1]);
   }
   expect(() => layerOf({ gate: switchGate({ width, numExperts: 4 }) as Gate, loadDecay: 1.5 })).toThrow(
     /moeLayer: loadDecay is 1\.5; use a number from 0 to 1/,
@@ -191,8 +191,8 @@ test("training steps update the mean of loads, other steps do not; positions do 
 test("rejects a number of experts that is not divisible by the ranks, with what, both values, the rule and the cure", () => {
   const layer = layerOf({ gate: switchGate({ width, numExperts: 6 }) as Gate });
   const x = NdArray.from(new Array(12).fill(1), [4, 3], "f32");
-  const begun = initRanks(layer, 1)[0]!;
-  const run = (): unknown => stepOnRanks(() => layer, [begun, begun, begun, begun], ranksOf(x, 4));
+  const initial = initRanks(layer, 1)[0]!;
+  const run = (): unknown => stepOnRanks(() => layer, [initial, initial, initial, initial], ranksOf(x, 4));
   expect(run).toThrow(
     'moeLayer: 6 experts are not divisible by the 4 ranks of axis "expert"; every rank holds the same number: use 8 experts, or a number of ranks that divides 6',
   );
@@ -204,7 +204,7 @@ describe("a bound that is exceeded", () => {
   const zeros = NdArray.from(new Array(12).fill(0), [4, 3], "f32");
 
   test.each([1, 2])(
-    "makes the output NaN on the rank, and the figures name the bound that holds (%i ranks)",
+    "makes the output NaN on the rank, and figures contain a sufficient bound (%i ranks)",
     (numRanks) => {
       for (const dispatcher of [undefined, raggedDispatcher()]) {
         const result = (bound: number) => {
@@ -360,11 +360,11 @@ test("with identity experts each token is multiplied by the sum of its remaining
       const x = counting([numTokens, width]);
       const { y } = stepOnRanks(() => layer, [{ params, state: stateOf(routing.numExperts) }], ranksOf(x, 1))[0]!;
       const room = Math.min(numTokens, Math.max(1, Math.ceil((factor * routing.numChoices * numTokens) / 4)));
-      const taken = [0, 0, 0, 0];
+      const numUsed = [0, 0, 0, 0];
       const factors = routing.choices.map((own, token) =>
         own.reduce((total, expert, k) => {
-          if (expert === -1 || taken[expert]! >= room) return total;
-          taken[expert]!++;
+          if (expert === -1 || numUsed[expert]! >= room) return total;
+          numUsed[expert]!++;
           return total + routing.weights[token]![k]! * base ** expert;
         }, 0),
       );
@@ -416,9 +416,9 @@ test("a shared expert is added for every token, including dropped ones", () => {
 describe("the graph", () => {
   const gate = softGate({ width, numExperts: 2, slots: 2 }) as Gate;
   const layer = layerOf({ gate });
-  const begun = initRanks(layer, 1)[0]!;
+  const initial = initRanks(layer, 1)[0]!;
   const tracedState = () => ({ gate: {}, placeOf_E: constant([0, 1], "i32"), ...initLoadHistory(2) }) as never;
-  const specs = [begun.params, counting([4, width])];
+  const specs = [initial.params, counting([4, width])];
   const forward = (params: never, x: Tensor): Tensor =>
     scope("block-0", () => layer.apply(params, tracedState(), x, { train: true })[0]);
 

@@ -61,10 +61,10 @@ describe("balanceLoss", () => {
         (p, chosen, counted) => {
           const flat = counted === "all" ? chosen.flat() : chosen.map((own) => own[0]!);
           const f = Array.from({ length: 4 }, (_, e) => flat.filter((own) => own === e).length / flat.length);
-          const wanted =
+          const expected =
             4 * f.reduce((total, share, e) => total + (share * p.reduce((s, row) => s + row[e]!, 0)) / 4, 0);
           const value = valueOf(balanceLoss({ coefficient: 0.5, choices: counted }), scores(p, chosen));
-          expect(value).toBeCloseTo(0.5 * wanted, 5);
+          expect(value).toBeCloseTo(0.5 * expected, 5);
           expect(2 * value).toBeLessThan(4 + 1e-5);
         },
       ),
@@ -141,8 +141,8 @@ test("zLoss is the mean square of log Σ exp, and pulls logits towards it", () =
     fc.property(rows(logitRow, 3), (logits) => {
       const own: Arrays = { logits_TE: table(logits), probabilities_TE: table(logits) };
       const lse = logits.map((row) => Math.log(row.reduce((total, value) => total + Math.exp(value), 0)));
-      const wanted = (0.25 * lse.reduce((total, value) => total + value ** 2, 0)) / 3;
-      expect(valueOf(zLoss({ coefficient: 0.25 }), own)).toBeCloseTo(wanted, 4);
+      const expected = (0.25 * lse.reduce((total, value) => total + value ** 2, 0)) / 3;
+      expect(valueOf(zLoss({ coefficient: 0.25 }), own)).toBeCloseTo(expected, 4);
     }),
     { numRuns: examples(20, 200) },
   );
@@ -187,7 +187,7 @@ describe("importanceLoadLoss", () => {
         );
         const importance = [0, 1, 2, 3].map((e) => p.reduce((total, row) => total + row[e]!, 0));
         const load = [0, 1, 2, 3].map((e) => chances.reduce((total, row) => total + row[e]!, 0));
-        const wanted = variation(importance) + (numChoices === 4 ? 0 : variation(load));
+        const expected = variation(importance) + (numChoices === 4 ? 0 : variation(load));
         const value = valueOf(importanceLoadLoss({ coefficient: 2 }), {
           logits_TE: table(logits),
           probabilities_TE: table(p),
@@ -197,7 +197,7 @@ describe("importanceLoadLoss", () => {
           ),
           noise: { noisy_TE: table(shaken), deviation_TE: table(deviation) },
         });
-        expect(value).toBeCloseTo(wanted, 3);
+        expect(value).toBeCloseTo(expected, 3);
       }),
       { numRuns: examples(30, 300) },
     );

@@ -188,8 +188,8 @@ describe.each(gates)("$name", ({ gate, sameBits }) => {
         fc.array(fc.option(placesOf(numExperts)), { minLength: 4, maxLength: 4 }),
         (numRanks, batches, moves) => {
           const ranks = Array.from({ length: numRanks }, () => [keyOf(3)] as const);
-          const begun = runRanks(init as never, ranks as never) as unknown as Trained[];
-          let [still, moving] = [begun, begun];
+          const initial = runRanks(init as never, ranks as never) as unknown as Trained[];
+          let [still, moving] = [initial, initial];
           batches.forEach((x, i) => {
             const parts = partsOf(x, numRanks);
             const stepped = (all: readonly Trained[]): Trained[] =>
@@ -204,9 +204,9 @@ describe.each(gates)("$name", ({ gate, sameBits }) => {
             if (after !== null && after !== undefined)
               moving = runRanks(move as never, moving.map((own) => [own, i32(after)]) as never) as never;
           });
-          const wanted = byExpert(still);
+          const expected = byExpert(still);
           byExpert(moving).forEach((rows, i) => {
-            const [got, want] = [rows.toNumbers(), wanted[i]!.toNumbers()];
+            const [got, want] = [rows.toNumbers(), expected[i]!.toNumbers()];
             if (sameBits) expect(got).toEqual(want);
             else got.forEach((value, n) => expect(Math.abs(value - want[n]!)).toBeLessThan(1e-3));
           });

@@ -105,9 +105,9 @@ const stepped = async ({ gate, options }: Row, backend: Backend): Promise<number
 };
 
 const expectSame = async (row: Row, backend: Backend): Promise<void> => {
-  const [wanted, got] = [await stepped(row, referenceBackend()), await stepped(row, backend)];
-  expect(got).toHaveLength(wanted.length);
-  wanted.forEach((numbers, leaf) => {
+  const [expected, got] = [await stepped(row, referenceBackend()), await stepped(row, backend)];
+  expect(got).toHaveLength(expected.length);
+  expected.forEach((numbers, leaf) => {
     const most = numbers.reduce((greatest, value) => Math.max(greatest, Math.abs(value)), 1);
     numbers.forEach((value, i) => expect(Math.abs(got[leaf]![i]! - value) / most, `leaf ${leaf}`).toBeLessThan(1e-4));
   });
@@ -119,7 +119,7 @@ test.each(rows)("$name on WebAssembly computes the reference's result", async (r
 
 // Every second row only: software adapters take long to compile fused shaders.
 test.skipIf(!hasAdapter).each(rows.filter((_, i) => i % 2 === 0))(
-  "$name, on WebGPU computes what the reference does",
+  "$name on WebGPU computes the reference's result",
   async (row) => {
     const backend = await createWebGpuBackend({ gpu: gpu! });
     try {

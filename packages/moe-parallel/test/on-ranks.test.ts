@@ -108,22 +108,22 @@ describe.each(dispatchers)("$name", ({ dispatcher, isQuick }) => {
         lossScale: 1 / numRanks,
         levels: levelsFor(numRanks),
       });
-      const [wanted] = stepOnRanks(
+      const [expected] = stepOnRanks(
         perToken ? () => one : (key) => layerOf(byParts(gate, keysOf(key)), options),
         initRanks(one, 1),
         [allTokens(ranks)],
       );
-      expectClose(joined(results.map(({ y }) => y)).toNumbers(), wanted!.y.toNumbers(), "y");
-      expectClose(joined(results.map(({ xGradient }) => xGradient)).toNumbers(), wanted!.xGradient.toNumbers(), "x");
+      expectClose(joined(results.map(({ y }) => y)).toNumbers(), expected!.y.toNumbers(), "y");
+      expectClose(joined(results.map(({ xGradient }) => xGradient)).toNumbers(), expected!.xGradient.toNumbers(), "x");
       const gradients = results.map((result) => result.gradients);
-      expectCloseTrees(together(gradients), wanted!.gradients.experts, "experts");
-      expectCloseTrees(added(gradients.map((own) => own.gate)), wanted!.gradients.gate, "gate");
+      expectCloseTrees(together(gradients), expected!.gradients.experts, "experts");
+      expectCloseTrees(added(gradients.map((own) => own.gate)), expected!.gradients.gate, "gate");
       if (!perToken) return;
       for (const { loss, state, figures } of results) {
-        expectClose(figures.load_E.toNumbers(), wanted!.figures.load_E.toNumbers(), "load");
-        expectClose(figures.entropy.toNumbers(), wanted!.figures.entropy.toNumbers(), "entropy");
-        expect(state).toEqual(wanted!.state);
-        expectClose([mean(results.map(({ loss: own }) => own.item()))], wanted!.loss.toNumbers(), "loss");
+        expectClose(figures.load_E.toNumbers(), expected!.figures.load_E.toNumbers(), "load");
+        expectClose(figures.entropy.toNumbers(), expected!.figures.entropy.toNumbers(), "entropy");
+        expect(state).toEqual(expected!.state);
+        expectClose([mean(results.map(({ loss: own }) => own.item()))], expected!.loss.toNumbers(), "loss");
         expect(Number.isFinite(loss.item())).toBe(true);
       }
     };
@@ -144,15 +144,15 @@ describe.each(dispatchers)("$name", ({ dispatcher, isQuick }) => {
           const layer = layerOf(gate, { ...options, dispatcher, chunks });
           const one = layerOf(gate, options);
           const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks, { levels: levelsFor(numRanks) });
-          const wanted = ranks.map((own) => stepOnRanks(() => one, initRanks(one, 1), [own])[0]!);
+          const expected = ranks.map((own) => stepOnRanks(() => one, initRanks(one, 1), [own])[0]!);
           results.forEach((result, rank) => {
-            expectClose(result.y.toNumbers(), wanted[rank]!.y.toNumbers(), `y of rank ${rank}`);
-            expectClose(result.xGradient.toNumbers(), wanted[rank]!.xGradient.toNumbers(), `x of rank ${rank}`);
-            expectCloseTrees(result.gradients.gate, wanted[rank]!.gradients.gate, `gate of rank ${rank}`);
+            expectClose(result.y.toNumbers(), expected[rank]!.y.toNumbers(), `y of rank ${rank}`);
+            expectClose(result.xGradient.toNumbers(), expected[rank]!.xGradient.toNumbers(), `x of rank ${rank}`);
+            expectCloseTrees(result.gradients.gate, expected[rank]!.gradients.gate, `gate of rank ${rank}`);
           });
           expectCloseTrees(
             together(results.map(({ gradients }) => gradients)),
-            added(wanted.map(({ gradients }) => gradients.experts)),
+            added(expected.map(({ gradients }) => gradients.experts)),
             "experts",
           );
         }),
@@ -173,11 +173,11 @@ test("also holds for swiglu experts and a shared expert", () => {
   fc.assert(
     fc.property(settings, ({ numRanks, ranks }) => {
       const results = stepOnRanks(() => layer, initRanks(layer, numRanks), ranks);
-      const [wanted] = stepOnRanks(() => layer, initRanks(layer, 1), [allTokens(ranks)]);
-      expectClose(joined(results.map(({ y }) => y)).toNumbers(), wanted!.y.toNumbers(), "y");
+      const [expected] = stepOnRanks(() => layer, initRanks(layer, 1), [allTokens(ranks)]);
+      expectClose(joined(results.map(({ y }) => y)).toNumbers(), expected!.y.toNumbers(), "y");
       const gradients = results.map((result) => result.gradients);
-      expectCloseTrees(together(gradients), wanted!.gradients.experts, "experts");
-      expectCloseTrees(added(gradients.map((own) => own.shared!)), wanted!.gradients.shared!, "shared");
+      expectCloseTrees(together(gradients), expected!.gradients.experts, "experts");
+      expectCloseTrees(added(gradients.map((own) => own.shared!)), expected!.gradients.shared!, "shared");
     }),
     { numRuns: examples(4, 60) },
   );

@@ -57,9 +57,9 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
     });
 
     test.each(walks.map((walk, i) => ({ name: walk.name, walk, i })))("$name: equals the reference", ({ walk, i }) => {
-      const wanted = runRanks(stepOf(walk) as never, ranks.map((rank) => argumentsOf(walk, rank)) as never, levels);
+      const expected = runRanks(stepOf(walk) as never, ranks.map((rank) => argumentsOf(walk, rank)) as never, levels);
       ranks.forEach((rank) => {
-        const leaves = flattenTree<NdArray>(wanted[rank]).leaves;
+        const leaves = flattenTree<NdArray>(expected[rank]).leaves;
         const { results } = answers[rank]!.steps[i]!;
         expect(results.map(({ dtype, shape }) => ({ dtype, shape }))).toEqual(
           leaves.map(({ dtype, shape }) => ({ dtype, shape: [...shape] })),
@@ -132,8 +132,8 @@ describe.each(worlds.map((world, number) => ({ ...world, number })))(
         const rankOf = (place: number): number => Math.floor((place * worldSize) / before.length);
         ranks.forEach((rank) => {
           const { results, bytesSent } = answers[rank]!.moves[i]!;
-          const wanted = flattenTree<NdArray>(rowsOf(after, rank, worldSize)).leaves;
-          expect(results).toEqual(wanted.map(toPosted));
+          const expected = flattenTree<NdArray>(rowsOf(after, rank, worldSize)).leaves;
+          expect(results).toEqual(expected.map(toPosted));
           const leaving = before.filter((place, expert) => rankOf(place) === rank && rankOf(after[expert]!) !== rank);
           // Four numbers of each row, and one count per tensor to each other rank.
           expect(bytesSent).toBe(4 * 4 * leaving.length + 2 * 4 * (worldSize - 1));

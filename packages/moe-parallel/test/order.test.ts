@@ -141,11 +141,13 @@ describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
         );
         const ofEntries = <T>(of: (token: number, choice: number) => T): T[] =>
           routing.choices.flatMap((own, token) => own.map((_, choice) => of(token, choice)));
-        const slotsWanted = ofEntries((token, choice) => slotOf.get(`${token},${choice}`) ?? -1);
-        expect(order["slots_TK"]).toEqual(slotsWanted);
-        const expertsWanted = ofEntries((token, choice) => routing.choices[token]![choice]!);
-        expect(order["experts_TK"]).toEqual(expertsWanted.map((expert, i) => (slotsWanted[i] === -1 ? -1 : expert)));
-        order["weights_TK"]!.forEach((weight, i) => expect(slotsWanted[i] === -1 && weight !== 0).toBe(false));
+        const expectedSlots = ofEntries((token, choice) => slotOf.get(`${token},${choice}`) ?? -1);
+        expect(order["slots_TK"]).toEqual(expectedSlots);
+        const expectedExperts = ofEntries((token, choice) => routing.choices[token]![choice]!);
+        expect(order["experts_TK"]).toEqual(
+          expectedExperts.map((expert, i) => (expectedSlots[i] === -1 ? -1 : expert)),
+        );
+        order["weights_TK"]!.forEach((weight, i) => expect(expectedSlots[i] === -1 && weight !== 0).toBe(false));
         expect(order["kept_E"]).toEqual(kept.map((entries) => entries.length));
         expect(order["greatestLoad"]).toEqual([Math.max(...loads)]);
       }),

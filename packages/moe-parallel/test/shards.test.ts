@@ -125,7 +125,7 @@ const meshOf = ({ numRanks, numShards }: Pick<Setting, "numRanks" | "numShards">
 /** A layer over ranks, and the same layer on a single rank. */
 const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partial<Options> & Pick<Options, "gate">) => {
   const { placement, chunks, backwardChunks, isSwiglu } = setting;
-  const cutsAnew = shards.dispatcherFor(dispatcher).runWithBackwardChunks !== undefined;
+  const canRechunk = shards.dispatcherFor(dispatcher).runWithBackwardChunks !== undefined;
   const sizes = { width, hidden, deviation: 0.7, outputDeviation: 0.7 };
   const both = { experts: (isSwiglu ? swigluExperts(sizes) : geluExperts(sizes)) as never, placement, ...options };
   return {
@@ -133,7 +133,7 @@ const layersOf = (setting: Setting, { shards, dispatcher }: Row, options: Partia
       ...both,
       shards,
       chunks,
-      ...(cutsAnew && { backwardChunks }),
+      ...(canRechunk && { backwardChunks }),
       ...(dispatcher && { dispatcher }),
     }),
     one: layerOf(both),
@@ -210,14 +210,14 @@ const sumOf = (arrays: readonly NdArray[]): number[] =>
 /**
  * Compare outputs, and gradients of the sum of all ranks' losses, in which equal tokens count N times.
  *
- * @param wanted result of a single rank with all tokens, each once.
+ * @param reference result of a single rank with all tokens, each once.
  */
 const expectAsOne = (
   setting: Setting,
   { isSame }: Row,
   layer: AnyLayer,
   results: readonly StepResult[],
-  wanted: Pick<StepResult, "y" | "xGradient" | "gradients">,
+  reference: Pick<StepResult, "y" | "xGradient" | "gradients">,
 ): void => {
   const { numShards } = setting;
   const times = isSame ? numShards : 1;
@@ -227,13 +227,13 @@ const expectAsOne = (
       setting,
       isSame,
     ).toNumbers(),
-    wanted.y.toNumbers(),
+    reference.y.toNumbers(),
     "y",
   );
   const xGradients = Array.from({ length: times }, (_, n) =>
     joined(results.filter((__, rank) => rank % times === n).map(({ xGradient }) => xGradient)),
   );
-  const expected = wanted.xGradient.toNumbers().map((value) => times * value);
+  const expected = reference.xGradient.toNumbers().map((value) => times * value);
   expectClose(sumOf(xGradients), expected, "x");
   const gradients = results.map((result) => result.gradients);
   const experts = wholeTree(
@@ -241,11 +241,11 @@ const expectAsOne = (
     gradients.map((own) => own.experts),
     numShards,
   );
-  expectCloseTrees(experts, scaled(wanted.gradients.experts, times), "experts");
-  for (const name of Object.keys(wanted.gradients.gate))
+  expectCloseTrees(experts, scaled(reference.gradients.experts, times), "experts");
+  for (const name of Object.keys(reference.gradients.gate))
     expectClose(
       sumOf(gradients.map(({ gate }) => gate[name]!)),
-      wanted.gradients.gate[name]!.toNumbers().map((value) => times * value),
+      reference.gradients.gate[name]!.toNumbers().map((value) => times * value),
       `gate.${name}`,
     );
 };
@@ -268,28 +268,28 @@ describe.each(rows)("$name", (row) => {
         const all = numRanks * numShards;
         const { layer, one } = layersOf(setting, row, { gate: lossy(setting), capacity: capacityByMaximum() });
         const mesh = meshOf(setting);
-        const begun = initRanks(layer, all, mesh);
+        const initial = initRanks(layer, all, mesh);
         const [alone] = initRanks(one, 1);
         const first = wholeTree(
           layer,
-          begun.map(({ params }) => params.experts),
+          initial.map(({ params }) => params.experts),
           numShards,
         );
         for (const [name, array] of Object.entries(alone!.params.experts))
           expect(first[name]!.toNumbers()).toEqual(array.toNumbers());
-        const results = stepOnRanks(() => layer, begun, ranksOf(setting, isSame), {
+        const results = stepOnRanks(() => layer, initial, ranksOf(setting, isSame), {
           ...mesh,
           lossScale: (isSame ? numShards : 1) / all,
         });
-        const [wanted] = stepOnRanks(() => one, [alone!], [[...tokens, keyOf(1)]]);
-        expectAsOne(setting, row, layer, results, wanted!);
+        const [reference] = stepOnRanks(() => one, [alone!], [[...tokens, keyOf(1)]]);
+        expectAsOne(setting, row, layer, results, reference!);
         for (const { figures, state } of results) {
-          expect(state).toEqual(wanted!.state);
+          expect(state).toEqual(reference!.state);
           for (const name of ["load_E", "entropy", "droppedShare"] as const)
-            expectClose(figures[name].toNumbers(), wanted!.figures[name].toNumbers(), name);
+            expectClose(figures[name].toNumbers(), reference!.figures[name].toNumbers(), name);
         }
         const losses = results.map(({ loss }) => loss.item());
-        expectClose([losses.reduce((sum, loss) => sum + loss, 0) / all], [wanted!.loss.item()], "loss");
+        expectClose([losses.reduce((sum, loss) => sum + loss, 0) / all], [reference!.loss.item()], "loss");
       }),
       { numRuns: examples(8, 150) },
     );
@@ -297,7 +297,7 @@ describe.each(rows)("$name", (row) => {
 
   // If the layer itself splits tokens before the gate, ranks have other tokens, keys and slots than a single rank.
   test.skipIf(isSame && row.shards.splits)(
-    "they draw and drop as one rank that sees their tokens one after the other",
+    "draws and drops equal those of one rank that processes their tokens in sequence",
     () => {
       fc.assert(
         fc.property(settingsFor(row), fc.constantFrom(0.5, 1, 1.5), fc.nat(2), (setting, factor, kind) => {
@@ -431,7 +431,7 @@ test("over levels a token is sent once to all shards of its experts", () => {
 describe("rejects in one line", () => {
   const gate = switchGate({ width, numExperts: 4 }) as Gate;
   const build = (options: Partial<Options>) => () => layerOf({ gate, ...options });
-  const begun =
+  const initialize =
     (options: Partial<Options>, levels: Record<string, number>, numRanks = 2) =>
     () =>
       initRanks(layerOf({ gate, ...options }), numRanks, { levels, whole });
@@ -457,20 +457,20 @@ describe("rejects in one line", () => {
     ["tokens of a third kind", () => splitBeforeGate({ ...axes, tokens: "all" as never }), /tokens are all; use same/],
     ["no pieces", () => splitAfterGate({ ...axes, pieces: 0 }), /splitAfterGate: pieces is 0; use a whole number/],
     [
-      "experts that cannot be cut",
-      begun({ shards: withoutSplit(axes), experts: blind as never }, { expert: 1, tensor: 2 }),
+      "experts without hiddenDims",
+      initialize({ shards: withoutSplit(axes), experts: blind as never }, { expert: 1, tensor: 2 }),
       /"down_FD" is not among hiddenDims \[\]; name its hidden dimension, or leave shards out/,
     ],
     [
-      "a hidden width that they do not divide",
-      begun(
+      "a hidden width that is not divisible by the ranks",
+      initialize(
         { shards: withoutSplit(axes), experts: geluExperts({ width, hidden: 5 }) as never },
         { expert: 1, tensor: 2 },
       ),
       /dimension 0 of \[5, 3\] has 5, which do not divide among the 2 ranks of axis "tensor"/,
     ],
     [
-      "tokens that they do not divide",
+      "tokens that are not divisible by the ranks",
       stepped(splitBeforeGate(axes), 3),
       /has 3, which do not divide among the 2 ranks/,
     ],

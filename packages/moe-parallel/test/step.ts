@@ -46,7 +46,7 @@ export const initRanks = (
   const known = started.get(layer) ?? new Map<string, unknown>();
   const mesh = JSON.stringify([numRanks, levels, whole]);
   started.set(layer, known);
-  const begun =
+  const initial =
     known.get(mesh) ??
     runRanks(
       (key: Tensor) => layer.init(key),
@@ -54,8 +54,8 @@ export const initRanks = (
       levels,
       whole,
     );
-  known.set(mesh, begun);
-  return begun as { readonly params: LayerArrays; readonly state: unknown }[];
+  known.set(mesh, initial);
+  return initial as { readonly params: LayerArrays; readonly state: unknown }[];
 };
 
 /**
@@ -65,7 +65,7 @@ export const initRanks = (
  */
 export const stepOnRanks = (
   build: (key: Tensor) => AnyLayer,
-  begun: readonly { readonly params: LayerArrays; readonly state: unknown }[],
+  initial: readonly { readonly params: LayerArrays; readonly state: unknown }[],
   ranks: readonly RankTokens[],
   { lossScale = 1, train = true, levels = {}, whole }: StepOptions = {},
 ): StepResult[] => {
@@ -85,7 +85,7 @@ export const stepOnRanks = (
     ];
     return { y, xGradient, gradients, loss: report.loss, state, figures: report.figures };
   };
-  return runRanks(step as never, ranks.map((own, rank) => [begun[rank]!, ...own]) as never, levels, whole) as never;
+  return runRanks(step as never, ranks.map((own, rank) => [initial[rank]!, ...own]) as never, levels, whole) as never;
 };
 
 /** Key that a gate derives from the key of a step. */

@@ -44,14 +44,14 @@ export const mixStatistics = (past: Tensor, old: Statistics, now: Statistics): S
 export const initStatistics = (
   layers: readonly Layer[],
   statistic: Statistic,
-  wants: (layer: Layer, side: LayerSide) => boolean = () => true,
+  isIncluded: (layer: Layer, side: LayerSide) => boolean = () => true,
 ): Statistics =>
   Object.fromEntries(
     layers.map((layer) => [
       layer.path,
       Object.fromEntries(
         layerSides
-          .filter((side) => statistic[side] !== undefined && wants(layer, side))
+          .filter((side) => statistic[side] !== undefined && isIncluded(layer, side))
           .map((side) => [side, full([...statistic.shapeOf(layer, side)], 0)]),
       ),
     ]),

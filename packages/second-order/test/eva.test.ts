@@ -153,11 +153,11 @@ describe("eva", () => {
   test("averages from the first statistics on, and skips non-finite ones", () => {
     const optimizer = eva({ layers: [denseLayer(2, 1)], ...free, decay: 0.75 });
     const gradients = { w: NdArray.from([[1], [1]]) };
-    const seen = (values: number[]) => ({ input: NdArray.from(values), gradient: NdArray.from([1]) });
-    const { state } = applyOnce(optimizer, gradients, seen([2, 4]));
+    const statisticsOf = (values: number[]) => ({ input: NdArray.from(values), gradient: NdArray.from([1]) });
+    const { state } = applyOnce(optimizer, gradients, statisticsOf([2, 4]));
     const vectors = (state as { vectors: { w: { input: NdArray } } }).vectors.w.input.toNumbers();
     expect(vectors).toEqual([2, 4]);
-    const bad = applyOnce(optimizer, gradients, seen([NaN, 4])).state as { vectors: { w: { input: NdArray } } };
+    const bad = applyOnce(optimizer, gradients, statisticsOf([NaN, 4])).state as { vectors: { w: { input: NdArray } } };
     expect(bad.vectors.w.input.toNumbers()).toEqual([0, 0]);
   });
 

@@ -99,7 +99,7 @@ export const testModels: readonly TestModel[] = [
       );
     },
     layers: { k1: "b1", k2: undefined, head: undefined },
-    firstOrder: { gain: /norm/, shift: /no weight of a layer/ },
+    firstOrder: { gain: /norm/, shift: /not the weight of a layer/ },
   },
   {
     name: "tokens: an embedding, a layer used at each position, a tied pair of projections",

@@ -116,8 +116,8 @@ const trained = async ({ optimizer: build, preconditioner }: Row, backend: Backe
 };
 
 const expectSame = async (row: Row, backend: Backend): Promise<void> => {
-  const [wanted, got] = [await trained(row, referenceBackend()), await trained(row, backend)];
-  got.forEach((value, i) => expect(Math.abs(value - wanted[i]!)).toBeLessThan(2e-3 * (1 + Math.abs(wanted[i]!))));
+  const [expected, got] = [await trained(row, referenceBackend()), await trained(row, backend)];
+  got.forEach((value, i) => expect(Math.abs(value - expected[i]!)).toBeLessThan(2e-3 * (1 + Math.abs(expected[i]!))));
 };
 
 test.each(rows)("$name on WebAssembly trains like the reference", async (row) => {

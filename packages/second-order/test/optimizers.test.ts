@@ -181,13 +181,13 @@ describe("shampoo", () => {
     { by: "eigen", of: greatest },
     { by: "newton", of: bound },
   ] as const)(
-    "is L^(−¼) ∇ R^(−¼) of all gradients so far, with the roots of the last refresh, by $by",
+    "equals L^(−¼) ∇ R^(−¼) of all gradients so far, with the roots of the last refresh, by $by",
     ({ by, of }) => {
       const optimizer = chain(shampoo({ ridge, grafting: false, root: by }), scaleByLearningRate(1));
       const walk = walked(optimizer, params, gradients, { refresh: (step) => step !== 1 })[0]!;
       const matrices = gradients.map(({ wide }) => matrixOf(wide!.toNumbers(), 7));
-      [1, 1, 3].forEach((seen, step) => {
-        const { left, right } = sums(matrices.slice(0, seen));
+      [1, 1, 3].forEach((numGradients, step) => {
+        const { left, right } = sums(matrices.slice(0, numGradients));
         const expected = product(root(left, of), matrices[step]!, root(right, of)).flat();
         expectNear(
           walk[step]!["wide"]!,

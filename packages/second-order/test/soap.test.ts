@@ -101,13 +101,13 @@ describe("soap", () => {
   });
 
   test("is Adam for vectors, and if no side has a basis", () => {
-    const [turned] = walked(scaleBySoap({ largestSide: 1 }), params, gradients, begins);
+    const [rotated] = walked(scaleBySoap({ largestSide: 1 }), params, gradients, begins);
     const [adam] = walked(scaleByAdam({ beta1: 0.95, beta2: 0.95 }), params, gradients);
     // The squares of the first step are recomputed after it, and may differ in the last digit.
-    turned!.forEach((each, step) => Object.entries(each).forEach(([path, w]) => expectNear(w, adam![step]![path]!)));
+    rotated!.forEach((each, step) => Object.entries(each).forEach(([path, w]) => expectNear(w, adam![step]![path]!)));
     const [whole] = walked(scaleBySoap(), params, gradients, begins);
-    whole!.forEach(({ bias }, step) => expect(bias).toEqual(turned![step]!["bias"]));
-    expect(whole![2]!["tall"]).not.toEqual(turned![2]!["tall"]);
+    whole!.forEach(({ bias }, step) => expect(bias).toEqual(rotated![step]!["bias"]));
+    expect(whole![2]!["tall"]).not.toEqual(rotated![2]!["tall"]);
   });
 
   test("keeps bases between refreshes, and updates moments", () => {

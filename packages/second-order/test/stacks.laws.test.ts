@@ -61,7 +61,7 @@ test.each(Object.entries(optimizers))("%s updates each matrix of a stack indepen
         stack: NdArray.from([...values(at)], [...deep, experts, inputs, outputs]),
         ...others(at),
       });
-      const apart = (at: number): Arrays => ({
+      const single = (at: number): Arrays => ({
         ...Object.fromEntries(
           each.map((name, i) => [name, NdArray.from(values(at).slice(i * size, (i + 1) * size), [inputs, outputs])]),
         ),
@@ -76,7 +76,7 @@ test.each(Object.entries(optimizers))("%s updates each matrix of a stack indepen
       };
       const gradientsOf = (make_: (at: number) => Arrays): Arrays[] => [1, 2, 3].map(make_);
       const inStack = walked(make(stacks, "data"), stacked(0), gradientsOf(stacked), options);
-      const alone = walked(make(stacks, "data"), apart(0), gradientsOf(apart), options);
+      const alone = walked(make(stacks, "data"), single(0), gradientsOf(single), options);
       for (const [rank, steps] of inStack.entries())
         for (const [step, updates] of steps.entries()) {
           const expected = alone[rank]![step]!;

@@ -33,9 +33,9 @@ export const applyOnce = <State>(
   statistics?: { readonly input?: NdArray; readonly gradient?: NdArray },
 ): Applied => {
   const [result] = runRanks(
-    (own: Readonly<Record<string, Tensor>>, seen: unknown): [unknown, State] => {
+    (own: Readonly<Record<string, Tensor>>, observed: unknown): [unknown, State] => {
       const first = transformation.init(own);
-      const state = statistics === undefined ? first : transformation.observe!(first, { w: seen } as never);
+      const state = statistics === undefined ? first : transformation.observe!(first, { w: observed } as never);
       return transformation.update(own, state, { params: own });
     },
     [[gradients as never, (statistics ?? {}) as never]],

@@ -66,10 +66,10 @@ const closenessOf: Readonly<Record<string, Closeness>> = {
 /** Names in the table above, to check that each is a row. */
 export const namesWithTolerance: readonly string[] = Object.keys(closenessOf);
 
-const differing = (actual: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: number): number[] => {
+const differing = (actual: ArrayLike<number>, expected: ArrayLike<number>, tolerance: number): number[] => {
   const places: number[] = [];
-  for (let i = 0; i < wanted.length; i++) {
-    const [a, w] = [actual[i]!, wanted[i]!];
+  for (let i = 0; i < expected.length; i++) {
+    const [a, w] = [actual[i]!, expected[i]!];
     if (a !== w && !(Math.abs(a - w) <= tolerance) && !(Number.isNaN(a) && Number.isNaN(w))) places.push(i);
   }
   return places;
@@ -97,17 +97,17 @@ const closenessIn = (row: Row, numRanks: number): Closeness => {
 const otherChoices = (
   { values, entries, level }: Closeness,
   actual: ArrayLike<number>,
-  wanted: ArrayLike<number>,
+  expected: ArrayLike<number>,
   most: number,
 ): number[] => {
-  const places = differing(actual, wanted, values * most);
-  const least = leastOf(wanted);
+  const places = differing(actual, expected, values * most);
+  const least = leastOf(expected);
   for (const i of places) {
-    const [a, w] = [actual[i]!, wanted[i]!];
+    const [a, w] = [actual[i]!, expected[i]!];
     const isEntry =
       entries !== undefined && (a === 0) !== (w === 0) && Math.abs(Math.abs(a + w) - least) <= entries * most;
     const isLevel =
-      level !== undefined && places.length <= wanted.length / 1000 && Math.abs(a - w) <= level * most * 1.00001;
+      level !== undefined && places.length <= expected.length / 1000 && Math.abs(a - w) <= level * most * 1.00001;
     if (!isEntry && !isLevel)
       throw new Error(`element ${i} of what was sent is ${a}, not ${w} (${places.length} differ; greatest ${most})`);
   }
@@ -117,35 +117,37 @@ const otherChoices = (
 /** Compare one tensor of all ranks, except at some indices. */
 const expectSame = (
   actual: readonly NdArray[],
-  wanted: readonly ArrayLike<number>[],
+  expected: readonly ArrayLike<number>[],
   relative: number,
   but: readonly number[],
   what: string,
 ): void => {
-  const most = greatest(...wanted);
+  const most = greatest(...expected);
   actual.forEach((array, rank) => {
     const own = array.toNumbers();
-    if (own.length !== wanted[rank]!.length)
-      throw new Error(`${what}: ${own.length} elements, not ${wanted[rank]!.length}`);
-    const i = differing(own, wanted[rank]!, relative * most).find((place) => !but.includes(place));
+    if (own.length !== expected[rank]!.length)
+      throw new Error(`${what}: ${own.length} elements, not ${expected[rank]!.length}`);
+    const i = differing(own, expected[rank]!, relative * most).find((place) => !but.includes(place));
     if (i !== undefined)
-      throw new Error(`${what}: element ${i} on rank ${rank} is ${own[i]}, not ${wanted[rank]![i]} (greatest ${most})`);
+      throw new Error(
+        `${what}: element ${i} on rank ${rank} is ${own[i]}, not ${expected[rank]![i]} (greatest ${most})`,
+      );
   });
 };
 
 const expectStateWithin = (
   values: number,
   actual: readonly RankStep["state"][],
-  wanted: Stepped["state"],
+  expected: Stepped["state"],
   but: readonly number[],
 ): void => {
   actual.forEach(({ length }, rank) => {
-    if (length !== wanted[rank]!.length) throw new Error(`${length} leaves of state, not ${wanted[rank]!.length}`);
+    if (length !== expected[rank]!.length) throw new Error(`${length} leaves of state, not ${expected[rank]!.length}`);
   });
-  wanted[0]!.forEach(({ spec }, leaf) =>
+  expected[0]!.forEach(({ spec }, leaf) =>
     expectSame(
       actual.map((leaves) => leaves[leaf]!),
-      wanted.map((leaves) => leaves[leaf]!.data),
+      expected.map((leaves) => leaves[leaf]!.data),
       spec.dtype === "f32" ? values : 0,
       but,
       `leaf ${leaf} of the state`,
@@ -157,21 +159,21 @@ const expectStateWithin = (
  * Check initial states. @param actual states per rank. @throws Error unless initial states on devices equal those of
  * the reference.
  */
-export const expectSameState = (row: Row, actual: readonly RankStep["state"][], wanted: Stepped["state"]): void =>
-  expectStateWithin(closenessIn(row, 1).values, actual, wanted, []);
+export const expectSameState = (row: Row, actual: readonly RankStep["state"][], expected: Stepped["state"]): void =>
+  expectStateWithin(closenessIn(row, 1).values, actual, expected, []);
 
 /**
  * Check one step.
  * @param actual results per rank.
  * @throws Error unless the step on devices equals that of the reference, within the row's tolerance.
  */
-export const expectSameStep = (row: Row, actual: readonly RankStep[], wanted: Stepped): void => {
+export const expectSameStep = (row: Row, actual: readonly RankStep[], expected: Stepped): void => {
   const closeness = closenessIn(row, actual.length);
-  const most = greatest(...wanted.sent);
-  const but = actual.flatMap(({ sent }, rank) => otherChoices(closeness, sent.toNumbers(), wanted.sent[rank]!, most));
+  const most = greatest(...expected.sent);
+  const but = actual.flatMap(({ sent }, rank) => otherChoices(closeness, sent.toNumbers(), expected.sent[rank]!, most));
   expectSame(
     actual.map(({ mean }) => mean),
-    wanted.mean,
+    expected.mean,
     closeness.values,
     but,
     "the mean",
@@ -179,7 +181,7 @@ export const expectSameStep = (row: Row, actual: readonly RankStep[], wanted: St
   expectStateWithin(
     closeness.values,
     actual.map(({ state }) => state),
-    wanted.state,
+    expected.state,
     but,
   );
 };

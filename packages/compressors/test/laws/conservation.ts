@@ -45,7 +45,7 @@ const checkConserves = ({ mean, sent }: Stepped, conservation: number, scale: nu
   } else {
     const total = mean[0]!.map((value) => value * sent.length);
     const sums = Array.from(total, (_, i) => sent.reduce((sum, own) => sum + own[i]!, 0));
-    expectNear(sums, total, conservation * scale + 8 * smallestNormal, "Σ sent beside P · mean");
+    expectNear(sums, total, conservation * scale + 8 * smallestNormal, "Σ sent compared with P · mean");
   }
 };
 
@@ -73,7 +73,7 @@ const walk = (
 };
 
 const sums: Law = {
-  name: "what all ranks sent adds up to P times the mean, step by step",
+  name: "the sum of sent over all ranks is P times the mean in every step",
   appliesTo: always,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
@@ -101,7 +101,7 @@ const sameBits: Law = {
 };
 
 const residuals: Law = {
-  name: "a residual and what was sent add up to what had accumulated",
+  name: "the residual plus sent equals the accumulated gradient",
   appliesTo: (row) => worldsOf(row, cycleOf(row))(buckets.scalar, 1)[0]!.paths.includes("residual"),
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
@@ -179,7 +179,7 @@ const checkContracts = (
 };
 
 const contraction: Law = {
-  name: "contracts on every rank as it declares, however many there are",
+  name: "satisfies the declared contraction on every rank, for any number of ranks",
   appliesTo: ({ contraction: declared }) => declared !== undefined,
   check: (row) => {
     const numDraws = row.randomised ? 200 : 1;
@@ -223,7 +223,7 @@ const unseen = (length: number): Float32Array =>
   Float32Array.from({ length }, (_, i) => (i === length - 2 ? 1e4 : i % 13 === 5 ? 1 : 1e-3 * (1 + i / length)));
 
 const contractionOfMany: Law = {
-  name: "contracts as it declares where so many entries are sent that a sample would do",
+  name: "satisfies the declared contraction for lengths that permit sampling",
   // Wrappers keep what the inner aggregator sends.
   appliesTo: (row) =>
     row.contraction !== undefined &&

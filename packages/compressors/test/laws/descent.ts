@@ -26,7 +26,7 @@ const quadratics = (numRanks: number) => {
 };
 
 const descent: Law = {
-  name: "SGD comes to the optimum of dense SGD, with the same parameters on all ranks",
+  name: "SGD reaches the optimum of dense SGD, with equal parameters on all ranks",
   appliesTo: always,
   check: (row) => {
     const hasResidual = worldsOf(row, cycleOf(row))(bucket, 1)[0]!.paths.some((path) => /(^|\.)residual$/.test(path));

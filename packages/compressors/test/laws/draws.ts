@@ -15,7 +15,7 @@ import {
 } from "./law.ts";
 
 const deterministic: Law = {
-  name: "the same key gives the same bits, traced anew",
+  name: "the same key gives the same bits in a new trace",
   appliesTo: always,
   check: (row) => {
     const [first, second] = [worldsOf(row, cycleOf(row)), worldsOf(row, cycleOf(row))];
@@ -63,7 +63,7 @@ const mostErrors = 5.5;
 const mostUnseen = 14;
 
 const unbiased: Law = {
-  name: "sends the gradient on average, where it says that it is unbiased",
+  name: "sends the gradient on average if declared unbiased",
   appliesTo: ({ aggregator }) => !aggregator.biased,
   check: (row) => {
     const numDraws = row.randomised ? 400 : 1;
@@ -76,16 +76,16 @@ const unbiased: Law = {
         const steps = Array.from({ length: numDraws }, (_, draw) => world!.step(gradients, state, seed, draw));
         const check = (
           of: (step: (typeof steps)[number]) => Float64Array,
-          wanted: readonly number[],
+          expected: readonly number[],
           what: string,
         ): void => {
           const values = steps.map(of);
           const spread = Math.max(
-            ...wanted.map(
+            ...expected.map(
               (_, i) => Math.max(...values.map((own) => own[i]!)) - Math.min(...values.map((own) => own[i]!)),
             ),
           );
-          wanted.forEach((value, i) => {
+          expected.forEach((value, i) => {
             const average = values.reduce((sum, own) => sum + own[i]!, 0) / numDraws;
             const variance = values.reduce((sum, own) => sum + (own[i]! - average) ** 2, 0) / numDraws;
             const tolerance =

@@ -120,7 +120,7 @@ const extremes: Law = {
         total,
         mean[0]!.map((value) => value * numRanks),
         tolerance,
-        "Σ sent beside P · mean",
+        "Σ sent compared with P · mean",
       );
     });
   },
@@ -131,10 +131,10 @@ const dense: Law = {
   appliesTo: (row) => row.dense !== undefined,
   check: (row) => {
     const worlds = worldsOf(row, [row.dense!]);
-    const wanted = worldsOf(row, [identityCompressor()]);
+    const expected = worldsOf(row, [identityCompressor()]);
     holds(drawn(), ({ bucket, numRanks, gradients, seed }) => {
       const [world] = worlds(bucket, numRanks);
-      const [reference] = wanted(bucket, numRanks);
+      const [reference] = expected(bucket, numRanks);
       let state = world!.init();
       for (let step = 0; step < 2; step++) {
         const stepped = world!.step(gradients, state, seed, step);

@@ -113,19 +113,19 @@ export const greatest = (...vectors: readonly ArrayLike<number>[]): number =>
  */
 export const expectNear = (
   actual: ArrayLike<number>,
-  wanted: ArrayLike<number>,
+  expected: ArrayLike<number>,
   tolerance: number,
   what: string,
 ): void => {
-  if (actual.length !== wanted.length) throw new Error(`${what}: ${actual.length} elements, not ${wanted.length}`);
-  for (let i = 0; i < wanted.length; i++) {
-    if (!(Math.abs(actual[i]! - wanted[i]!) <= tolerance))
-      throw new Error(`${what}: element ${i} is ${actual[i]}, not ${wanted[i]} to ${tolerance}`);
+  if (actual.length !== expected.length) throw new Error(`${what}: ${actual.length} elements, not ${expected.length}`);
+  for (let i = 0; i < expected.length; i++) {
+    if (!(Math.abs(actual[i]! - expected[i]!) <= tolerance))
+      throw new Error(`${what}: element ${i} is ${actual[i]}, not ${expected[i]} to ${tolerance}`);
   }
 };
 
-export const expectEqual = (actual: ArrayLike<number>, wanted: ArrayLike<number>, what: string): void =>
-  expectNear(actual, wanted, 0, what);
+export const expectEqual = (actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void =>
+  expectNear(actual, expected, 0, what);
 
 /** Mean of the ranks' gradients, in f64. */
 export const meanOf = (gradients: readonly ArrayLike<number>[]): number[] =>
@@ -134,7 +134,7 @@ export const meanOf = (gradients: readonly ArrayLike<number>[]): number[] =>
 export const squares = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, v) => sum + v * v, 0);
 
 /** Compare bit patterns, so that signs of zero count. */
-export const expectSameBits = (actual: ArrayLike<number>, wanted: ArrayLike<number>, what: string): void => {
+export const expectSameBits = (actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void => {
   const bits = (values: ArrayLike<number>): number[] => [...new Uint32Array(Float32Array.from(values).buffer)];
-  expectEqual(bits(actual), bits(wanted), `${what}, as bits`);
+  expectEqual(bits(actual), bits(expected), `${what}, as bits`);
 };

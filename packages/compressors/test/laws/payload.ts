@@ -55,7 +55,7 @@ const jointly: Law = {
 };
 
 const declared: Law = {
-  name: "a payload has the bytes that it declares, whatever the shape, and decodes to that shape",
+  name: "a payload has the declared bytes for any shape, and decodes to that shape",
   appliesTo: ({ aggregator }) => isCompressor(aggregator),
   check: (row) => {
     const compressor = row.aggregator as Compressor;
@@ -75,8 +75,9 @@ const declared: Law = {
       ) as unknown as { payload: NdArray[]; decoded: NdArray }[];
       const { payload, decoded } = result!;
       const sent = payload.reduce((total, leaf) => total + byteLength(leaf), 0);
-      const wanted = compressor.payloadBytes(gradient);
-      if (sent !== wanted) throw new Error(`the payload of [${shape}] has ${sent} bytes, not ${wanted} as declared`);
+      const expected = compressor.payloadBytes(gradient);
+      if (sent !== expected)
+        throw new Error(`the payload of [${shape}] has ${sent} bytes, not ${expected} as declared`);
       if (decoded.dtype !== "f32" || String(decoded.shape) !== String(shape))
         throw new Error(`the payload of [${shape}] decodes to ${decoded.dtype} of [${decoded.shape}]`);
       if (compressor.aggregation === "gather" && payload.some((leaf) => leaf.shape.length === 0))

@@ -24,16 +24,16 @@ const large: Bucket = bucketOf([
   { path: "c", shape: [3, 3, 16, 32] },
 ]);
 
-const expectBytes = (actual: number, wanted: number, what: string): void => {
-  if (!(Math.abs(actual - wanted) <= 1e-9 * Math.max(1, wanted)))
-    throw new Error(`${what}: ${actual} bytes, not ${wanted}`);
+const expectBytes = (actual: number, expected: number, what: string): void => {
+  if (!(Math.abs(actual - expected) <= 1e-9 * Math.max(1, expected)))
+    throw new Error(`${what}: ${actual} bytes, not ${expected}`);
 };
 
 const declaredBy = ({ cycle, aggregator }: Row, step: number, bucket: Bucket, numRanks: number): number =>
   (cycle?.[step] ?? aggregator).bytesSent(bucket, numRanks);
 
 const bytes: Law = {
-  name: "sends exactly the bytes that it declares, and that the formula says",
+  name: "sends exactly the bytes that it declares and that the formula gives",
   appliesTo: always,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
@@ -52,7 +52,7 @@ const bytes: Law = {
 };
 
 const mostBytes: Law = {
-  name: "never sends more than the most that it declares, which is no more than there is room for",
+  name: "never sends more than the declared maximum, which is at most the capacity",
   appliesTo: (row) => row.bytesAreMost === true,
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));
@@ -93,7 +93,7 @@ const stateStays: Law = {
 };
 
 const halves: Law = {
-  name: "to begin and to finish is to aggregate, at the same cost",
+  name: "begin and finish equal aggregate, at the same cost",
   appliesTo: ({ aggregator }) => aggregator.halves !== undefined,
   check: (row) => {
     const [whole, split] = [worldsOf(row, cycleOf(row)), worldsOf(row, cycleOf(row), true)];
@@ -123,7 +123,7 @@ const halves: Law = {
 };
 
 const priorities: Law = {
-  name: "hands the priority of its bucket to every collective, in halves too",
+  name: "passes the bucket's priority to every collective, also in halves",
   appliesTo: always,
   check: (row) => {
     for (const inHalves of row.aggregator.halves === undefined ? [false] : [false, true]) {

@@ -69,7 +69,7 @@ const commutesWith = (name: string, appliesTo: Law["appliesTo"], factors: readon
 
 /** A tensor must be sent the same way, whatever the other tensors of its bucket contain. */
 const ownTensor: Law = {
-  name: "what is sent of a tensor is the same whatever else is in its bucket, where it says so",
+  name: "the sent part of a tensor does not depend on its bucket, if declared",
   appliesTo: ({ aggregator }) => aggregator.scope === "tensor",
   check: (row) => {
     const worlds = worldsOf(row, cycleOf(row));

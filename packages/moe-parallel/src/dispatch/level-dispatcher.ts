@@ -103,14 +103,14 @@ export const levelDispatcher = (strategy: LevelStrategy, options: LevelOptions):
           }),
         packed,
       );
-      const seen = arrived.map(({ copies, hops, counts_e, numRows }): { rows: ExpertRows; route: LevelRoute } =>
+      const expertInputs = arrived.map(({ copies, hops, counts_e, numRows }): { rows: ExpertRows; route: LevelRoute } =>
         scope("order", () => {
           const { x_ND, weights_NK } = strategy.unpack(copies.x_XD, width);
           const rows = assignRows(rowOf(copies.targets_NK, numRows), weights_NK, numRows);
           return { rows: { rows_SD: toRows(x_ND, rows), counts_e }, route: { hops, rows } };
         }),
       );
-      return { chunks: seen.map(({ rows }) => rows), metadata: seen.map(({ route }) => route) };
+      return { chunks: expertInputs.map(({ rows }) => rows), metadata: expertInputs.map(({ route }) => route) };
     },
     combine: (outputs, metadata, sizes) => {
       const levels = levelsFor(sizes);

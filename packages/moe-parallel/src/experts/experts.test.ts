@@ -68,17 +68,17 @@ test.each(kinds)("$name: applies each expert to its own rows, including one with
   const x = wave([5, width], 0.7);
   const backend = referenceBackend();
   const got = await evaluate(all, backend)(params, x, NdArray.from(counts, [3], "i32"));
-  const wanted = await evaluate(oneByOne, backend)(params, x);
-  got.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(wanted.toNumbers()[i]!, 5));
+  const expected = await evaluate(oneByOne, backend)(params, x);
+  got.toNumbers().forEach((value, i) => expect(value).toBeCloseTo(expected.toNumbers()[i]!, 5));
 });
 
 test.each(kinds)("$name initializes matrices with the given standard deviations, all different", async (kind) => {
-  const begun = await evaluate(
+  const initial = await evaluate(
     (key: Tensor) => kind.experts.init(key),
     referenceBackend(),
   )(NdArray.from([1, 2], [2], "u32"));
-  const numbers = kind.names.map((name) => begun[name]!.toNumbers());
-  expect(Object.keys(begun).toSorted()).toEqual(kind.names.toSorted());
+  const numbers = kind.names.map((name) => initial[name]!.toNumbers());
+  expect(Object.keys(initial).toSorted()).toEqual(kind.names.toSorted());
   expect(new Set(numbers.map((own) => own[0])).size).toBe(kind.names.length);
   const deviation = (own: readonly number[]): number =>
     Math.sqrt(own.reduce((total, value) => total + value ** 2, 0) / own.length);

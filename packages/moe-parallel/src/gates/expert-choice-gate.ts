@@ -51,12 +51,12 @@ export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterP
       const probabilities_TE = softmax(logits_TE);
       const [, tokens_EC] = topK(transpose(probabilities_TE, [1, 0]), mostPerExpert);
       const indices_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
-      const taken = scatterAdd(
+      const takenCounts = scatterAdd(
         zeros([numTokens * numExperts]),
         reshape(indices_EC, [-1]),
         full([numExperts * mostPerExpert], 1),
       );
-      const isTaken_TE = greater(reshape(taken, [numTokens, numExperts]), 0);
+      const isTaken_TE = greater(reshape(takenCounts, [numTokens, numExperts]), 0);
       return {
         routing: {
           kind: "choices",

@@ -145,7 +145,7 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
         `tokens [${x_TD.shape.join(", ")}] do not match width ${width}; give one row per token, [T, ${width}]`,
       );
     const { routing, scores } = rule.route(params, state, cast(x_TD, "f32"), context);
-    const seen = { ...scores, ...(routing.kind === "choices" && { choices_TK: routing.choices_TK }) };
+    const lossInputs = { ...scores, ...(routing.kind === "choices" && { choices_TK: routing.choices_TK }) };
     // One all-reduce for both, because latency dominates its cost.
     const local = concat([loadOf(routing, numExperts), reshape(entropyOf(scores.probabilities_TE), [1])]);
     const totals = sumOverRanks(stopGradient(local), context.tokenAxes);
@@ -155,10 +155,10 @@ export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<P
       routing,
       state: context.train && rule.update !== undefined ? rule.update(state, load_E) : state,
       loss: losses.reduce<Tensor>(
-        (total, loss) => add(total, loss(seen, context.tokenAxes, context.whole)),
+        (total, loss) => add(total, loss(lossInputs, context.tokenAxes, context.whole)),
         full([], 0),
       ),
-      sums: Object.assign({}, ...losses.map(({ sums }) => sums?.(seen, context.tokenAxes) ?? {})) as TokenSums,
+      sums: Object.assign({}, ...losses.map(({ sums }) => sums?.(lossInputs, context.tokenAxes) ?? {})) as TokenSums,
       figures: {
         load_E,
         entropy: multiply(entropy, 1 / numRanksOf(context.tokenAxes)),

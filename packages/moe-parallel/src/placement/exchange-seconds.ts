@@ -8,7 +8,7 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 export interface ExchangeSecondsOptions {
   /** Bytes per token: model width times bytes per number. */
   readonly bytesPerToken: number;
-  /** γ of the smooth maximum over messages. Default: ∞, the plain maximum, which models the exchange exactly. */
+  /** γ of the smooth maximum over messages. Default: ∞, the plain maximum, which describes the exchange. */
   readonly gamma?: number;
 }
 

@@ -61,10 +61,10 @@ describe("expertMoves", () => {
     fc.assert(
       fc.property(placementWithReplicas, (placement) => {
         expect(expertMoves(placement, placement)).toEqual([]);
-        const turned = Array.from({ length: placement.numRanks }, (_, rank) =>
+        const rotated = Array.from({ length: placement.numRanks }, (_, rank) =>
           expertsOfRank(placement, rank).toReversed(),
         ).flat();
-        expect(expertMoves(placement, { ...placement, expertOfSlot: turned })).toEqual([]);
+        expect(expertMoves(placement, { ...placement, expertOfSlot: rotated })).toEqual([]);
       }),
     );
   });

@@ -26,9 +26,9 @@ describe("checkExpertPlacement", () => {
   });
 
   test("rejects replicas on one rank only if forbidden, and never replicas on two ranks", () => {
-    const apart = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 1, 0] };
+    const separate = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 1, 0] };
     const together = { numExperts: 2, numRanks: 2, expertOfSlot: [0, 1, 0, 0] };
-    checkExpertPlacement(apart, { shouldSeparateReplicas: true });
+    checkExpertPlacement(separate, { shouldSeparateReplicas: true });
     checkExpertPlacement(together);
     expect(() => checkExpertPlacement(together, { shouldSeparateReplicas: true })).toThrow(
       /slot 3 is a second replica of expert 0 on rank 1/,

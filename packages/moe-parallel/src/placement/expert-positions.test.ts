@@ -50,8 +50,8 @@ test("on the nearest ranks groups stay together, and experts that are already th
       expect(groupsOf(near).toSorted()).toEqual(groupsOf(after).toSorted());
       // Groups that exist on other ranks do not move at all.
       const groups = groupsOf(before);
-      const turned = groups.map((_, rank) => groups[(rank + turn) % groups.length]!);
-      const sameGroups = { ...before, expertOfSlot: turned.join().split(",").map(Number) };
+      const rotated = groups.map((_, rank) => groups[(rank + turn) % groups.length]!);
+      const sameGroups = { ...before, expertOfSlot: rotated.join().split(",").map(Number) };
       expect(onNearestRanks(before, sameGroups)).toEqual(before);
     }),
   );

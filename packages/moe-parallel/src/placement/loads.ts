@@ -13,11 +13,11 @@ export const checkLoads = (planner: string, loads: readonly number[], owner: "ex
 /** Check that `count` is divisible by `over`. @throws ArgumentError */
 export const checkDivides = (
   planner: string,
-  [count, things]: [number, string],
+  [count, items]: [number, string],
   [over, others]: [number, string],
 ): void => {
   if (!Number.isInteger(count) || count < 1 || !Number.isInteger(over) || over < 1 || count % over !== 0)
     throw new ArgumentError(
-      `${planner}: ${count} ${things} are not divisible by ${over} ${others}; give a multiple of ${over}`,
+      `${planner}: ${count} ${items} are not divisible by ${over} ${others}; give a multiple of ${over}`,
     );
 };

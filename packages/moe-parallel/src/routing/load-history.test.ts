@@ -16,13 +16,13 @@ test("equals decayed counts, from the first step on", async () => {
           remembered,
           referenceBackend(),
         )(...steps.map((loads) => NdArray.from(loads, [3], "f32")));
-        const wanted = steps.reduce<CountHistory>(
+        const expected = steps.reduce<CountHistory>(
           (memory, loads) => recordCounts(memory, loads),
           decayedCounts(3, decay),
         );
-        if (wanted.kind !== "decayed") throw new Error("of another kind");
-        expect(loadWeight.item()).toBeCloseTo(wanted.weight, 5);
-        meanCounts(wanted).forEach((mean, expert) =>
+        if (expected.kind !== "decayed") throw new Error("of another kind");
+        expect(loadWeight.item()).toBeCloseTo(expected.weight, 5);
+        meanCounts(expected).forEach((mean, expert) =>
           expect(Math.abs(meanLoad_E.toNumbers()[expert]! - mean)).toBeLessThanOrEqual(1e-5 * (1 + mean)),
         );
       },

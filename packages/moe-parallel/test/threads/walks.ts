@@ -110,7 +110,7 @@ export interface World {
   readonly moves: readonly Move[];
 }
 
-const seen = (dispatcher: TokenDispatcher, see: LayerUse["seeMetadata"] = () => {}): TokenDispatcher => ({
+const withObserver = (dispatcher: TokenDispatcher, see: LayerUse["seeMetadata"] = () => {}): TokenDispatcher => ({
   ...dispatcher,
   dispatch: (x_TD, order, ownSizes) => {
     const dispatched = dispatcher.dispatch(x_TD, order, ownSizes);
@@ -160,7 +160,7 @@ const levelWalks: readonly Walk[] = gateRows
             gate: gate({ width, numExperts: 8 }),
             experts: swigluExperts(mlp) as never,
             capacity: i % 2 === 0 ? capacityByMaximum() : sixSlots,
-            dispatcher: seen(make({ axes: Object.keys(levels) }), seeMetadata),
+            dispatcher: withObserver(make({ axes: Object.keys(levels) }), seeMetadata),
             chunks,
             ...(counts === "own" && { tokenAxes: [] }),
           }),

@@ -14,9 +14,9 @@ test.each([1, 2, 4, 8])("the root of %d equals that of the Newton iteration", as
     await run((y) => inverseRoot(gram(y), { p, ridge: 1e-9 }), x),
     await run((y) => newtonInverseRoot(gram(y), { p, ridge: 1e-9 }), x),
   ];
-  const wanted = byNewton.toNumbers();
-  const size = Math.max(...wanted.map(Math.abs));
-  byEigen.toNumbers().forEach((value, i) => expect(Math.abs(value - wanted[i]!)).toBeLessThan(2e-3 * size));
+  const expected = byNewton.toNumbers();
+  const size = Math.max(...expected.map(Math.abs));
+  byEigen.toNumbers().forEach((value, i) => expect(Math.abs(value - expected[i]!)).toBeLessThan(2e-3 * size));
 });
 
 test("all results of a batch with a rank-one matrix and zeros are finite and damped", async () => {

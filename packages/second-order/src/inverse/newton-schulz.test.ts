@@ -69,8 +69,8 @@ describe("newtonSchulz", () => {
             [y!, 1.5 - x!],
           ];
           const long = short.map((row) => [...row, ...Array.from({ length }, () => 0)]);
-          const [wanted, got] = [await run(short, steps), await run(long, steps)];
-          got.forEach((row, i) => row.forEach((value, j) => expect(value).toBeCloseTo(wanted[i]![j] ?? 0, 4)));
+          const [expected, got] = [await run(short, steps), await run(long, steps)];
+          got.forEach((row, i) => row.forEach((value, j) => expect(value).toBeCloseTo(expected[i]![j] ?? 0, 4)));
         },
       ),
       { numRuns: 30 },

@@ -15,7 +15,7 @@ interface Rearrangement {
 export interface Layer {
   /** Path of the weight among the parameters. */
   readonly path: string;
-  /** Path of the bias, treated as an additional input that is always 1. Absent: the layer has no bias. */
+  /** Path of the bias, treated as an additional input that is always 1. Absent: no bias belongs to the layer alone. */
   readonly bias?: string;
   readonly kind: "linear" | "convolution" | "embedding";
   /** Number of inputs, including that of the bias. */
@@ -74,12 +74,12 @@ const reasonAgainst = (
 ): string | undefined => {
   if (unresolved.length > 0) return unresolved[0];
   const [first] = uses;
-  if (first === undefined) return "it is no weight of a layer";
+  if (first === undefined) return "it is not the weight of a layer";
   if (first.kind === "norm") return "it is the gain of a norm";
   const kinds = [...new Set(uses.map(({ kind }) => kind))];
   if (kinds.length > 1)
-    return `it is used as the weight of ${kinds.join(" and of ")} layers, whose inputs and outputs stand for each other`;
-  if (new Set(uses.map(transposes)).size > 1) return "it is used once as it is and once transposed";
+    return `it is used as the weight of ${kinds.join(" and of ")} layers, whose inputs and outputs are swapped`;
+  if (new Set(uses.map(transposes)).size > 1) return "it is used both as stored and transposed";
   const rank = specOf(traced.graph, first.weight).shape.length;
   if (first.kind === "convolution") {
     return first.params["groups"] === 1 ? undefined : `it is a convolution of ${String(first.params["groups"])} groups`;

@@ -48,14 +48,14 @@ export const packTriangle = (matrix: Tensor): Tensor => {
   if (second === 0) return flat(matrix);
   const low = block(matrix, [first, 0], [n, first]); // [..., second, first]
   const corner = tril(block(matrix, [0, 0], [first, first]));
-  const turned = swapDims(tril(block(matrix, [first, first], [n, n])), -1, -2);
+  const transposed = swapDims(tril(block(matrix, [first, first], [n, n])), -1, -2);
   if (first > second) {
     const beside = matrix.shape.slice(0, -2).map((): [number, number] => [0, 0]);
-    const square = add(corner, pad(turned, [...beside, [0, 1], [1, 0]]));
+    const square = add(corner, pad(transposed, [...beside, [0, 1], [1, 0]]));
     return concat([flat(square), flat(low)], { dim: -1 });
   }
-  const square = add(corner, triu(turned, { diagonal: 1 }));
-  return concat([flat(square), diagonalOf(turned), flat(low)], { dim: -1 });
+  const square = add(corner, triu(transposed, { diagonal: 1 }));
+  return concat([flat(square), diagonalOf(transposed), flat(low)], { dim: -1 });
 };
 
 /** Returns the full symmetric matrix for a lower triangle. */
@@ -79,7 +79,7 @@ export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
   const low = part(count - second * first, count, [second, first]);
   const corner = mirrored(tril(square));
   // Transposed lower triangle of the second block. Its diagonal is stored separately if the blocks have the same size.
-  const turned =
+  const transposed =
     first > second
       ? triu(block(square, [0, 1], [second, first]))
       : where(
@@ -87,6 +87,6 @@ export const unpackTriangle = (packed: Tensor, n: number): Tensor => {
           part(squares, squares + second, [1, second]),
           triu(square),
         );
-  const whole = mirrored(swapDims(turned, -1, -2));
+  const whole = mirrored(swapDims(transposed, -1, -2));
   return concat([concat([corner, swapDims(low, -1, -2)], { dim: -1 }), concat([low, whole], { dim: -1 })], { dim: -2 });
 };
