@@ -47,7 +47,7 @@ describe("records of a tree of arrays", () => {
       { a: NdArray.from([1]), b: { c: NdArray.from([1, 2]) } },
       /field "b\.c" is \[2\], field "a" \[1\]; the first dimension/,
     ],
-    [{ "a.b": NdArray.from([1]), a: NdArray.from([1]) }, /fields "a" and "a\.b" cannot both be there/],
+    [{ "a.b": NdArray.from([1]), a: NdArray.from([1]) }, /fields "a" and "a\.b" cannot both exist/],
     [{ a: [] }, /was given no arrays/],
   ])("say at which path they are wrong: %#", (tree, line) => {
     expect(() => arrayRecords(tree as never)).toThrow(line);

@@ -28,19 +28,19 @@ describe("parseIdx", () => {
     [
       "truncated",
       idx([2, 3], [1, 2, 3, 4, 5]),
-      "digits.idx has 17 bytes, but its header [2, 3] asks for 18; it is truncated",
+      "digits.idx has 17 bytes, but its header [2, 3] requires 18; the file is truncated",
     ],
     [
       "with something appended",
       idx([2, 3], [1, 2, 3, 4, 5, 6, 7]),
-      "digits.idx has 19 bytes, but its header [2, 3] asks for 18; something was appended",
+      "digits.idx has 19 bytes, but its header [2, 3] requires 18; data was appended",
     ],
     [
       "of no type",
       idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0a),
       "begins with 0x00000a02, but an IDX file of unsigned bytes with 2 dimensions begins with 0x00000802",
     ],
-    ["with an altered size", idx([2 ** 31, 3], [1]), "asks for 6442450956"],
+    ["with an altered size", idx([2 ** 31, 3], [1]), "requires 6442450956"],
   ])("refuses a file %s, naming it and both byte counts", (_, file, message) => {
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(DataError);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(message);
@@ -78,7 +78,7 @@ describe("mnistRecords", () => {
   const images = { name: "images", bytes: idx([2, 28, 28], Array(2 * 784).fill(7)) };
   test("refuses unequal counts and labels above 9", () => {
     expect(() => mnistRecords(images, { name: "labels", bytes: idx([3], [0, 1, 2]) })).toThrow(
-      "images holds 2 images, but labels 3 labels",
+      "images holds 2 images, but labels holds 3 labels",
     );
     expect(() => mnistRecords(images, { name: "labels", bytes: idx([2], [3, 77]) })).toThrow(
       "labels: label 1 is 77, but classes are 0 to 9",

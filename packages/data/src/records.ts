@@ -43,7 +43,7 @@ export const makeRecords = (count: number, fields: Records["fields"]): Records =
     const needed = count === 0 ? 0 : field.offsetBytes + (count - 1) * field.strideBytes + sampleBytes(field);
     if (field.bytes.length < needed)
       throw new DataError(
-        `field "${name}" has ${field.bytes.length} bytes, but ${count} samples need ${needed}; provide all of the data or use a smaller count`,
+        `field "${name}" has ${field.bytes.length} bytes, but ${count} samples take ${needed}; give all of the data or a smaller count`,
       );
   }
   return { count, fields };

@@ -81,10 +81,10 @@ describe("texts", () => {
 
   test.each<[string, string | Uint8Array, RegExp]>([
     ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is not valid JSON; correct it, or skip such ent/],
-    ["a list", "[1]", /a\.jsonl:1: the line is no JSON object; /],
-    ["another key", '{"body": "a", "id": 7}', /:1: the line has no key text, but body, id; correct it, set field, or/],
+    ["a list", "[1]", /a\.jsonl:1: the line is not a JSON object; /],
+    ["another key", '{"body": "a", "id": 7}', /:1: the line has no key text, its keys: body, id; correct it, set field, or/],
     ["a number", '{"text": 7}', /:1: the line has a text that is not a string/],
-    ["no UTF-8", Uint8Array.from([123, 0xff, 125]), /:1: the line is no UTF-8/],
+    ["no UTF-8", Uint8Array.from([123, 0xff, 125]), /:1: the line is not valid UTF-8/],
   ])("of a line with %s are told with file and line, or left out and counted", async (_, content, line) => {
     const file = put("a.jsonl", content);
     await expect(loadDocuments({ file })).rejects.toThrow(line);
@@ -102,9 +102,9 @@ describe("texts", () => {
   test("that are not there are told in a line", async () => {
     await expect(loadDocuments({ file: join(folder, "no.jsonl") })).rejects.toThrow("no.jsonl cannot be read (ENOENT");
     await expect(loadDocuments({ file: folder })).rejects.toThrow(
-      `${folder} holds no texts (.jsonl, .md, .ndjson, .parquet, .txt); put some in`,
+      `${folder} holds no texts (.jsonl, .md, .ndjson, .parquet, .txt); add texts, or give a file`,
     );
-    await expect(loadDocuments({ file: [] })).rejects.toThrow("names no files");
+    await expect(loadDocuments({ file: [] })).rejects.toThrow("lists no files");
     expect((await loadDocuments({ file: put("empty.jsonl", "") })).text).toHaveLength(0); // too short is told of windows
   });
 });
@@ -148,12 +148,12 @@ describe("a file of tokens", () => {
 
   test("that is empty, cut, or of another kind is refused in a line", () => {
     expect(() => load(new Uint8Array())).toThrow("has 0 bytes, so it holds no tokens");
-    expect(() => load(new Uint8Array(7), { headerBytes: 8 })).toThrow("has 7 bytes, a header of 8 among them");
+    expect(() => load(new Uint8Array(7), { headerBytes: 8 })).toThrow("has 7 bytes, including a header of 8");
     expect(() => load(new Uint8Array(7))).toThrow(
       "has 7 bytes of tokens, which is not a multiple of 2; the file was truncated, or",
     );
     expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is that large");
-    expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, which is no token; set");
-    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("is not a regular file; name a file");
+    expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, instead of a token; set");
+    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("regular file; give a file of tokens");
   });
 });

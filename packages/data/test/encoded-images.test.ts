@@ -284,7 +284,7 @@ describe("damaged images", () => {
     writeFileSync(path(2), "no image");
     const { train: strict } = await open(torn);
     await expect(read(strict, 2)).rejects.toThrow(
-      new RegExp(`^${path(2)} cannot be decoded \\(.+\\); restore it, remove it, or leave .* skipDamaged: true$`),
+      new RegExp(`^${path(2)} cannot be decoded \\(.+\\); restore it, remove it, or skip .* skipDamaged: true$`),
     );
     const { train: lenient } = await open(torn, 0, { skipDamaged: true });
     expect((await read(takeRecords(lenient, 3), 2)).sample).toBe(0);

@@ -47,7 +47,7 @@ describe("loadFashionMnist", () => {
     );
     writeFileSync(path, gzipSync(images(3, 7).subarray(0, 700)));
     expect(() => loadFashionMnist({ folder })).toThrow(
-      `${path} has 700 bytes, but its header [3, 28, 28] asks for 2368`,
+      `${path} has 700 bytes, but its header [3, 28, 28] requires 2368`,
     );
     writeFileSync(path, gzipSync(images(2, 7)));
     expect(() => loadFashionMnist({ folder })).toThrow(`${path} holds 2 images`);

@@ -250,7 +250,7 @@ describe("tokens of NumPy", () => {
   test.each([
     ["<i8", "3,", 0, 'is a NumPy array with elements of <i8, but dtype is u16; convert it with astype("uint16")'],
     [">u2", "3,", 0, "with elements of >u2, but dtype is u16"],
-    ["<u2", "1, 3", 0, "of 2 dimensions, but tokens are in one row; flatten it"],
+    ["<u2", "1, 3", 0, "of 2 dimensions, but tokens need one dimension; flatten it"],
     ["<u2", "3,", 1024, "with a header of 128 bytes, but headerBytes is 1024; omit headerBytes"],
   ])("of %s (%s) behind %i bytes are refused by name", (descr, shape, headerBytes, message) => {
     const path = file("a.npy", (to) => writeFileSync(to, npy(descr, shape, new Uint8Array(2000))));
@@ -288,9 +288,9 @@ describe("an .npz", () => {
     [
       "x_train.npy",
       12,
-      "x_train is packed by bzip2, but only stored and deflated arrays are supported; write it again",
+      "x_train is compressed by bzip2, but only stored and deflated arrays are supported; write it again",
     ],
-    ["x_train", 14, "x_train is packed by LZMA, but"],
+    ["x_train", 14, "x_train is compressed by LZMA, but"],
     ["x_train", 0, "x_train has 0 bytes, too few for a NumPy array"],
   ])("with an entry %s packed by method %i is told for what it is", async (name, method, message) => {
     const path = file("a.npz", (to) => writeFileSync(to, zip(name, method)));
@@ -303,7 +303,7 @@ describe("an .npz", () => {
 
 test("a manifest of more columns than anybody writes is refused in a line", () => {
   const path = file("a.csv", (to) => writeFileSync(to, `path,label${",x".repeat(5000)}\n`));
-  expect(() => readManifest(path, 0.5)).toThrow(/a\.csv:1: the first line has 5002 columns, but at most 1000 are read/);
+  expect(() => readManifest(path, 0.5)).toThrow(/a\.csv:1: the first line has 5002 columns, but at most 1000 are supported/);
 });
 
 test("an image file that is larger than any image is refused before it is read", async () => {
@@ -312,7 +312,7 @@ test("an image file that is larger than any image is refused before it is read",
     truncateSync(to, 2 ** 28 + 1);
   });
   await expect(loadImageFolder({ folder: path, ...images })).rejects.toThrow(
-    /png cannot be read \(it has 268435457 bytes, but the maximum for an image is 268435456 are read of an image\)/,
+    /png cannot be read \(it has 268435457 bytes, but the maximum for an image is 268435456\)/,
   );
 });
 

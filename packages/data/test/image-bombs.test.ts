@@ -50,7 +50,7 @@ test("an image with more pixels than are decoded is refused by file, pixels and 
     for (let i = 0; i < 8; i++) writeFileSync(join(folder, name, `${i}.png`), black(16_383, 16_383, 1));
   }
   const message =
-    /[ab]\/\d\.png cannot be decoded \(it has 16383×16383 pixels, 268402689, but at most 134217728 are decoded; make it smaller\); restore it, remove it, or skip such images/;
+    /[ab]\/\d\.png cannot be decoded \(it has 16383×16383 = 268402689 pixels, but the maximum is 134217728; make it smaller\); restore it, remove it, or skip such images/;
   await expect(loadImageFolder({ folder, ...options })).rejects.toThrow(message);
   await expect(loadImageFolder({ folder, ...options, resample: undefined })).rejects.toThrow(message);
   const { train } = await openImageFolder({ folder, ...options, cacheMegabytes: 1 });
@@ -74,7 +74,7 @@ test("an image for which memory is short is not left out as a damaged one", asyn
   }
   const lenient = { folder, ...options, skipDamaged: true };
   const message =
-    /png cannot be decoded \(the pixels of an image of 4200×4200 take 0\.2 GiB, but 0\.1 GiB of memory are/;
+    /png cannot be decoded \(the pixels of an image of 4200×4200 take 0\.2 GiB, but only 0\.1 GiB of memory are/;
   const { train } = await openImageFolder({ ...lenient, cacheMegabytes: 1 });
   const { ImageReader } = await import("../src/node/image-reader.ts");
   vi.spyOn(process, "availableMemory").mockReturnValue(2 ** 26 + 2 ** 25);

@@ -116,7 +116,7 @@ describe("images in folders by class", () => {
     expect(after.test.count).toBeGreaterThanOrEqual(before.test.count);
     expect(after.remarks).toEqual([
       `${after.train.count} training images, ${after.test.count} test images, 2 classes: cat, dog`,
-      expect.stringMatching(/^1 file is no image: .*notes\.txt$/),
+      expect.stringMatching(/^1 file is not an image: .*notes\.txt$/),
     ]);
   });
 
@@ -165,7 +165,7 @@ describe("images in folders by class", () => {
 
   test("that are not laid out so are refused in a line", async () => {
     await expect(load({ folder: join(folder, "nowhere") })).rejects.toThrow(
-      /nowhere cannot be read \(ENOENT\); name a folder/,
+      /nowhere cannot be read \(ENOENT\); give a folder/,
     );
     await expect(load()).rejects.toThrow(
       /holds no folders, but at least two folders are required, one per class of images; cre/,

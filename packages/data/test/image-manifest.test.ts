@@ -97,15 +97,15 @@ describe("images that a file names", () => {
   test.each<[string, string, RegExp]>([
     ["an empty file", "", /labels\.csv lists no images; give a \.csv or \.jsonl/],
     ["a header alone", "path,label\n", /lists no images/],
-    ["a column twice", "path,label,label\na,b,c\n", /labels\.csv:1: the first line names the column label twice/],
+    ["a column twice", "path,label,label\na,b,c\n", /labels\.csv:1: the first line has the column label twice/],
     ["other columns", "file,label\na,b\n", /labels\.csv:1: the first line has the columns file, label, but no path/],
-    ["a row that is too long", "path,label\na,b\nc,d,e\n", /labels\.csv:3: no valid CSV \(Invalid Record Length/],
-    ["an open quote", 'path,label\na,b\n"c,d\n', /labels\.csv:\d: no valid CSV \(Quote Not Closed/],
+    ["a row that is too long", "path,label\na,b\nc,d,e\n", /labels\.csv:3: invalid CSV \(Invalid Record Length/],
+    ["an open quote", 'path,label\na,b\n"c,d\n', /labels\.csv:\d: invalid CSV \(Quote Not Closed/],
     ["no label", "path,label\na.png,\n", /labels\.csv:2: label is "", but must be a text/],
     ["another split", "path,label,split\na,b,dev\n", /labels\.csv:2: split is "dev", but must be train, test or val/],
-    ["an image named twice", "path,label\na,b\n./a,c\n", /labels\.csv:3: \S+\/a is named at \S+:2 ; remove/],
+    ["an image named twice", "path,label\na,b\n./a,c\n", /labels\.csv:3: \S+\/a is already listed at \S+:2; remove/],
     ["one class", "path,label\na,b\nc,b\n", /all 2 images are of class b; list images of /],
-    ["one part", "path,label,split\na,b,train\nc,d,train\n", /of 2 images 2 are for training and 0 to judge by/],
+    ["one part", "path,label,split\na,b,train\nc,d,train\n", /of 2 images 2 are for training and 0 for testing/],
     [
       "an image that is not there",
       "path,label,split\na,b,train\nc,d,test\n",
@@ -122,13 +122,13 @@ describe("images that a file names", () => {
 
   test("in lines of JSON that are damaged, or say a split now and then, are told with file and line", () => {
     const read = (text: string) => () => readManifest(write("labels.jsonl", text), 0.5);
-    expect(read('{"path": "a", "label": 1}\n{')).toThrow(/labels\.jsonl:2: the line is no JSON; write/);
+    expect(read('{"path": "a", "label": 1}\n{')).toThrow(/labels\.jsonl:2: the line is not valid JSON; write/);
     expect(read('{"path": "a"}')).toThrow(/labels\.jsonl:1: label is missing, but must be a text/);
     expect(read('{"path": ["a"], "label": 1}')).toThrow(/:1: path is \["a"\], but must be a text/);
     expect(read('{"path": "a", "label": 1, "split": "train"}\n{"path": "b", "label": 2}')).toThrow(
-      /:2: it has no split, but the first image has one/,
+      /:2: this image has no split, but the first image has one/,
     );
-    expect(() => readManifest(folder, 0.5)).toThrow("is not a regular file; give a .csv or .jsonl");
+    expect(() => readManifest(folder, 0.5)).toThrow("regular file; give a .csv or .jsonl");
   });
 
   test("and that are damaged are left out where that is asked for", async () => {

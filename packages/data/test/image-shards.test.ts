@@ -86,28 +86,28 @@ describe("samples in shards", () => {
 
   test("that lack something are told, or left out and counted; folders and links are none", async () => {
     await expect(load({ file: place("others") })).rejects.toThrow(
-      /others\.tar\/001 has no image, or no label in column \.cls; set image and label to the part of the file names after the key/,
+      /others\.tar\/001 has no image, or no label in \.cls; set image and label to the part of the file names after the key/,
     );
     const { remarks, train } = await load({ file: place("others"), testFile: place("others") }, { skipDamaged: true });
     expect(train.count).toBe(2);
     const lost = `${place("others")}/001`;
-    expect(remarks).toContain(`2 samples without an image or a label were left out: ${lost}, ${lost}`);
+    expect(remarks).toContain(`2 samples without an image or a label were skipped: ${lost}, ${lost}`);
   });
 
   test.each<[string, ShardOptions, RegExp]>([
     [
       "a label that is nowhere",
       { file: place("gnu"), label: "txt" },
-      /gnu\.tar\/000 has no image, or no label in column \.txt/,
+      /gnu\.tar\/000 has no image, or no label in \.txt/,
     ],
     ["a field that is nowhere", { file: place("gnu"), label: "json", field: "x" }, /no label in \.json/],
     [
       "a label that is no JSON",
       { file: place("gnu"), label: "png", image: "png" },
-      /gnu\.tar\/000 has no image, or no label in column \.png/,
+      /gnu\.tar\/000 has no image, or no label in \.png/,
     ],
     ["no shard", { file: "/nowhere/{0..1}.tar" }, /\/nowhere\/0\.tar cannot be read \(ENOENT/],
-    ["numbers backwards", { file: "a{9..1}.tar" }, /\{9\.\.1\} stands for -7 shards; write the lower number first/],
+    ["numbers backwards", { file: "a{9..1}.tar" }, /\{9\.\.1\} expands to -7 shards; write the lower number first/],
     ["what is no tar", { file: fileURLToPath(new URL("image-shards.test.ts", import.meta.url)) }, /is not a tar; give/],
   ])("are refused for %s", async (_, shards, message) => {
     await expect(load(shards)).rejects.toThrow(message);
@@ -190,9 +190,9 @@ describe("a tar", () => {
         // Behind the digits of the checksum stand two bytes that say nothing, and a leading zero may be a space.
         if (byte >= 148 && byte < 156) {
           const entries = await entriesOf(path).catch(({ message }: Error) => message);
-          if (typeof entries === "string") expect(entries).toMatch(/damaged\.tar is (damaged at byte \d+|no tar)/);
+          if (typeof entries === "string") expect(entries).toMatch(/damaged\.tar is (damaged at byte \d+|not a tar)/);
           else expect(entries).toEqual(all);
-        } else await expect(entriesOf(path)).rejects.toThrow(/damaged\.tar is (damaged at byte \d+|no tar)/);
+        } else await expect(entriesOf(path)).rejects.toThrow(/damaged\.tar is (damaged at byte \d+|not a tar)/);
       }),
       { numRuns: 40, examples: [[0, 155, 0]] },
     );

@@ -172,7 +172,7 @@ describe("a tokenizer", () => {
   });
 
   test("that is none is refused by name", () => {
-    expect(() => load(join(folder, "nowhere"))).toThrow(/nowhere cannot be read \(ENOENT\); name a tokenizer\.json/);
+    expect(() => load(join(folder, "nowhere"))).toThrow(/nowhere cannot be read \(ENOENT\); give a tokenizer\.json/);
     writeFileSync(join(folder, "cut.json"), '{"model": ');
     expect(() => load(join(folder, "cut.json"))).toThrow(/cut\.json does not contain a JSON object/);
     writeFileSync(join(folder, "empty.json"), "{}");
@@ -196,9 +196,9 @@ describe("a tokenizer", () => {
     [{ a: 1.5 }, 'token "a" has the id 1.5, but'],
     [{ a: "7" }, 'token "a" has the id "7", but'],
     [{ a: null }, 'token "a" has the id null, but'],
-    [{ a: 1e15 }, 'token "a" has the id 1000000000000000, but supported are 259 tokens, so ids must be 0 to 258'],
-    [{ a: 4e9 }, 'token "a" has the id 4000000000, but supported are 259 tokens'],
-    [{ a: 70_000 }, 'token "a" has the id 70000, but supported are 259 tokens'],
+    [{ a: 1e15 }, 'token "a" has the id 1000000000000000, but there are 259 tokens, so ids must be 0 to 258'],
+    [{ a: 4e9 }, 'token "a" has the id 4000000000, but there are 259 tokens'],
+    [{ a: 70_000 }, 'token "a" has the id 70000, but there are 259 tokens'],
   ])("with ids %j outside of its vocabulary is refused by name", (vocab, message) => {
     expect(() => load(withIds(vocab))).toThrow(message);
   });

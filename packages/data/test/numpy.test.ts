@@ -186,14 +186,14 @@ describe("a data set of arrays", () => {
   });
 
   test.each<[string, () => void, Partial<NumpyOptions>, RegExp]>([
-    ["nothing", () => undefined, {}, /has no array x_train, but none at all; name inputs/],
+    ["nothing", () => undefined, {}, /has no array x_train; its arrays: none; set inputs/],
     ["an empty file", () => put("x_train.npy", new Uint8Array()), {}, /x_train\.npy has 0 bytes, too few/],
     ["a picture", () => put("x_train.npy", new Uint8Array(99)), {}, /is not a NumPy array: it does not begin/],
     [
       "a cut file",
       () => put("x_train.npy", npy("<f4", [4, 2], f32(1, 2))),
       {},
-      /has \d+ bytes, but <f4\[4, 2\] takes \d+; the file was truncated/,
+      /has \d+ bytes, but <f4\[4, 2\] takes \d+; it was truncated/,
     ],
     [
       "two arrays",
@@ -205,13 +205,13 @@ describe("a data set of arrays", () => {
       "a shape that no memory holds",
       () => put("x_train.npy", npy("<f4", [999999999, 999999999], f32(1))),
       {},
-      /more than any memory/,
+      /exceeds any memory/,
     ],
     [
       "a huge header",
       () => put("x_train.npy", Uint8Array.from([0x93, 78, 85, 77, 80, 89, 2, 0, 255, 255, 255, 127])),
       {},
-      /declares a header of 2147483647 bytes, but the maximum for an image is 65536/,
+      /declares a header of 2147483647 bytes, but at most 65536 are allowed/,
     ],
     [
       "NaN",
@@ -231,11 +231,11 @@ describe("a data set of arrays", () => {
       "labels in rows",
       () => put("y_train.npy", npy("<i8", [2, 2], i64(0, 1, 1, 0))),
       {},
-      /is \[2, 2\], but labels of classes are one number for each sample.*argmax/,
+      /is \[2, 2\], but class labels are one number per sample.*argmax/,
     ],
     ["too few labels", () => put("y_train.npy", npy("<i8", [3], i64(0, 1, 1))), {}, /the first dimension counts/],
     ["a label below 0", () => put("y_train.npy", npy("<i8", [4], i64(0, 1, -1, 0))), {}, /\[2\] is -1, but classes a/],
-    ["a label beyond", () => undefined, { classes: 2 }, /y_train\.npy\[2\] is 2, but classes are 0 to 1; /],
+    ["a label beyond", () => undefined, { classes: 2 }, /y_train\.npy\[2\] is 2, but classes are numbered from 0 to 1; /],
     [
       "a shape of another size",
       () => undefined,
@@ -255,7 +255,7 @@ describe("a data set of arrays", () => {
       "a folder for a file",
       () => undefined,
       { folder: undefined, file: tmpdir() },
-      /is not a regular file; name an \.npz/,
+      /regular file; give an \.npz/,
     ],
     [
       "test samples of another kind",
@@ -264,7 +264,7 @@ describe("a data set of arrays", () => {
         put("y_test.npy", npy("<i8", [1], i64(0)));
       },
       {},
-      /to learn from are inputs f32\[2\] and .*, test samples inputs i32\[2\]/,
+      /training samples are inputs f32\[2\] and .*, test samples inputs i32\[2\]/,
     ],
   ])("with %s is refused in a line", async (what, change, options, line) => {
     if (what !== "nothing") putGood();

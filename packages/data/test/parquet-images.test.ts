@@ -138,7 +138,7 @@ describe("what is wrong is told", () => {
   });
 
   test.each([
-    [{ image: "img" }, "has no column img, but id, image, label; set image and label"],
+    [{ image: "img" }, "has no column img; its columns: id, image, label; set image and label"],
     [{ label: "class" }, "has no column class"],
     [{ image: "id" }, "has no image bytes in column id"],
     [{ file: [first!, place("named")] }, "named.parquet lists other classes than"],

@@ -62,7 +62,7 @@ describe("texts in rows of Parquet", () => {
     ["id", /row 0: the row has a id that is not a string; correct it, set field, or/],
     ["tags", /row 0: the row has a tags that is not a string/],
     ["meta", /row 0: the row has a meta that is not a string/],
-    ["no", /none\.parquet has no column no, but id, text, body, tags, meta; set field to the one with the text/],
+    ["no", /none\.parquet has no column no; its columns: id, text, body, tags, meta; set field/],
     ["lang", /has no column lang/],
   ])("are not in column %s", async (field, message) => {
     await expect(loadDocuments({ file: place("none"), field })).rejects.toThrow(message);
@@ -104,7 +104,7 @@ describe("texts in rows of Parquet", () => {
     bytes[1192] = 0xe7; // the type of the notes
     const file = join(folder, "notes.parquet");
     writeFileSync(file, bytes);
-    await expect(load(file)).rejects.toThrow(/notes\.parquet is no .* \(the notes in its footer are damaged\); name/);
+    await expect(load(file)).rejects.toThrow(/notes\.parquet cannot be read as Parquet \(the .* in its footer are damaged\); give/);
   });
 
   test("of a file that keeps the parser in a loop are given up", { tags: "full" }, async () => {

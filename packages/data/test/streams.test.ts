@@ -167,7 +167,7 @@ describe("a stream of texts", () => {
       }
     };
     await expect(all()).rejects.toThrow(
-      /0\.jsonl, byte \d+: the line has no key text, but other; correct it, set field, or skip such entries with skipDamaged: true$/,
+      /0\.jsonl, byte \d+: the line has no key text, its keys: other; correct it, set field, or skip such entries with skipDamaged: true$/,
     );
     await prefetcher.close();
     expect(given).toBeGreaterThan(20);
@@ -175,8 +175,8 @@ describe("a stream of texts", () => {
     const skipping = openTextStream({ file: path, window: 7, shuffleBuffer: 4, skipDamaged: true }).train;
     await take(skipping, { batchSize: 4, ranks: 1, count: 200, damaged: (image) => left.push(image) });
     expect(left.map(({ why }) => why)).toEqual([
-      "the line has no key text, but other; correct it, set field",
-      "the line is no JSON object; correct it",
+      "the line has no key text, its keys: other; correct it, set field",
+      "the line is not a JSON object; correct it",
     ]);
   });
 
@@ -344,7 +344,7 @@ describe("a stream of images", () => {
       stream: { ...named.train.stream, samples: { ...named.train.stream.samples, classes: ["cat", "dog"] } },
     } as StreamedRecords;
     await expect(take(less, { batchSize: 2, ranks: 1, count: 8 })).rejects.toThrow(
-      /is of class fox, but the test samples have 2 others, cat, dog; add samples of each class to testFile, or list all classes in stream\.classes$/,
+      /is of class fox, but the test samples have 2 other classes, cat, dog; add samples of each class to testFile, or list all classes in stream\.classes$/,
     );
   });
 });

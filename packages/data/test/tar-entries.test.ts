@@ -73,7 +73,7 @@ describe("a tar", () => {
     [
       "a size in an extended header that is negative",
       [pax("14 size=-1536\n"), a!],
-      /says that a file has size="-1536"/,
+      /where an extended header has size="-1536"/,
     ],
     ["one that is no number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header has size/],
     ["one of more digits than count", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
@@ -85,16 +85,16 @@ describe("a tar", () => {
     [
       "a size of 2^60",
       [a!, { ...b!, size: base256(16, 0, 0, 0, 0, 0, 0, 0) }],
-      /byte 1024, .* a size that none can have/,
+      /byte 1024, .* an impossible size/,
     ],
-    ["a negative size", [a!, { ...b!, size: new Uint8Array(12).fill(255) }], /byte 1024, .* a size that none can have/],
-    ["letters for a size", [a!, { ...b!, size: "zzz" }], /byte 1024, .* a size that none can have/],
-    ["a name of a gibibyte", [{ name: "long", type: "L", size: "10000000000" }, a!], /a size that none can have/],
+    ["a negative size", [a!, { ...b!, size: new Uint8Array(12).fill(255) }], /byte 1024, .* an impossible size/],
+    ["letters for a size", [a!, { ...b!, size: "zzz" }], /byte 1024, .* an impossible size/],
+    ["a name of a gibibyte", [{ name: "long", type: "L", size: "10000000000" }, a!], /an impossible size/],
     ["a size beyond its end", [a!, { ...b!, size: "00000077777" }], /ends after \d+ bytes, in the middle of a file/],
     ["a label beyond its end", [a!, { ...b!, type: "V", size: "00000077777" }], /ends after \d+ bytes, in the middle/],
     ["a sparse file of GNU tar", [a!, { ...b!, type: "S" }], /"b.txt" is a sparse file \(tar --sparse\)/],
     ["a sparse file of pax", [pax("22 GNU.sparse.major=1\n"), b!], /"b.txt" is a sparse file/],
-    ["a part of several volumes", [{ ...a!, type: "M" }], /one of several volumes of a tar/],
+    ["a part of several volumes", [{ ...a!, type: "M" }], /a volume of a multi-volume tar/],
   ] as const)("with %s is refused in a line", async (_, members, message) => {
     await expect(entriesOf(tarOf(...members))).rejects.toThrow(message);
   });

@@ -113,7 +113,7 @@ test.each(["none", "blocks"] as const)(
 
 test("a layer that no block would have is refused", () => {
   expect(() => gpt(options(5))).toThrow(
-    /experts in every block of 5 , but supported are 4 blocks; use an integer from 1 to 4/,
+    /experts\.every is 5, but there are 4 blocks; use an integer from 1 to 4/,
   );
   expect(() => gpt(options(0))).toThrow(/use 1 to 4/);
 });

@@ -78,7 +78,7 @@ describe("images", () => {
   });
 
   it("mlp refuses sizes without a layer", () => {
-    expect(() => mlp({ sizes: [4] })).toThrow(/name no layer/);
+    expect(() => mlp({ sizes: [4] })).toThrow(/describe no layer/);
   });
 });
 

@@ -79,15 +79,15 @@ const any = (): boolean => true;
 
 /** Single cases of operators that are written. */
 const singleCases: readonly Refusal[] = [
-  { op: "attention", why: /its result 1 is there in ours alone/, of: ({ name }) => name.startsWith("scores up to") },
-  { op: "constant", why: /a constant of f16 is not written/, of: ({ name }) => name.endsWith("f16") },
-  { op: "constant", why: /do not compute with bf16/, of: ({ name }) => name.endsWith("bf16") },
+  { op: "attention", why: /its result 1 does not exist in ONNX/, of: ({ name }) => name.startsWith("scores up to") },
+  { op: "constant", why: /constants of f16 are not supported/, of: ({ name }) => name.endsWith("f16") },
+  { op: "constant", why: /do not compute in bf16/, of: ({ name }) => name.endsWith("bf16") },
   { op: "gather", why: /there are no rows to gather from/, of: ({ name }) => name === "from an empty table" },
-  { op: "layer-norm", why: /its result 1 is there in ours alone/, of: ({ name }) => name === "mean and rstd of rows" },
-  { op: "literal", why: /a constant of (f16|bf16) is not written/, of: ({ name }) => name.endsWith("f16") },
-  { op: "pad", why: /elements are spread, and padded between/, of: ({ op }) => op === "pad" },
-  { op: "rms-norm", why: /its result 1 is there in ours alone/, of: ({ name }) => name === "rstd of rows" },
-  { op: "top-k", why: /it takes the greatest magnitudes/, of: ({ op }) => op === "top-k" },
+  { op: "layer-norm", why: /its result 1 does not exist in ONNX/, of: ({ name }) => name === "mean and rstd of rows" },
+  { op: "literal", why: /constants of (f16|bf16) are not supported/, of: ({ name }) => name.endsWith("f16") },
+  { op: "pad", why: /it pads between elements/, of: ({ op }) => op === "pad" },
+  { op: "rms-norm", why: /its result 1 does not exist in ONNX/, of: ({ name }) => name === "rstd of rows" },
+  { op: "top-k", why: /it selects by magnitude/, of: ({ op }) => op === "top-k" },
 ];
 
 /**
@@ -97,7 +97,7 @@ export const refusals: readonly Refusal[] = [
   ...withoutForm.map(
     (op): Refusal => ({
       op,
-      why: /(no operators of ONNX|mixtures of experts are not exported)/,
+      why: /(no operators of ONNX|no equivalent operators|mixtures of experts are not exported)/,
       of: any,
     }),
   ),

@@ -121,9 +121,9 @@ test("one number for all channels is written for each, as transformers wants it"
 });
 
 test.each([
-  [[], /holds \[\], no object/],
+  [[], /holds \[\] instead of an object/],
   [{ resample: 7 }, /resample is 7, but must be a number of Pillow's: 0 nearest, 1 lanczos, 2 bilinear/],
-  [{ size: 0 }, /size is 0, but must be whole numbers/],
+  [{ size: 0 }, /size is 0, but must be one or two positive integers/],
   [{ size: { height: 3 } }, /size is .*height.*, but must be/],
   [{ size: { shortest_edge: 3, longest_edge: 9 } }, /size is .*, but must be/],
   [{ do_center_crop: true }, /crop_size is nothing, but must be/],
@@ -131,11 +131,11 @@ test.each([
   [{ rescale_factor: 0 }, /rescale_factor is 0, but must be a number from 0\.000001 to 1000000/],
   [{ rescale_factor: 1e-320 }, /rescale_factor is .*, but must be a number from/],
   [{ image_std: 5e-324, image_mean: 0, do_rescale: false }, /deviations above 0/],
-  [{ image_mean: [0.5, 0.5], image_std: [1, 1, 1] }, /as many numbers in both/],
+  [{ image_mean: [0.5, 0.5], image_std: [1, 1, 1] }, /the same number of values/],
   [{ image_std: [1, 0, 1] }, /deviations above 0/],
-  [{ do_flip_channel_order: true }, /do_flip_channel_order is true, but must be false: that step is not here/],
+  [{ do_flip_channel_order: true }, /do_flip_channel_order is true, but must be false: this step is not supported/],
   [{ image_processor_type: "ConvNextImageProcessor", size: 9, crop_pct: 2 }, /crop_pct is 2, but must be/],
-  [{ image_processor_type: "PoolFormerImageProcessor", crop_pct: 0.9 }, /crop_pct is 0\.9, but must be left out/],
+  [{ image_processor_type: "PoolFormerImageProcessor", crop_pct: 0.9 }, /crop_pct is 0\.9, but must be omitted/],
 ])("%j is refused in one line, with the cure", (fields, message) => {
   let told = "";
   try {
@@ -144,6 +144,6 @@ test.each([
     told = (error as Error).message;
   }
   expect(told).toMatch(message);
-  expect(told).toMatch(/remove it and say in the job how images are prepared/);
+  expect(told).toMatch(/remove it and set the preprocessing in the job/);
   expect(told).not.toContain("\n");
 });

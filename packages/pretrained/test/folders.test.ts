@@ -101,8 +101,8 @@ test("one message counts what is missing, extra, of another shape, and no weight
     '2 missing ("model.layers.0.mlp.up_proj.weight" [24, 16], "model.layers.1.mlp.up_proj.weight" [24, 16])',
   );
   expect(message).toContain('1 that the model does not have ("model.layers.0.self_attn.q_norm.weight" [8])');
-  expect(message).toContain('1 of another shape ("model.norm.weight" is [17] for [16])');
-  expect(message).toContain('1 that are no f32, f16 or bf16 ("model.layers.0.input_layernorm.weight" is i32)');
+  expect(message).toContain('1 of another shape ("model.norm.weight" is [17] instead of [16])');
+  expect(message).toContain('1 of a dtype other than f32, f16 or bf16 ("model.layers.0.input_layernorm.weight" is i32)');
 });
 
 test("a checkpoint of another architecture names a few tensors, and counts them all", async () => {
@@ -180,7 +180,7 @@ test("no scaling and the default one are the same", async () => {
 
 test.each<[string, Record<string, unknown>, RegExp]>([
   ["an unknown model", { model_type: "lama" }, /model_type "lama", but supported are .*; did you mean llama\?/],
-  ["another model that is spelt almost alike", { model_type: "qwen" }, /model_type "qwen", but .*; take a checkpoint/],
+  ["another model that is spelt almost alike", { model_type: "qwen" }, /model_type "qwen", but .*; use a checkpoint/],
   ["no model", { model_type: undefined }, /model_type nothing, but supported are/],
   ["another activation", { hidden_act: "gelu" }, /"llama" is not supported: hidden_act: .*"silu"/],
   ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
@@ -266,14 +266,14 @@ describe("folders that are none", () => {
   };
 
   test("without a configuration", async () => {
-    expect(await refusal(loadPretrained(emptyFolder()))).toMatch(/config\.json cannot be read \(ENOENT\); name the/);
+    expect(await refusal(loadPretrained(emptyFolder()))).toMatch(/config\.json cannot be read \(ENOENT\); give the/);
   });
   test("with a configuration that is no JSON, or no object", async () => {
     const folder = copy();
     writeFileSync(join(folder, "config.json"), "{");
-    expect(await refusal(loadPretrained(folder))).toMatch(/config\.json is no JSON/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/config\.json is not valid JSON/);
     writeFileSync(join(folder, "config.json"), "[1]");
-    expect(await refusal(loadPretrained(folder))).toMatch(/holds \[1\], no object/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/holds \[1\] instead of an object/);
   });
   test("with more layers than can be made", async () => {
     const folder = copy();
@@ -293,7 +293,7 @@ describe("folders that are none", () => {
   test("with an index that leads out of them", async () => {
     const folder = copy();
     editIndex(folder, (map) => (map["model.norm.weight"] = "../model-00001-of-00003.safetensors"));
-    expect(await refusal(loadPretrained(folder))).toMatch(/no index of tensors: .* must be a file beside the index/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/not a tensor index: .* must be a file next to the index/);
   });
   test("with an index of a file that was left behind", async () => {
     const folder = copy();
@@ -315,12 +315,12 @@ describe("folders that are none", () => {
       place = map["model.norm.weight"]!;
       delete map["model.norm.weight"];
     });
-    expect(await refusal(loadPretrained(folder))).toMatch(/holds the tensor "model\.norm\.weight", which .* nothing/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/holds the tensor "model\.norm\.weight", but .* assigns it to nothing/);
     editIndex(folder, (map) => {
       map["model.norm.weight"] = place;
       map["model.other"] = place;
     });
-    expect(await refusal(loadPretrained(folder))).toMatch(/assigns the tensor "model\.other" into .* does not hold it/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/assigns the tensor "model\.other" to .* does not contain it/);
   });
   test("to write to", async () => {
     const loaded = await loadPretrained(checkpointFolder("qwen2"));

@@ -43,8 +43,8 @@ describe.each([
 ] as const)("%s", (name, checkpoint) => {
   test.runIf(process.platform === "linux")("does not wait for a pipe, and does not read a device", async () => {
     for (const what of [pipe, "/dev/zero"])
-      expect(await refusal(name, checkpoint, (path) => symlinkSync(what, path))).toContain(
-        `${name} is not a regular file; `,
+      expect(await refusal(name, checkpoint, (path) => symlinkSync(what, path))).toMatch(
+        new RegExp(`${name.replaceAll(".", "\\.")} is (no|not a) regular file; `),
       );
   });
 

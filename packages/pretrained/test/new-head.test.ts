@@ -87,8 +87,8 @@ describe.each(classifiers)("%s with a new head", (name, head, prefix) => {
 test("a model of tokens has no head for classes", async () => {
   for (const name of ["gpt2", "llama-tied", "qwen2"]) {
     expect(() => withNewHead(configOf(name), 3)).toThrow(
-      /which has no head for classes; take a checkpoint of bert, resnet, vit/,
+      /which has no classification head; use a checkpoint of bert, resnet, vit/,
     );
-    await expect(loadBody(checkpointFolder(name), configOf(name))).rejects.toThrow("has no head for classes");
+    await expect(loadBody(checkpointFolder(name), configOf(name))).rejects.toThrow("has no classification head");
   }
 });

@@ -8,7 +8,7 @@ test("memory that is free is that of the machine, and of the container where tha
   vi.spyOn(process, "availableMemory").mockReturnValue(Number.MAX_SAFE_INTEGER);
   expect(freeMemory()).toBeLessThan(Number.MAX_SAFE_INTEGER);
   expect(() => requireMemory(freemem() * 2, "the numbers", "use a smaller array")).toThrow(
-    /^the numbers take [\d.]+ GiB, but [\d.]+ GiB of memory are free; use a smaller array$/,
+    /^the numbers take [\d.]+ GiB, but only [\d.]+ GiB of memory are free; use a smaller array$/,
   );
   vi.spyOn(process, "availableMemory").mockReturnValue(2 ** 20);
   vi.spyOn(process, "constrainedMemory").mockReturnValue(0);
