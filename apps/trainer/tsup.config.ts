@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { library } from "../../tooling/tsup.ts";
+import { jobJsonSchema } from "./src/job/job-schema.ts";
 import { bundlePage } from "./src/watch/bundle-page.ts";
 
 export default library({
@@ -11,6 +12,7 @@ export default library({
   onSuccess: async () => {
     const files = await bundlePage();
     mkdirSync("dist/watch-page", { recursive: true });
+    writeFileSync("dist/job.schema.json", JSON.stringify(jobJsonSchema()));
     for (const [name, content] of files) writeFileSync(`dist/watch-page/${name}`, content);
   },
 });

@@ -105,7 +105,7 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({ kind: z.literal("ef21"), ...sparse }),
     z.strictObject({
       kind: z.literal("lags"),
-      leastDensity: share.default(0.001),
+      leastDensity: share.default(0.001).describe("Minimum density."),
       mostDensity: share
         .default(0.1)
         .describe(
@@ -206,8 +206,8 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
         .describe(
           "Steps with each size; the first step of each is not timed. The same number of warm-up steps precedes the first trial.",
         ),
-      leastBytes: count.default(64 * 1024),
-      mostBytes: count.default(64 * 1024 * 1024),
+      leastBytes: count.default(64 * 1024).describe("Minimum bytes of a bucket."),
+      mostBytes: count.default(64 * 1024 * 1024).describe("Maximum bytes of a bucket."),
     }),
   ])
   .describe("How gradients are grouped into buckets, the messages of the exchange.");

@@ -31,6 +31,8 @@ const placementSchema = z
   })
   .describe("When and how experts move between ranks during training.");
 
+const dropout = z.number().min(0).lt(1).describe("Share of activations that dropout sets to 0 in training.");
+
 /** `model.experts` of a GPT. */
 const expertsSchema = z
   .strictObject({
@@ -46,7 +48,7 @@ const expertsSchema = z
       .describe(
         "Hidden features of each expert. Default: 4 · width / topK (8/3 · width / topK for swiglu), which gives the flops per token of the dense model.",
       ),
-    activation: z.enum(["gelu", "swiglu"]).default("gelu"),
+    activation: z.enum(["gelu", "swiglu"]).default("gelu").describe("Activation of the hidden features of an expert."),
     shared: z.boolean().default(false).describe("Add a shared expert that processes every token."),
     capacity: z
       .union([z.number().gt(0), z.literal("all")])
@@ -119,7 +121,7 @@ export const modelSchema: z.ZodType<ModelJob> = z
       kind: z.literal("cnn"),
       channels: z.tuple([width, width]).default([32, 64]).describe("Channels of the two convolutions."),
       hidden: width.default(128).describe("Width of the dense layer."),
-      dropout: z.number().min(0).lt(1).default(0),
+      dropout: dropout.default(0),
     }),
     z.strictObject({
       kind: z.literal("resnet18"),
@@ -130,10 +132,10 @@ export const modelSchema: z.ZodType<ModelJob> = z
     }),
     z.strictObject({
       kind: z.literal("gpt"),
-      layers: count.max(mostLayers).default(4),
-      heads: width.default(4),
+      layers: count.max(mostLayers).default(4).describe("Number of blocks."),
+      heads: width.default(4).describe("Number of attention heads; a divisor of width."),
       width: width.default(128).describe("Features per position; a multiple of heads."),
-      dropout: z.number().min(0).lt(1).default(0),
+      dropout: dropout.default(0),
       experts: expertsSchema.optional(),
     }),
     z

@@ -79,8 +79,13 @@ export const networkSchema: z.ZodType<NetworkJob> = z
           .number()
           .gt(0)
           .describe("Bandwidth per direction of each link, or of each rank with sharesLine."),
-        latencySeconds: z.number().min(0).max(3600).default(0),
-        jitterSeconds: z.number().min(0).max(3600).default(0),
+        latencySeconds: z.number().min(0).max(3600).default(0).describe("Latency of each message, in seconds."),
+        jitterSeconds: z
+          .number()
+          .min(0)
+          .max(3600)
+          .default(0)
+          .describe("Maximum random delay that is added to the latency, in seconds."),
         sharesLine: z
           .boolean()
           .default(false)

@@ -5,11 +5,15 @@ import { ownModule, ownProgram, userObject, programRule } from "./own-schema.ts"
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).lt(1);
-const weightDecay = z.number().min(0);
+const weightDecay = z.number().min(0).describe("Weight decay: factor of a parameter that is added to its gradient, or to its update with adamw, soap and lamb.");
 const beta = z.number().min(0).lt(1);
-const adam = { beta1: beta.default(0.9), beta2: beta.default(0.999), epsilon: z.number().gt(0).default(1e-8) };
+const momentum = beta.describe("Momentum: share of the previous update.");
+const beta1 = beta.describe("Share of the past in the running mean of gradients.");
+const beta2 = beta.describe("Share of the past in the running mean of squared gradients.");
+const epsilon = z.number().gt(0).describe("Number added to a divisor to keep it away from 0.");
+const adam = { beta1: beta1.default(0.9), beta2: beta2.default(0.999), epsilon: epsilon.default(1e-8) };
 
-const afterPreconditioning = { momentum: beta.default(0.9), weightDecay: weightDecay.default(0) };
+const afterPreconditioning = { momentum: momentum.default(0.9), weightDecay: weightDecay.default(0) };
 
 const size = {
   damping: z.number().gt(0).default(0.03).describe("Damping, added to the curvature before it is inverted."),
@@ -50,7 +54,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
     z.strictObject({
       kind: z.enum(["momentum", "nesterov"]),
-      decay: beta.default(0.9),
+      decay: momentum.default(0.9),
       weightDecay: weightDecay.default(0),
     }),
     z.strictObject({ kind: z.literal("adam"), ...adam }),
@@ -127,9 +131,9 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     }),
     z.strictObject({
       kind: z.literal("soap"),
-      beta1: beta.default(0.95),
-      beta2: beta.default(0.95),
-      epsilon: z.number().gt(0).default(1e-8),
+      beta1: beta1.default(0.95),
+      beta2: beta2.default(0.95),
+      epsilon: epsilon.default(1e-8),
       weightDecay: weightDecay.default(0.01),
       largestSide: count
         .default(1024)
@@ -138,8 +142,8 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     }),
     z.strictObject({
       kind: z.literal("muon"),
-      momentum: beta.default(0.95),
-      nesterov: z.boolean().default(true),
+      momentum: momentum.default(0.95),
+      nesterov: z.boolean().default(true).describe("Whether to use Nesterov momentum."),
       steps: count.default(5).describe("Iterations of the orthogonalization of each matrix."),
       weightDecay: weightDecay.default(0),
       adamShare: z
@@ -152,7 +156,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     }),
     z.strictObject({
       kind: z.literal("lars"),
-      decay: beta.default(0.9),
+      decay: momentum.default(0.9),
       weightDecay: weightDecay.default(0),
       coefficient: z
         .number()
@@ -163,7 +167,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
     z.strictObject({
       kind: z.literal("lamb"),
       ...adam,
-      epsilon: z.number().gt(0).default(1e-6),
+      epsilon: epsilon.default(1e-6),
       weightDecay: weightDecay.default(0.01),
     }),
     z
@@ -179,7 +183,11 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
 export const learningRateSchema: z.ZodType<LearningRateJob> = z
   .strictObject({
     peak: z.number().gt(0).describe("Learning rate after warm-up."),
-    warmupSteps: z.int().min(0).default(0),
+    warmupSteps: z
+      .int()
+      .min(0)
+      .default(0)
+      .describe("Steps of the warm-up, in which the learning rate increases linearly to its peak."),
     decay: z
       .enum(["constant", "cosine", "step", "linear", "polynomial", "wsd", "one-cycle"])
       .default("constant")

@@ -33,7 +33,6 @@ export const programRule = "An object passed to train() by a program; not for jo
 
 /** Schema of a user object: from a module, or passed by a program. */
 export const userObject = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
-  z.discriminatedUnion("kind", [
-    z.strictObject(ownModule).describe(describe),
-    z.strictObject(ownProgram).describe(programRule),
-  ]);
+  z
+    .discriminatedUnion("kind", [z.strictObject(ownModule), z.strictObject(ownProgram).describe(programRule)])
+    .describe(describe);

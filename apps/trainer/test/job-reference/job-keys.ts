@@ -10,8 +10,7 @@ export interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly additionalProperties?: boolean | SchemaNode;
   readonly required?: readonly string[];
-  readonly items?: boolean | SchemaNode;
-  readonly prefixItems?: readonly SchemaNode[];
+  readonly items?: boolean | SchemaNode | readonly SchemaNode[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
@@ -47,8 +46,10 @@ const rangeOf = (node: SchemaNode): string => {
   return [...lower, ...upper].join(", ");
 };
 
-const listType = ({ items, prefixItems, minItems, maxItems }: SchemaNode): string => {
-  if (prefixItems !== undefined) return `[${prefixItems.map(typeOf).join(", ")}]`;
+const isTuple = (items: SchemaNode["items"]): items is readonly SchemaNode[] => Array.isArray(items);
+
+const listType = ({ items, minItems, maxItems }: SchemaNode): string => {
+  if (isTuple(items)) return `[${items.map(typeOf).join(", ")}]`;
   const item = typeof items === "object" ? typeOf(items) : "any value";
   const least = minItems !== undefined && minItems > 0 ? `${minItems}` : "0";
   const count = maxItems === undefined ? `${least} or more` : `${least} to ${maxItems}`;
@@ -67,26 +68,29 @@ export const typeOf = (node: SchemaNode): string => {
   return [node.type, rangeOf(node)].filter((part) => part !== "").join(" ");
 };
 
-const kindOf = ({ properties }: SchemaNode): string | undefined => {
-  const kind = properties?.["kind"]?.const;
-  return typeof kind === "string" ? kind : undefined;
+/** Values of `kind` that an object allows; empty if it has no `kind`. */
+const kindsOf = ({ properties }: SchemaNode): readonly string[] => {
+  const { const: only, enum: several = [only] } = properties?.["kind"] ?? {};
+  return several.filter((kind) => typeof kind === "string");
 };
+
+/** Whether only programs and the trainer set an option; the schema's descriptions say so. */
+const isInternal = ({ description }: SchemaNode): boolean => description?.includes("not for job files") ?? false;
 
 /** Alternatives of a node that are objects with a `kind`. */
 const alternatives = ({ oneOf, anyOf }: SchemaNode): readonly SchemaNode[] =>
-  (oneOf ?? anyOf ?? []).filter((choice) => choice.properties !== undefined);
+  (oneOf ?? anyOf ?? []).filter((choice) => choice.properties !== undefined && !isInternal(choice));
 
 const childrenOf = (parent: readonly string[], node: SchemaNode, kinds: readonly string[]): JobKey[] =>
   Object.entries(node.properties ?? {}).flatMap(([name, child]) =>
-    name === "kind" && kindOf(node) !== undefined
+    isInternal(child) || (name === "kind" && kindsOf(node).length > 0)
       ? []
       : keysBelow([...parent, name], child, kinds, node.required?.includes(name) ?? false),
   );
 
-const kindKey = (path: readonly string[], choices: readonly SchemaNode[], isRequired: boolean): JobKey[] => {
-  const named = choices.filter((choice) => kindOf(choice) !== undefined);
-  if (named.length === 0) return [];
-  return [{ path: [...path, "kind"], kinds: [], isRequired, node: { enum: named.map((choice) => kindOf(choice)) } }];
+const kindKey = (path: readonly string[], choices: readonly SchemaNode[]): JobKey[] => {
+  const kinds = choices.flatMap(kindsOf);
+  return kinds.length === 0 ? [] : [{ path: [...path, "kind"], kinds: [], isRequired: true, node: { enum: kinds } }];
 };
 
 /** The option at a path and all options below it. */
@@ -99,14 +103,8 @@ const keysBelow = (
   const choices = alternatives(node);
   const self: JobKey = { path, kinds, isRequired: isRequired && node.default === undefined, node };
   if (choices.length === 0) return [self, ...childrenOf(path, node, kinds)];
-  const below = choices.flatMap((choice) =>
-    childrenOf(
-      path,
-      choice,
-      [kindOf(choice)].filter((kind) => kind !== undefined),
-    ),
-  );
-  return [self, ...kindKey(path, choices, true), ...merge(below, choices.length)];
+  const below = choices.flatMap((choice) => childrenOf(path, choice, kindsOf(choice)));
+  return [self, ...kindKey(path, choices), ...merge(below, choices.flatMap(kindsOf).length)];
 };
 
 /** Joins options of several kinds that are the same in all of them. */
