@@ -32,7 +32,8 @@ import { withOwnMetrics } from "./modules/own-metrics.ts";
 import { type DataSet, taskOf } from "./task/task.ts";
 import { type TracedModel, traceModel } from "./modules/traced-model.ts";
 import { settleJob } from "./job-file/settle-job.ts";
-import { type Given, prepare, type Prepared } from "./preparation/prepare.ts";
+import type { Given, Prepared } from "./preparation/prepared.ts";
+import { prepare } from "./preparation/prepare.ts";
 import { isExchangePlanned } from "./plans/exchange-plan.ts";
 import { meshOf } from "./job/mesh.ts";
 import type {

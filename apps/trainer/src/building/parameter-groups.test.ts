@@ -4,7 +4,7 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { checkJob } from "../job-file/config.ts";
 import { data } from "../../test/points.ts";
-import { jobHashOf } from "../preparation/prepare.ts";
+import { jobHashOf } from "../preparation/job-hash.ts";
 import { buildParts } from "../step/train-state.ts";
 
 const base = {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { checkJob } from "../job-file/config.ts";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import { RankReport } from "../rank/rank-report.ts";
 import type { RunEvent } from "../run-files/run-events.ts";
 import { WaitingEvents } from "../run-files/waiting-events.ts";

@@ -1,7 +1,7 @@
 import type { Interruption } from "../processes/interruption.ts";
 import type { Failures } from "./failures.ts";
 import type { Assignment, RankMessage } from "../rank/messages.ts";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 
 /** Receives messages of ranks. */
 export interface MessageHandler {

@@ -27,7 +27,7 @@ import { nodeFiles } from "../files/files.ts";
 import type { RankMessage } from "../rank/messages.ts";
 import type { MetricSink } from "../run-files/metrics.ts";
 import { RoutingFile } from "../run-files/routing-file.ts";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import type { Progress } from "../run-files/progress.ts";
 import type { RunEvent } from "../run-files/run-events.ts";
 import type { Summary } from "../run-files/summary.ts";

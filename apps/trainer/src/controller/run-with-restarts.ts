@@ -6,7 +6,7 @@ import { writeChromeTrace } from "../run-files/chrome-trace.ts";
 import { describeError, explainDiskFull, TraceError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";
 import type { Interruption } from "../processes/interruption.ts";
-import { resumedAt } from "../preparation/prepare.ts";
+import { resumedAt } from "../preparation/resume.ts";
 import { RunRecord, type RunRecordInput } from "./run-record.ts";
 import type { Job } from "../job/job.ts";
 import type { Assignment } from "../rank/messages.ts";

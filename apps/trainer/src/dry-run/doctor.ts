@@ -4,7 +4,7 @@ import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu
 import { chooseBackend, type BackendChoice, type Hardware } from "../preparation/choose-backend.ts";
 import type { BackendRates } from "../backend/backend-rates.ts";
 import { asTyped } from "../console/own-command.ts";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import { memoryLine, type StepMemory, stepMemoryOf } from "../preparation/step-memory.ts";
 import { formatBytes } from "../run-files/summary.ts";
 

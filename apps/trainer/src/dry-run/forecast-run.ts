@@ -5,7 +5,7 @@ import type { BackendRates } from "../backend/backend-rates.ts";
 import type { Job } from "../job/job.ts";
 import { measureJobRates } from "../backend/job-rates.ts";
 import { isPlanned } from "../plans/exchange-plan.ts";
-import { partsInputOf } from "../preparation/prepare.ts";
+import { partsInputOf } from "../preparation/prepared.ts";
 import { prepareStep } from "../preparation/prepared-step.ts";
 import { prepareOn } from "../run/run-job.ts";
 import { buildParts, stateSpecs } from "../step/train-state.ts";

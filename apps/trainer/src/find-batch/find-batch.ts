@@ -13,7 +13,7 @@ import { ConfigError, describeError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { numBatchParts } from "../job/mesh.ts";
 import { metricsFile } from "../run-files/metrics.ts";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import { prepareStep } from "../preparation/prepared-step.ts";
 import type { Progress } from "../run-files/progress.ts";
 import { readMetricLines } from "../run-files/metric-lines.ts";

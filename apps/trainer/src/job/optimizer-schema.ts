@@ -5,7 +5,12 @@ import { ownModule, ownProgram, userObject, programRule } from "./own-schema.ts"
 import { count } from "./ranges.ts";
 
 const share = z.number().gt(0).lt(1);
-const weightDecay = z.number().min(0).describe("Weight decay: factor of a parameter that is added to its gradient, or to its update with adamw, soap and lamb.");
+const weightDecay = z
+  .number()
+  .min(0)
+  .describe(
+    "Weight decay: factor of a parameter that is added to its gradient, or to its update with adamw, soap and lamb.",
+  );
 const beta = z.number().min(0).lt(1);
 const momentum = beta.describe("Momentum: share of the previous update.");
 const beta1 = beta.describe("Share of the past in the running mean of gradients.");

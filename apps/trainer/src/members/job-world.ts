@@ -1,7 +1,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import type { Job } from "../job/job.ts";
 import { productsBy } from "../backend/job-blas.ts";
-import { jobHashOf } from "../preparation/prepare.ts";
+import { jobHashOf } from "../preparation/job-hash.ts";
 
 /**
  * Facts that all processes of a run must agree on before they exchange messages. The backend is not included, because

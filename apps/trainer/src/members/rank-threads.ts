@@ -6,7 +6,7 @@ import { describeError, type ErrorReport } from "../errors.ts";
 import { blasOf } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../rank/messages.ts";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import { boundPlans } from "../plans/kept-plan.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";

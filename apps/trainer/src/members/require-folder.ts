@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { Prepared } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import type { Files } from "../files/files.ts";
 import { ConfigError } from "../errors.ts";
 import { isPlanned } from "../plans/exchange-plan.ts";

@@ -10,7 +10,8 @@ import { requireFolderOf } from "./require-folder.ts";
 import { worldOf } from "./job-world.ts";
 import type { MemberWorld, OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
-import { prepare, type Prepared, withBackend } from "../preparation/prepare.ts";
+import { prepare, withBackend } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../rank/stop-signal.ts";
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { loadJob, parseJob } from "../job-file/config.ts";
-import { jobHashOf } from "../preparation/prepare.ts";
+import { jobHashOf } from "../preparation/job-hash.ts";
 import { defineData, defineModel } from "./define.ts";
 import { makeOwn } from "./load-module.ts";
 import { moduleKeys, modulesOf, withModules } from "./module-keys.ts";

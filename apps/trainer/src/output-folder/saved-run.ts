@@ -18,7 +18,8 @@ import { nodeFiles } from "../files/files.ts";
 import { withParameters } from "../building/frozen.ts";
 import type { Job } from "../job/job.ts";
 import { recordedJob } from "./output-folder.ts";
-import { prepare, type Prepared } from "../preparation/prepare.ts";
+import { prepare } from "../preparation/prepare.ts";
+import type { Prepared } from "../preparation/prepared.ts";
 
 /** Trained weights of a run, merged from the parts of all ranks. */
 export interface SavedRun {

@@ -5,7 +5,7 @@ import { type BackendName, openWebGpu } from "../backend/backend.ts";
 import { type BackendRates, estimateSeconds } from "../backend/backend-rates.ts";
 import { mayHaveGpu } from "../backend/gpu-devices.ts";
 import { measureCpuRates, measureRates } from "../backend/measure-rates.ts";
-import type { Prepared } from "./prepare.ts";
+import type { Prepared } from "./prepared.ts";
 import { traceStep } from "./prepared-step.ts";
 import { meshOf } from "../job/mesh.ts";
 

@@ -16,7 +16,7 @@ import {
 import { planMemory } from "@skein/tensor-core/backend";
 import { buildCompression } from "../building/build-exchange.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
-import type { Prepared } from "./prepare.ts";
+import type { Prepared } from "./prepared.ts";
 import { meshOf, replicasAxisOf } from "../job/mesh.ts";
 
 /** A gradient, and the mesh axis over whose ranks it is averaged. */

@@ -4,7 +4,7 @@ import { buildModel } from "./build-model.ts";
 import type { MemoryJob } from "../job/job.ts";
 import { modelOf } from "../modules/traced-model.ts";
 import { taskOf } from "../task/task.ts";
-import type { Prepared } from "./prepare.ts";
+import type { Prepared } from "./prepared.ts";
 import { prepareStep } from "./prepared-step.ts";
 import { formatBytes } from "../run-files/summary.ts";
 

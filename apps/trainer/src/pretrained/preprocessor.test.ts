@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { jobHashOf } from "../preparation/prepare.ts";
+import { jobHashOf } from "../preparation/job-hash.ts";
 import { checkJob } from "../job-file/config.ts";
 import type { DecodedJob, Job } from "../job/job.ts";
 import { preprocessorRemarks } from "./preprocessor.ts";

@@ -30,7 +30,9 @@ import { holdOutput } from "../run-files/hold-output.ts";
 import { requireWritable } from "../files/places.ts";
 import { type Ended, Provenance } from "../provenance/provenance.ts";
 import type { EndEvent, RunEvent } from "../run-files/run-events.ts";
-import { checkResumable, type Given, prepare, type Prepared, resumedAt, withBackend } from "../preparation/prepare.ts";
+import { checkResumable, resumedAt } from "../preparation/resume.ts";
+import type { Given, Prepared } from "../preparation/prepared.ts";
+import { prepare, withBackend } from "../preparation/prepare.ts";
 
 /** A job to run, and its output options. */
 export interface JobRun

@@ -1,0 +1,88 @@
+import { flatSettings } from "../checkpoint/job-settings.ts";
+import { sha256 } from "../files/sha256.ts";
+import { hashedData } from "../job/image-decoding.ts";
+import type { DataJob, Job } from "../job/job.ts";
+import { withoutModulePlaces } from "../modules/module-keys.ts";
+import type { Prepared } from "./prepared.ts";
+
+/** Settings that determine the results of training. */
+const resultKeys = [
+  "seed",
+  "ranks",
+  "backend",
+  "blas",
+  "precision",
+  "batch",
+  "epochs",
+  "steps",
+  "data",
+  "model",
+  "optimizer",
+  "learningRate",
+  "clipNorm",
+  "compression",
+  "buckets",
+  "sumOrder",
+] as const satisfies readonly (keyof Job)[];
+
+/**
+ * Settings that do not determine results: locations of files, whose contents count instead, and when and how fast
+ * images are decoded.
+ */
+const ignoredKeys: readonly string[] = [
+  "file",
+  "testFile",
+  "folder",
+  "tokenizer",
+  "cacheMegabytes",
+  "decodesAtOnce",
+  "preprocessor",
+];
+
+const withoutIgnored = (part: object): object =>
+  Object.fromEntries(Object.entries(part).filter(([key]) => !ignoredKeys.includes(key)));
+
+/**
+ * Settings that determine the results of training: equal settings give the same bits at the same step.
+ *
+ * @param data digest of the samples, if the settings do not identify them.
+ * @param decoder decoder of the samples, if the digest is of encoded samples.
+ */
+const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
+  const values = {
+    ...withoutModulePlaces(job),
+    data: withoutIgnored(hashedData(job.data)),
+    model: withoutIgnored(job.model),
+  };
+  const entries = resultKeys.map((name): [string, unknown] => [name, values[name]]);
+  // With fused multiply-add, rounding depends on which operations are fused.
+  if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
+  // The mesh determines the order of additions.
+  const { expert, tensor } = job.mesh;
+  if (expert * tensor > 1) entries.push(["mesh", { expert, tensor }]);
+  if (job.accumulate !== undefined && job.accumulate > 1) entries.push(["accumulate", job.accumulate]);
+  if (job.average !== undefined) entries.push(["average", job.average]);
+  for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
+    if (job[name] !== undefined) entries.push([name, job[name]]);
+  if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
+  // Before version 2, validation samples were the last ones of all data.
+  if (job.data.validationFraction !== undefined) entries.push(["validation", 2]);
+  if (data !== undefined) entries.push(["samples", data]);
+  if (decoder !== undefined) entries.push(["decoder", decoder]);
+  return Object.fromEntries(entries);
+};
+
+type ResultSettingsInput = Parameters<typeof resultSettings>;
+
+/** Hash of the settings that determine the results of training. */
+export const jobHashOf = (...input: ResultSettingsInput): string => sha256(JSON.stringify(resultSettings(...input)));
+
+/** The part of the settings that a manifest stores: the hash, and each setting by its dotted key, for messages. */
+export const settingsOf = (...input: ResultSettingsInput): Pick<Prepared, "jobHash" | "jobSettings"> => ({
+  jobHash: jobHashOf(...input),
+  jobSettings: flatSettings(resultSettings(...input)),
+});
+
+/** Whether the samples come from user files, which may change. Samples of a program have their digest in the job. */
+export const isUserData = (job: DataJob): boolean =>
+  "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);

@@ -1,0 +1,24 @@
+import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
+import { ConfigError } from "../errors.ts";
+import type { Prepared } from "./prepared.ts";
+
+/** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */
+const cpuMemoryBytes = 2 ** 32;
+
+/** Total bytes of tensors. */
+const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+
+/**
+ * Checks the memory of a rank before allocation: its state, and a gradient of each trained parameter. Activations come
+ * in addition; the memory plan of the compiled step includes them.
+ */
+export const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
+  if (job.backend !== "cpu") return; // a device reports itself when memory is missing
+  const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
+  const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
+  if (needed <= cpuMemoryBytes) return;
+  const inGiB = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+  throw new ConfigError([
+    `model: parameters, optimizer state and gradients of ${ranks} ${ranks === 1 ? "rank takes" : "ranks take"} ${inGiB(needed)}, but the CPU backend's memory of a process is ${inGiB(cpuMemoryBytes)}; use a smaller model, fewer ranks in a process, or backend: webgpu`,
+  ]);
+};

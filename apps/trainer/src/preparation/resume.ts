@@ -1,0 +1,96 @@
+import { stepsPerEpoch } from "@skein/data";
+import type { TensorSpec } from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
+import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-position.ts";
+import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
+import { differencesOf } from "../checkpoint/job-settings.ts";
+import { type Checkpoint, rankFile, requireSameTensors, sharedFile } from "../checkpoint/checkpoint.ts";
+import { shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
+import { CheckpointError } from "../errors.ts";
+import type { ExchangePlan } from "../plans/exchange-plan.ts";
+import { wantedPlan } from "../plans/kept-plan.ts";
+import { placeOf } from "../job/mesh.ts";
+import { buildParts, scheduleOffsetOf, splitLeaves, stateSpecs, totalStepsOf } from "../step/train-state.ts";
+import { type Prepared, partsInputOf } from "./prepared.ts";
+
+/**
+ * Specs of the tensors in a checkpoint's files, merged over all ranks.
+ *
+ * @throws CheckpointError if parts do not fit together.
+ */
+const savedSpecs = (
+  { folder, tensors }: Checkpoint,
+  shared: ReadonlyMap<string, TensorSpec>,
+): Map<string, TensorSpec> =>
+  new Map([
+    ...shared,
+    ...shardFilesIn(tensors).flatMap(({ cuts, names }) =>
+      [...tensors.get(names[0]!)!].map(([path, part]) => {
+        const other = names.find((name) => !isSameSpec(tensors.get(name)?.get(path), part));
+        const dims = cuts.map(({ dim }) => dim);
+        if (other !== undefined || dims.some((dim) => part.shape[dim] === undefined))
+          throw new CheckpointError(
+            `${folder}: ${path} in ${other ?? names[0]} does not match the part along dimension ${dims.join(" and ")} in ${names[0]}, ${formatSpec(part)}; resume from another run`,
+          );
+        return [path, wholeSpec(part, cuts)] as const;
+      }),
+    ),
+  ]);
+
+const isSameSpec = (one: TensorSpec | undefined, other: TensorSpec): boolean =>
+  one !== undefined && sameSpec(one, other);
+
+/**
+ * Returns the job at the point where it resumes from a checkpoint, if any: its position in the samples, and the step at
+ * which it ends. With `epochs` that step depends on the samples seen; `steps` counts steps done.
+ */
+export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
+  const { job, stepsPerEpoch: perEpoch } = prepared;
+  const stepOffset =
+    manifest === undefined
+      ? 0
+      : stepOffsetAfter(manifest.data, manifest.step, { batch: job.batch, stepsPerEpoch: perEpoch });
+  return {
+    ...prepared,
+    stepOffset,
+    totalSteps: Math.max(manifest?.step ?? 0, totalStepsOf(job, perEpoch) - scheduleOffsetOf(job, stepOffset)),
+  };
+};
+
+/** Specs of the tensors that each rank has by itself, under a plan that was made when the run started, if any. */
+const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
+  const parts = buildParts(partsInputOf(prepared, plan), plan);
+  return Array.from(
+    { length: prepared.job.ranks },
+    (_, rank) => splitLeaves(stateSpecs(parts, placeOf(prepared.job, rank)), parts).own,
+  );
+};
+
+/**
+ * Checks that a run can resume from a checkpoint.
+ *
+ * @returns remarks for people: differences from an uninterrupted run.
+ * @throws CheckpointError for a different model, or a different number of ranks if ranks have their own state.
+ */
+export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
+  const { manifest, tensors, folder } = checkpoint;
+  requireSameStream(manifest.data, prepared, folder);
+  const { job, whole, jobHash } = prepared;
+  const saved = tensors.get(sharedFile);
+  if (saved === undefined) throw new CheckpointError(`${folder} has no ${sharedFile}; resume from another run`);
+  requireSameTensors(savedSpecs(checkpoint, saved), whole, folder);
+  const hasOwn = prepared.ownLeaves.size > 0 || [...tensors.keys()].some((name) => name.startsWith("rank-"));
+  if (hasOwn && manifest.worldSize !== job.ranks) {
+    throw new CheckpointError(
+      `${folder} was written by ${manifest.worldSize} ranks, each with its own state (residuals or inverses), but the job has ${job.ranks}; resume with ${manifest.worldSize} ranks`,
+    );
+  }
+  if (hasOwn)
+    for (const [rank, own] of ownSpecs(prepared, wantedPlan(job, manifest.plan)).entries())
+      requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
+  return manifest.jobHash === jobHash
+    ? []
+    : [
+        `the job differs from the one that wrote the checkpoint${differencesOf(manifest.job, prepared.jobSettings)}: this run will not equal an uninterrupted one`,
+      ];
+};
