@@ -139,7 +139,7 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       ["mpi", "build", "--output", "/proc/a/mpi.node"],
       "--output /proc/a/mpi.node: cannot be written",
     ],
-    ["a fault of a hostile file", ["run", "bomb.yaml"], "bomb.yaml:31:3: no valid YAML: Unresolved alias"],
+    ["a fault of a hostile file", ["run", "bomb.yaml"], "bomb.yaml:31:3: invalid YAML: Unresolved alias"],
     [
       "a fault found by validate",
       ["validate", "job.yaml", "--set", "seed=-1"],

@@ -197,7 +197,7 @@ test.each([
   [
     "ranks that do not divide",
     ["--set", "network.ranksPerProcess=3"],
-    /2 ranks do not divide among processes of 3; use a divisor of 2/,
+    /2 ranks are not divisible by 3 ranks per process; use a divisor of 2/,
     2,
   ],
   [

@@ -126,7 +126,7 @@ test.each<[Partial<TrainJob>, object, RegExp]>([
     {},
     /^train\(\): transport: tcp runs ranks as processes, which cannot have objects of this program/,
   ],
-  [{ batch: 31 }, {}, /^train\(\): batch: 31 samples do not divide among 2 ranks/],
+  [{ batch: 31 }, {}, /^train\(\): batch: 31 samples are not divisible by 2 ranks/],
   [{ batch: 3000 }, {}, /^batch: 3000 samples cannot be drawn from 120/],
   [{ steps: undefined }, {}, /^train\(\): neither epochs nor steps is given/],
   [{ model: { kind: "gpt" } }, {}, /^model\.kind: a gpt predicts the next token/],

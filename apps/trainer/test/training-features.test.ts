@@ -67,7 +67,7 @@ describe("gradients accumulated over parts of a batch", () => {
 
   test("are refused where a rank's share has no such parts", async () => {
     await expect(train({ ...job, accumulate: 7 }, { output: join(folder, "never") })).rejects.toThrow(
-      "30 samples of a batch on each rank do not divide into 7 parts; use a divisor of 30, or a batch of 70",
+      "30 samples of a batch on each rank are not divisible into 7 parts; use a divisor of 30, or a batch of 70",
     );
   });
 

@@ -126,7 +126,7 @@ describe("one line names location, value, rule and cure", () => {
     [
       "a batch that does not divide",
       good.replace("batch: 64", "batch: 65"),
-      "jobs/x.yaml:3:1: batch: 65 samples do not divide among 2 ranks; use a multiple of 2, such as 64 or 66",
+      "jobs/x.yaml:3:1: batch: 65 samples are not divisible by 2 ranks; use a multiple of 2, such as 64 or 66",
     ],
     ["no length", good.replace("epochs: 3\n", ""), "jobs/x.yaml:1:1: neither epochs nor steps is given"],
     [
@@ -144,8 +144,8 @@ describe("one line names location, value, rule and cure", () => {
       good.replace("name: digits", "name: ../x"),
       'jobs/x.yaml:1:1: name is "../x": a name is made of letters',
     ],
-    ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: no valid YAML"],
-    ["a key given twice", `${good}name: again\n`, "jobs/x.yaml:13:1: no valid YAML: Map keys must be unique"],
+    ["broken YAML", "name: [1,\nbatch: 2", "jobs/x.yaml:2:1: invalid YAML"],
+    ["a key given twice", `${good}name: again\n`, "jobs/x.yaml:13:1: invalid YAML: Map keys must be unique"],
     [
       "a silence that is longer than a wait",
       `${good}network: { timeoutSeconds: 10, silenceSeconds: 20 }\n`,
@@ -169,7 +169,7 @@ describe("one line names location, value, rule and cure", () => {
   });
 
   test.each<[string, string]>([
-    ["batch=65", "--set batch=65: batch: 65 samples do not divide among 2 ranks"],
+    ["batch=65", "--set batch=65: batch: 65 samples are not divisible by 2 ranks"],
     ["modle.kind=cnn", '--set modle.kind=cnn: unknown key "modle"; did you mean "model"?'],
     [
       "optimizer.kind=adan",
@@ -189,17 +189,14 @@ describe("one line names location, value, rule and cure", () => {
     [["compression={kind: gaussian-k, values: {kind: qsgd}}"], 'unknown key "compression.values"'],
     [["compression={kind: threshold}"], "compression.threshold is missing; give a number"],
     [["data={kind: webdataset, size: 8}"], "data.file is missing; give a string or an array"],
-    [
-      ["model=gpt"],
-      'model is "gpt", but must be an object; give it with keys of its own, such as { kind: "gpt" }: kind',
-    ],
+    [["model=gpt"], 'model is "gpt", but must be an object; give an object, such as { kind: "gpt" }; its keys: kind'],
     [
       ["learningRate=0.1"],
-      "learningRate is 0.1, but must be an object; give it with keys of its own, such as { peak: 0.1 }: peak, warmup",
+      "learningRate is 0.1, but must be an object; give an object, such as { peak: 0.1 }; its keys: peak, warmup",
     ],
     [
       ["compression={kind: hierarchical-top-k, ranksPerHost: 3}"],
-      "compression.ranksPerHost: 2 ranks do not divide among hosts of 3; use a divisor of 2",
+      "compression.ranksPerHost: 2 ranks are not divisible by 3 ranks per host; use a divisor of 2",
     ],
     [
       ["compression={kind: dgc}"],
@@ -255,13 +252,13 @@ describe("a hostile job file is rejected in a few lines of bounded length", () =
     [
       "an unknown alias",
       `${good}seed: *nowhere\n`,
-      /^jobs\/x\.yaml:13:7: no valid YAML: Unresolved alias .*: nowhere; correct the file$/,
+      /^jobs\/x\.yaml:13:7: invalid YAML: Unresolved alias .*: nowhere; correct the file$/,
     ],
-    ["an alias bomb", `${good}${bomb}\n`, /^jobs\/x\.yaml:14:10: no valid YAML: Excessive alias count/],
+    ["an alias bomb", `${good}${bomb}\n`, /^jobs\/x\.yaml:14:10: invalid YAML: Excessive alias count/],
     [
       "an unknown tag",
       good.replace("ranks: 2", "ranks: !!js/function 2"),
-      /^jobs\/x\.yaml:2:8: no valid YAML: Unresolved tag/,
+      /^jobs\/x\.yaml:2:8: invalid YAML: Unresolved tag/,
     ],
     ["a merge key of YAML 1.1", `%YAML 1.1\n---\n${good}<<: {seed: 3}\n`, /unknown key "<<"/],
     [
@@ -292,7 +289,7 @@ describe("a hostile job file is rejected in a few lines of bounded length", () =
     [
       "a value too deep for the parser",
       `${good}seed: ${"[".repeat(30_000)}`,
-      /^jobs\/x\.yaml:\d+:\d+: no valid YAML: its values are nested too deeply/,
+      /^jobs\/x\.yaml:\d+:\d+: invalid YAML: its values are nested too deeply/,
     ],
     [
       "a file that is too large",

@@ -118,7 +118,7 @@ const withKeys = (known: readonly string[], value?: unknown): string => {
   if (first === undefined) return "change it";
   const isExample = typeof value === (first === "kind" ? "string" : "number");
   const example = isExample ? `, such as { ${first}: ${excerpt(value, 40)} }` : "";
-  return `give it with keys of its own${example}: ${known.join(", ")}`;
+  return `give an object${example}; its keys: ${known.join(", ")}`;
 };
 
 /** Formats a zod issue as lines, one per fault: location, key, value, rule, cure. */

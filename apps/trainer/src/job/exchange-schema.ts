@@ -241,7 +241,7 @@ export const exchangeFaults = ({
   if (compression.kind === "hierarchical-top-k" && ranks % compression.ranksPerHost !== 0)
     fault(
       ["compression", "ranksPerHost"],
-      `${ranks} ranks do not divide among hosts of ${compression.ranksPerHost}; use a divisor of ${ranks}`,
+      `${ranks} ranks are not divisible by ${compression.ranksPerHost} ranks per host; use a divisor of ${ranks}`,
     );
   if (
     optimizer.kind !== "sgd" &&

@@ -228,7 +228,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
       const below = batch - (batch % numParts);
       fault(
         path,
-        `${batch} samples do not divide among ${units}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
+        `${batch} samples are not divisible by ${units}; use a multiple of ${numParts}, such as ${below} or ${below + numParts}`,
       );
     }
   };
@@ -237,7 +237,7 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   if (job.batch % numParts === 0 && job.batch % (numParts * accumulate) !== 0)
     fault(
       ["accumulate"],
-      `${job.batch / numParts} samples of a batch on each rank do not divide into ${accumulate} parts; use a divisor of ${job.batch / numParts}, or a batch of ${Math.ceil(job.batch / numParts / accumulate) * accumulate * numParts}`,
+      `${job.batch / numParts} samples of a batch on each rank are not divisible into ${accumulate} parts; use a divisor of ${job.batch / numParts}, or a batch of ${Math.ceil(job.batch / numParts / accumulate) * accumulate * numParts}`,
     );
   if (job.metrics !== undefined && job.mesh.tensor > 1)
     fault(

@@ -22,14 +22,14 @@ const gptOf = (experts: string): string =>
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
 
 test.each<[readonly string[], RegExp]>([
-  [["ranks=3", "mesh.expert=2", dropless, "batch=9"], /3 ranks do not divide into groups of 2/],
+  [["ranks=3", "mesh.expert=2", dropless, "batch=9"], /3 ranks are not divisible into groups of 2/],
   [
     ["ranks=4", "mesh={data: 4, expert: 2}", dropless],
     /data 4 × expert 2 are 8 ranks, but the job has 4; use ranks: 8/,
   ],
   [
     ["ranks=8", "mesh.expert=8", dropless],
-    /4 experts do not divide among 8 ranks along mesh\.expert; use a multiple of 8/,
+    /4 experts are not divisible by 8 ranks along mesh\.expert; use a multiple of 8/,
   ],
   [
     ["ranks=2", "mesh.expert=2", "model={kind: gpt}"],
@@ -66,15 +66,18 @@ test.each<[readonly string[], RegExp]>([
   [[gptOf("topK: 5")], /a token cannot go to 5 of 4 experts; use at most 4/],
   [[gptOf("gate: switch")], /the gate switch chooses one expert, not 2; use topK: 1/],
   [[gptOf("topK: 1")], /the gate noisy-top-k divides weights by their sum, which leaves one choice no gradient/],
-  [["ranks=3", "mesh.tensor=2", gpt, "batch=9"], /3 ranks do not divide into groups of 2 along tensor; use ranks: 4/],
+  [
+    ["ranks=3", "mesh.tensor=2", gpt, "batch=9"],
+    /3 ranks are not divisible into groups of 2 along tensor; use ranks: 4/,
+  ],
   [
     ["ranks=4", "mesh={data: 2, expert: 2, tensor: 2}", dropless],
     /data 2 × expert 2 × tensor 2 are 8 ranks, but the job has 4; use ranks: 8/,
   ],
-  [["ranks=8", "mesh.tensor=8", gpt], /4 heads do not divide among 8 ranks along mesh\.tensor; use a multiple of 8/],
+  [["ranks=8", "mesh.tensor=8", gpt], /4 heads are not divisible by 8 ranks along mesh\.tensor; use a multiple of 8/],
   [
     ["ranks=2", "mesh.tensor=2", gpt, "data={kind: moby-dick, window: 15}"],
-    /15 positions do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
+    /15 positions are not divisible by 2 ranks along mesh\.tensor; use a multiple of 2/,
   ],
   [
     ["ranks=2", "mesh.tensor=2", "data={kind: mnist}", "model={kind: mlp}"],
@@ -90,7 +93,7 @@ test.each<[readonly string[], RegExp]>([
   ],
   [
     ["ranks=2", "mesh.tensor=2", gptOf("shards: baseline, hidden: 9")],
-    /9 hidden features of an expert do not divide among 2 ranks along mesh\.tensor; use a multiple of 2/,
+    /9 hidden features of an expert are not divisible by 2 ranks along mesh\.tensor; use a multiple of 2/,
   ],
   [
     ["ranks=2", "mesh.tensor=2", gptOf("shards: split-after-gate, dispatch: ragged")],
@@ -106,7 +109,7 @@ test.each<[readonly string[], RegExp]>([
   ],
   [
     ["ranks=4", "mesh.tensor=2", gpt, "batch=7"],
-    /7 samples do not divide among 2 groups of 2 ranks; use a multiple of 2/,
+    /7 samples are not divisible by 2 groups of 2 ranks; use a multiple of 2/,
   ],
 ])("rejects %j", (own, message) => {
   expect(() => parseJob(job, "job.yaml", own.map(parseOverride))).toThrow(ConfigError);

@@ -61,7 +61,7 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
   if (ranks % each !== 0)
     fault(
       ["mesh", along.at(-1)!],
-      `${ranks} ranks do not divide into groups of ${[expert, tensor].filter((size) => size > 1).join(" × ")} along ${along.join(" and ")}; use ranks: ${each * Math.ceil(ranks / each)}, or another number along ${along.join(" or ")}`,
+      `${ranks} ranks are not divisible into groups of ${[expert, tensor].filter((size) => size > 1).join(" × ")} along ${along.join(" and ")}; use ranks: ${each * Math.ceil(ranks / each)}, or another number along ${along.join(" or ")}`,
     );
   else if (data !== undefined && data * each !== ranks)
     fault(
@@ -114,7 +114,7 @@ const expertFaults = (job: Job, fault: Fault): void => {
   else if (experts.count % expert !== 0)
     fault(
       ["model", "experts", "count"],
-      `${experts.count} experts do not divide among ${expert} ranks along mesh.expert; use a multiple of ${expert}`,
+      `${experts.count} experts are not divisible by ${expert} ranks along mesh.expert; use a multiple of ${expert}`,
     );
 };
 
@@ -126,7 +126,7 @@ const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
   if (hidden % tensor !== 0)
     fault(
       ["model", "experts", "hidden"],
-      `${hidden} hidden features of an expert do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}, or shards: none`,
+      `${hidden} hidden features of an expert are not divisible by ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}, or shards: none`,
     );
   if (shards === "split-after-gate" && dispatch !== "dense")
     fault(
@@ -161,11 +161,11 @@ const tensorFaults = (job: Job, fault: Fault): void => {
   if (model.heads % tensor !== 0)
     fault(
       ["model", "heads"],
-      `${model.heads} heads do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}`,
+      `${model.heads} heads are not divisible by ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}`,
     );
   if ("window" in data && data.window % tensor !== 0)
     fault(
       ["data", "window"],
-      `${data.window} positions do not divide among ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}`,
+      `${data.window} positions are not divisible by ${tensor} ranks along mesh.tensor; use a multiple of ${tensor}`,
     );
 };

@@ -214,7 +214,7 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
   if (model.kind === "gpt" && model.width % model.heads !== 0) {
     fault(
       ["model", "width"],
-      `${model.width} features do not divide among ${model.heads} heads; use a multiple of ${model.heads}`,
+      `${model.width} features are not divisible by ${model.heads} heads; use a multiple of ${model.heads}`,
     );
   }
   if (model.kind === "gpt" && model.experts !== undefined)

@@ -106,7 +106,7 @@ export const networkFaults = ({ ranks, transport, network }: Job): CrossFieldFau
   if (ranks % ranksPerProcess !== 0)
     fault(
       ["network", "ranksPerProcess"],
-      `${ranks} ranks do not divide among processes of ${ranksPerProcess}; use a divisor of ${ranks}`,
+      `${ranks} ranks are not divisible by ${ranksPerProcess} ranks per process; use a divisor of ${ranks}`,
     );
   if (transport === "mpi" && ranksPerProcess !== 1)
     fault(

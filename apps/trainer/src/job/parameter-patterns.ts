@@ -59,7 +59,7 @@ const listParts = (pattern: string, parameters: readonly NamedParameter[]): stri
   return `its parts are ${listed([...new Set(parameters.map(({ path }) => path.split(".")[0]!))])}`;
 };
 
-/** A pattern without trailing wildcards: the name that its author probably selected. */
+/** A pattern without trailing wildcards: the name that its author probably meant. */
 const withoutWildcards = (pattern: string): string => pattern.replace(/([./]\*+)+$/, "").replaceAll("/", ".");
 
 /**

@@ -35,7 +35,7 @@ export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => 
   const lines = new LineCounter();
   const fault = (error: unknown, offset: number): ConfigError => {
     const { line, col } = lines.linePos(offset);
-    return new ConfigError([`${file}:${line}:${col}: no valid YAML: ${firstLine(error)}; correct the file`]);
+    return new ConfigError([`${file}:${line}:${col}: invalid YAML: ${firstLine(error)}; correct the file`]);
   };
   let document: Document | undefined;
   try {
