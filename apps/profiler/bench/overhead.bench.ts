@@ -2,7 +2,7 @@
 // [jobs…]
 //
 // Every second step of a run is recorded, so recorded and unrecorded steps see the same drift within a run and the same
-// differences between runs. Neighboring steps are compared in pairs. MergeClass from recording, the two steps of a pair must
+// differences between runs. Neighboring steps are compared in pairs. Except for recording, the two steps of a pair must
 // take equally long, so do not run this on a busy machine.
 import { worldSeconds, worldSteps } from "@skein/report";
 import { fileURLToPath } from "node:url";

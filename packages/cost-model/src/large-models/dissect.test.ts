@@ -68,7 +68,7 @@ test("the assumptions mention sequences beyond the model's context", () => {
       { task: "training", batchPerRank: 1, sequenceLength },
       hardwareNamed("a800"),
     ).assumptions.join(" ");
-  expect(assumptionsOf(8192)).toContain("8192 tokens are longer than the 4096");
+  expect(assumptionsOf(8192)).toContain("8192 tokens are longer than the model's context of 4096");
   expect(assumptionsOf(4096)).not.toContain("longer than");
 });
 

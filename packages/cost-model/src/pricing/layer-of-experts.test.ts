@@ -202,8 +202,8 @@ describe("a layer of experts over two hosts, traced and simulated", () => {
           const { numChunks } = layer;
           const { program, simulated } = priced({ ...layer, order: namedOrder(intraNodeOrder, numChunks) });
           const { makespanSeconds } = layerTimeline(chunkSeconds(layer, program), { numChunks, intraNodeOrder });
-          // Only the program starts the next collective of a chunk, which is late if the program waits for another chunk
-          // first.
+          // Only the program starts the next collective of a chunk, which is late if the program first waits for another
+          // chunk.
           if (numChunks === 1) expectSeconds(simulated.stepSeconds, makespanSeconds);
           else expect(simulated.stepSeconds).toBeGreaterThanOrEqual(makespanSeconds * (1 - 1e-9));
         }),
