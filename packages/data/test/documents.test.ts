@@ -82,7 +82,11 @@ describe("texts", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
     ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is not valid JSON; correct it, or skip such ent/],
     ["a list", "[1]", /a\.jsonl:1: the line is not a JSON object; /],
-    ["another key", '{"body": "a", "id": 7}', /:1: the line has no key text, its keys: body, id; correct it, set field, or/],
+    [
+      "another key",
+      '{"body": "a", "id": 7}',
+      /:1: the line has no key text, its keys: body, id; correct it, set field, or/,
+    ],
     ["a number", '{"text": 7}', /:1: the line has a text that is not a string/],
     ["no UTF-8", Uint8Array.from([123, 0xff, 125]), /:1: the line is not valid UTF-8/],
   ])("of a line with %s are told with file and line, or left out and counted", async (_, content, line) => {
@@ -154,6 +158,8 @@ describe("a file of tokens", () => {
     );
     expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is that large");
     expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, instead of a token; set");
-    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("regular file; give a file of tokens");
+    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow(
+      "regular file; give a file of tokens",
+    );
   });
 });

@@ -303,7 +303,9 @@ describe("an .npz", () => {
 
 test("a manifest of more columns than anybody writes is refused in a line", () => {
   const path = file("a.csv", (to) => writeFileSync(to, `path,label${",x".repeat(5000)}\n`));
-  expect(() => readManifest(path, 0.5)).toThrow(/a\.csv:1: the first line has 5002 columns, but at most 1000 are supported/);
+  expect(() => readManifest(path, 0.5)).toThrow(
+    /a\.csv:1: the first line has 5002 columns, but at most 1000 are supported/,
+  );
 });
 
 test("an image file that is larger than any image is refused before it is read", async () => {

@@ -235,7 +235,12 @@ describe("a data set of arrays", () => {
     ],
     ["too few labels", () => put("y_train.npy", npy("<i8", [3], i64(0, 1, 1))), {}, /the first dimension counts/],
     ["a label below 0", () => put("y_train.npy", npy("<i8", [4], i64(0, 1, -1, 0))), {}, /\[2\] is -1, but classes a/],
-    ["a label beyond", () => undefined, { classes: 2 }, /y_train\.npy\[2\] is 2, but classes are numbered from 0 to 1; /],
+    [
+      "a label beyond",
+      () => undefined,
+      { classes: 2 },
+      /y_train\.npy\[2\] is 2, but classes are numbered from 0 to 1; /,
+    ],
     [
       "a shape of another size",
       () => undefined,
@@ -251,12 +256,7 @@ describe("a data set of arrays", () => {
     ],
     ["no folder", () => undefined, { folder: "/no/such" }, /^\/no\/such cannot be read \(ENOENT\)/],
     ["no file", () => undefined, { folder: undefined, file: "/no/such.npz" }, /^\/no\/such\.npz cannot be read/],
-    [
-      "a folder for a file",
-      () => undefined,
-      { folder: undefined, file: tmpdir() },
-      /regular file; give an \.npz/,
-    ],
+    ["a folder for a file", () => undefined, { folder: undefined, file: tmpdir() }, /regular file; give an \.npz/],
     [
       "test samples of another kind",
       () => {

@@ -104,7 +104,9 @@ describe("texts in rows of Parquet", () => {
     bytes[1192] = 0xe7; // the type of the notes
     const file = join(folder, "notes.parquet");
     writeFileSync(file, bytes);
-    await expect(load(file)).rejects.toThrow(/notes\.parquet cannot be read as Parquet \(the .* in its footer are damaged\); give/);
+    await expect(load(file)).rejects.toThrow(
+      /notes\.parquet cannot be read as Parquet \(the .* in its footer are damaged\); give/,
+    );
   });
 
   test("of a file that keeps the parser in a loop are given up", { tags: "full" }, async () => {

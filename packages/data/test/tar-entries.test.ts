@@ -82,11 +82,7 @@ describe("a tar", () => {
     ["a record that goes beyond its header", [pax("99 path=x\n"), a!], /a malformed record/],
     ["a record of length 0", [pax("0 path=x\n"), a!], /a malformed record/],
     ["a record without a key", [pax("9 pathx\n\n"), a!], /a malformed record/],
-    [
-      "a size of 2^60",
-      [a!, { ...b!, size: base256(16, 0, 0, 0, 0, 0, 0, 0) }],
-      /byte 1024, .* an impossible size/,
-    ],
+    ["a size of 2^60", [a!, { ...b!, size: base256(16, 0, 0, 0, 0, 0, 0, 0) }], /byte 1024, .* an impossible size/],
     ["a negative size", [a!, { ...b!, size: new Uint8Array(12).fill(255) }], /byte 1024, .* an impossible size/],
     ["letters for a size", [a!, { ...b!, size: "zzz" }], /byte 1024, .* an impossible size/],
     ["a name of a gibibyte", [{ name: "long", type: "L", size: "10000000000" }, a!], /an impossible size/],

@@ -18,7 +18,7 @@ import { expect, test } from "vitest";
 import { gpt } from "./gpt.ts";
 import type { FeedForwardLayer, GptOptions } from "./gpt-options.ts";
 
-/** One matrix that counts how often it was used, and asks for small weights. */
+/** A layer with one small matrix, which counts its uses. */
 const layer: FeedForwardLayer = {
   init: (key) => ({ params: { weight: normal(key, [8, 8], { deviation: 0.1 }) }, state: { uses: full([], 0) } }),
   apply: (params, state, x, { train }) => {
@@ -53,7 +53,7 @@ interface Result {
 }
 
 test.each(["none", "blocks"] as const)(
-  "experts take the place of feed-forward parts, with recompute %s",
+  "experts replace feed-forward layers, with recompute %s",
   async (recompute) => {
     const model = gpt({ ...options(2), recompute });
     const plain = gpt({
@@ -111,9 +111,7 @@ test.each(["none", "blocks"] as const)(
   },
 );
 
-test("a layer that no block would have is refused", () => {
-  expect(() => gpt(options(5))).toThrow(
-    /experts\.every is 5, but there are 4 blocks; use an integer from 1 to 4/,
-  );
+test("rejects experts that no block would have", () => {
+  expect(() => gpt(options(5))).toThrow(/experts\.every is 5, but there are 4 blocks; use an integer from 1 to 4/);
   expect(() => gpt(options(0))).toThrow(/use 1 to 4/);
 });
