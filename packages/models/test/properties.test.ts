@@ -28,15 +28,18 @@ const logitsOf = async (model: Model, inputs: NdArray, train: { key?: NdArray } 
 const small = { vocabulary: 11, contextLength: 8, width: 8, numLayers: 2, numHeads: 2 } as const;
 
 describe("gpt", () => {
-  it.each(["rotary", "learned"] as const)("depends on earlier tokens and never on later tokens (%s positions)", async (positions) => {
-    const model = gpt({ ...small, positions });
-    const before = NdArray.from([1, 2, 3, 4, 5, 6], [1, 6], "i32");
-    const after = NdArray.from([1, 2, 3, 9, 5, 6], [1, 6], "i32");
-    const [a, b] = [await logitsOf(model, before), await logitsOf(model, after)];
-    expect(b.slice(0, 3 * 11)).toEqual(a.slice(0, 3 * 11));
-    for (const position of [3, 4, 5])
-      expect(b.slice(position * 11, (position + 1) * 11)).not.toEqual(a.slice(position * 11, (position + 1) * 11));
-  });
+  it.each(["rotary", "learned"] as const)(
+    "depends on earlier tokens and never on later tokens (%s positions)",
+    async (positions) => {
+      const model = gpt({ ...small, positions });
+      const before = NdArray.from([1, 2, 3, 4, 5, 6], [1, 6], "i32");
+      const after = NdArray.from([1, 2, 3, 9, 5, 6], [1, 6], "i32");
+      const [a, b] = [await logitsOf(model, before), await logitsOf(model, after)];
+      expect(b.slice(0, 3 * 11)).toEqual(a.slice(0, 3 * 11));
+      for (const position of [3, 4, 5])
+        expect(b.slice(position * 11, (position + 1) * 11)).not.toEqual(a.slice(position * 11, (position + 1) * 11));
+    },
+  );
 
   it.each(["rotary", "learned"] as const)("distinguishes positions (%s positions)", async (positions) => {
     // One layer: without positions, the last token would see the others as a set. With two layers causality alone would
