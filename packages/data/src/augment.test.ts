@@ -6,7 +6,7 @@ import { augmentationWord } from "./random-draw.ts";
 const sizes = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 3));
 const keys = fc.tuple(fc.nat(), fc.nat({ max: 50 }), fc.nat({ max: 1000 }));
 
-/** An image whose every pixel is another one and none is black, changed. */
+/** Augments an image with unique pixels, none of them black. */
 const changed = (
   size: readonly [number, number, number],
   augmentation: { readonly cropPadding: number; readonly flip: boolean },
@@ -19,7 +19,7 @@ const changed = (
 };
 
 describe("an augmented image", () => {
-  test("is the image, moved by up to the padding and perhaps mirrored, with black where nothing was", () => {
+  test("is the image shifted by at most the padding, possibly mirrored, with black outside the image", () => {
     fc.assert(
       fc.property(sizes, fc.nat({ max: 3 }), fc.boolean(), keys, (size, cropPadding, flip, key) => {
         const [rows, columns, channels] = size;
@@ -45,7 +45,7 @@ describe("an augmented image", () => {
     );
   });
 
-  test("is the same for the same seed, epoch and sample, and all ways come", () => {
+  test("is deterministic per seed, epoch and sample, and all variants occur", () => {
     const of = (epoch: number, sample: number): string =>
       [...changed([3, 3, 1], { cropPadding: 1, flip: true }, [7, epoch, sample]).target].join();
     expect(of(2, 5)).toBe(of(2, 5));
@@ -53,12 +53,12 @@ describe("an augmented image", () => {
     expect(ways.size).toBe(18); // nine places, two ways round
   });
 
-  test("is as it was where nothing is asked", () => {
+  test("is unchanged without augmentation", () => {
     const { source, target } = changed([4, 5, 3], { cropPadding: 0, flip: false }, [1, 2, 3]);
     expect(target).toEqual(source);
   });
 
-  test("is cut out around its middle, where it is larger than its place", () => {
+  test("is cropped at the center if it is larger than the target", () => {
     const source = Uint8Array.from({ length: 4 * 5 }, (_, i) => i);
     const target = new Uint8Array(2 * 3);
     cropCenter(source, [4, 5, 1], target, [2, 3, 1]);
@@ -71,7 +71,7 @@ describe("an augmented image", () => {
   });
 });
 
-test("no word of a sample's stream decides two things", () => {
+test("each random word of a sample is used for a single decision", () => {
   const words = Object.values(augmentationWord);
   expect(new Set(words).size).toBe(words.length);
   expect(Math.max(...words)).toBe(augmentationWord.region);

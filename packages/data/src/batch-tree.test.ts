@@ -4,7 +4,7 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { arrayRecords, batchTree, gatherBatch, shareRecords } from "./index.ts";
 import { NdArray } from "@skein/tensor-core";
 
-/** Trees as a person writes them: names, no dots in them, and lists below the root. */
+/** Trees as users write them: names without dots, and lists below the root. */
 const { named } = fc.letrec<{ named: Record<string, unknown>; child: unknown }>((tie) => ({
   named: fc.dictionary(fc.constantFrom("a", "b", "labels", "__proto__x", "x1"), tie("child"), {
     minKeys: 1,
@@ -13,7 +13,7 @@ const { named } = fc.letrec<{ named: Record<string, unknown>; child: unknown }>(
   child: fc.oneof({ maxDepth: 3 }, fc.nat(1000), fc.array(tie("child"), { minLength: 1, maxLength: 12 }), tie("named")),
 }));
 
-test("what is taken apart by paths comes together again, in any order of them", () => {
+test("a tree split into paths is rebuilt from the paths in any order", () => {
   fc.assert(
     fc.property(named, fc.nat(), (tree, turn) => {
       const leaves = [...leavesByPath<number>(tree)];
@@ -29,7 +29,7 @@ describe("records of a tree of arrays", () => {
     views: [NdArray.from([7, 8, 9], [3, 1], "u8"), NdArray.from([1, 0, 1], [3], "bool")],
   });
 
-  test("have a field for each path, and batches with the tree of them", () => {
+  test("have one field per path, and batches with the same tree", () => {
     expect(Object.keys(records.fields).sort()).toEqual(["query.tokens", "query.weight", "views.0", "views.1"]);
     const batch = batchTree(gatherBatch(shareRecords(records), [2, 0])) as {
       readonly query: { readonly tokens: NdArray; readonly weight: NdArray };
@@ -49,7 +49,7 @@ describe("records of a tree of arrays", () => {
     ],
     [{ "a.b": NdArray.from([1]), a: NdArray.from([1]) }, /fields "a" and "a\.b" cannot both exist/],
     [{ a: [] }, /was given no arrays/],
-  ])("say at which path they are wrong: %#", (tree, line) => {
+  ])("report the faulty path: %#", (tree, line) => {
     expect(() => arrayRecords(tree as never)).toThrow(line);
   });
 });

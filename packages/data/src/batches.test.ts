@@ -34,7 +34,7 @@ describe("laws of training batches", () => {
     );
   });
 
-  test("an epoch holds every sample at most once, and all of them when the batch divides", () => {
+  test("an epoch holds every sample at most once, and exactly once if the batch size divides the count", () => {
     fc.assert(
       fc.property(world, ({ perRank, extra, seed, epoch }) => {
         const count = perRank + extra;
@@ -62,13 +62,13 @@ describe("laws of training batches", () => {
     );
   });
 
-  test("each epoch and each seed has its own order", () => {
+  test("epochs and seeds have different orders", () => {
     const order = (seed: number, epoch: number): string => epochOrder(seed, epoch, 100).join();
     expect(new Set([order(1, 0), order(1, 1), order(2, 0), order(2, 1)]).size).toBe(4);
     expect(order(1, 0)).toBe(order(1, 0));
   });
 
-  test("refuses batches that cannot be filled or shared, naming both numbers", () => {
+  test("rejects batches that cannot be filled or divided among ranks, with both numbers", () => {
     expect(() => take(10, { batchSize: 11, seed: 1, rank: 0, worldSize: 1 }, 1)).toThrow(
       "a batch of 11 samples cannot be filled from 10",
     );
@@ -79,7 +79,7 @@ describe("laws of training batches", () => {
 });
 
 describe("laws of evaluation batches", () => {
-  test("every sample counts exactly once over all ranks, in batches of one shape", () => {
+  test("every sample is unmasked exactly once over all ranks, in batches of one shape", () => {
     fc.assert(
       fc.property(world, ({ perRank, worldSize, extra }) => {
         const count = extra + 1;

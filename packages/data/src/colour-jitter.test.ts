@@ -17,7 +17,7 @@ const jittered = (image: Uint8Array, channels: number, jitter: ColourJitter, key
   return copy;
 };
 
-test("colours change by one factor, between what they would be without and what they are, and no further than asked", () => {
+test("colors are scaled by one factor relative to a baseline, within the given range", () => {
   fc.assert(
     fc.property(
       images(3),
@@ -33,7 +33,7 @@ test("colours change by one factor, between what they would be without and what 
         const mean =
           Array.from({ length: image.length / 3 }, (_, i) => grey(3 * i)).reduce((a, b) => a + b) / (image.length / 3);
         const other = (i: number): number => ({ brightness: 0, contrast: mean, saturation: grey(i) })[name];
-        // every byte bounds the factor; all bounds must leave one that is allowed
+        // Each byte bounds the factor; the intersection of all bounds must contain an allowed factor.
         let [low, high] = [Math.max(0, 1 - x), 1 + x];
         for (const [i, byte] of image.entries()) {
           const [now, distance] = [changed[i]!, byte - other(i)];
@@ -49,7 +49,7 @@ test("colours change by one factor, between what they would be without and what 
   );
 });
 
-test("colours stay where nothing is asked; grey has no saturation, one grey no contrast", () => {
+test("colors are unchanged without jitter; gray has no saturation, and a uniform gray no contrast", () => {
   fc.assert(
     fc.property(images(3), images(1), fc.nat(255), keys, most, (image, grey, shade, key, x) => {
       expect(jittered(image, 3, none, key)).toEqual(image);
@@ -60,13 +60,13 @@ test("colours stay where nothing is asked; grey has no saturation, one grey no c
   );
 });
 
-test("factors come from all of their range, brighter and darker, and in each order", () => {
+test("factors cover their whole range, and changes occur in every order", () => {
   const samples = Array.from({ length: 600 }, (_, i) => augmentationKey(5, 0, i));
   const bright = samples.map((key) => jittered(Uint8Array.of(100), 1, { ...none, brightness: 0.4 }, key)[0]!);
   expect(Math.min(...bright)).toBeLessThan(63);
   expect(Math.max(...bright)).toBeGreaterThan(136);
   expect(Math.abs(bright.reduce((sum, value) => sum + value) / 600 - 100)).toBeLessThan(4);
-  // clipping shows what came first
+  // Clipping shows which change was applied first.
   const clipped = Uint8Array.of(250, 10, 10, 0, 0, 0);
   const strong = { brightness: 1e-9, contrast: 1e-9, saturation: 1e-9 };
   expect(
@@ -74,7 +74,7 @@ test("factors come from all of their range, brighter and darker, and in each ord
   ).toBe(true);
 });
 
-test("each change draws words of its own: one more leaves the others as they were", () => {
+test("each change draws separate random words: another change does not alter the first", () => {
   const size: ImageSize = [6, 7, 3];
   const source = Uint8Array.from({ length: 8 * 9 * 3 }, (_, i) => (i * 29) % 256);
   const shown = (augmentation: Augmentation, key: ArrayLike<number>): Uint8Array => {

@@ -22,7 +22,7 @@ const columnOf = (records: Records, field: string): number[] =>
     Array.from({ length: records.count }, (_, i) => i),
   )[field]!.toNumbers();
 
-/** Samples numbered by `inputs`, whose labels are in the given order. */
+/** Samples numbered by `inputs`, with the given labels. */
 const recordsOf = (labels: readonly number[], dtype: "i32" | "u8" | "u32"): Records =>
   arrayRecords({
     inputs: NdArray.from(
@@ -38,7 +38,7 @@ const countsOf = (labels: readonly number[]): Map<number, number> => {
   return counts;
 };
 
-test("both parts hold each sample once with its label, and each class in proportion, of data sorted by class", () => {
+test("each sample is in one part with its label, and each class is in proportion, also for data sorted by class", () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 }),
@@ -73,7 +73,7 @@ test("a class keeps training samples whenever the held-out ones can be taken fro
   expect(columnOf(split.test, "labels").toSorted()).toEqual([0, 1]);
 });
 
-test("the draw depends on counts and classes alone: strides, offsets and views give the same parts", () => {
+test("the draw depends only on counts and classes: strides, offsets and views give the same parts", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(3), { minLength: 2, maxLength: 60 }), fractions, fc.nat(5), (labels, fraction, gap) => {
       const plain = recordsOf(labels, "u8");
@@ -96,7 +96,7 @@ test("the draw depends on counts and classes alone: strides, offsets and views g
   );
 });
 
-test("labels of several numbers or of floats have no classes", () => {
+test("labels that are vectors or floats have no classes", () => {
   const labels = NdArray.from([0, 1, 2, 3], [2, 2], "i32");
   expect(sampleClasses(arrayRecords({ labels }))).toBeUndefined();
   expect(sampleClasses(arrayRecords({ labels: NdArray.from([0.5, 1], [2]) }))).toBeUndefined();
@@ -113,7 +113,7 @@ test("rejects data that cannot fill both parts, and a fraction outside (0, 1)", 
     expect(() => holdOut(recordsOf([0, 1], "i32"), fraction, { name: "points" })).toThrow(ArgumentError);
 });
 
-test("a draw of fewer samples holds each once with its label, and each class in proportion", () => {
+test("a draw of fewer samples holds each sample once with its label, and each class in proportion", () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 }),

@@ -31,17 +31,17 @@ describe("parseIdx", () => {
       "digits.idx has 17 bytes, but its header [2, 3] requires 18; the file is truncated",
     ],
     [
-      "with something appended",
+      "with appended data",
       idx([2, 3], [1, 2, 3, 4, 5, 6, 7]),
       "digits.idx has 19 bytes, but its header [2, 3] requires 18; data was appended",
     ],
     [
-      "of no type",
+      "of an unknown type",
       idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0a),
       "begins with 0x00000a02, but an IDX file of unsigned bytes with 2 dimensions begins with 0x00000802",
     ],
     ["with an altered size", idx([2 ** 31, 3], [1]), "requires 6442450956"],
-  ])("refuses a file %s, naming it and both byte counts", (_, file, message) => {
+  ])("rejects a file %s, with its name and both byte counts", (_, file, message) => {
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(DataError);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(message);
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow("install the data set again");
@@ -50,7 +50,7 @@ describe("parseIdx", () => {
   test.each([
     ["another type", idx([2, 3], [1, 2, 3, 4, 5, 6], 0x0d), "an IDX file of 32-bit floats with 2 dimensions"],
     ["other dimensions", idx([6], [1, 2, 3, 4, 5, 6]), "an IDX file of unsigned bytes with 1 dimensions"],
-  ])("refuses a sound file of %s for what it is", (_, file, message) => {
+  ])("rejects a valid file of %s", (_, file, message) => {
     expect(() => parseIdx(file, "digits.idx", 2)).toThrow(`digits.idx is ${message}, but unsigned bytes with 2`);
   });
 });
@@ -69,14 +69,14 @@ describe("takeIdx", () => {
     expect([...data]).toEqual(bytes);
   });
 
-  test("refuses a damaged file", () => {
+  test("rejects a damaged file", () => {
     expect(() => takeIdx(file.subarray(0, 11), "digits.idx", 2, 1)).toThrow("digits.idx has 11 bytes");
   });
 });
 
 describe("mnistRecords", () => {
   const images = { name: "images", bytes: idx([2, 28, 28], Array(2 * 784).fill(7)) };
-  test("refuses unequal counts and labels above 9", () => {
+  test("rejects unequal counts and labels above 9", () => {
     expect(() => mnistRecords(images, { name: "labels", bytes: idx([3], [0, 1, 2]) })).toThrow(
       "images holds 2 images, but labels holds 3 labels",
     );

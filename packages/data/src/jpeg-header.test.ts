@@ -6,7 +6,7 @@ import { jpegHeader } from "./jpeg-header.ts";
 
 const sample = (name: string): Uint8Array => readFileSync(join(import.meta.dirname, "../test/images", name));
 
-test("a header tells size, kind, and how the camera was held", () => {
+test("parses size, kind and orientation from a header", () => {
   const plain = { rows: 16, columns: 24, components: 3, precision: 8, frame: 0xc0, orientation: 1 };
   expect(jpegHeader(sample("plain.jpg"))).toEqual(plain);
   expect(jpegHeader(sample("grey.jpg"))).toEqual({ ...plain, components: 1 });
@@ -15,7 +15,7 @@ test("a header tells size, kind, and how the camera was held", () => {
   expect(jpegHeader(sample("plain.png"))).toBeUndefined();
 });
 
-test("a damaged header is told or none, and never read beyond its end", () => {
+test("a damaged header gives valid fields or none, and is not read beyond its end", () => {
   const bytes = sample("turned.jpg");
   const header = fc.record({
     end: fc.integer({ min: 0, max: bytes.length }),
@@ -23,7 +23,7 @@ test("a damaged header is told or none, and never read beyond its end", () => {
   });
   fc.assert(
     fc.property(header, ({ end, changes }) => {
-      // a buffer that ends where the file does
+      // A buffer that ends at the end of the file.
       const damaged = Uint8Array.from(bytes.subarray(0, end));
       for (const [at, value] of changes) if (at < damaged.length) damaged[at] = value;
       const found = jpegHeader(damaged);

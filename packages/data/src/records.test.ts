@@ -12,7 +12,7 @@ const bytesOf = (records: Records, field: string): number[] =>
     Array.from({ length: records.count }, (_, i) => i),
   )[field]!.toNumbers();
 
-test("the two parts are the whole, in order, also of parts, and share its memory", () => {
+test("the two parts are the whole, in order, also for parts of parts, and share its memory", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 3, max: 40 }),
@@ -35,7 +35,7 @@ test("the two parts are the whole, in order, also of parts, and share its memory
   );
 });
 
-test("the validation part of a text is its end; no byte that it asks for is one that training asks for", () => {
+test("the validation part of a text is its end; no target is in both parts", () => {
   const text = Uint8Array.from({ length: 41 }, (_, i) => i);
   const { train, valid } = splitRecords(textRecords(text, 4), 0.1);
   expect([train.count, bytesOf(valid, "inputs"), bytesOf(valid, "labels")]).toEqual([
@@ -46,7 +46,7 @@ test("the validation part of a text is its end; no byte that it asks for is one 
   expect(bytesOf(train, "labels").at(-1)).toBe(36);
 });
 
-test("what leaves one part empty is refused", () => {
+test("rejects a split with an empty part", () => {
   const one = makeRecords(1, {
     inputs: { bytes: new Uint8Array(1), offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] },
   });

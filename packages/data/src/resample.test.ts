@@ -17,7 +17,7 @@ const cases = JSON.parse(
   readFileSync(join(import.meta.dirname, "../test/resample/expected.json"), "utf8"),
 ) as readonly Case[];
 
-/** The noise of test/resample/make.py. */
+/** The pseudorandom image of test/resample/make.py. */
 const noise = (rows: number, columns: number): Pixels => {
   let state = 1;
   const bytes = Uint8Array.from({ length: rows * columns * 3 }, () => {
@@ -29,13 +29,13 @@ const noise = (rows: number, columns: number): Pixels => {
 
 const resampler = new Resampler();
 
-test.each(cases)("noise at $size of $box by $filter is what Pillow makes of it, bit by bit", (one) => {
+test.each(cases)("noise resized from $box to $size by $filter equals Pillow's result, bit by bit", (one) => {
   const { filter, size, box, pixels } = one;
   const part: Box | undefined = box === null ? undefined : { left: box[0], top: box[1], right: box[2], bottom: box[3] };
   expect(Buffer.from(resampler.resample(noise(23, 31), size, part, filter)).toString("base64")).toBe(pixels);
 });
 
-/** The same in numbers of any size, one pixel after the other. */
+/** A slow implementation with exact numbers, one pixel after the other. */
 const slowly = ({ bytes, rows, columns }: Pixels, [high, wide]: readonly [number, number]): number[] => {
   const along = (size: number, target: number, at: number, of: (from: number) => number): number => {
     const support = Math.max(1, size / target);
@@ -56,7 +56,7 @@ const slowly = ({ bytes, rows, columns }: Pixels, [high, wide]: readonly [number
   });
 };
 
-test("is a weighted mean, whatever was in the memory before", () => {
+test("is a weighted mean, whatever the previous contents of the memory", () => {
   const side = fc.integer({ min: 1, max: 20 });
   fc.assert(
     fc.property(side, side, side, side, (rows, columns, high, wide) => {
@@ -64,14 +64,14 @@ test("is a weighted mean, whatever was in the memory before", () => {
       const found = resampler.resample(image, [high, wide]);
       const wanted = slowly(image, [high, wide]);
       expect(found).toHaveLength(wanted.length);
-      // two roundings to bytes, of rows and of columns
+      // two roundings to bytes, one for rows and one for columns
       expect(wanted.every((value, i) => Math.abs(value - found[i]!) <= 1.001)).toBe(true);
     }),
     { numRuns: 60 },
   );
 });
 
-test("makes the middle of a result alone as it makes the whole, and of a thread of pixels, too", () => {
+test("computes the center of a result as in the whole result, also for an image one pixel high", () => {
   const side = fc.integer({ min: 1, max: 20 });
   fc.assert(
     fc.property(
@@ -91,7 +91,7 @@ test("makes the middle of a result alone as it makes the whole, and of a thread 
       },
     ),
   );
-  // the whole of it would be 13 GB
+  // The whole result would have 13 GB.
   const thread = resampler.resample(noise(1, 65_000), [256, 256 * 65_000], undefined, "bicubic", [256, 256]);
   expect(thread).toHaveLength(256 * 256 * 3);
 });

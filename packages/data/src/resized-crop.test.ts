@@ -11,35 +11,35 @@ const between = (least: number, most: number): fc.Arbitrary<[number, number]> =>
     .map(([a, b]) => [Math.min(a, b), Math.max(a, b)]);
 const crops: fc.Arbitrary<ResizedCrop> = fc.record({ scale: between(0.01, 1), ratio: between(0.2, 5) });
 
-describe("a part of an image", () => {
-  test("lies inside, and has an area and a shape that are allowed, but for whole pixels", () => {
+describe("a region of an image", () => {
+  test("is inside the image, with an allowed area and aspect ratio up to rounding to pixels", () => {
     fc.assert(
       fc.property(sides, sides, crops, keys, (rows, columns, crop, key) => {
         const { row, column, rows: high, columns: wide } = drawRegion([rows, columns], crop, key);
         expect([row, column, high - 1, wide - 1, rows - row - high, columns - column - wide].every((x) => x >= 0)).toBe(
           true,
         );
-        if (Math.min(rows, columns) < 6) return; // a side that would be none is one
-        const [least, most] = [(wide - 0.5) / (high + 0.5), (wide + 0.5) / (high - 0.5)]; // by whole pixels
+        if (Math.min(rows, columns) < 6) return; // a side below one pixel is rounded up to one
+        const [least, most] = [(wide - 0.5) / (high + 0.5), (wide + 0.5) / (high - 0.5)]; // after rounding to pixels
         expect(most).toBeGreaterThanOrEqual(crop.ratio[0] * (1 - 1e-9));
         expect(least).toBeLessThanOrEqual(crop.ratio[1] * (1 + 1e-9));
       }),
     );
     fc.assert(
       fc.property(between(0.1, 0.5), between(0.8, 1.25), keys, (scale, ratio, key) => {
-        const { rows, columns } = drawRegion([100, 100], { scale, ratio }, key); // always fits
+        const { rows, columns } = drawRegion([100, 100], { scale, ratio }, key); // every region fits
         expect((rows + 0.5) * (columns + 0.5)).toBeGreaterThanOrEqual(1e4 * scale[0] * (1 - 1e-9));
         expect((rows - 0.5) * (columns - 0.5)).toBeLessThanOrEqual(1e4 * scale[1] * (1 + 1e-9));
       }),
     );
   });
 
-  test("comes from anywhere, large and small, wide and high", () => {
+  test("is anywhere in the image, large and small, wide and high", () => {
     const regions = Array.from({ length: 2000 }, (_, i) =>
       drawRegion([60, 80], { scale: [0.08, 1], ratio: [3 / 4, 4 / 3] }, augmentationKey(1, 0, i)),
     );
     const areas = regions.map(({ rows, columns }) => (rows * columns) / 4800);
-    // 20,000 draws of torchvision 0.14 have a mean of 0.440, and are wider than high 0.561 of the time
+    // 20,000 draws of torchvision 0.14 have a mean of 0.440, and a fraction of 0.561 is wider than high.
     const mean = areas.reduce((sum, area) => sum + area) / areas.length;
     expect(mean).toBeGreaterThan(0.41);
     expect(mean).toBeLessThan(0.47);
@@ -58,7 +58,7 @@ describe("a part of an image", () => {
     }
   });
 
-  test("of a shape that fits nowhere is the greatest one in the middle", () => {
+  test("of an aspect ratio that does not fit is the largest one at the center", () => {
     const key = augmentationKey(3, 1, 4);
     expect(drawRegion([10, 100], { scale: [1, 1], ratio: [1, 1] }, key)).toEqual({
       row: 0,
@@ -75,8 +75,8 @@ describe("a part of an image", () => {
   });
 });
 
-describe("a resized part", () => {
-  test("is itself at its own size, and linear in between", () => {
+describe("a resized region", () => {
+  test("is unchanged at its own size, and linear in between", () => {
     fc.assert(
       fc.property(sides, sides, fc.constantFrom(1, 3), fc.nat(), (rows, columns, channels, seed) => {
         const source = Uint8Array.from({ length: rows * columns * channels }, (_, i) => (i * 37 + seed) % 256);
@@ -92,7 +92,7 @@ describe("a resized part", () => {
     expect([...target]).toEqual([100, 100, 85, 85, 55, 55, 40, 40]);
   });
 
-  test("of a slope is a slope: by the places of pixels' centres", () => {
+  test("of a linear gradient is a linear gradient, by the positions of pixel centers", () => {
     fc.assert(
       fc.property(sides, sides, sides, sides, keys, (rows, columns, toRows, toColumns, key) => {
         const source = Uint8Array.from({ length: rows * columns }, (_, i) => {

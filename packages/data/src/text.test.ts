@@ -4,7 +4,7 @@ import { gatherBatch } from "./records.ts";
 import { splitText, textRecords } from "./text.ts";
 
 describe("textRecords", () => {
-  test("targets are the tokens one byte further", () => {
+  test("targets are the tokens shifted by one byte", () => {
     const { count, fields } = textRecords(new TextEncoder().encode("call me ishmael"), 4);
     expect(count).toBe(3);
     const batch = gatherBatch({ count, fields }, [2, 0]);
@@ -14,7 +14,7 @@ describe("textRecords", () => {
     expect(text("labels")).toBe("shmaall ");
   });
 
-  test("each byte but the first is a target at most once, and only a rest is left out", () => {
+  test("each byte except the first is a target at most once, and only a remainder is omitted", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 300 }), fc.integer({ min: 1, max: 40 }), (length, window) => {
         fc.pre(length > window);
@@ -32,7 +32,7 @@ describe("textRecords", () => {
     );
   });
 
-  test("refuses what gives no window", () => {
+  test("rejects text shorter than a window", () => {
     expect(() => textRecords(new Uint8Array(8), 8)).toThrow("the text has 8 bytes, but one window needs 9");
     expect(() => splitText(new Uint8Array(8), 1)).toThrow("validation fraction of 1");
   });

@@ -20,8 +20,8 @@ const distance = (one: Uint8Array, other: Uint8Array): number => {
   return Math.max(...one.map((value, i) => Math.abs(value - other[i]!)));
 };
 
-describe("colours and greys", () => {
-  test.each(cases)("of a $name are Pillow's, of $channels channels at $size", async ({ name, file, ...wanted }) => {
+describe("colors and grays", () => {
+  test.each(cases)("of a $name equal Pillow's, with $channels channels at $size", async ({ name, file, ...wanted }) => {
     const [bytes, pixels] = [Buffer.from(file, "base64"), Buffer.from(wanted.pixels, "base64")];
     for (const [decoder, { decode }] of decoders) {
       // `@napi-rs/image` rounds the cosine transform and chroma of JPEGs differently.
@@ -33,7 +33,7 @@ describe("colours and greys", () => {
     }
   });
 
-  test("are those of the file, whatever colour profile it names", async () => {
+  test("are those of the file, whatever its color profile", async () => {
     const noise = Uint8Array.from({ length: 9 * 7 * 3 }, (_, i) => (i * i * 31 + i * 7) % 256);
     const image = sharp(noise, { raw: { width: 9, height: 7, channels: 3 } }).withIccProfile("p3");
     for (const file of [await image.png().toBuffer(), await image.jpeg().toBuffer(), await image.tiff().toBuffer()]) {
@@ -52,7 +52,7 @@ describe("colours and greys", () => {
     }
   });
 
-  test("of 16 bits are their upper bytes", async () => {
+  test("with 16 bits are reduced to their upper bytes", async () => {
     const words = Uint16Array.from({ length: 9 * 7 * 3 }, (_, i) => (i * 40503) % 65536);
     const png = (channels: 1 | 3): Promise<Buffer> =>
       sharp(words.slice(0, 63 * channels), { raw: { width: 9, height: 7, channels } })
@@ -68,7 +68,7 @@ describe("colours and greys", () => {
     }
   });
 
-  test("follow from bytes alone: grey stays grey, full black ink is black, no ink is white", () => {
+  test("depend only on bytes: gray stays gray, full black ink is black, no ink is white", () => {
     fc.assert(
       fc.property(fc.nat(255), fc.nat(255), fc.nat(255), (one, two, three) => {
         expect([...luma(Uint8Array.of(one, one, one))]).toEqual([one]);
@@ -82,7 +82,7 @@ describe("colours and greys", () => {
   });
 });
 
-test("what is said of a damaged image is one line with the reason", async () => {
+test("the error for a damaged image is one line with the reason", async () => {
   const noise = new Uint8Array(64 * 64 * 3).map((_, i) => (i * i * 31) >> 3);
   const image = sharp(noise, { raw: { width: 64, height: 64, channels: 3 } });
   const [jpeg, png] = [await image.jpeg().toBuffer(), await image.png().toBuffer()];

@@ -12,7 +12,7 @@ import { loadImageFolder, openImageFolder, Prefetcher, readBatch } from "../src/
 const [bySharp, ours] = (["sharp", "napi-rs"] as const).map((name) => imageDecoder(import.meta.url, name));
 const sample = (name: string): Buffer => readFileSync(join(import.meta.dirname, "images", name));
 
-/** Waves, of which no two turns are alike. */
+/** An image of waves, which differs under each rotation and reflection. */
 const waves = async (rows: number, columns: number): Promise<Buffer> => {
   const pixels = Uint8Array.from({ length: rows * columns * 3 }, (_, i) => {
     const [row, column, channel] = [Math.floor(i / 3 / columns), Math.floor(i / 3) % columns, i % 3];
@@ -22,7 +22,7 @@ const waves = async (rows: number, columns: number): Promise<Buffer> => {
   return image.jpeg({ quality: 95, chromaSubsampling: "4:4:4" }).toBuffer();
 };
 
-/** The same file with EXIF that says how the camera was held. */
+/** Adds EXIF with an orientation. */
 const held = (jpeg: Buffer, orientation: number, byteOrder: "II" | "MM" = "II"): Buffer => {
   const isLittle = byteOrder === "II";
   const exif = Buffer.alloc(36);
@@ -47,7 +47,7 @@ const distance = (one: Uint8Array, other: Uint8Array): number => {
 };
 
 describe("ordinary JPEGs", () => {
-  test("are turned, cut and brought to a size as sharp does, but for rounding and parts of a pixel", async () => {
+  test("are rotated, cropped and resized as by sharp, up to rounding and fractions of a pixel", async () => {
     const jpeg = await waves(240, 180);
     for (const fit of ["cover", "contain", "stretch"] as const)
       for (const byteOrder of ["II", "MM"] as const)
@@ -59,7 +59,7 @@ describe("ordinary JPEGs", () => {
         }
   });
 
-  test("that only the camera turned are the same image, pixel by pixel", async () => {
+  test("that differ only in orientation are the same image, pixel by pixel", async () => {
     const jpeg = await waves(33, 47);
     const decoding: Decoding = { size: [20, 20], channels: 3, fit: "stretch" };
     const plain = await ours!.decode(jpeg, decoding);
@@ -71,7 +71,7 @@ describe("ordinary JPEGs", () => {
         expect(at(mirrored, row, column)).toEqual(at(plain, row, 19 - column));
   });
 
-  test("of grey are grey, or of three equal colours", async () => {
+  test("in gray are gray, or have three equal channels", async () => {
     const grey = sample("grey.jpg");
     const [one, three] = [
       await ours!.decode(grey, { size: [16, 24], channels: 1, fit: "cover" }),
@@ -83,10 +83,10 @@ describe("ordinary JPEGs", () => {
   });
 });
 
-describe("other images come from sharp as they are", () => {
+describe("other images are decoded by sharp", () => {
   const decoding: Decoding = { size: [7, 9], channels: 3, fit: "cover" };
 
-  test("inks, other formats, colours of which grey is wanted", async () => {
+  test("CMYK, other formats, colors decoded as gray", async () => {
     for (const [bytes, channels] of [
       [sample("cmyk.jpg"), 3],
       [sample("plain.png"), 3],
@@ -98,7 +98,7 @@ describe("other images come from sharp as they are", () => {
       );
   });
 
-  test("and so does what is to be said of damaged ones", async () => {
+  test("errors of damaged images come from sharp", async () => {
     const jpeg = await waves(40, 50);
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 2, max: jpeg.length - 1 }), async (end) => {
@@ -137,7 +137,7 @@ describe("folders of JPEGs", () => {
       }
   });
 
-  test("hold the same decoded before training and beside it, and say by what", async () => {
+  test("have the same pixels decoded before or during training, and name the decoder", async () => {
     const eager = await loadImageFolder(options);
     const lazy = await openImageFolder({ ...options, cacheMegabytes: 0 });
     expect(eager.remarks.join("\n")).toContain("@napi-rs/image");
@@ -148,7 +148,7 @@ describe("folders of JPEGs", () => {
     expect(other["labels"]!.toNumbers()).toEqual(one["labels"]!.toNumbers());
   });
 
-  test("may be left while images of them are decoded", async () => {
+  test("can be closed while their images are decoded", async () => {
     const { train } = await openImageFolder({ ...options, cacheMegabytes: 0 });
     for (let turn = 0; turn < 5; turn++) {
       const batches = new Prefetcher(train, { batchSize: 16, seed: turn, rank: 0, worldSize: 1 });

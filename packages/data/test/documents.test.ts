@@ -21,11 +21,11 @@ const put = (name: string, content: string | Uint8Array): string => {
 const textOf = async (options: DocumentOptions): Promise<string> =>
   new TextDecoder().decode(Uint8Array.from((await loadDocuments(options)).text));
 
-/** Bytes, with a token that ends a text. */
+/** A byte tokenizer with a token that ends a text. */
 const ending: Tokenizer = { ...byteTokenizer, vocabulary: 257, endOfText: 256 };
 
 describe("texts", () => {
-  test("of a lone file are its bytes, in shared memory", async () => {
+  test("of a single file are its bytes, in shared memory", async () => {
     const file = put("a.txt", "Été\r\n\n");
     const { text, remarks } = await loadDocuments({ file });
     expect(new TextDecoder().decode(Uint8Array.from(text))).toBe("Été\r\n\n");
@@ -33,7 +33,7 @@ describe("texts", () => {
     expect(remarks).toEqual([]);
   });
 
-  test("of lines, files and folders follow each other, with what is asked for between them", async () => {
+  test("of lines, files and folders are concatenated with the given separator", async () => {
     const lines = put("all/b.jsonl", '{"text": "one"}\r\n\n{"text": ""}\n{"text": "two", "body": "zwei"}');
     put("all/a.txt", "zero");
     put("all/deep/c.md", "three");
@@ -47,7 +47,7 @@ describe("texts", () => {
     expect((await loadDocuments({ file: [join(folder, "all"), last] })).remarks).toEqual(["6 documents"]);
   });
 
-  test("are encoded each by itself, with the token that ends a text between them, where there is one", async () => {
+  test("are encoded separately, with the end-of-text token between them if there is one", async () => {
     const file = put("a.jsonl", '{"text": "ab"}\n{"text": "c"}\n');
     const tokens = async (options: Partial<DocumentOptions>): Promise<number[]> => [
       ...(await loadDocuments({ file, ...options })).text,
@@ -58,7 +58,7 @@ describe("texts", () => {
     expect((await loadDocuments({ file, tokenizer: ending })).text.buffer).toBeInstanceOf(SharedArrayBuffer);
   });
 
-  test("are what was written, whatever they say", async () => {
+  test("equal the written texts, for any characters", async () => {
     const path = join(folder, "a.jsonl");
     await fc.assert(
       fc.asyncProperty(fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { minLength: 1 }), async (texts) => {
@@ -69,7 +69,7 @@ describe("texts", () => {
     );
   });
 
-  test("in lines longer than a piece of the file keep their place", async () => {
+  test("in lines longer than a buffer keep their positions", async () => {
     const long = "x".repeat(2 ** 20 + 7);
     const file = put("a.jsonl", `{"text": "${long}"}\n{"text": "${long}y"}\n{`);
     expect([...jsonLines(file, "")].map(({ location, value }) => [location, value?.["text"]])).toEqual([
@@ -82,16 +82,20 @@ describe("texts", () => {
   test.each<[string, string | Uint8Array, RegExp]>([
     ["no JSON", '\n{"text": "b"\n', /a\.jsonl:2: the line is not valid JSON; correct it, or skip such ent/],
     ["a list", "[1]", /a\.jsonl:1: the line is not a JSON object; /],
-    ["another key", '{"body": "a", "id": 7}', /:1: the line has no key text, its keys: body, id; correct it, set field, or/],
+    [
+      "another key",
+      '{"body": "a", "id": 7}',
+      /:1: the line has no key text, its keys: body, id; correct it, set field, or/,
+    ],
     ["a number", '{"text": 7}', /:1: the line has a text that is not a string/],
     ["no UTF-8", Uint8Array.from([123, 0xff, 125]), /:1: the line is not valid UTF-8/],
-  ])("of a line with %s are told with file and line, or left out and counted", async (_, content, line) => {
+  ])("of a line with %s are reported with file and line, or skipped and counted", async (_, content, line) => {
     const file = put("a.jsonl", content);
     await expect(loadDocuments({ file })).rejects.toThrow(line);
     await expect(loadDocuments({ file, skipDamaged: true })).rejects.toThrow("none of 1 lines or rows holds a text");
   });
 
-  test("that are left out are told", async () => {
+  test("that are skipped are reported", async () => {
     const file = put("a.jsonl", '{"text": "a"}\n{\n\n{"text": 1}\n{"text": "b"}');
     expect((await loadDocuments({ file, skipDamaged: true })).remarks).toEqual([
       "2 documents",
@@ -99,7 +103,7 @@ describe("texts", () => {
     ]);
   });
 
-  test("that are not there are told in a line", async () => {
+  test("that are missing are reported in one line", async () => {
     await expect(loadDocuments({ file: join(folder, "no.jsonl") })).rejects.toThrow("no.jsonl cannot be read (ENOENT");
     await expect(loadDocuments({ file: folder })).rejects.toThrow(
       `${folder} holds no texts (.jsonl, .md, .ndjson, .parquet, .txt); add texts, or give a file`,
@@ -118,7 +122,7 @@ describe("a file of tokens", () => {
     return bytes;
   };
 
-  test("holds what was written, of 16 or 32 bits, behind a header", () => {
+  test("holds the written tokens, with 16 or 32 bits, after a header", () => {
     const tokens = fc.array(fc.integer({ min: 0, max: 65535 }), { minLength: 1 });
     fc.assert(
       fc.property(tokens, fc.integer({ min: 0, max: 9 }), (written, headerBytes) => {
@@ -136,7 +140,7 @@ describe("a file of tokens", () => {
     );
   });
 
-  test("longer than a piece is read to its end", () => {
+  test("longer than a buffer is read to its end", () => {
     const tokens = Uint16Array.from({ length: 2 ** 20 + 3 }, (_, i) => i % 50_257);
     const read = load(bytesOf(tokens, 1024), { headerBytes: 1024, vocabulary: 50_257 });
     expect(read.tokens).toEqual(new Int32Array(tokens));
@@ -146,7 +150,7 @@ describe("a file of tokens", () => {
     );
   });
 
-  test("that is empty, cut, or of another kind is refused in a line", () => {
+  test("that is empty, truncated or of another type is rejected in one line", () => {
     expect(() => load(new Uint8Array())).toThrow("has 0 bytes, so it holds no tokens");
     expect(() => load(new Uint8Array(7), { headerBytes: 8 })).toThrow("has 7 bytes, including a header of 8");
     expect(() => load(new Uint8Array(7))).toThrow(
@@ -154,6 +158,8 @@ describe("a file of tokens", () => {
     );
     expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is that large");
     expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, instead of a token; set");
-    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow("regular file; give a file of tokens");
+    expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow(
+      "regular file; give a file of tokens",
+    );
   });
 });

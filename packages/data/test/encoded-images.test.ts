@@ -31,7 +31,7 @@ const options = {
   from: import.meta.url,
 } as const;
 
-/** A folder of images of noise, which no two have alike: 13 to learn from, 2 to judge by. */
+/** A folder of distinct noise images: 13 for training, 2 for testing. */
 const makeFolder = async (name: string): Promise<string> => {
   const folder = join(root, name);
   for (let i = 0; i < count + 2; i++) {
@@ -59,7 +59,7 @@ beforeAll(async () => {
 
 const ignored = (): void => undefined;
 
-/** A batch of images that were all decoded beforehand, as training shows it. */
+/** Returns a batch of images that were all decoded in advance, as training would show it. */
 const expected = (
   records: Records,
   indices: ArrayLike<number>,
@@ -73,8 +73,8 @@ const expected = (
 
 const augmentation = { cropPadding: 2, flip: true };
 
-describe("images that are decoded when a batch needs them", () => {
-  test("are those that were decoded beforehand, bit by bit, whatever is kept, and whoever reads beside", async () => {
+describe("images decoded on demand", () => {
+  test("equal images decoded in advance, bit by bit, for any cache and with concurrent readers", async () => {
     const batches = fc.array(fc.array(fc.nat(count - 1), { minLength: 1, maxLength: 9 }), {
       minLength: 1,
       maxLength: 6,
@@ -109,7 +109,7 @@ describe("images that are decoded when a batch needs them", () => {
     );
   });
 
-  test("are decoded once where all are kept, and as often as they are wanted where none is", async () => {
+  test("are decoded once if all are cached, and at every use without a cache", async () => {
     const all = Array.from({ length: count }, (_, i) => i);
     for (const [kept, found] of [
       [count + 2, count],
@@ -124,7 +124,7 @@ describe("images that are decoded when a batch needs them", () => {
     }
   });
 
-  test("come in batches of any rank, from any position, in any number of threads, however slow the trainer", async () => {
+  test("are in batches of any rank, from any position, for any number of threads, however slow the trainer", async () => {
     const batchSize = 4;
     await fc.assert(
       fc.asyncProperty(
@@ -144,7 +144,7 @@ describe("images that are decoded when a batch needs them", () => {
               try {
                 for (const delay of delays) {
                   const { batch, position: at } = await prefetcher.next();
-                  // a slot that was written again too early would show here
+                  // A slot overwritten too early would be noticed here.
                   await new Promise((resolve) => setTimeout(resolve, 5 * delay));
                   const { indices, position: due } = batches.next().value;
                   expect(at).toEqual(due);
@@ -166,7 +166,7 @@ describe("images that are decoded when a batch needs them", () => {
     );
   });
 
-  test("are judged by in the same batches, of parts, too", async () => {
+  test("are evaluated in the same batches, also for parts of the data", async () => {
     const { train, test: held } = await open(folder, 3);
     const drawn = [train, eager.train].map((samples) => {
       const parts = holdOut(samples, 0.4, { name: "images", classes: sampleClasses(samples) });
@@ -197,7 +197,7 @@ describe("images that are decoded when a batch needs them", () => {
     }
   });
 
-  test("and that are gone are told at their own batch, with their path; those before it are given", async () => {
+  test("that are missing are reported at their batch, with their path; earlier batches are returned", async () => {
     const torn = await makeFolder("torn");
     const { train } = await open(torn, 0);
     const wanted = { batchSize: 3, seed: 5, rank: 0, worldSize: 1 };
@@ -216,7 +216,7 @@ describe("images that are decoded when a batch needs them", () => {
     }
   });
 
-  test("are let go of in the midst of decoding: nothing is written after close", async () => {
+  test("can be closed while decoding: nothing is written after close", async () => {
     const { train } = await open(folder, count);
     for (let times = 0; times < 3; times++) {
       const prefetcher = new Prefetcher(train, { batchSize: 13, seed: times, rank: 0, worldSize: 1 });
@@ -235,7 +235,7 @@ describe("damaged images", () => {
     torn = await makeFolder("damaged");
   });
 
-  test("give way to the next sound one, for all readers alike, and are told of once", async () => {
+  test("are replaced by the next intact image, the same for all readers, and reported once", async () => {
     const { train: sound } = await open(torn);
     const paths = Array.from({ length: count }, (_, i) => textAt(sound.images.source.paths, i));
     await fc.assert(
@@ -277,7 +277,7 @@ describe("damaged images", () => {
     );
   });
 
-  test("are errors where they are not to be skipped, and where none is sound; parts look no further than they go", async () => {
+  test("cause errors unless they are skipped, and if none is intact; replacements of a part are in the same part", async () => {
     const { train: sound } = await open(torn);
     const path = (i: number): string => textAt(sound.images.source.paths, i);
     const read = (records: EncodedRecords, sample: number) => new ImageReader(records, ignored).read(sample);
@@ -297,7 +297,7 @@ describe("damaged images", () => {
   });
 });
 
-test("a digest follows from bytes, labels and how they are decoded, and from no place", async () => {
+test("a digest depends on bytes, labels and decoding options, not on the location", async () => {
   const digestOf = async (place: string, more: Partial<Parameters<typeof openImageFolder>[0]> = {}) =>
     (await openImageFolder({ folder: place, ...options, cacheMegabytes: 0, ...more })).train.images.digest;
   const other = await makeFolder("elsewhere");
@@ -322,7 +322,7 @@ test("a digest follows from bytes, labels and how they are decoded, and from no 
   expect(await digestOf(other)).not.toBe(digest);
 });
 
-test("tables of texts give each text back", () => {
+test("tables of texts return each text", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: "grapheme" })), (texts) => {
       const table = textTable(texts);

@@ -12,7 +12,7 @@ const shard = { batchSize: 3, rank: 0, worldSize: 1 };
 
 let root: string;
 let images: string;
-/** All threads that were begun in a test. */
+/** All threads started in a test. */
 let threads: Worker[];
 const seen = (thread: Worker): void => void threads.push(thread);
 beforeEach(async () => {
@@ -79,7 +79,7 @@ const withReader = async (
 };
 
 describe("a reader of evaluation batches", () => {
-  test("has one thread however often it is read, begun with the first batch, which reads nothing between", async () => {
+  test("has one thread for all passes, started with the first batch, which reads nothing between passes", async () => {
     await withReader({}, await open(), async (reader) => {
       expect(threads).toHaveLength(0);
       const first = await values(reader);
@@ -93,7 +93,7 @@ describe("a reader of evaluation batches", () => {
     });
   });
 
-  test("that is not begun, or closed already, has no thread", async () => {
+  test("has no thread before the first read and after close", async () => {
     const samples = await open();
     await withReader({}, samples, async () => undefined);
     await withReader({}, samples, async (reader) => {
@@ -105,7 +105,7 @@ describe("a reader of evaluation batches", () => {
     expect(threads).toHaveLength(1);
   });
 
-  test("begins anew after it was left in the midst, and serves two at once", async () => {
+  test("starts again after an incomplete pass, and serves two passes at once", async () => {
     await withReader({}, await open(), async (reader) => {
       const first = await values(reader);
       for await (const _ of reader.batches()) break;
@@ -115,14 +115,14 @@ describe("a reader of evaluation batches", () => {
     });
   });
 
-  test("says at its batch what cannot be had, and reads on once that is there again", async () => {
+  test("reports an unreadable image at its batch, and continues once the image is back", async () => {
     await withReader({}, await open(), async (reader) => {
       const first = await values(reader);
       renameSync(images, join(root, "away"));
       for (let times = 0; times < 2; times++) await expect(values(reader)).rejects.toThrow(/cannot be read \(ENOENT\)/);
       renameSync(join(root, "away"), images);
       expect(await values(reader)).toEqual(first);
-      // of the last batch, behind which nothing is asked for
+      // The last batch, after which nothing is requested.
       const last = readdirSync(join(images, "train"), { recursive: true, encoding: "utf8" }).find((name) =>
         name.endsWith(`${first.at(-1)! / 10}.png`),
       )!;
@@ -136,7 +136,7 @@ describe("a reader of evaluation batches", () => {
     });
   });
 
-  test("tells a damaged image once", async () => {
+  test("reports a damaged image once", async () => {
     const told: DamagedImage[] = [];
     const samples = await open(true);
     for (const i of [2, 5]) writeFileSync(join(images, "train", `${i % 2}`, `${i}.png`), "no image");

@@ -38,7 +38,7 @@ describe("loadFashionMnist", () => {
       expect(bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
   });
 
-  test("names a missing, torn or altered file and the cure", () => {
+  test("names a missing, truncated or altered file and the cure", () => {
     const path = join(folder, `${mnistFiles.train.images}.gz`);
     writeFileSync(path, gzipSync(images(3, 7)).subarray(0, 60));
     expect(() => loadFashionMnist({ folder })).toThrow(DataError);
@@ -57,14 +57,14 @@ describe("loadFashionMnist", () => {
     );
   });
 
-  test("tells an altered file from the published one", () => {
+  test("distinguishes an altered file from the published one", () => {
     const altered = { name: "labels.gz", bytes: labels(1, 2) };
     expect(() => requirePublished(mnistFiles.test.labels, altered)).toThrow(
       /^labels.gz has SHA-256 [0-9a-f]{16}…, but the published file has 0402a96d92fd2663…; the file was altered: install it again with/,
     );
   });
 
-  test.runIf(!existsSync(fashionMnistFolder))("says what to install where the package is not", () => {
+  test.runIf(!existsSync(fashionMnistFolder))("tells how to install the missing package", () => {
     expect(() => loadFashionMnist()).toThrow(
       `data set fashion-mnist was not found: there is no ${fashionMnistFolder}; install it with: apt-get install dataset-fashion-mnist, or give a folder`,
     );

@@ -40,7 +40,7 @@ describe("fetchMnist", () => {
   });
   afterAll(() => void server.close());
 
-  test("gives the digits that loadMnist gives", async () => {
+  test("returns the same digits as loadMnist", async () => {
     const { train, test: held } = await fetchMnist(`${origin}/few/`);
     expect([train.count, held.count]).toEqual([300, 5]);
     expect(train.fields["inputs"]!.bytes).toEqual(
@@ -49,7 +49,7 @@ describe("fetchMnist", () => {
     expect(held.fields["labels"]!.bytes).toEqual(new Uint8Array(all.test.fields["labels"]!.bytes.subarray(0, 5)));
   });
 
-  test("names the address, what was wrong and the cure", async () => {
+  test("names the address, the fault and the cure", async () => {
     const url = (folder: string): string => `${origin}/${folder}/${mnistFiles.train.images}`;
     await expect(fetchMnist(`${origin}/absent/`)).rejects.toThrow(DataError);
     await expect(fetchMnist(`${origin}/absent/`)).rejects.toThrow(

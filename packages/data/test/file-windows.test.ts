@@ -30,8 +30,8 @@ const someFile = fc.record({
   begin: fc.nat(5),
 });
 
-describe("tokens that stay in their file", () => {
-  test("are the samples of the same tokens in memory, whole or cut", async () => {
+describe("tokens that are read from their file on demand", () => {
+  test("give the same samples as tokens in memory, whole or split", async () => {
     await fc.assert(
       fc.asyncProperty(someFile, async ({ tokens, dtype, headerBytes, window, begin }) => {
         write(tokens, dtype, headerBytes);
@@ -55,7 +55,7 @@ describe("tokens that stay in their file", () => {
     );
   });
 
-  test("are trained on and judged by in threads, as others are", async () => {
+  test("are used for training and evaluation in threads, as other data", async () => {
     const tokens = Array.from({ length: 200 }, (_, i) => (i * 37) % 1000);
     write(tokens, "u16", 0);
     const file = openTokenFile(path, { dtype: "u16", headerBytes: 0, vocabulary: 1000 });
@@ -73,7 +73,7 @@ describe("tokens that stay in their file", () => {
     expect(judged).toEqual([]);
   });
 
-  test("that are beyond the vocabulary, or gone, are told with their place when a batch needs them", async () => {
+  test("that are outside the vocabulary or missing are reported with their position when a batch needs them", async () => {
     write([1, 2, 3, 4, 5, 6, 7, 8, 9], "u32", 8);
     const options = { dtype: "u32", headerBytes: 8, vocabulary: 8 } as const;
     const windows = filedWindows(openTokenFile(path, options), { begin: 0, end: 9 }, 4, "the text");
@@ -103,7 +103,7 @@ describe("tokens that stay in their file", () => {
     );
   });
 
-  test("have a digest of parts of the file", () => {
+  test("have a digest of samples of the file", () => {
     write(
       Array.from({ length: 3_000_000 }, (_, i) => i % 1000),
       "u16",

@@ -30,7 +30,7 @@ import { textReader } from "../src/node/streams/read-texts.ts";
 
 const base = mkdtempSync(join(tmpdir(), "skein-foreign-"));
 afterAll(() => rmSync(base, { recursive: true }));
-/** Nobody writes into it. */
+/** A named pipe without a writer. */
 const pipe = join(base, "pipe");
 beforeAll(() => {
   if (process.platform === "linux") execFileSync("mkfifo", [pipe]);
@@ -52,7 +52,7 @@ const images = {
   from,
 };
 
-/** Reads all of a file of texts that comes by. */
+/** Reads all of a streamed file of texts. */
 const stream = async (file: string): Promise<void> => {
   const { train } = openTextStream({ file, window: 8, shuffleBuffer: 4 });
   const { shards, samples } = train.stream;
@@ -61,7 +61,7 @@ const stream = async (file: string): Promise<void> => {
   for await (const _ of read(0, { offset: 0, skip: 0 }));
 };
 
-/** Images by class, of which each is what `put` writes. */
+/** A folder of images by class; `put` writes each image. */
 const imageFolder = (put: (path: string) => void): string => {
   for (const name of ["a", "b"]) {
     mkdirSync(join(folder, name));
@@ -78,7 +78,7 @@ const manifest = (put: (path: string) => void): string => {
   return path;
 };
 
-/** A file of the folder that holds what `put` writes. */
+/** Returns the path of a file written by `put`. */
 const file = (name: string, put: (path: string) => void): string => {
   const path = join(folder, name);
   put(path);
@@ -91,29 +91,29 @@ const idxFolder = (put: (path: string) => void): string => {
   return folder;
 };
 
-/** Readers of files, each with a folder of files as `put` writes them. */
+/** Readers of files; each reads files written by `put`. */
 const readers: Readonly<Record<string, (put: (path: string) => void) => unknown>> = {
   text: (put) => loadDocuments({ file: file("a.txt", put) }),
-  "text without an ending": (put) => loadDocuments({ file: file("text", put) }),
+  "text without an extension": (put) => loadDocuments({ file: file("text", put) }),
   "JSON lines": (put) => loadDocuments({ file: file("a.jsonl", put) }),
   ".ndjson": (put) => loadDocuments({ file: file("a.ndjson", put), field: "body" }),
   ".json": (put) => loadDocuments({ file: file("a.json", put), field: "body" }),
   Parquet: (put) => loadDocuments({ file: file("a.parquet", put) }),
-  "text that comes by": (put) => stream(file("a.txt", put)),
-  "JSON lines that come by": (put) => stream(file("a.jsonl", put)),
-  "packed text that comes by": (put) => stream(file("a.txt.gz", put)),
+  "streamed text": (put) => stream(file("a.txt", put)),
+  "streamed JSON lines": (put) => stream(file("a.jsonl", put)),
+  "compressed streamed text": (put) => stream(file("a.txt.gz", put)),
   "one text": (put) => loadText(file("a.txt", put)),
-  "text to learn tokens of": (put) => trainTokenizer({ file: file("a.txt", put), vocabulary: 300 }),
+  "text for tokenizer training": (put) => trainTokenizer({ file: file("a.txt", put), vocabulary: 300 }),
   tokens: (put) => loadTokenFile(file("a.bin", put), { dtype: "u16", headerBytes: 0, vocabulary: 65_536 }),
   "tokens on disk": (put) => openTokenFile(file("a.bin", put), { dtype: "u16", headerBytes: 0, vocabulary: 65_536 }),
   tokenizer: (put) => loadTokenizer(file("tokenizer.json", put), from),
-  "configuration of a tokenizer": (put) => {
+  "tokenizer configuration": (put) => {
     writeFileSync(join(folder, "tokenizer.json"), "{}");
     put(join(folder, "tokenizer_config.json"));
     return loadTokenizer(folder, from);
   },
   "image folder": (put) => loadImageFolder({ folder: imageFolder(put), ...images }),
-  "images to be skipped": (put) => loadImageFolder({ folder: imageFolder(put), ...images, skipDamaged: true }),
+  "images, skipped if damaged": (put) => loadImageFolder({ folder: imageFolder(put), ...images, skipDamaged: true }),
   manifest: (put) => loadImageManifest({ file: manifest(put), ...images }),
   "CSV manifest": (put) => readManifest(file("a.csv", put), 0.5),
   "manifest of JSON lines": (put) => readManifest(file("a.jsonl", put), 0.5),
@@ -151,7 +151,7 @@ describe.each(Object.keys(readers))("%s", (name) => {
     }
   });
 
-  test.runIf(process.platform === "linux")("says that a link leads in a circle", async () => {
+  test.runIf(process.platform === "linux")("reports a circular link", async () => {
     expect(await refusal(name, (path) => symlinkSync(path, path))).toMatch(
       /ELOOP|ENOENT|(no|not a) regular file|holds no|no tokenizer/,
     );
@@ -162,11 +162,11 @@ describe.each(Object.keys(readers))("%s", (name) => {
     ["a page of HTML", page, /is an HTML page, not .*: see what the server says/],
     ["a zip archive", "PK\x03\x04\x14\0\x08\0rest", /is a zip archive|cannot be decompressed/],
     ["a pickle", "\x80\x04\x95\x0b\0\0\0\0\0\0\0]\x94", /is a Python pickle, which runs code/],
-  ])("says that a file is %s", async (_, text, message) => {
+  ])("reports that a file is %s", async (_, text, message) => {
     expect(await refusal(name, (path) => writeFileSync(path, text, "latin1"))).toMatch(message);
   });
 
-  test("says that a file is packed, or reads what is in it", async () => {
+  test("reports that a file is compressed, or reads its content", async () => {
     const packed = gzipSync(gzipSync(pointer));
     expect(await refusal(name, (path) => writeFileSync(path, packed))).toMatch(
       /is compressed by gzip, not .*: unpack it|begins with 0x1f8b|too few|IDX header/,
@@ -177,11 +177,15 @@ describe.each(Object.keys(readers))("%s", (name) => {
 describe("text", () => {
   test.each([
     [
-      "UTF-16 with a mark",
+      "UTF-16 with a byte-order mark",
       Buffer.from("\uFEFFthe whale", "utf16le"),
       /a\.txt is encoded in UTF-16 or UTF-32, not in UTF-8: /,
     ],
-    ["UTF-16 without a mark", Buffer.from("the whale", "utf16le"), /is encoded in UTF-16 or UTF-32, not in UTF-8/],
+    [
+      "UTF-16 without a byte-order mark",
+      Buffer.from("the whale", "utf16le"),
+      /is encoded in UTF-16 or UTF-32, not in UTF-8/,
+    ],
     [
       "Latin-1",
       Buffer.from("the Été", "latin1"),
@@ -189,25 +193,25 @@ describe("text", () => {
     ],
     ["bytes of 0", Buffer.from("the\0whale"), /is not text: byte 3 is 0/],
     ["a character cut off", Buffer.from("the É").subarray(0, 5), /is not UTF-8: byte 4 is 0xc3/],
-  ])("of %s is refused by the byte", async (_, bytes, message) => {
-    for (const name of ["text", "text that comes by", "text to learn tokens of"]) {
+  ])("of %s is rejected with the position of the byte", async (_, bytes, message) => {
+    for (const name of ["text", "streamed text", "text for tokenizer training"]) {
       expect(await refusal(name, (path) => writeFileSync(path, bytes))).toMatch(message);
     }
-    expect(await refusal("packed text that comes by", (path) => writeFileSync(path, gzipSync(bytes)))).toMatch(/is /);
+    expect(await refusal("compressed streamed text", (path) => writeFileSync(path, gzipSync(bytes)))).toMatch(/is /);
   });
 
-  test("that is damaged behind its beginning is refused by the byte, also where it comes by", async () => {
+  test("that is damaged after its beginning is rejected with the position of the byte, also in a stream", async () => {
     const bytes = Buffer.concat([Buffer.from("the whale\n".repeat(20_000)), Uint8Array.of(0xff), Buffer.from("\n")]);
-    for (const name of ["text", "text that comes by"])
+    for (const name of ["text", "streamed text"])
       expect(await refusal(name, (path) => writeFileSync(path, bytes))).toMatch(/byte 200000 is 0xff/);
   });
 
-  test("of a page of HTML is read where the file is called so", async () => {
+  test("of an HTML page is read if the file has that extension", async () => {
     const { text } = await loadDocuments({ file: file("a.html", (path) => writeFileSync(path, page)) });
     expect(text).toHaveLength(page.length);
   });
 
-  test("in lines of .json and .ndjson is that of the field", async () => {
+  test("in lines of .json and .ndjson is read from the field", async () => {
     for (const name of ["a.json", "a.ndjson", "a.jsonl"]) {
       const path = file(name, (to) => writeFileSync(to, '{"body": "one"}\n{"body": "two"}\n'));
       const { text } = await loadDocuments({ file: path, field: "body", separator: "|" });
@@ -215,7 +219,7 @@ describe("text", () => {
     }
   });
 
-  test("has no fields, and says so", async () => {
+  test("rejects a field", async () => {
     const path = file("a.txt", (to) => writeFileSync(to, "text"));
     const message = /a\.txt is text without fields, but field is "body"; omit field, or give a JSON Lines/;
     await expect(loadDocuments({ file: path, field: "body" })).rejects.toThrow(message);
@@ -229,7 +233,7 @@ describe("text", () => {
 });
 
 describe("tokens of NumPy", () => {
-  /** What `numpy.save` writes. */
+  /** Returns a file as written by `numpy.save`. */
   const npy = (descr: string, shape: string, data: Uint8Array): Uint8Array => {
     const text = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${shape}), }`.padEnd(117);
     return Buffer.concat([Buffer.from(`\x93NUMPY\x01\0v\0${text}\n`, "latin1"), data]);
@@ -237,7 +241,7 @@ describe("tokens of NumPy", () => {
   const numbers = Uint16Array.of(7, 8, 9);
   const bytes = new Uint8Array(numbers.buffer);
 
-  test("are read by the header, in memory and on disk", () => {
+  test("are read with the layout of the header, in memory and on disk", () => {
     const path = file("a.npy", (to) => writeFileSync(to, npy("<u2", "3,", bytes)));
     for (const headerBytes of [0, 128])
       expect([...loadTokenFile(path, { dtype: "u16", headerBytes }).tokens]).toEqual([7, 8, 9]);
@@ -252,7 +256,7 @@ describe("tokens of NumPy", () => {
     [">u2", "3,", 0, "with elements of >u2, but dtype is u16"],
     ["<u2", "1, 3", 0, "of 2 dimensions, but tokens need one dimension; flatten it"],
     ["<u2", "3,", 1024, "with a header of 128 bytes, but headerBytes is 1024; omit headerBytes"],
-  ])("of %s (%s) behind %i bytes are refused by name", (descr, shape, headerBytes, message) => {
+  ])("of %s (%s) after %i bytes are rejected by name", (descr, shape, headerBytes, message) => {
     const path = file("a.npy", (to) => writeFileSync(to, npy(descr, shape, new Uint8Array(2000))));
     expect(() => loadTokenFile(path, { dtype: "u16", headerBytes })).toThrow(message);
     expect(() => openTokenFile(path, { dtype: "u16", headerBytes, vocabulary: 10 })).toThrow(message);
@@ -260,7 +264,7 @@ describe("tokens of NumPy", () => {
 });
 
 describe("an .npz", () => {
-  /** A zip of one entry without a check sum, which no reader of the method comes to. */
+  /** A zip of one entry without a checksum, which readers of these methods do not check. */
   const zip = (name: string, method: number): Uint8Array => {
     const encoded = Buffer.from(name);
     const local = Buffer.alloc(30);
@@ -292,7 +296,7 @@ describe("an .npz", () => {
     ],
     ["x_train", 14, "x_train is compressed by LZMA, but"],
     ["x_train", 0, "x_train has 0 bytes, too few for a NumPy array"],
-  ])("with an entry %s packed by method %i is told for what it is", async (name, method, message) => {
+  ])("with an entry %s compressed by method %i is rejected with the reason", async (name, method, message) => {
     const path = file("a.npz", (to) => writeFileSync(to, zip(name, method)));
     const names = { inputs: "x_train", labels: "x_train" };
     await expect(loadNumpy({ file: path, train: names, predicts: "values", testFraction: 0.5 })).rejects.toThrow(
@@ -301,12 +305,14 @@ describe("an .npz", () => {
   });
 });
 
-test("a manifest of more columns than anybody writes is refused in a line", () => {
+test("a manifest with too many columns is rejected in one line", () => {
   const path = file("a.csv", (to) => writeFileSync(to, `path,label${",x".repeat(5000)}\n`));
-  expect(() => readManifest(path, 0.5)).toThrow(/a\.csv:1: the first line has 5002 columns, but at most 1000 are supported/);
+  expect(() => readManifest(path, 0.5)).toThrow(
+    /a\.csv:1: the first line has 5002 columns, but at most 1000 are supported/,
+  );
 });
 
-test("an image file that is larger than any image is refused before it is read", async () => {
+test("an image file larger than the maximum is rejected before it is read", async () => {
   const path = imageFolder((to) => {
     writeFileSync(to, "");
     truncateSync(to, 2 ** 28 + 1);
@@ -322,11 +328,11 @@ describe("IDX", () => {
   const contents = { images: idx([4, 1, 1], [1, 2, 3, 4]), labels: idx([4], [0, 1, 0, 1]) };
 
   test.each<[string, (name: string) => string, (bytes: Uint8Array) => Uint8Array]>([
-    ["as it was published", (name) => name, (bytes) => bytes],
-    ["packed, with .gz", (name) => `${name}.gz`, gzipSync],
-    ["packed, without .gz", (name) => name, gzipSync],
-    ["with a dot, as Kaggle names it", (name) => name.replace("-idx", ".idx"), (bytes) => bytes],
-    ["with a dot, and packed", (name) => `${name.replace("-idx", ".idx")}.gz`, gzipSync],
+    ["as published", (name) => name, (bytes) => bytes],
+    ["compressed, with .gz", (name) => `${name}.gz`, gzipSync],
+    ["compressed, without .gz", (name) => name, gzipSync],
+    ["with a dot, as on Kaggle", (name) => name.replace("-idx", ".idx"), (bytes) => bytes],
+    ["with a dot, compressed", (name) => `${name.replace("-idx", ".idx")}.gz`, gzipSync],
   ])("is found and read %s", (_, rename, pack) => {
     for (const names of Object.values(mnistFiles))
       for (const of of ["images", "labels"] as const)
@@ -335,7 +341,7 @@ describe("IDX", () => {
   });
 });
 
-describe("by its address", () => {
+describe("at an address", () => {
   let body = Buffer.from("");
   const server = createServer(({ headers: { range } }, response) => {
     const [, begin, end] = /^bytes=(\d+)-(\d+)$/.exec(range ?? "")!;
@@ -348,14 +354,14 @@ describe("by its address", () => {
   test.each([
     [page, "is an HTML page, not a Parquet file"],
     [pointer, "is a pointer of Git LFS, not the file"],
-  ])("a file is told for what it is", async (content, message) => {
+  ])("a file of another format is rejected by its format", async (content, message) => {
     body = Buffer.from(content);
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.parquet`;
     await expect(loadDocuments({ file: address })).rejects.toThrow(`/a.parquet ${message}`);
   });
 });
 
-test.runIf(process.platform === "linux")("a pipe among images that are decoded while training is told", async () => {
+test.runIf(process.platform === "linux")("a pipe among images decoded during training is reported", async () => {
   const options = { ...images, cacheMegabytes: 1 };
   const pipes = imageFolder((path) => symlinkSync(pipe, path));
   await expect(openImageFolder({ folder: pipes, ...options })).rejects.toThrow(

@@ -15,7 +15,7 @@ const chunk = (type: string, data: Uint8Array): Uint8Array => {
   return bytes;
 };
 
-/** A black PNG of one bit a pixel; `numRows` of its rows are there. */
+/** A black PNG with one bit per pixel, of which the file contains `numRows` rows. */
 const black = (rows: number, columns: number, numRows = rows): Uint8Array => {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(columns);
@@ -44,7 +44,7 @@ const options = {
   from: import.meta.url,
 };
 
-test("an image with more pixels than are decoded is refused by file, pixels and limit, before it is decoded", async () => {
+test("an image above the maximum number of pixels is rejected with file, pixels and limit, before it is decoded", async () => {
   for (const name of ["a", "b"]) {
     mkdirSync(join(folder, name));
     for (let i = 0; i < 8; i++) writeFileSync(join(folder, name, `${i}.png`), black(16_383, 16_383, 1));
@@ -58,7 +58,7 @@ test("an image with more pixels than are decoded is refused by file, pixels and 
   await expect(new ImageReader(train, () => undefined).read(0)).rejects.toThrow(message);
 });
 
-test("large images are decoded a few at once, and whole", async () => {
+test("large images are decoded a few at a time, and completely", async () => {
   const { decode } = imageDecoder(import.meta.url, "sharp");
   const image = black(4200, 4200);
   const samples = await Promise.all(
@@ -67,7 +67,7 @@ test("large images are decoded a few at once, and whole", async () => {
   expect(samples.map((sample) => [...sample])).toEqual(Array.from({ length: 4 }, () => [0, 0, 0, 0]));
 });
 
-test("an image for which memory is short is not left out as a damaged one", async () => {
+test("an image that does not fit into memory is not skipped as damaged", async () => {
   for (const name of ["a", "b"]) {
     mkdirSync(join(folder, name));
     for (let i = 0; i < 8; i++) writeFileSync(join(folder, name, `${i}.png`), black(4200, 4200, 1));

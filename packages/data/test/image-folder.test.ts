@@ -16,7 +16,7 @@ import { gatherBatch, type Records } from "../src/index.ts";
 import { loadImageFolder, Prefetcher } from "../src/node.ts";
 import type { ImageOptions } from "../src/node/load-images.ts";
 
-/** Images by Pillow, see make.py: left half red, right half blue; of grey ones white and black. */
+/** Images made by Pillow, see make.py: left half red, right half blue; gray images are white and black. */
 const samples = join(import.meta.dirname, "images");
 const names = readdirSync(samples).filter((name) => !name.endsWith(".py"));
 
@@ -41,7 +41,7 @@ const load = (more: Partial<ImageOptions & { readonly folder: string }> = {}) =>
     ...more,
   });
 
-/** Two classes in training and test folders. */
+/** Puts two classes into training and test folders. */
 const putBoth = (): void => {
   for (const part of ["train", "test"]) {
     put(`${part}/cat/a.jpg`, "plain.jpg");
@@ -49,7 +49,7 @@ const putBoth = (): void => {
   }
 };
 
-/** The first sample of a class. */
+/** Returns the first sample of a class. */
 const firstOf = (records: Records, label: number): number => {
   const all = gatherBatch(
     records,
@@ -62,7 +62,7 @@ const pixelsOf = (records: Records, index: number): readonly number[] =>
   gatherBatch(records, [index])["inputs"]!.toNumbers();
 
 describe("images in folders by class", () => {
-  test("of every kind that cameras and programs write are turned, flattened and made one size", async () => {
+  test("of all supported kinds are rotated, flattened and resized", async () => {
     for (const name of names) put(`train/${name.replace(".", "-")}/${name}`, name);
     for (const name of names.slice(0, 2)) put(`val/${name.replace(".", "-")}/${name}`, name);
     const { train, test: heldOut, classes } = await load();
@@ -82,7 +82,7 @@ describe("images in folders by class", () => {
     }
   });
 
-  test("are cut, left whole with black around, or stretched; grey, and of one pixel", async () => {
+  test("are cropped, padded with black, or stretched; also gray, and one pixel large", async () => {
     putBoth();
     const square = { size: [6, 6] } as const;
     const isRed = async (fit: ImageOptions["fit"]): Promise<boolean> => {
@@ -98,7 +98,7 @@ describe("images in folders by class", () => {
     expect(pixelsOf(grey.train, 0)).toHaveLength(1);
   });
 
-  test("without a folder of held-out ones fall into parts by their names, whoever else is there", async () => {
+  test("without test folders are split by their names, independent of other files", async () => {
     const places = (from: number, to: number): string[] =>
       Array.from({ length: to - from }, (_, i) => `${(from + i) % 2 ? "cat" : "dog"}/näme ${from + i}.png`);
     for (const place of places(0, 30)) put(place, "plain.png");
@@ -122,9 +122,9 @@ describe("images in folders by class", () => {
 
   test.each<[string, Uint8Array]>([
     ["empty", new Uint8Array()],
-    ["cut", readFileSync(join(samples, "plain.jpg")).subarray(0, 500)],
+    ["truncated", readFileSync(join(samples, "plain.jpg")).subarray(0, 500)],
     ["no image", new TextEncoder().encode("not an image at all")],
-  ])("that are damaged are named, or left out and counted: %s", async (_, bytes) => {
+  ])("that are damaged are named, or skipped and counted: %s", async (_, bytes) => {
     putBoth();
     put("train/cat/c.png", "plain.png");
     writeFileSync(join(folder, "train/cat/b damaged.jpg"), bytes);
@@ -133,7 +133,7 @@ describe("images in folders by class", () => {
     );
     const { train, remarks } = await load({ skipDamaged: true });
     expect(gatherBatch(train, [0, 1, 2])["labels"]!.toNumbers().toSorted()).toEqual([0, 0, 1]);
-    // what follows has moved up: three are red on the left
+    // later images have moved up: three are red on the left
     for (let i = 0; i < 3; i++) expect(pixelsOf(train, i)[0]).toBeGreaterThan(240);
     expect(remarks[1]).toMatch(/^1 damaged images were skipped: .*b damaged\.jpg$/);
     for (const name of ["a.jpg", "c.png"]) writeFileSync(join(folder, "train/cat", name), bytes);
@@ -141,7 +141,7 @@ describe("images in folders by class", () => {
     await expect(load({ skipDamaged: true })).rejects.toThrow(/none of 4 images can be decoded/);
   });
 
-  test("are mixed, so that any first or last ones are of all classes, and of damaged ones the first is named", async () => {
+  test("are shuffled, so that the first and last images have all classes, and the first damaged image is named", async () => {
     for (let i = 0; i < 40; i++) for (const kind of ["a", "b", "c"]) put(`train/${kind}/${i}.png`, "plain.png");
     for (const kind of ["a", "b", "c"]) put(`Valid/${kind}/1.png`, "plain.png");
     const { train } = await load({ size: [1, 1] });
@@ -163,7 +163,7 @@ describe("images in folders by class", () => {
     expect(named[0]).toMatch(/train.b.\d\.png cannot be decoded/);
   });
 
-  test("that are not laid out so are refused in a line", async () => {
+  test("in another layout are rejected in one line", async () => {
     await expect(load({ folder: join(folder, "nowhere") })).rejects.toThrow(
       /nowhere cannot be read \(ENOENT\); give a folder/,
     );
@@ -184,7 +184,7 @@ describe("images in folders by class", () => {
   });
 });
 
-test("augmented batches are the same for all ranks together, and from wherever training goes on", async () => {
+test("augmented batches are independent of the number of ranks and of the position where training continues", async () => {
   const bytes = Uint8Array.from({ length: 24 * 4 * 4 * 3 }, (_, i) => i % 255);
   const image = { bytes, offsetBytes: 0, strideBytes: 48, dtype: "u8", shape: [4, 4, 3] } as const;
   const labels = { bytes, offsetBytes: 0, strideBytes: 1, dtype: "u8", shape: [] } as const;

@@ -44,8 +44,8 @@ const all = (records: Records): readonly number[][] => {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-describe("images that a file names", () => {
-  test("are those of folders, of the same images, by lines of CSV and of JSON", async () => {
+describe("images listed in a file", () => {
+  test("equal the same images in folders, for CSV and JSON Lines", async () => {
     const places = ["train/cat/a.png", "train/dog/b.png", "test/cat/c.png", "test/dog/d.png"];
     for (const place of places) put(place);
     const rows = places.map((path) => {
@@ -64,7 +64,7 @@ describe("images that a file names", () => {
     }
   });
 
-  test("of any names are found, in the order that numbers of classes have", () => {
+  test("with any names are found, in the order of class numbers", () => {
     const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom(..."ab ,\"'é\n\r;"), minLength: 1 }), {
       minLength: 3,
       maxLength: 8,
@@ -84,7 +84,7 @@ describe("images that a file names", () => {
     );
   });
 
-  test("without a split fall into parts by their paths, whoever else is there", () => {
+  test("without a split are split by their paths, independent of other images", () => {
     const rows = (count: number): string =>
       Array.from({ length: count }, (_, i) => `${i}.png,${i % 2 === 0 ? "even" : "odd"}\n`).join("");
     const testPaths = (count: number): Set<string> =>
@@ -96,7 +96,7 @@ describe("images that a file names", () => {
 
   test.each<[string, string, RegExp]>([
     ["an empty file", "", /labels\.csv lists no images; give a \.csv or \.jsonl/],
-    ["a header alone", "path,label\n", /lists no images/],
+    ["only a header", "path,label\n", /lists no images/],
     ["a column twice", "path,label,label\na,b,c\n", /labels\.csv:1: the first line has the column label twice/],
     ["other columns", "file,label\na,b\n", /labels\.csv:1: the first line has the columns file, label, but no path/],
     ["a row that is too long", "path,label\na,b\nc,d,e\n", /labels\.csv:3: invalid CSV \(Invalid Record Length/],
@@ -107,11 +107,11 @@ describe("images that a file names", () => {
     ["one class", "path,label\na,b\nc,b\n", /all 2 images are of class b; list images of /],
     ["one part", "path,label,split\na,b,train\nc,d,train\n", /of 2 images 2 are for training and 0 for testing/],
     [
-      "an image that is not there",
+      "a missing image",
       "path,label,split\na,b,train\nc,d,test\n",
       /labels\.csv:2: \S+\/a cannot be read \(ENOENT\); see/,
     ],
-  ])("and %s are told with file and line", async (_, text, line) => {
+  ])("and %s are reported with file and line", async (_, text, line) => {
     const { message } = await load(text).then(
       () => new Error("nothing was thrown"),
       (error: Error) => error,
@@ -120,7 +120,7 @@ describe("images that a file names", () => {
     expect(message).not.toContain("\n");
   });
 
-  test("in lines of JSON that are damaged, or say a split now and then, are told with file and line", () => {
+  test("in damaged lines of JSON, or with a split on some lines only, are reported with file and line", () => {
     const read = (text: string) => () => readManifest(write("labels.jsonl", text), 0.5);
     expect(read('{"path": "a", "label": 1}\n{')).toThrow(/labels\.jsonl:2: the line is not valid JSON; write/);
     expect(read('{"path": "a"}')).toThrow(/labels\.jsonl:1: label is missing, but must be a text/);
@@ -131,7 +131,7 @@ describe("images that a file names", () => {
     expect(() => readManifest(folder, 0.5)).toThrow("regular file; give a .csv or .jsonl");
   });
 
-  test("and that are damaged are left out where that is asked for", async () => {
+  test("that are damaged are skipped if requested", async () => {
     for (const place of ["cat.png", "dog.png", "other-dog.png"]) put(place);
     const text = "path,label,split\ncat.png,cat,train\ndog.png,dog,train\nno.png,dog,train\nother-dog.png,dog,test\n";
     const { train, remarks } = await load(text, { skipDamaged: true });

@@ -17,7 +17,7 @@ import { takeRecords } from "../src/index.ts";
 import { openSource } from "../src/node/byte-source.ts";
 import { SourcePieces, type TarEntry, tarEntries } from "../src/node/tar-entries.ts";
 
-// Shards that tar wrote: see shards/make.sh. Sample i, of 8, is a picture of value 20·i and class i mod 3.
+// Shards written by tar, see shards/make.sh. Sample i of 8 is an image of value 20·i and class i mod 3.
 
 const place = (name: string): string => fileURLToPath(new URL(`shards/${name}.tar`, import.meta.url));
 
@@ -36,7 +36,7 @@ const options = {
 const load = (shards: ShardOptions, more: object = {}): Promise<Images> =>
   loadImageShards({ ...options, ...more, shards });
 
-/** Value and class of each sample, in the order of values. */
+/** Returns value and class of each sample, in the order of values. */
 const samplesOf = ({ train, test: held }: Pick<Images, "train" | "test">): [number, number][] =>
   [train, held]
     .flatMap(({ count, fields: { inputs, labels } }) =>
@@ -55,7 +55,7 @@ describe("samples in shards", () => {
     ["pax", 8],
     ["ustar", 7],
     ["v7", 7],
-  ])("are those that were packed: %s", async (name, count) => {
+  ])("equal the packed samples: %s", async (name, count) => {
     const found = await load({ file: place(name) });
     expect(samplesOf(found)).toEqual(expected(count));
     expect(found.classes).toBe(3);
@@ -66,7 +66,7 @@ describe("samples in shards", () => {
     );
   });
 
-  test("of several shards are found by numbers, by folders and by lists", async () => {
+  test("of several shards are found by number ranges, folders and lists", async () => {
     for (const number of ["08", "09", "10"]) copyFileSync(place("v7"), join(folder, `a-${number}.tar`));
     const all = [join(folder, "a-{08..10}.tar"), folder, ["08", "09", "10"].map((n) => join(folder, `a-${n}.tar`))];
     const [first, ...others] = await Promise.all(all.map((file) => load({ file })));
@@ -74,17 +74,17 @@ describe("samples in shards", () => {
     for (const other of others) expect(other).toEqual(first);
   });
 
-  test("to judge by may have shards of their own", async () => {
+  test("for testing may be in separate shards", async () => {
     const { train, test: held } = await load({ file: place("gnu"), testFile: [place("v7")] });
     expect([train.count, held.count]).toEqual([8, 7]);
   });
 
-  test("are parted the same wherever their shards lie", async () => {
+  test("are split the same in any location", async () => {
     copyFileSync(place("gnu"), join(folder, "gnu.tar"));
     expect(await load({ file: join(folder, "gnu.tar") })).toEqual(await load({ file: place("gnu") }));
   });
 
-  test("that lack something are told, or left out and counted; folders and links are none", async () => {
+  test("without image or label are reported, or skipped and counted; folders and links are ignored", async () => {
     await expect(load({ file: place("others") })).rejects.toThrow(
       /others\.tar\/001 has no image, or no label in \.cls; set image and label to the part of the file names after the key/,
     );
@@ -95,25 +95,25 @@ describe("samples in shards", () => {
   });
 
   test.each<[string, ShardOptions, RegExp]>([
+    ["a missing label", { file: place("gnu"), label: "txt" }, /gnu\.tar\/000 has no image, or no label in \.txt/],
+    ["a missing field", { file: place("gnu"), label: "json", field: "x" }, /no label in \.json/],
     [
-      "a label that is nowhere",
-      { file: place("gnu"), label: "txt" },
-      /gnu\.tar\/000 has no image, or no label in \.txt/,
-    ],
-    ["a field that is nowhere", { file: place("gnu"), label: "json", field: "x" }, /no label in \.json/],
-    [
-      "a label that is no JSON",
+      "a label that is not JSON",
       { file: place("gnu"), label: "png", image: "png" },
       /gnu\.tar\/000 has no image, or no label in \.png/,
     ],
     ["no shard", { file: "/nowhere/{0..1}.tar" }, /\/nowhere\/0\.tar cannot be read \(ENOENT/],
     ["numbers backwards", { file: "a{9..1}.tar" }, /\{9\.\.1\} expands to -7 shards; write the lower number first/],
-    ["what is no tar", { file: fileURLToPath(new URL("image-shards.test.ts", import.meta.url)) }, /is not a tar; give/],
-  ])("are refused for %s", async (_, shards, message) => {
+    [
+      "a file that is not a tar",
+      { file: fileURLToPath(new URL("image-shards.test.ts", import.meta.url)) },
+      /is not a tar; give/,
+    ],
+  ])("are rejected for %s", async (_, shards, message) => {
     await expect(load(shards)).rejects.toThrow(message);
   });
 
-  test("decoded while they are taken are the same", async () => {
+  test("decoded on demand are the same", async () => {
     const eager = await load({ file: place("pax") });
     const lazy = await openImageShards({ ...options, shards: { file: place("pax") }, cacheMegabytes: 0 });
     const values: number[] = [];
@@ -162,7 +162,7 @@ const entriesOf = async (path: string): Promise<TarEntry[]> => {
 };
 
 describe("a tar", () => {
-  test("that is cut off in a file, or has another bit in a header, is told", async () => {
+  test("that is truncated in a file, or has a flipped bit in a header, is reported", async () => {
     const whole = readFileSync(place("gnu"));
     const all = await entriesOf(place("gnu"));
     const path = join(folder, "damaged.tar");
@@ -173,7 +173,7 @@ describe("a tar", () => {
         const isInFile = all.some(({ begin, sizeBytes }) => begin - 512 < length && length < begin + sizeBytes);
         const told = /damaged\.tar ends after \d+ bytes, in the middle of a file; copy/;
         if (isInFile) await expect(entriesOf(path)).rejects.toThrow(told);
-        // Cut between two files it is a shorter tar, but not behind the header of a long name.
+        // A tar cut between two files is a shorter tar, except after the header of a long name.
         else
           await entriesOf(path).then(
             (entries) => expect(entries).toEqual(all.filter(({ begin, sizeBytes }) => begin + sizeBytes <= length)),
@@ -187,7 +187,7 @@ describe("a tar", () => {
         const changed = Uint8Array.from(whole);
         changed[all[file]!.begin - 512 + byte]! ^= 1 << bit;
         writeFileSync(path, changed);
-        // Behind the digits of the checksum stand two bytes that say nothing, and a leading zero may be a space.
+        // Two bytes after the digits of the checksum have no meaning, and a leading zero may be a space.
         if (byte >= 148 && byte < 156) {
           const entries = await entriesOf(path).catch(({ message }: Error) => message);
           if (typeof entries === "string") expect(entries).toMatch(/damaged\.tar is (damaged at byte \d+|not a tar)/);

@@ -14,7 +14,7 @@ beforeAll(() => {
   for (const [name, text] of Object.entries(byteLevelTokenizer())) writeFileSync(join(folder, name), text);
 });
 
-/** A folder `name` with a tokenizer of such files. */
+/** Writes a folder `name` with the files of a tokenizer. */
 const write = (name: string, tokenizer: object, config?: object): string => {
   const place = join(folder, name);
   mkdirSync(place, { recursive: true });
@@ -27,7 +27,7 @@ const parts = { normalizer: null, pre_tokenizer: null, post_processor: null, dec
 const numbered = (...tokens: string[]) => Object.fromEntries(tokens.map((token, id) => [token, id]));
 const bytes = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, "0")}>`);
 
-/** Byte pairs of sentencepiece, as Llama 2 has them. */
+/** Byte pairs of sentencepiece, as in Llama 2. */
 const sentencepiece = {
   ...parts,
   normalizer: {
@@ -76,14 +76,14 @@ const texts = fc.string({
 });
 
 describe("a tokenizer", () => {
-  test("gives back every text", () => {
+  test("decodes every encoded text", () => {
     const { "tokenizer.json": byteLevel } = byteLevelTokenizer();
     const tidy = { clean_up_tokenization_spaces: true };
     const all = [byteTokenizer, load(), load(write("tidy-bytes", JSON.parse(byteLevel) as object, tidy))];
     const pieces = [load(write("pieces", sentencepiece)), load(write("tidy-pieces", sentencepiece, tidy))];
     fc.assert(
       fc.property(texts, texts, (text, more) => {
-        // Sentencepiece has its own sign of a space.
+        // Sentencepiece has its own character for a space.
         for (const tokenizer of (text + more).includes("▁") ? all : [...all, ...pieces]) {
           const { vocabulary, encode, decode } = tokenizer;
           const tokens = encode(text);
@@ -108,7 +108,7 @@ describe("a tokenizer", () => {
     );
   });
 
-  test("encodes several texts as one by one", () => {
+  test("encodes several texts as it encodes each alone", () => {
     const { encode, encodeAll } = load();
     fc.assert(
       fc.property(fc.array(texts), (several) => {
@@ -118,7 +118,7 @@ describe("a tokenizer", () => {
     );
   });
 
-  test("of a file merges what the file says, and knows the end of a text", () => {
+  test("of a file uses the merges of the file, and knows the end-of-text token", () => {
     for (const place of [folder, join(folder, "tokenizer.json")]) {
       const { vocabulary, encode, encodePrompt, endOfText } = load(place);
       expect([...encode("the thin")]).toEqual([257, expect.any(Number), 256, expect.any(Number), expect.any(Number)]);
@@ -127,7 +127,7 @@ describe("a tokenizer", () => {
     }
   });
 
-  test("removes spaces before punctuation only of WordPiece, and only if its configuration says so", () => {
+  test("removes spaces before punctuation only for WordPiece, and only if its configuration requires it", () => {
     const decoded = (config?: object) => {
       const { encode, decode } = load(write("words", wordPiece, config));
       return decode(encode("ab ."));
@@ -139,7 +139,7 @@ describe("a tokenizer", () => {
     expect(decoded()).toBe("ab .");
   });
 
-  test("takes special tokens that only the configuration names", () => {
+  test("reads special tokens that are only in the configuration", () => {
     const ids = sentencepiece.model.vocab;
     const named = (config: object) => load(write("named", sentencepiece, config));
     const plain = named({});
@@ -171,7 +171,7 @@ describe("a tokenizer", () => {
     );
   });
 
-  test("that is none is refused by name", () => {
+  test("that is not a tokenizer is rejected by name", () => {
     expect(() => load(join(folder, "nowhere"))).toThrow(/nowhere cannot be read \(ENOENT\); give a tokenizer\.json/);
     writeFileSync(join(folder, "cut.json"), '{"model": ');
     expect(() => load(join(folder, "cut.json"))).toThrow(/cut\.json does not contain a JSON object/);
@@ -181,7 +181,7 @@ describe("a tokenizer", () => {
     );
   });
 
-  /** The tokenizer of the folder with another `model.vocab` and other `added_tokens`. */
+  /** Writes the tokenizer of the folder with another `model.vocab` and other `added_tokens`. */
   const withIds = (vocab: object, added: readonly object[] = []): string => {
     const { model, ...rest } = JSON.parse(byteLevelTokenizer()["tokenizer.json"]!) as Record<string, object>;
     const path = join(folder, "ids.json");
@@ -199,11 +199,11 @@ describe("a tokenizer", () => {
     [{ a: 1e15 }, 'token "a" has the id 1000000000000000, but there are 259 tokens, so ids must be 0 to 258'],
     [{ a: 4e9 }, 'token "a" has the id 4000000000, but there are 259 tokens'],
     [{ a: 70_000 }, 'token "a" has the id 70000, but there are 259 tokens'],
-  ])("with ids %j outside of its vocabulary is refused by name", (vocab, message) => {
+  ])("with ids %j outside its vocabulary is rejected by name", (vocab, message) => {
     expect(() => load(withIds(vocab))).toThrow(message);
   });
 
-  test("may leave some numbers out in front of its special tokens", () => {
+  test("may have gaps before the ids of its special tokens", () => {
     const token = {
       content: "<end>",
       single_word: false,
@@ -217,7 +217,7 @@ describe("a tokenizer", () => {
     expect(() => load(withIds({}, [token]))).toThrow('token "<end>" has the id nothing');
   });
 
-  test("that fails with a text says so in a line", () => {
+  test("that fails for a text reports it in one line", () => {
     const { normalizer: _, ...rest } = JSON.parse(byteLevelTokenizer()["tokenizer.json"]!) as Record<string, object>;
     const path = join(folder, "fails.json");
     const changed = { ...rest, normalizer: { type: "Replace", pattern: { String: "a" }, content: { toString: 1 } } };
@@ -227,7 +227,7 @@ describe("a tokenizer", () => {
     );
   });
 
-  test("whose pattern backtracks without end is given up and named", { tags: "full" }, () => {
+  test("with a pattern that backtracks exponentially is stopped and reported", { tags: "full" }, () => {
     const { pre_tokenizer: _, ...rest } = JSON.parse(byteLevelTokenizer()["tokenizer.json"]!) as Record<string, object>;
     const split = { type: "Split", pattern: { Regex: "(a+)+$" }, behavior: "Isolated", invert: false };
     writeFileSync(join(folder, "slow.json"), JSON.stringify({ ...rest, pre_tokenizer: split }));

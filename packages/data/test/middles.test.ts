@@ -14,31 +14,31 @@ const cases = JSON.parse(readFileSync(join(import.meta.dirname, "resample/middle
 const [bySharp, byNapi] = (["sharp", "napi-rs"] as const).map((name) => imageDecoder(import.meta.url, name));
 const bytesOf = (name: string): Buffer => readFileSync(join(import.meta.dirname, "images", name));
 
-describe("images that are resized, and their middle cut out", () => {
-  test.each(cases)("are what Pillow makes of $image by $resample, to $resize and $size", async (one) => {
+describe("resized and center-cropped images", () => {
+  test.each(cases)("equal Pillow's result for $image by $resample, to $resize and $size", async (one) => {
     const decoding: Decoding = { ...one, channels: 3, fit: "cover" };
     const [wanted, bytes] = [Buffer.from(one.pixels, "base64"), bytesOf(one.image)];
     expect(Buffer.compare(await bySharp!.decode(bytes, decoding), wanted)).toBe(0);
-    // its chroma is rounded otherwise
+    // Its chroma is rounded differently.
     const found = await byNapi!.decode(bytes, decoding);
     expect(found).toHaveLength(wanted.length);
     expect(Math.max(...found.map((value, i) => Math.abs(value - wanted[i]!)))).toBeLessThanOrEqual(4);
   });
 });
 
-test("a filter goes for every fit, whatever decodes, and is the one that is named", async () => {
+test("the chosen filter is used for every fit and decoder", async () => {
   const png = bytesOf("plain.png");
   for (const fit of ["cover", "contain", "stretch"] as const) {
     const decoding: Decoding = { size: [9, 7], channels: 3, fit, resample: "bilinear" };
     const jpeg = await sharp(png).jpeg().toBuffer();
     const same = await bySharp!.decode(await sharp(jpeg).png().toBuffer(), decoding);
-    // a PNG of what a JPEG shows is resized like the JPEG
+    // A PNG with the pixels of a JPEG is resized like the JPEG.
     expect(await bySharp!.decode(jpeg, decoding)).toEqual(same);
     expect(await bySharp!.decode(jpeg, { ...decoding, resample: "nearest" })).not.toEqual(same);
   }
 });
 
-test("grey of colours is the grey of what is resized", async () => {
+test("gray of a color image is computed from the resized image", async () => {
   const decoding: Decoding = { size: [8, 8], channels: 1, fit: "cover", resize: 10, resample: "bicubic" };
   const grey = await bySharp!.decode(bytesOf("grey.jpg"), decoding);
   const three = await bySharp!.decode(bytesOf("grey.jpg"), { ...decoding, channels: 3 });

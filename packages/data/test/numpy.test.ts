@@ -11,7 +11,7 @@ import { readNpy } from "../src/node/read-npy.ts";
 import { parseNpyHeader } from "../src/npy.ts";
 import { hostArrayType } from "@skein/tensor-core/backend";
 
-/** Arrays by NumPy, see make.py. */
+/** Arrays written by NumPy, see make.py. */
 const place = (name: string): string => join(import.meta.dirname, "numpy", name);
 
 let folder: string;
@@ -20,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const flat = (values: unknown): number[] => (Array.isArray(values) ? values.flatMap(flat) : [Number(values)]);
 
-/** A `.npy` file of version 1, as NumPy writes it. */
+/** Returns a `.npy` file of version 1, as written by NumPy. */
 const npy = (descr: string, shape: readonly number[], data: Uint8Array, isFortran = false): Uint8Array => {
   const dims = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   const text = `{'descr': '${descr}', 'fortran_order': ${isFortran ? "True" : "False"}, 'shape': (${dims}), }`;
@@ -36,7 +36,7 @@ const f32 = (...values: readonly number[]): Uint8Array => new Uint8Array(Float32
 const i64 = (...values: readonly number[]): Uint8Array => new Uint8Array(BigInt64Array.from(values.map(BigInt)).buffer);
 
 describe("arrays of NumPy", () => {
-  test("of all kinds of numbers, byte orders and layouts are read as they are", async () => {
+  test("of all number types, byte orders and layouts are read with their values", async () => {
     const expected = JSON.parse(readFileSync(place("kinds.json"), "utf8")) as Record<string, unknown>;
     const npz = await openNpz(place("kinds.npz"));
     expect([...npz.names].sort()).toEqual(Object.keys(expected).sort());
@@ -49,7 +49,7 @@ describe("arrays of NumPy", () => {
     npz.close();
   });
 
-  test("of versions 1, 2 and 3 of the format are one array", async () => {
+  test("of versions 1, 2 and 3 of the format are equal", async () => {
     for (const version of [1, 2, 3]) {
       const file = openFile(place(`version-${version}.npy`), "", "npy");
       const source = { name: file.name, sizeBytes: file.sizeBytes, pieces: file.pieces() };
@@ -60,7 +60,7 @@ describe("arrays of NumPy", () => {
     }
   });
 
-  test("in whatever pieces they come, and whichever dimension is first, are the same", async () => {
+  test("are equal for any chunk sizes and memory orders", async () => {
     const input = fc.record({
       shape: fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 4 }),
       cuts: fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1 }),
@@ -69,7 +69,7 @@ describe("arrays of NumPy", () => {
       fc.asyncProperty(input, async ({ shape, cuts }) => {
         const count = shape.reduce((product, size) => product * size, 1);
         const inC = Float32Array.from({ length: count }, (_, i) => i / 7);
-        // walk places with the first dimension fastest
+        // Visits positions with the first dimension fastest.
         const inFortran = new Float32Array(count);
         const at = shape.map(() => 0);
         for (let to = 0; to < count; to++) {
@@ -95,7 +95,7 @@ describe("arrays of NumPy", () => {
     );
   });
 
-  test("that are objects, strings or no numbers otherwise are refused in a line", async () => {
+  test("of objects, strings or other non-numbers are rejected in one line", async () => {
     const npz = await openNpz(place("refused.npz"));
     const told = [];
     for (const name of npz.names)
@@ -117,7 +117,7 @@ describe("arrays of NumPy", () => {
     ]);
   });
 
-  test("with a damaged header end in a line, whatever its bytes", () => {
+  test("with a damaged header are rejected in one line, for any bytes", () => {
     const file = npy("<f4", [2, 2], f32(1, 2, 3, 4));
     const changes = fc.array(fc.tuple(fc.integer({ min: 0, max: file.length - 1 }), fc.integer({ min: 0, max: 255 })));
     fc.assert(
@@ -149,7 +149,7 @@ describe("a data set of arrays", () => {
     put("y_train.npy", npy("<i8", [4], i64(0, 1, 2, 1)));
   };
 
-  test("lies in a folder or in one file, stored, compressed, or an archive of 64 bits", async () => {
+  test("is read from a folder or a file, stored, compressed, or in ZIP64", async () => {
     putGood();
     put("x_test.npy", npy("<f4", [1, 2], f32(9, 10)));
     put("y_test.npy", npy("<i8", [1, 1], i64(4))); // a column
@@ -163,7 +163,7 @@ describe("a data set of arrays", () => {
     }
   });
 
-  test("without test arrays is drawn from, the same in every run, each sample in one part with its label", async () => {
+  test("without test arrays is split the same way in every run, with each sample and its label in one part", async () => {
     const count = 40;
     const numbers = Array.from({ length: count }, (_, i) => i);
     put("x_train.npy", npy("<f4", [count], f32(...numbers)));
@@ -177,7 +177,7 @@ describe("a data set of arrays", () => {
     expect(all(other.test)["labels"]!.toNumbers()).toEqual(heldOut["labels"]!.toNumbers());
   });
 
-  test("of values keeps their shape", async () => {
+  test("with values as targets keeps their shape", async () => {
     putGood();
     put("y_train.npy", npy("<f8", [4, 2], new Uint8Array(Float64Array.from([1, 2, 3, 4, 5, 6, 7, 8]).buffer)));
     const data = await load({ predicts: "values" });
@@ -188,9 +188,9 @@ describe("a data set of arrays", () => {
   test.each<[string, () => void, Partial<NumpyOptions>, RegExp]>([
     ["nothing", () => undefined, {}, /has no array x_train; its arrays: none; set inputs/],
     ["an empty file", () => put("x_train.npy", new Uint8Array()), {}, /x_train\.npy has 0 bytes, too few/],
-    ["a picture", () => put("x_train.npy", new Uint8Array(99)), {}, /is not a NumPy array: it does not begin/],
+    ["another file", () => put("x_train.npy", new Uint8Array(99)), {}, /is not a NumPy array: it does not begin/],
     [
-      "a cut file",
+      "a truncated file",
       () => put("x_train.npy", npy("<f4", [4, 2], f32(1, 2))),
       {},
       /has \d+ bytes, but <f4\[4, 2\] takes \d+; it was truncated/,
@@ -202,7 +202,7 @@ describe("a data set of arrays", () => {
       /takes \d+; save each array in a separate file/,
     ],
     [
-      "a shape that no memory holds",
+      "a shape that exceeds any memory",
       () => put("x_train.npy", npy("<f4", [999999999, 999999999], f32(1))),
       {},
       /exceeds any memory/,
@@ -220,12 +220,17 @@ describe("a data set of arrays", () => {
       /x_train\.npy\[2, 1\] is NaN, but must be a finite/,
     ],
     [
-      "a float beyond 32 bits",
+      "a float outside the range of f32",
       () => put("x_train.npy", npy("<f8", [1], new Uint8Array(Float64Array.of(1e300).buffer))),
       {},
       /\[0\] is 1e\+300/,
     ],
-    ["an integer beyond 32 bits", () => put("y_train.npy", npy("<i8", [1], i64(2 ** 31))), {}, /\[0\] is 2147483648/],
+    [
+      "an integer outside the range of i32",
+      () => put("y_train.npy", npy("<i8", [1], i64(2 ** 31))),
+      {},
+      /\[0\] is 2147483648/,
+    ],
     ["labels of floats", () => put("y_train.npy", npy("<f4", [4], f32(0, 1, 2, 3))), {}, /but classes are integers/],
     [
       "labels in rows",
@@ -235,14 +240,19 @@ describe("a data set of arrays", () => {
     ],
     ["too few labels", () => put("y_train.npy", npy("<i8", [3], i64(0, 1, 1))), {}, /the first dimension counts/],
     ["a label below 0", () => put("y_train.npy", npy("<i8", [4], i64(0, 1, -1, 0))), {}, /\[2\] is -1, but classes a/],
-    ["a label beyond", () => undefined, { classes: 2 }, /y_train\.npy\[2\] is 2, but classes are numbered from 0 to 1; /],
     [
-      "a shape of another size",
+      "a label above the maximum",
+      () => undefined,
+      { classes: 2 },
+      /y_train\.npy\[2\] is 2, but classes are numbered from 0 to 1; /,
+    ],
+    [
+      "a shape with another number of elements",
       () => undefined,
       { shape: [3] },
       /has 2 numbers in each sample, \[2\], but shape: \[3\]/,
     ],
-    ["test inputs alone", () => put("x_test.npy", npy("<f4", [1, 2], f32(9, 10))), {}, /has no array y_test/],
+    ["test inputs without labels", () => put("x_test.npy", npy("<f4", [1, 2], f32(9, 10))), {}, /has no array y_test/],
     [
       "a folder for an array",
       () => mkdirSync(join(folder, "x_test.npy")),
@@ -251,14 +261,9 @@ describe("a data set of arrays", () => {
     ],
     ["no folder", () => undefined, { folder: "/no/such" }, /^\/no\/such cannot be read \(ENOENT\)/],
     ["no file", () => undefined, { folder: undefined, file: "/no/such.npz" }, /^\/no\/such\.npz cannot be read/],
+    ["a folder for a file", () => undefined, { folder: undefined, file: tmpdir() }, /regular file; give an \.npz/],
     [
-      "a folder for a file",
-      () => undefined,
-      { folder: undefined, file: tmpdir() },
-      /regular file; give an \.npz/,
-    ],
-    [
-      "test samples of another kind",
+      "test samples of another type",
       () => {
         put("x_test.npy", npy("<i8", [1, 2], i64(9, 10)));
         put("y_test.npy", npy("<i8", [1], i64(0)));
@@ -266,7 +271,7 @@ describe("a data set of arrays", () => {
       {},
       /training samples are inputs f32\[2\] and .*, test samples inputs i32\[2\]/,
     ],
-  ])("with %s is refused in a line", async (what, change, options, line) => {
+  ])("with %s is rejected in one line", async (what, change, options, line) => {
     if (what !== "nothing") putGood();
     change();
     const { message } = await load(options).then(
@@ -277,7 +282,7 @@ describe("a data set of arrays", () => {
     expect(message).not.toContain("\n");
   });
 
-  test("in an archive that was cut, or whose bytes changed, is refused in a line, wherever that is", async () => {
+  test("in a truncated or altered archive is rejected in one line, wherever the damage is", async () => {
     const bytes = readFileSync(place("zip64.npz"));
     const path = join(folder, "a.npz");
     const whole = await load({ folder: undefined, file: place("zip64.npz") });
@@ -292,7 +297,7 @@ describe("a data set of arrays", () => {
         if (outcome instanceof Error) {
           refused++;
           expect([outcome.name, outcome.message.includes("\n")]).toEqual(["DataError", false]);
-        } else expect(outcome).toEqual(whole); // a byte that says nothing, such as a date
+        } else expect(outcome).toEqual(whole); // a byte without effect, such as a date
       }
     }
     expect(refused).toBeGreaterThan(bytes.length / 3);

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { arrayRecords, gatherBatch, imageRecords, mnistFiles, shareRecords, textRecords } from "../src/index.ts";
 import { loadIdx } from "../src/node.ts";
 
-/** An IDX file of unsigned bytes. */
+/** Returns an IDX file of unsigned bytes. */
 const idx = (shape: readonly number[], data: readonly number[]): Uint8Array => {
   const file = new Uint8Array(4 + 4 * shape.length + data.length);
   const view = new DataView(file.buffer);
@@ -21,7 +21,7 @@ const idx = (shape: readonly number[], data: readonly number[]): Uint8Array => {
 const named = (bytes: Uint8Array): { readonly name: string; readonly bytes: Uint8Array } => ({ name: "file", bytes });
 
 describe("images from IDX files", () => {
-  test("of any size, with or without channels, keep their pixels, and have as many classes as labels say", () => {
+  test("of any size, with or without channels, keep their pixels, and have the number of classes given by the labels", () => {
     const sizes = fc.record({
       count: fc.integer({ min: 1, max: 4 }),
       height: fc.integer({ min: 1, max: 5 }),
@@ -47,7 +47,7 @@ describe("images from IDX files", () => {
     );
   });
 
-  test("a label that is no class, and files without images, are refused", () => {
+  test("rejects labels outside the classes, and files without images", () => {
     const images = named(idx([2, 1, 1], [1, 2]));
     expect(() => imageRecords(images, named(idx([2], [0, 5])), { classes: 5 })).toThrow(
       "label 1 is 5, but classes are 0 to 4",
@@ -62,7 +62,7 @@ describe("images from IDX files", () => {
     afterEach(() => rmSync(folder, { recursive: true }));
     const write = (name: string, bytes: Uint8Array): void => writeFileSync(join(folder, name), bytes);
 
-    test("are found by the names of MNIST or by their own, plain or packed, and classes are those of both parts", () => {
+    test("are found by the names of MNIST or by given names, plain or compressed, with the classes of both parts", () => {
       write(`${mnistFiles.train.images}.gz`, gzipSync(idx([2, 2, 1], [1, 2, 3, 4])));
       write(mnistFiles.train.labels, idx([2], [0, 1]));
       write("held.idx.gz", gzipSync(idx([1, 2, 1], [5, 6])));
@@ -92,7 +92,7 @@ describe("samples from arrays", () => {
     expect(batch["labels"]!.toNumbers()).toEqual([9, 7]);
   });
 
-  test("of different counts, and none at all, are refused", () => {
+  test("of different counts, and no arrays, are rejected", () => {
     const two = NdArray.from([1, 2], [2]);
     expect(() => arrayRecords({ inputs: two, labels: NdArray.from([1, 2, 3], [3]) })).toThrow(
       /field "labels" is \[3\], field "inputs" \[2\]/,
@@ -102,7 +102,7 @@ describe("samples from arrays", () => {
   });
 });
 
-test("samples that are shared keep their values, and fields over one buffer stay over one; what is shared already is not copied", () => {
+test("shared samples keep their values, fields over one buffer still share one, and shared memory is not copied again", () => {
   const text = textRecords(new TextEncoder().encode("abcdefghij").subarray(1), 3);
   const shared = shareRecords(text);
   const { inputs, labels } = shared.fields;

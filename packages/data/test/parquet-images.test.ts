@@ -15,7 +15,7 @@ import {
   readBatch,
 } from "../src/node.ts";
 
-// Files that pyarrow wrote: see parquet-images/make.py.
+// Files written by pyarrow, see parquet-images/make.py.
 
 const samples = join(import.meta.dirname, "parquet-images");
 const place = (name: string): string => join(samples, `${name}.parquet`);
@@ -25,7 +25,7 @@ const fileOf = (name: string): Buffer => readFileSync(join(import.meta.dirname, 
 const find = (options: ParquetOptions, more = {}): Promise<FoundImages> =>
   findInParquet(options, { testFraction: 0.4, skipDamaged: false, ...more });
 
-/** Class and bytes of each image, in the order of files and rows. */
+/** Returns class and bytes of each image, in the order of files and rows. */
 const rowsOf = ({ classes, train, test: held }: FoundImages): [string, Buffer][] =>
   [...train, ...held]
     .map(({ path, entry, label, bytes }) => ({ at: `${path} ${entry!.name}`, label, bytes }))
@@ -49,7 +49,7 @@ beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-parquet-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("images in Parquet", () => {
-  test("are those that were put in, with the names of their classes", async () => {
+  test("equal the written images, with the names of their classes", async () => {
     const found = await find({ file: [first!, second!], testFile: heldOut });
     expect(found.classes).toEqual(["cat", "dog", "owl"]);
     expect([found.train.length, found.test.length]).toEqual([7, 2]);
@@ -62,7 +62,7 @@ describe("images in Parquet", () => {
     );
   });
 
-  test("in a folder are parted by the names of files; else by rows", async () => {
+  test("in a folder are split by file names, otherwise by rows", async () => {
     for (const file of [first!, second!, heldOut!]) copyFileSync(file, join(folder, file.split("/").at(-1)!));
     const parted = await find({ file: folder });
     expect([parted.train.length, parted.test.length]).toEqual([7, 2]);
@@ -72,7 +72,7 @@ describe("images in Parquet", () => {
     expect(rowsOf(cut)).toEqual(withBytes(expected));
   });
 
-  test("may be bytes alone, and have labels of other kinds", async () => {
+  test("may be plain bytes, with labels of other types", async () => {
     const colours = ["red", "blue", "red", "red", "blue", "red", "blue"];
     const named = await find({ file: place("named") });
     expect(named.classes).toEqual(["blue", "red"]);
@@ -82,7 +82,7 @@ describe("images in Parquet", () => {
     expect(rowsOf(plain)).toEqual(withBytes(expected.map(([, name], i) => [i % 2 ? "8" : "7", name])));
   });
 
-  test("are decoded before training or beside it alike, and named in errors by their rows", async () => {
+  test("are decoded equally before or during training, and named in errors by their rows", async () => {
     const options = {
       size: [8, 12],
       channels: 3,
@@ -111,7 +111,7 @@ describe("images in Parquet", () => {
     expect(left.remarks.join("\n")).toContain("7 damaged images were skipped");
   });
 
-  test("come from a web server by parts", async () => {
+  test("are read from a web server in ranges", async () => {
     const bytes = readFileSync(first!);
     const server = createServer((request, response) => {
       const [begin, end] = /bytes=(\d+)-(\d+)/.exec(request.headers.range!)!.slice(1).map(Number) as [number, number];
@@ -128,8 +128,8 @@ describe("images in Parquet", () => {
   });
 });
 
-describe("what is wrong is told", () => {
-  test("rows without an image or a label, which may be left out and counted", async () => {
+describe("errors", () => {
+  test("rows without an image or a label, which can be skipped and counted", async () => {
     const linked = { file: place("linked") };
     await expect(find(linked)).rejects.toThrow(/linked\.parquet, row 0 has no image bytes in column image/);
     const found = await find({ file: place("unlabelled") }, { skipDamaged: true });
@@ -147,7 +147,7 @@ describe("what is wrong is told", () => {
     await expect(find({ file: first!, ...options })).rejects.toThrow(message);
   });
 
-  test("files that are none, and folders without any", async () => {
+  test("files of other formats, and folders without Parquet files", async () => {
     writeFileSync(join(folder, "no.parquet"), "PAR1 and nothing else PAR1");
     await expect(find({ file: folder })).rejects.toThrow(/no\.parquet cannot be read as Parquet /);
     rmSync(join(folder, "no.parquet"));

@@ -10,11 +10,11 @@ import { loadDocuments } from "../src/node.ts";
 import { openSource } from "../src/node/byte-source.ts";
 import { readParquetMetadata } from "../src/node/parquet-thread.ts";
 
-// Files that pyarrow wrote: see parquet/make.py.
+// Files written by pyarrow, see parquet/make.py.
 
 const place = (name: string): string => fileURLToPath(new URL(`parquet/${name}.parquet`, import.meta.url));
 
-/** What make.py puts in; row 3 holds nothing. */
+/** Texts written by make.py; row 3 is null. */
 const texts = [
   "Call me Ishmael.",
   "Été — 鯨 🐋",
@@ -34,21 +34,21 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("texts in rows of Parquet", () => {
   test.each(["none", "snappy", "gzip", "brotli", "zstd", "lz4", "plain", "delta"])(
-    "are those that were written: %s",
+    "equal the written texts: %s",
     async (name) => {
       expect(await load(place(name))).toBe(texts.join("|"));
       expect(await load(place(name), { field: "body" })).toBe(texts.map((text) => text.toUpperCase()).join("|"));
     },
   );
 
-  test("are found in folders, beside other texts, in the order of names", async () => {
+  test("are found in folders together with other texts, in the order of names", async () => {
     copyFileSync(place("zstd"), join(folder, "b.parquet"));
     writeFileSync(join(folder, "a.txt"), "first");
     writeFileSync(join(folder, "c.jsonl"), '{"text": "last"}');
     expect(await load(folder)).toBe(["first", ...texts, "last"].join("|"));
   });
 
-  test("that are missing are told by their row, and left out if so asked", async () => {
+  test("that are missing are reported by their row, and skipped if requested", async () => {
     await expect(loadDocuments({ file: place("snappy") })).rejects.toThrow(
       /snappy\.parquet, row 3: the row has no text; correct it, or skip such entries with skipDamaged: true/,
     );
@@ -64,15 +64,15 @@ describe("texts in rows of Parquet", () => {
     ["meta", /row 0: the row has a meta that is not a string/],
     ["no", /none\.parquet has no column no; its columns: id, text, body, tags, meta; set field/],
     ["lang", /has no column lang/],
-  ])("are not in column %s", async (field, message) => {
+  ])("are rejected in column %s", async (field, message) => {
     await expect(loadDocuments({ file: place("none"), field })).rejects.toThrow(message);
   });
 
-  test("of a file without rows are none", async () => {
+  test("are empty for a file without rows", async () => {
     expect(await load(place("empty"))).toBe("");
   });
 
-  test("of a file that is cut off anywhere are refused in a line", async () => {
+  test("of a file truncated anywhere are rejected in one line", async () => {
     const bytes = readFileSync(place("snappy"));
     const file = join(folder, "cut.parquet");
     await fc.assert(
@@ -84,14 +84,14 @@ describe("texts in rows of Parquet", () => {
     );
   });
 
-  test("of a struct whose leaves are all damaged are refused once, and no promise is left behind", async () => {
+  test("of a struct with all leaves damaged are rejected once, without an unhandled promise", async () => {
     const path = fileURLToPath(new URL("parquet-images/plain.parquet", import.meta.url));
     const bytes = readFileSync(path);
     const source = await openSource(path, "", "parquet");
     const { row_groups: groups } = await readParquetMetadata(source);
     source.close();
     for (const { meta_data: leaf } of groups[0]!.columns)
-      bytes[Number(leaf!.dictionary_page_offset || leaf!.data_page_offset)] = 0x0e; // no type of Thrift's
+      bytes[Number(leaf!.dictionary_page_offset || leaf!.data_page_offset)] = 0x0e; // not a type of Thrift
     const file = join(folder, "struct.parquet");
     writeFileSync(file, bytes);
     for (let turn = 0; turn < 2; turn++)
@@ -99,15 +99,19 @@ describe("texts in rows of Parquet", () => {
     expect(await load(place("snappy"))).toBe(texts.join("|")); // by the same thread
   });
 
-  test("of a footer with bytes in place of a list are refused in a line", async () => {
+  test("of a footer with bytes instead of a list are rejected in one line", async () => {
     const bytes = readFileSync(place("delta"));
-    bytes[1192] = 0xe7; // the type of the notes
+    bytes[1192] = 0xe7; // the type of the key-value metadata
     const file = join(folder, "notes.parquet");
     writeFileSync(file, bytes);
-    await expect(load(file)).rejects.toThrow(/notes\.parquet cannot be read as Parquet \(the .* in its footer are damaged\); give/);
+    await expect(load(file)).rejects.toThrow(
+      /notes\.parquet cannot be read as Parquet \(the .* in its footer are damaged\); give/,
+    );
   });
 
-  test("of a file that keeps the parser in a loop are given up", { tags: "full" }, async () => {
+  test("of a file that causes an endless loop of the parser are rejected after a timeout", {
+    tags: "full",
+  }, async () => {
     const bytes = readFileSync(place("plain"));
     bytes[238] = 0xe7;
     const file = join(folder, "loop.parquet");
@@ -118,13 +122,13 @@ describe("texts in rows of Parquet", () => {
     expect(await load(place("snappy"))).toBe(texts.join("|"));
   });
 
-  test("of files that are read side by side do not get into each other", async () => {
+  test("of files read concurrently are not mixed", async () => {
     const names = ["none", "snappy", "gzip", "brotli", "zstd", "lz4"];
     expect(await Promise.all(names.map((name) => load(place(name))))).toEqual(names.map(() => texts.join("|")));
   });
 });
 
-/** A web server of one file, whose answers a test can spoil. */
+/** A web server of one file with answers that a test can alter. */
 class FileServer {
   readonly bytes = readFileSync(place("gzip"));
   readonly ranges: string[] = [];
@@ -155,7 +159,7 @@ class FileServer {
   }
 }
 
-describe("by its address", () => {
+describe("at an address", () => {
   let server: FileServer;
   let address: string;
   beforeEach(async () => {
@@ -164,12 +168,12 @@ describe("by its address", () => {
   });
   afterEach(() => server.close());
 
-  test("a file is read in parts, and its texts are the same", async () => {
+  test("a file is read in ranges, with the same texts", async () => {
     expect(await load(address)).toBe(texts.join("|"));
     expect(server.ranges).not.toContain("all");
   });
 
-  test("any part of a file is that of the same file here", async () => {
+  test("any range of a file equals the range of the local file", async () => {
     const sources = [await openSource(address, "", "parquet"), await openSource(place("gzip"), "", "parquet")];
     const part = fc
       .tuple(fc.nat(server.bytes.length), fc.nat(server.bytes.length))
@@ -186,7 +190,7 @@ describe("by its address", () => {
     for (const source of sources) source.close();
   });
 
-  test("an answer that fails for the moment is asked for anew", async () => {
+  test("a temporary failure is retried", async () => {
     let failures = 0;
     server.spoil = (_, response) => {
       if (failures > 0) return false;
@@ -198,13 +202,13 @@ describe("by its address", () => {
     expect(failures).toBe(1);
   });
 
-  test("a server that is not there is given up after four tries", async () => {
+  test("an unreachable server causes an error after four attempts", async () => {
     await server.close();
     vi.useFakeTimers({ toFake: ["setTimeout"] });
     try {
       const told: string[] = [];
       load(address).catch(({ message }: Error) => told.push(message));
-      // The pauses between tries pass at once; the network takes its time.
+      // The pauses between attempts are simulated; the network needs real time.
       while (told.length === 0) {
         await vi.advanceTimersByTimeAsync(1000);
         await new Promise((resolve) => setImmediate(resolve));
@@ -219,7 +223,7 @@ describe("by its address", () => {
 
   test.each<[string, FileServer["spoil"], RegExp]>([
     [
-      "that is not there",
+      "that is missing",
       (_, response) => {
         response.writeHead(404).end();
         return true;
@@ -227,7 +231,7 @@ describe("by its address", () => {
       /texts\.parquet cannot be read \(the server answers 404\); give an intact Parquet file/,
     ],
     [
-      "of a server without ranges",
+      "on a server without range requests",
       (_, response) => {
         response.writeHead(200).end("PAR1");
         return true;
@@ -235,7 +239,7 @@ describe("by its address", () => {
       /texts\.parquet: the server does not support HTTP range requests; download the file and give its path/,
     ],
     [
-      "of which a part is short",
+      "with a truncated range",
       ({ headers: { range } }, response) => {
         if (range === "bytes=0-511") return false;
         response.writeHead(206, { "content-range": "bytes 0-1/9" }).end("ab");
@@ -243,14 +247,14 @@ describe("by its address", () => {
       },
       /texts\.parquet: the server returned 2 bytes of \d+ from byte \d+ on/,
     ],
-  ])("a file %s is told in a line, without its key", async (_, spoil, message) => {
+  ])("a file %s is reported in one line, without its key", async (_, spoil, message) => {
     server.spoil = spoil;
     const told = load(address).catch(({ message: text }: Error) => text);
     expect(await told).toMatch(message);
     expect(await told).not.toContain("secret");
   });
 
-  test("a file that changes while it is read is told", async () => {
+  test("a file that changes while it is read is reported", async () => {
     server.spoil = ({ headers: { range } }) => {
       if (range !== "bytes=0-511") server.etag = '"2"';
       return false;
@@ -258,7 +262,7 @@ describe("by its address", () => {
     await expect(load(address)).rejects.toThrow("texts.parquet changed while it was read; start again");
   });
 
-  test("texts of another kind are to be downloaded", async () => {
+  test("texts of other formats must be downloaded", async () => {
     await expect(load(address.replace("parquet", "jsonl"))).rejects.toThrow(
       /texts\.jsonl: only \.parquet can be read over HTTP; download the file and give its path/,
     );

@@ -27,7 +27,10 @@ interface Taking {
   readonly damaged?: (image: DamagedImage) => void;
 }
 
-/** Batches of all ranks, each as the samples of these one after the other, and where all lanes stand behind them. */
+/**
+ * Returns batches over all ranks, each as samples concatenated in rank order, and the positions of all lanes after
+ * them.
+ */
 const take = async (
   train: StreamedRecords,
   { batchSize, ranks, count, lanes, seed = 3, damaged }: Taking,
@@ -62,7 +65,7 @@ const take = async (
 
 const textOf = (shard: number, line: number): string => `shard ${shard} line ${line} ${"é".repeat(line % 4)}`;
 
-/** Texts in shards of JSON lines. @param ending of their names: .jsonl or .jsonl.gz. */
+/** Writes texts into shards of JSON lines. @param ending extension: .jsonl or .jsonl.gz. */
 const writeTexts = (sizes: readonly number[], ending: string): string => {
   for (const [shard, size] of sizes.entries()) {
     const text = Array.from({ length: size }, (_, i) => JSON.stringify({ text: textOf(shard, i) })).join("\n");
@@ -78,7 +81,7 @@ const open = (file: string | readonly string[], shuffleBuffer: number, shardsAtO
   openTextStream({ file, window: 7, shuffleBuffer, shardsAtOnce }).train;
 
 describe("a stream of texts", () => {
-  test("is the same for any number of ranks, and goes on where it stood on another", async () => {
+  test("is the same for any number of ranks, and continues from its position on another number", async () => {
     const some = fc.record({
       sizes: fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 5 }),
       ending: fc.constantFrom(".jsonl", ".jsonl.gz"),
@@ -100,7 +103,7 @@ describe("a stream of texts", () => {
     );
   });
 
-  test("has each window of each shard once in a pass, in another order in each", async () => {
+  test("has each window of each shard once per pass, in a different order in each pass", async () => {
     const sizes = [3, 5, 4];
     const windows = sizes.flatMap((size, shard) => {
       const bytes = new TextEncoder().encode(
@@ -132,7 +135,7 @@ describe("a stream of texts", () => {
     expect(other.batches.flat()).not.toEqual(passes[0]);
   });
 
-  test("is read alike from files of text, of rows, and packed ones", async () => {
+  test("is equal for text files, Parquet files and compressed files", async () => {
     const line = `${"word ".repeat(30)}\n`;
     writeFileSync(join(folder, "plain.txt"), line.repeat(2000));
     writeFileSync(join(folder, "packed.txt.gz"), gzipSync(line.repeat(2000)));
@@ -142,7 +145,7 @@ describe("a stream of texts", () => {
     ];
     const first = await take(plain, { batchSize: 2, ranks: 1, count: 8000 });
     expect(await take(packed, { batchSize: 2, ranks: 1, count: 8000 })).toEqual(first);
-    // a file is cut into pieces, which cannot be seen
+    // A file is read in chunks without an effect on the result.
     expect(first.lanes[0]!.offset).toBeGreaterThan(2 ** 16);
     const [kept, zipped] = ["none", "gzip"].map((name) => openRows(fixture(`parquet/${name}.parquet`))) as [
       StreamedRecords,
@@ -154,7 +157,7 @@ describe("a stream of texts", () => {
     expect((await take(kept, { batchSize: 1, ranks: 1, count: 50 })).batches.slice(30)).toEqual(further.batches);
   });
 
-  test("says what is damaged, once all batches before it were given", async () => {
+  test("reports damage after all earlier batches were returned", async () => {
     const path = writeTexts([40], ".jsonl");
     writeFileSync(join(folder, "0.jsonl"), `${readFileSync(join(folder, "0.jsonl"), "utf8")}\n{"other": 1}\n[1]`);
     const train = open(path, 4);
@@ -180,7 +183,7 @@ describe("a stream of texts", () => {
     ]);
   });
 
-  test("of a gzip that is cut off, or of a file that is gone, says so", async () => {
+  test("reports a truncated gzip and a missing file", async () => {
     const place = writeTexts([300], ".jsonl.gz");
     const whole = readFileSync(join(folder, "0.jsonl.gz"));
     const train = open(place, 4);
@@ -195,7 +198,7 @@ describe("a stream of texts", () => {
     expect(() => open(place, 4)).toThrow(/0\.jsonl\.gz is not a regular file; check that the file/);
   });
 
-  test("has a digest of what its shards are, and where they lie does not count", () => {
+  test("has a digest of its shards that does not depend on their location", () => {
     const place = writeTexts([3, 4], ".jsonl");
     const before = open(place, 4).stream.digest;
     expect(open(join(folder, "."), 9, 2).stream.digest).toBe(before);
@@ -204,7 +207,7 @@ describe("a stream of texts", () => {
   });
 });
 
-/** Files of a folder, by parts of them. */
+/** Serves the files of a folder with range requests. */
 const serve = async (): Promise<{ readonly address: string; readonly server: Server; readonly asked: string[] }> => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -235,11 +238,11 @@ const openImages = (
     ...options,
   });
 
-/** Picture i of the shards: its pixels, and its class. */
+/** Returns image i of the shards: its pixels, and its class. */
 const picture = (i: number): string => `${Array.from({ length: 4 }, () => 20 * i).join()}|${i % 3}`;
 
 describe("a stream of images", () => {
-  test("has each image of a tar once in a pass, whichever kind of tar it is, packed or not", async () => {
+  test("has each image of a tar once per pass, for any kind of tar, compressed or not", async () => {
     for (const name of ["gnu", "pax"]) {
       const packed = join(folder, `${name}.tar.gz`);
       writeFileSync(packed, gzipSync(readFileSync(fixture(`shards/${name}.tar`))));
@@ -255,7 +258,7 @@ describe("a stream of images", () => {
     }
   });
 
-  test("goes on where it stood, in the middle of a shard", async () => {
+  test("continues from its position in the middle of a shard", async () => {
     const files = ["gnu", "pax"].map((name) => fixture(`shards/${name}.tar`));
     const { train } = await openImages(files, { shuffleBuffer: 3, shardsAtOnce: 2 });
     const { batches } = await take(train, { batchSize: 4, ranks: 1, count: 12 });
@@ -267,7 +270,7 @@ describe("a stream of images", () => {
     }
   });
 
-  test("comes from a web server in a few requests, as texts do", async () => {
+  test("is read from a web server in a few requests, as texts are", async () => {
     copyFileSync(fixture("shards/pax.tar"), join(folder, "pax.tar"));
     writeTexts([30], ".jsonl.gz");
     const { address, server, asked } = await serve();
@@ -291,7 +294,7 @@ describe("a stream of images", () => {
     }
   });
 
-  test("in rows of Parquet takes the files to judge by from the folder, and their classes", async () => {
+  test("in Parquet finds the test files in the folder, and their classes", async () => {
     for (const name of ["train-00000-of-00002", "train-00001-of-00002", "test-00000-of-00001"])
       copyFileSync(fixture(`parquet-images/${name}.parquet`), join(folder, `${name}.parquet`));
     const opened = await openImages("", { shards: { of: "image-parquet", file: folder }, size: [3, 4], channels: 3 });
@@ -300,13 +303,13 @@ describe("a stream of images", () => {
     expect(opened.train.stream.shards).toHaveLength(2);
     const { batches, lanes } = await take(opened.train, { batchSize: 2, ranks: 2, count: 9 });
     const labels = batches.flat().map((sample) => Number(sample.split("|")[1]));
-    // two lanes: 4 images of one file and 3 of the other come in turns
+    // Two lanes: 4 images of one file and 3 of the other alternate.
     expect(new Set(labels)).toEqual(new Set([0, 1, 2]));
     const rest = await take(opened.train, { batchSize: 2, ranks: 1, count: 5, lanes });
     expect((await take(opened.train, { batchSize: 2, ranks: 1, count: 14 })).batches.slice(9)).toEqual(rest.batches);
   });
 
-  test("has a sound image in the place of a damaged one, the same for all ranks", async () => {
+  test("replaces a damaged image by the same intact image on all ranks", async () => {
     const bytes = Uint8Array.from(readFileSync(fixture("shards/gnu.tar")));
     const png = Buffer.from(bytes).indexOf("IDAT", 3 * 3 * 1024);
     bytes.fill(0, png, png + 12);
@@ -325,7 +328,7 @@ describe("a stream of images", () => {
     );
   });
 
-  test("names what is missing: files to judge by, a class, a label", async () => {
+  test("names missing test files, classes and labels", async () => {
     const gnu = fixture("shards/gnu.tar");
     await expect(openImages(gnu, { shards: { of: "webdataset", file: gnu } })).rejects.toThrow(
       /gnu\.tar: a stream cannot be split into training and test samples; give test files in testFile$/,
@@ -349,7 +352,7 @@ describe("a stream of images", () => {
   });
 });
 
-test("lanes that do not share a batch out are told", () => {
+test("rejects a number of lanes that does not divide the batch", () => {
   const train = open(writeTexts([3, 3, 3], ".jsonl"), 4);
   expect(numLanesOf(train.stream, { batchSize: 8, worldSize: 1 })).toBe(2);
   const lane = { offset: 0, skip: 0, shard: 0, block: 0, size: 4, drawn: 0 };

@@ -9,12 +9,12 @@ interface Member {
   readonly name: string;
   readonly type?: string;
   readonly content?: string;
-  /** The field of the header as it stands. Default: what `content` has. */
+  /** Size field of the header. Default: the size of `content`. */
   readonly size?: string | Uint8Array;
   readonly magic?: string;
 }
 
-/** A block of a header, and what follows it, filled up to whole blocks. */
+/** Returns the block of a header and its content, padded to whole blocks. */
 const member = ({ name, type = "0", content = "", size, magic = "ustar\0" }: Member): Uint8Array => {
   const bytes = encode(content);
   const block = new Uint8Array(512 + Math.ceil(bytes.length / 512) * 512);
@@ -34,7 +34,7 @@ const member = ({ name, type = "0", content = "", size, magic = "ustar\0" }: Mem
 const tarOf = (...members: readonly Member[]): Uint8Array =>
   Buffer.concat([...members.map(member), new Uint8Array(1024)]);
 
-/** A pax header with a record as it stands. */
+/** A pax header with a given record. */
 const pax = (record: string): Member => ({ name: "pax", type: "x", content: record });
 
 const piecesOf = (bytes: Uint8Array): SourcePieces =>
@@ -55,7 +55,7 @@ const entriesOf = (bytes: Uint8Array): Promise<FoundEntry[]> => allOf(tarEntries
 const namesOf = async (...members: readonly Member[]): Promise<string[]> =>
   (await entriesOf(tarOf(...members))).map(({ name }) => name);
 
-/** A big-endian number of 12 bytes with the mark of GNU. */
+/** Returns a big-endian number of 12 bytes in GNU's base-256 format. */
 const base256 = (...last: readonly number[]): Uint8Array => {
   const field = new Uint8Array(12);
   field[0] = 0x80;
@@ -71,22 +71,22 @@ const [a, b]: readonly Member[] = [
 describe("a tar", () => {
   test.each([
     [
-      "a size in an extended header that is negative",
+      "a negative size in an extended header",
       [pax("14 size=-1536\n"), a!],
       /where an extended header has size="-1536"/,
     ],
-    ["one that is no number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header has size/],
-    ["one of more digits than count", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
-    ["one that no double holds", [pax("29 size=99999999999999999999\n"), a!], /size="99999999999999999999"/],
-    ["a record with a length that is no whole number", [pax("1e-300 path=x\n"), a!], /byte 0, .* a malformed record/],
-    ["a record that goes beyond its header", [pax("99 path=x\n"), a!], /a malformed record/],
+    ["a size that is not a number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header has size/],
+    ["a size with more digits than the record", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
+    [
+      "a size that a double cannot represent",
+      [pax("29 size=99999999999999999999\n"), a!],
+      /size="99999999999999999999"/,
+    ],
+    ["a record with a length that is not an integer", [pax("1e-300 path=x\n"), a!], /byte 0, .* a malformed record/],
+    ["a record that exceeds its header", [pax("99 path=x\n"), a!], /a malformed record/],
     ["a record of length 0", [pax("0 path=x\n"), a!], /a malformed record/],
     ["a record without a key", [pax("9 pathx\n\n"), a!], /a malformed record/],
-    [
-      "a size of 2^60",
-      [a!, { ...b!, size: base256(16, 0, 0, 0, 0, 0, 0, 0) }],
-      /byte 1024, .* an impossible size/,
-    ],
+    ["a size of 2^60", [a!, { ...b!, size: base256(16, 0, 0, 0, 0, 0, 0, 0) }], /byte 1024, .* an impossible size/],
     ["a negative size", [a!, { ...b!, size: new Uint8Array(12).fill(255) }], /byte 1024, .* an impossible size/],
     ["letters for a size", [a!, { ...b!, size: "zzz" }], /byte 1024, .* an impossible size/],
     ["a name of a gibibyte", [{ name: "long", type: "L", size: "10000000000" }, a!], /an impossible size/],
@@ -95,11 +95,11 @@ describe("a tar", () => {
     ["a sparse file of GNU tar", [a!, { ...b!, type: "S" }], /"b.txt" is a sparse file \(tar --sparse\)/],
     ["a sparse file of pax", [pax("22 GNU.sparse.major=1\n"), b!], /"b.txt" is a sparse file/],
     ["a part of several volumes", [{ ...a!, type: "M" }], /a volume of a multi-volume tar/],
-  ] as const)("with %s is refused in a line", async (_, members, message) => {
+  ] as const)("with %s is rejected in one line", async (_, members, message) => {
     await expect(entriesOf(tarOf(...members))).rejects.toThrow(message);
   });
 
-  test("passes over labels, links, folders and their sizes, as tar does", async () => {
+  test("skips labels, links, folders and their sizes, as tar does", async () => {
     const label = { name: "mylabel", type: "V", size: new Uint8Array(12) };
     const folder = { name: "dir/", type: "5", size: base256(16, 0, 0, 0, 0, 0, 0, 0) };
     const oldFolder = { name: "old/", type: "\0", magic: "" };
@@ -111,14 +111,14 @@ describe("a tar", () => {
     expect(await namesOf(pax("13 size=4000\n"), folder, a!)).toEqual(["a.txt"]);
   });
 
-  test("takes names and sizes of extended headers, with the long names of GNU between them", async () => {
+  test("reads names and sizes of extended headers, also with GNU's long names between them", async () => {
     const long = { name: "././@LongLink", type: "L", content: "a-long-name.txt\0" };
     const [entry] = await entriesOf(tarOf(pax("10 size=3\n"), long, { ...a!, size: "00000000777" }));
     expect(entry).toMatchObject({ name: "a-long-name.txt", sizeBytes: 3, header: 0 });
     expect(await namesOf(pax("12 path=é=\n"), a!, b!)).toEqual(["é=", "b.txt"]);
   });
 
-  test("with any bytes in a header of an extended header ends, in entries or in a line", async () => {
+  test("with any bytes in an extended header is read or rejected in one line", async () => {
     const field = fc.oneof(
       fc.constantFrom("-1", "-512", "1e9", "0x10", "NaN", "", "9007199254740993", "4294967296"),
       fc.string({ maxLength: 6 }),
@@ -141,7 +141,7 @@ describe("a tar", () => {
   });
 });
 
-test("files of a sample that lie apart are known as such", async () => {
+test("files of a sample that are not adjacent are recognized", async () => {
   const names = ["1.png", "2.png", "2.cls", "1.cls", "1.json"];
   const samples = await allOf(shardSamples(piecesOf(tarOf(...names.map((name) => ({ name }))))));
   expect(samples.map(({ key, files, isSplit }) => [key, [...files.keys()], isSplit])).toEqual([

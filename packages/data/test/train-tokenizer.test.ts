@@ -7,7 +7,7 @@ import { learnBytePairs, tokenizerTexts } from "../src/index.ts";
 import { loadTokenizer, trainTokenizer } from "../src/node.ts";
 import { byteCharacters } from "../src/byte-level.ts";
 
-/** What Hugging Face's trainer learns, see make.py. */
+/** Results of Hugging Face's trainer, see make.py. */
 const place = (name: string): string => join(import.meta.dirname, "tokenizer", name);
 const expected = JSON.parse(readFileSync(place("expected.json"), "utf8")) as {
   readonly merges: readonly (readonly [string, string])[];
@@ -27,7 +27,7 @@ const save = async (vocabulary: number, endOfText = "<|endoftext|>") => {
   return { learned, tokenizer: loadTokenizer(folder, import.meta.url) };
 };
 
-/** Words of a few letters, so that pairs overlap, tie, and make tokens that are there already. */
+/** Words of a few letters, so that pairs overlap, tie, and form existing tokens. */
 const words = fc.dictionary(
   fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 9 }),
   fc.nat(6),
@@ -36,7 +36,7 @@ const words = fc.dictionary(
   },
 );
 
-/** The floor: all pairs of all words counted anew for each merge. */
+/** Reference implementation: counts all pairs of all words again for each merge. */
 const learnSlowly = (counts: ReadonlyMap<string, number>, numMerges: number): (readonly [string, string])[] => {
   const numbers = new Map(byteCharacters.toSorted().map((token, number) => [token, number]));
   const texts = Array.from(counts, ([text, count]) => ({ tokens: [...text], count }));
@@ -67,7 +67,7 @@ const learnSlowly = (counts: ReadonlyMap<string, number>, numMerges: number): (r
 };
 
 describe("byte pairs", () => {
-  test("are those of Hugging Face's trainer, with the same numbers", async () => {
+  test("equal those of Hugging Face's trainer, with the same ids", async () => {
     const { learned } = await save(400 - 1);
     expect(learned.merges).toEqual(expected.merges);
     expect(Object.fromEntries(["<|endoftext|>", ...learned.tokens].map((token, i) => [token, i]))).toEqual(
@@ -75,7 +75,7 @@ describe("byte pairs", () => {
     );
   });
 
-  test("are those that counting all anew for each would give, whatever the words", () => {
+  test("equal those of the reference implementation for any words", () => {
     fc.assert(
       fc.property(words, (dictionary) => {
         const counts = new Map(Object.entries(dictionary));
@@ -85,7 +85,7 @@ describe("byte pairs", () => {
     );
   });
 
-  test("become rarer, and grow the vocabulary up to what was asked for", async () => {
+  test("become rarer, and extend the vocabulary up to the requested size", async () => {
     for (const vocabulary of [256, 257, 300, 10_000]) {
       const { tokens, merges, counts } = await trainTokenizer({ file: place("corpus.txt"), vocabulary });
       expect(tokens.length).toBeLessThanOrEqual(vocabulary);
@@ -96,22 +96,22 @@ describe("byte pairs", () => {
     expect(() => learnBytePairs(new Map(), { vocabulary: 255 })).toThrow("a vocabulary of 255 is not usable");
   });
 
-  test("of a text without words are refused", async () => {
+  test("of a text without words are rejected", async () => {
     const file = join(folder, "empty.txt");
     writeFileSync(file, "");
     await expect(trainTokenizer({ file, vocabulary: 300 })).rejects.toThrow("there is no text to train a tokenizer on");
   });
 });
 
-describe("a tokenizer.json of them", () => {
-  test("encodes as Hugging Face's tokenizers do with theirs", async () => {
+describe("a trained tokenizer.json", () => {
+  test("encodes as Hugging Face's tokenizers", async () => {
     const { tokenizer } = await save(400 - 1);
     for (const { text, ids } of expected.encoded) expect([text, ...tokenizer.encode(text)]).toEqual([text, ...ids]);
     expect(tokenizer.endOfText).toBe(0);
     expect(tokenizer.vocabulary).toBe(Object.keys(expected.vocab).length);
   });
 
-  test("gives any text back", async () => {
+  test("decodes every encoded text", async () => {
     const { tokenizer } = await save(300);
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.constantFrom("", " ", "\n ", " don't.", "the"), (text, end) => {

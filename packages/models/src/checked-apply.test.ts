@@ -7,7 +7,7 @@ import { rowLossModel } from "./row-loss-model.ts";
 const inputs = { dtype: "f32", shape: [4, 3] } as unknown as Tensor;
 const batch = { inputs, labels: { dtype: "i32", shape: [4] } as unknown as Tensor };
 
-/** What `apply` of a careless JavaScript module returns, and what the error says of it. */
+/** Return values of a faulty `apply`, and the errors they cause. */
 const faults: readonly (readonly [name: string, apply: (x: Tensor) => unknown, says: RegExp])[] = [
   ["nothing", () => undefined, /^apply returned nothing, but must return \[logits, state\]; a function body in braces/],
   [
@@ -23,7 +23,7 @@ const faults: readonly (readonly [name: string, apply: (x: Tensor) => unknown, s
   ["an object", (x) => ({ logits: x, state: {} }), /^apply returned \{.*, but must return \[logits, state\]/],
 ];
 
-test.each(faults)("an apply that returns %s is named, by loss, evaluate and apply alike", (_, apply, says) => {
+test.each(faults)("loss, evaluate and apply reject an apply that returns %s", (_, apply, says) => {
   const model = labelledModel<object, object>({
     init: () => ({ params: {}, state: {} }),
     apply: ((_params: unknown, _state: unknown, x: Tensor) => apply(x)) as never,
@@ -39,7 +39,7 @@ test.each(faults)("an apply that returns %s is named, by loss, evaluate and appl
   }
 });
 
-test("the stack of the error begins where the model was made, since the faulty function has returned", () => {
+test("the stack of the error begins at the creation of the model, since the faulty function has returned", () => {
   const makeModel = () =>
     rowLossModel<object, object, { inputs: Tensor }, Tensor>({
       init: () => ({ params: {}, state: {} }),
@@ -60,7 +60,7 @@ test("the stack of the error begins where the model was made, since the faulty f
   expect(stack).toMatch(/at makeModel \(.*checked-apply\.test\.ts/);
 });
 
-test("a pair passes as it is, with outputs of any tree where no logits are asked for", () => {
+test("a valid pair is returned unchanged, and outputs may be any tree if no logits are required", () => {
   const pair = [{ a: 1 }, {}];
   expect(checkedApply(() => pair, "outputs")()).toBe(pair);
   expect(() => checkedApply(() => pair, "logits")()).toThrow("must return [logits, state]");

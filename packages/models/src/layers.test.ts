@@ -32,8 +32,8 @@ const run = async (
 const deviationOf = (array: NdArray): number =>
   Math.sqrt(array.toNumbers().reduce((sum, value) => sum + value * value, 0) / array.toNumbers().length);
 
-describe("first parameters", () => {
-  it("are as wide as what flows through them asks, with a bias of zeros", async () => {
+describe("initial parameters", () => {
+  it("have the deviation required by fanIn, and zero biases", async () => {
     const [dense, denseBias, kernel, kernelBias, table] = await run((key) => {
       const [first, second] = [initDense(key, [50, 40]), initConv2d(key, [3, 3, 8, 20])];
       return [first.weight, first.bias, second.weight, second.bias, initEmbedding(key, [60, 30])];
@@ -43,7 +43,7 @@ describe("first parameters", () => {
       [3, 3, 8, 20],
       [60, 30],
     ]);
-    // He: √(2 / fanIn); 2000, 1440 and 1800 draws are within 10 %.
+    // He: √(2 / fanIn); with 2000, 1440 and 1800 draws within 10 %.
     expect(deviationOf(dense!) / Math.sqrt(2 / 50)).toBeCloseTo(1, 1);
     expect(deviationOf(kernel!) / Math.sqrt(2 / 72)).toBeCloseTo(1, 1);
     expect(deviationOf(table!) / 0.02).toBeCloseTo(1, 1);
@@ -53,7 +53,7 @@ describe("first parameters", () => {
     ]);
   });
 
-  it("come from the initialiser that is given", async () => {
+  it("are drawn by the given initialiser", async () => {
     const [own, wanted] = await run((key) => [
       initDense(key, [5, 4], { initialise: glorotUniform }).weight,
       glorotUniform(key, [5, 4]),
@@ -61,7 +61,7 @@ describe("first parameters", () => {
     expect(own!.toNumbers()).toEqual(wanted!.toNumbers());
   });
 
-  it("are refused for a shape of another kind of layer", async () => {
+  it("are rejected for the shape of another kind of layer", async () => {
     const wrong = run((key) => [initConv2d(key, [8, 20] as never).weight]);
     await expect(wrong).rejects.toThrow(ArgumentError);
     await expect(wrong).rejects.toThrow(/\[8, 20\] has 2 sizes, \[height, width, in \/ groups, out\] needs 4/);
@@ -70,7 +70,7 @@ describe("first parameters", () => {
 });
 
 describe("layers", () => {
-  it("a convolution adds its bias after the sums, under any options", async () => {
+  it("a convolution adds its bias after the sums, with any options", async () => {
     const weight = [3, 3, 1, 4] as Shape;
     const [own, wanted] = await run(
       (_, x) => {
@@ -83,7 +83,7 @@ describe("layers", () => {
     expect(own!.toNumbers()).toEqual(wanted!.toNumbers());
   });
 
-  it("norms begin as plain ones: mean 0 and mean square 1, whatever comes in", async () => {
+  it("norms start without scale and shift: mean 0 and mean square 1 for any input", async () => {
     const norms = await run(
       (_, x) => {
         const wide = add(x, 3);

@@ -13,7 +13,7 @@ const lossAt = (row: number, label: number): number =>
   Math.log(Math.exp(logits[row]![0]!) + Math.exp(logits[row]![1]!)) - logits[row]![label]!;
 
 describe("metricsOf", () => {
-  it("counts right answers and adds up losses", async () => {
+  it("counts correct predictions and sums losses", async () => {
     const metrics = await evaluate((x: Tensor, labels: Tensor) => metricsOf(x, labels), referenceBackend())(
       NdArray.from(logits.slice(0, 3).flat(), [3, 2]),
       NdArray.from([0, 1, 1], [3], "u8"),
@@ -22,7 +22,7 @@ describe("metricsOf", () => {
     expect(metrics.lossSum.item()).toBeCloseTo(lossAt(0, 0) + lossAt(1, 1) + lossAt(2, 1), 6);
   });
 
-  it("leaves out masked rows, whatever they hold", async () => {
+  it("excludes masked rows, whatever their values", async () => {
     const masked = evaluate(
       (x: Tensor, labels: Tensor, mask: Tensor) => metricsOf(x, labels, mask),
       referenceBackend(),
@@ -36,7 +36,7 @@ describe("metricsOf", () => {
     expect(metrics.lossSum.item()).toBeCloseTo(lossAt(0, 0) + lossAt(1, 0), 6);
   });
 
-  it("spreads a mask of rows over positions", async () => {
+  it("broadcasts a row mask over positions", async () => {
     const spread = await evaluate((mask: Tensor, labels: Tensor) => rowMask(mask, labels), referenceBackend())(
       NdArray.from([1, 0], [2], "bool"),
       NdArray.zeros("i32", [2, 3]),
@@ -46,7 +46,7 @@ describe("metricsOf", () => {
 });
 
 describe("labelledModel", () => {
-  it("takes the mean over the rows that count, in the loss too", async () => {
+  it("takes the mean over unmasked rows, also in the loss", async () => {
     const model = labelledModel<[], []>({
       init: () => ({ params: [], state: [] }),
       apply: (_, state, inputs) => [inputs, state],
@@ -64,7 +64,7 @@ describe("labelledModel", () => {
     expect(value.item()).toBeCloseTo((lossAt(0, 0) + lossAt(2, 1)) / 2, 6);
   });
 
-  it("leaves out the label that is ignored and what the mask leaves out, in the loss and in the metrics; smooths while training only", async () => {
+  it("excludes ignored labels and masked rows from loss and metrics, and smooths labels only in training", async () => {
     const plain = {
       init: () => ({ params: [], state: [] }),
       apply: (_: [], state: [], inputs: Tensor) => [inputs, state] as const,
@@ -90,14 +90,14 @@ describe("labelledModel", () => {
     const smoothed = 0.8 * wanted + (0.2 * (lossAt(0, 0) + lossAt(0, 1) + lossAt(2, 0) + lossAt(2, 1))) / 4;
     expect(losses[0]!.item()).toBeCloseTo(smoothed, 6);
     expect(losses[1]!.item()).toBeCloseTo(wanted, 6);
-    // what a call says goes before what the model says
+    // Options of a call override options of the model.
     expect(losses[2]!.item()).toBeCloseTo(wanted + 1.5 * (smoothed - wanted), 6);
     expect(losses[3]!.item()).toBeCloseTo(wanted, 6);
     expect([metrics.correct.item(), metrics.count.item()]).toEqual([1, 2]);
     expect(metrics.lossSum.item()).toBeCloseTo(2 * wanted, 6);
   });
 
-  it("has no gradient in rows that do not count, whatever they hold", async () => {
+  it("has no gradient in masked rows, whatever their values", async () => {
     const model = labelledModel<Tensor, []>({
       init: () => ({ params: full([2], 1), state: [] }),
       apply: (scale, state, x) => [multiply(x, scale), state],

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { labelledModel, type Model } from "./model.ts";
 import { type ChannelStatistics, normalised } from "./normalised.ts";
 
-/** Logits are the inputs themselves, as the model sees them: [B, 3] of images [B, 1, 1, 3]. */
+/** A model whose logits are its normalised inputs: [B, 3] for images [B, 1, 1, 3]. */
 const mirror = labelledModel<object, object>({
   init: () => ({ params: {}, state: {} }),
   apply: (_, state, inputs) => [mean(inputs, { dims: [1, 2] }), state],
@@ -19,7 +19,7 @@ const seen = (images: NdArray, statistics: ChannelStatistics): Promise<NdArray> 
 const finite = (min: number, max: number): fc.Arbitrary<number> => fc.double({ min, max, noNaN: true });
 const three = (of: fc.Arbitrary<number>): fc.Arbitrary<number[]> => fc.array(of, { minLength: 3, maxLength: 3 });
 
-test("bytes, and floats as they are, are seen by their channels' means and deviations", async () => {
+test("bytes and floats are normalised by the mean and deviation of their channel", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(three(fc.nat(255)), { minLength: 1, maxLength: 4 }),
@@ -45,7 +45,7 @@ test("bytes, and floats as they are, are seen by their channels' means and devia
   );
 });
 
-test("loss and metrics are those of what is seen", async () => {
+test("loss and metrics are computed from normalised inputs", async () => {
   const statistics = { mean: [0.1, 0.2, 0.3], std: [0.5, 0.25, 2] };
   const images = NdArray.from([0, 51, 255, 204, 102, 0], [2, 1, 1, 3], "u8");
   const labels = NdArray.from([2, 0], [2], "i32");
@@ -66,7 +66,7 @@ test("loss and metrics are those of what is seen", async () => {
   expect(model.init(randomKey(0) as unknown as Tensor)).toEqual({ params: {}, state: {} });
 });
 
-test("channels that statistics do not fit, and deviations that cannot be divided by, are refused", async () => {
+test("rejects statistics for another number of channels and deviations that cannot be divided by", async () => {
   const images = NdArray.from([1, 2, 3], [1, 1, 1, 3], "u8");
   await expect(async () => seen(images, { mean: [0, 0], std: [1] })).rejects.toThrow(
     "mean has 2 numbers, but the inputs, [1, 1, 1, 3], have 3 channels; give one number per channel, or one for all",

@@ -19,7 +19,7 @@ interface Batch {
   readonly mask?: Tensor;
 }
 
-/** Twice what is seen, where the square of the error is the loss. */
+/** A model that doubles its input, with the squared error as the loss. */
 const twice = rowLossModel({
   init: () => ({ params: full([], 2), state: {} }),
   apply: (factor, state, { seen }: Omit<Batch, "mask">) => [multiply(seen, factor), state],
@@ -34,7 +34,7 @@ const judge = evaluate((seen: Tensor, wanted: Tensor, mask: Tensor) => {
 }, referenceBackend());
 
 describe("rowLossModel", () => {
-  test("is judged by the rows that count, and their mean is its loss, whatever the others hold", async () => {
+  test("is evaluated on unmasked rows, and its loss is their mean, whatever the values of masked rows", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ seen: fc.integer({ min: -9, max: 9 }), wanted: fc.integer({ min: -9, max: 9 }) }), {
@@ -60,7 +60,7 @@ describe("rowLossModel", () => {
     );
   });
 
-  test("without a mask all rows count", async () => {
+  test("without a mask, all rows are included", async () => {
     const sums = await evaluate(
       (seen: Tensor) => twice.evaluate(full([], 2), {}, { seen, wanted: [seen] }),
       referenceBackend(),
@@ -69,7 +69,7 @@ describe("rowLossModel", () => {
   });
 });
 
-test("a model is applied to the field inputs, or to all of a batch but its mask", async () => {
+test("applies the model to the field inputs, or to the whole batch except its mask", async () => {
   const read = evaluate(
     (a: Tensor, b: Tensor) => [sum(inputsOf({ inputs: a, labels: b, mask: b })), inputsOf({ a, mask: b })] as const,
     referenceBackend(),

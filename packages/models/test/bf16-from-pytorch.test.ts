@@ -18,13 +18,13 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { gpt, type Model, mlp } from "../src/index.ts";
 import recorded from "./bf16-from-pytorch.json" with { type: "json" };
 
-/** Integers from 0 to 10006 in no visible order; the formula of bf16-from-pytorch.py. */
+/** Returns pseudorandom integers from 0 to 10006, by the formula of bf16-from-pytorch.py. */
 const whole = (count: number, seed: number): number[] =>
   Array.from({ length: count }, (_, i) => (7919 * i + 104_729 * seed + 31 * ((i * i) % 10_007)) % 10_007);
 
 const size = (shape: readonly number[]): number => shape.reduce((product, one) => product * one, 1);
 
-/** Numbers from -scale to scale. */
+/** Returns pseudorandom numbers from -scale to scale. */
 const real = (shape: readonly number[], seed: number, scale: number): NdArray =>
   NdArray.from(
     whole(size(shape), seed).map((value) => ((2 * value) / 10_006 - 1) * scale),
@@ -94,7 +94,7 @@ const problems: Record<"mlp" | "gpt", { model: Model; params: object; batch: { i
   },
 };
 
-/** The loss before each step. */
+/** Returns the loss before each step. */
 const train = async (name: "mlp" | "gpt", kind: "f32" | "bf16", backend: Backend): Promise<number[]> => {
   const { model, params, batch } = problems[name];
   const { rate } = recorded[name];
@@ -125,7 +125,7 @@ const train = async (name: "mlp" | "gpt", kind: "f32" | "bf16", backend: Backend
 const furthest = (losses: readonly number[], others: readonly number[]): number =>
   Math.max(...losses.map((loss, i) => Math.abs(loss - others[i]!) / others[i]!));
 
-describe("losses of twenty steps beside PyTorch's", () => {
+describe("losses of twenty steps compared with PyTorch's", () => {
   let cpu: Backend;
   beforeAll(async () => {
     cpu = await createCpuBackend();
@@ -135,8 +135,9 @@ describe("losses of twenty steps beside PyTorch's", () => {
     expect(furthest(await train(name, "f32", cpu), recorded[name].f32)).toBeLessThan(1e-4);
   });
 
-  // Products read and store bf16 and add up in f32. PyTorch also rounds the gradients of weights, which are f32 here,
-  // and what is between the two products of an attention; so only the first loss of the MLP is the same.
+  // Products read and store bf16 and accumulate in f32. PyTorch also rounds the gradients of weights, which are f32
+  // here,
+  // and the values between the two products of an attention. So only the first loss of the MLP is equal.
   test.each([
     ["mlp", 1e-6, 2 ** -8],
     ["gpt", 2 ** -13, 2 ** -10],
@@ -145,20 +146,21 @@ describe("losses of twenty steps beside PyTorch's", () => {
     const { casts } = recorded[name];
     expect(furthest(losses.slice(0, 1), casts)).toBeLessThan(first);
     expect(furthest(losses, casts)).toBeLessThan(later);
-    // and not because nothing was rounded
+    // The losses must not agree because nothing was rounded.
     expect(furthest(losses, recorded[name].f32)).toBeGreaterThan(2 ** -11);
     expect(furthest(losses, await train(name, "bf16", referenceBackend()))).toBeLessThan(2 ** -11);
   });
 
-  // It rounds what lies between products as well, and here its sums: by 2⁻⁸ each time, and a loss is the mean of many.
+  // Autocast also rounds values between products and its sums, by 2⁻⁸ each time; a loss is the mean of many such
+  // values.
   test.each([
     ["mlp", 2 ** -6],
     ["gpt", 2 ** -10],
-  ] as const)("%s beside autocast on a CPU without products of bf16", async (name, tolerance) => {
+  ] as const)("%s compared with autocast on a CPU without products of bf16", async (name, tolerance) => {
     expect(furthest(await train(name, "bf16", cpu), recorded[name].autocast)).toBeLessThan(tolerance);
   });
 
-  test("a product and its gradients are PyTorch's, to a rounding", async () => {
+  test("a product and its gradients equal PyTorch's within one rounding", async () => {
     const operands = [real([6, 40], 60, 2), real([40, 5], 61, 2)] as const;
     const factors = real([6, 5], 62, 1);
     const of = jit(
@@ -173,7 +175,7 @@ describe("losses of twenty steps beside PyTorch's", () => {
     const results = await of(...operands, factors);
     for (const [i, name] of (["y", "x", "weight"] as const).entries()) {
       const ours = (await cpu.download(results[i]!)).toNumbers();
-      // The last bit of bf16 may differ where sums of another order lie on both sides of the middle.
+      // The last bit of bf16 may differ if two sums of different order are rounded in different directions.
       expect(
         ours.filter((value, at) => Math.abs(value - recorded.product[name][at]!) > 2 ** -7 * Math.abs(value)),
       ).toEqual([]);

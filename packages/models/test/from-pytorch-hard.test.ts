@@ -38,7 +38,9 @@ const weightsOf = (leaf: core.Tensor): core.Tensor => {
   );
 };
 
-/** Values of a row of the page, then the gradients of the named inputs, with fixed weights as cotangents. */
+/**
+ * Returns the values of a row of the page, then the gradients of the given inputs, with fixed weights as cotangents.
+ */
 const run = async (
   code: string,
   inputs: Readonly<Record<string, core.NdArray>>,
@@ -47,7 +49,7 @@ const run = async (
   const traced = (own: Readonly<Record<string, core.Tensor>>): core.Tensor[] => {
     const leavesOf = (values: Readonly<Record<string, core.Tensor>>): core.Tensor[] => {
       const scope: Record<string, unknown> = { ...core, ...values };
-      // The text is a page of this repository.
+      // The code comes from a page of this repository.
       const value = new Function(...Object.keys(scope), `"use strict"; return (${code});`)(...Object.values(scope));
       return core.flattenTree<core.Tensor>(value as core.Tensor).leaves;
     };
@@ -65,7 +67,7 @@ const run = async (
   return (await core.evaluate(traced as never, backend)(inputs as never)) as unknown as core.NdArray[];
 };
 
-/** Rows that differ from PyTorch at these points on purpose; the page's section on NaN and infinities says how. */
+/** Rows that intentionally differ from PyTorch at these points; see the page's section on NaN and infinities. */
 const differing: Readonly<Record<string, readonly string[]>> = {
   zeros: [],
   ties: [],

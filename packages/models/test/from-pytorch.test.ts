@@ -17,7 +17,7 @@ const { results, inputs } = recorded as unknown as {
 };
 const page = readFileSync(new URL("../../../docs/guides/from-pytorch.md", import.meta.url), "utf8");
 
-/** Rows of the page's tables, in sections by their headings. */
+/** Rows of the page's tables, in one section per heading. */
 const sections = page
   .split("\n## ")
   .slice(1)
@@ -27,7 +27,7 @@ const sections = page
       torch: torch!,
       skein: skein!,
     })),
-    // The line of dashes, and the names of the columns above it.
+    // Without the separator line and the line of column names.
     numLines: [...part.matchAll(/^\| /gm)].length - 2,
   }))
   .filter(({ rows }) => rows.length > 0);
@@ -44,14 +44,11 @@ const arrays = {
   key: core.randomKey(7),
 };
 
-/**
- * What the second column says, as a reader would run it: with everything that the two packages export, and the inputs
- * under their names.
- */
+/** Runs the code in the second column, with all exports of the two packages and the inputs by their names in scope. */
 const run = async (code: string, others: Record<string, unknown> = {}): Promise<core.NdArray[]> => {
   const traced = (own: Record<string, core.Tensor>): core.Tensor[] => {
     const names: Record<string, unknown> = { ...core, ...models, backend, ...others, ...own };
-    // The text is a page of this repository.
+    // The code comes from a page of this repository.
     const value: unknown = new Function(...Object.keys(names), `"use strict"; return (${code});`)(
       ...Object.values(names),
     );
@@ -62,7 +59,7 @@ const run = async (code: string, others: Record<string, unknown> = {}): Promise<
   return (await core.evaluate(traced as never, backend)(arrays as never)) as unknown as core.NdArray[];
 };
 
-test("every line of the page's tables is read", () => {
+test("parses every line of the page's tables", () => {
   expect(sections.length).toBe(9);
   for (const { heading, rows, numLines } of sections) expect([heading, rows.length]).toEqual([heading, numLines]);
   const compared = sections
@@ -85,7 +82,7 @@ describe.each(sections.filter(({ heading }) => heading !== "Programs"))("$headin
 });
 
 describe.each(sections.filter(({ heading }) => heading === "Programs"))(
-  "$heading: what has no result to compare",
+  "$heading: code without a result to compare",
   ({ rows }) => {
     const loss = (params: core.Tensor, batch: core.Tensor): core.Tensor => core.mean(core.multiply(params, batch));
     test.each(rows)("$skein", async ({ skein }) => {

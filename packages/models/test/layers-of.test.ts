@@ -18,7 +18,7 @@ import { describe, expect, it } from "vitest";
 import type { LabelledBatch } from "../src/index.ts";
 import { type ModelRow, modelRows } from "./model-rows.ts";
 
-/** A row's training step, traced, and its arguments. */
+/** Returns the traced training step of a row, and its arguments. */
 const stepOf = async ({ model, batch }: ModelRow) => {
   const backend = referenceBackend();
   const made = await evaluate(
@@ -34,7 +34,7 @@ const stepOf = async ({ model, batch }: ModelRow) => {
   return { traced, paths: leafPaths(made.params), leaves: flattenTree<NdArray>(args).leaves };
 };
 
-/** What a weight's gradient is by one of its uses alone. */
+/** Returns the gradient of a weight through a single use. */
 const gradientOf = (
   use: LayerUse,
   graph: ReturnType<typeof trace>["graph"],
@@ -52,13 +52,13 @@ const gradientOf = (
 };
 
 /**
- * Parameters that no layer takes as they are: positions are cut or added, a class token is stretched, a group norm is
- * composed of other operators, and the small digit reader adds the biases of its convolutions behind a pool.
+ * Parameters that are not used directly by a layer: positions are sliced or added, a class token is broadcast, a group
+ * norm consists of other operators, and the small digit reader adds the biases of its convolutions after a pool.
  */
 const outside = /^(positions_TD|positions|classToken|groups\..*|conv[12]\.bias)$/;
 
 describe.each(modelRows.map((row) => [row.name, row] as const))("layers of %s", (_, row) => {
-  it("are those of every weight, and their inputs and output gradients make the weight's gradient", async () => {
+  it("cover every weight, and their inputs and output gradients give the weight's gradient", async () => {
     const { traced, paths, leaves } = await stepOf(row);
     const { graph } = traced;
     const layers = layersOf(traced);

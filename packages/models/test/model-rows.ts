@@ -14,7 +14,7 @@ export interface ModelRow {
   readonly model: Model;
   readonly batch: HostBatch;
   readonly numClasses: number;
-  /** Closed formula. */
+  /** Expected number of parameters, by a closed formula. */
   readonly parameters: number;
 }
 
@@ -22,10 +22,10 @@ const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
   gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
 const tokens = { inputs: uniformArray([2, 5], 0, 7, 3, "i32"), labels: uniformArray([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
-// embeddings of tokens, positions and segments, their norm; two blocks
+// embeddings of tokens, positions and segments, with their norm; two blocks
 const encoderSize = (7 + 6 + 2) * 8 + 2 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10);
 
-// Every model of this package, and each of its variants, earns its place by one row.
+// Each model of this package and each of its variants needs one row.
 export const modelRows: readonly ModelRow[] = [
   {
     name: "mlp",
@@ -42,7 +42,7 @@ export const modelRows: readonly ModelRow[] = [
     parameters: (9 * 2 + 1) * 3 + (9 * 3 + 1) * 4 + (2 * 2 * 4 + 1) * 5 + 6 * 3,
   },
   {
-    name: "a model of the layers",
+    name: "a user's model made of layers",
     model: ownModel(3),
     batch: { inputs: normalArray([4, 4, 4, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
     numClasses: 3,
@@ -54,7 +54,7 @@ export const modelRows: readonly ModelRow[] = [
     batch: { inputs: normalArray([4, 9, 8, 2], 1), labels: NdArray.from([3, 0, 1, 2], [4], "i32") },
     numClasses: 4,
     parameters:
-      // stem; each stage: its convolutions, 1×1 shortcuts and two values of each normalisation per channel; head
+      // stem; per stage: convolutions, 1×1 shortcuts, and two values per normalisation and channel; head
       9 * 2 * 2 +
       4 +
       4 * (9 * 2 * 2 + 4) +
@@ -71,14 +71,14 @@ export const modelRows: readonly ModelRow[] = [
     parameters: 7 * 8 + 2 * (attentionSize + 2 * 8 * 32 + 16) + 8,
   },
   {
-    name: "gpt with learned positions, layer norm, SwiGLU and its own head",
+    name: "gpt with learned positions, layer norm, SwiGLU and an untied head",
     model: tinyGpt({ positions: "learned", norm: "layer", activation: "swiglu", tiedHead: false }),
     batch: tokens,
     numClasses: 7,
     parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 3 * 8 * 24 + 32) + 16 + 8 * 7,
   },
   {
-    name: "llama with grouped heads of a width of their own, scaled positions, and biases",
+    name: "llama with grouped heads of a separate width, scaled positions and biases",
     model: llama({
       vocabulary: 7,
       width: 6,
@@ -94,7 +94,7 @@ export const modelRows: readonly ModelRow[] = [
     }),
     batch: tokens,
     numClasses: 7,
-    // embedding and head; query and output, key and value, feed-forward part, two norms; the last norm
+    // embedding and head; query and output, key and value, feed-forward layer, two norms; last norm
     parameters: 2 * 7 * 6 + 2 * (2 * 6 * 16 + 16 + 6 + 2 * (6 * 8 + 8) + 3 * 6 * 5 + 2 * 5 + 6 + 2 * 6) + 6,
   },
   {
@@ -121,7 +121,7 @@ export const modelRows: readonly ModelRow[] = [
     parameters: 7 * 8 + 6 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8,
   },
   {
-    name: "gpt2 with its own head and ReLU",
+    name: "gpt2 with an untied head and ReLU",
     model: gpt2({
       vocabulary: 7,
       contextLength: 5,
@@ -145,7 +145,7 @@ export const modelRows: readonly ModelRow[] = [
     parameters: encoderSize + (8 * 8 + 8 + 2 * 8 + 7),
   },
   {
-    name: "bert for classes, of two segments, with rows that were filled up",
+    name: "bert for classes, with two segments and padded rows",
     model: bert({
       vocabulary: 7,
       contextLength: 6,
@@ -181,7 +181,7 @@ export const modelRows: readonly ModelRow[] = [
     parameters: encoderSize + (8 * 8 + 8 + 3 * 9),
   },
   {
-    name: "vit of images that are no square",
+    name: "vit for images that are not square",
     model: vit({
       imageSize: [4, 7],
       patchSize: 2,
@@ -195,11 +195,11 @@ export const modelRows: readonly ModelRow[] = [
     }),
     batch: { inputs: normalArray([4, 4, 7, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
     numClasses: 3,
-    // patches, class token, positions of 2 × 3 patches and the token; blocks; last norm and classifier
+    // patches, class token, positions of 2 × 3 patches and the class token; blocks; last norm and classifier
     parameters: 2 * 2 * 2 * 8 + 8 + 8 + 7 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10) + 2 * 8 + 3 * 9,
   },
   {
-    name: "resnet of bottlenecks for large images",
+    name: "resnet with bottleneck blocks for large images",
     model: resnet({
       numClasses: 3,
       inputChannels: 2,
@@ -212,7 +212,7 @@ export const modelRows: readonly ModelRow[] = [
     batch: { inputs: normalArray([4, 15, 17, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
     numClasses: 3,
     parameters:
-      // stem; of each block two 1×1 and one 3×3 with the values of their norms, and a shortcut where it begins a stage
+      // stem; per block two 1×1 and one 3×3 with the values of their norms, and a shortcut at the beginning of a stage
       7 * 7 * 2 * 3 +
       6 +
       (3 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (3 * 8 + 16)) +

@@ -62,7 +62,7 @@ const lossOf = async (model: Model, params: unknown, state: unknown, batch: Host
   ).item();
 
 describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => {
-  it("has as many parameters as the formula says", () => {
+  it("has the number of parameters given by the formula", () => {
     expect(countParameters(model)).toBe(parameters);
   });
 
@@ -71,16 +71,16 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
     expect(Math.abs((await lossOf(model, params, state, batch)) - Math.log(numClasses))).toBeLessThan(0.05);
   });
 
-  it("draws other parameters from another key, the same from the same", async () => {
+  it("draws different parameters from different keys, and equal parameters from equal keys", async () => {
     const bits = async (seed: number): Promise<number[]> =>
       flattenTree<NdArray>((await initialise(model, seed)).params).leaves.flatMap((leaf) => leaf.toNumbers());
     expect(await bits(1)).toEqual(await bits(1));
     expect(await bits(1)).not.toEqual(await bits(2));
   });
 
-  it("has the gradient of its loss: central differences", async () => {
+  it("has the gradient of its loss, by central differences", async () => {
     const { params, state } = await initialise(model);
-    // Away from the start, where the small head would hide errors of what lies below it.
+    // Not at the initial parameters, where the small head would hide errors in the layers below it.
     const flat = flattenTree<NdArray>(params);
     const paths = leafPaths(params);
     const moved = flat.leaves.map((leaf, i) =>
@@ -128,7 +128,7 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
     });
   });
 
-  it("learns a small batch by heart, and says so in its metrics", async () => {
+  it("fits a small batch, and its metrics show it", async () => {
     const optimizer = adam({ learningRate: 0.03 });
     const step = jit((params: unknown, state: unknown, optim: never, b: LabelledBatch) => {
       const [loss, nextState, gradients] = valueAndGradWithAux(model.loss)(params, state, b, { train: true });
@@ -192,7 +192,7 @@ describe("published sizes", () => {
       124_439_808,
     ],
     [
-      "BERT base, the encoder alone",
+      "BERT base, only the encoder",
       bert({
         vocabulary: 30_522,
         contextLength: 512,
@@ -204,12 +204,13 @@ describe("published sizes", () => {
       109_482_240 - (768 * 768 + 768), // without the pooler
     ],
     [
-      "ViT base with patches of 16",
+      "ViT base with 16×16 patches",
       vit({ imageSize: [224, 224], patchSize: 16, width: 768, numLayers: 12, numHeads: 12, numClasses: 1000 }),
       86_567_656,
     ],
-    // GPT-2 small has 124,439,808 parameters, of which its matrices have 12 · (4·768 + 3072 + 768) biases that ours do
-    // not.
+    // GPT-2 small has 124,439,808 parameters; 12 · (4·768 + 3072 + 768) of them are biases of matrices, which gpt does
+    // not
+    // have.
     [
       "GPT-2 small without biases",
       gpt({

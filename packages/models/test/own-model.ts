@@ -23,7 +23,7 @@ interface Params {
   readonly head: Affine;
 }
 
-/** What a stranger might write from the layers alone. Inputs [B, 4, 4, 2]. */
+/** A model that a user could write with layers only. Inputs [B, 4, 4, 2]. */
 export const ownModel = (numClasses: number): Model<Params, EmptyState> =>
   labelledModel({
     init: (key) => {

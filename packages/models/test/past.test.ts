@@ -11,7 +11,7 @@ const models: readonly (readonly [name: string, model: Model])[] = (
   [
     ["gpt", gpt({ ...sizes, contextLength: room })],
     [
-      "gpt with learned positions and layer norm, that recomputes blocks",
+      "gpt with learned positions and layer norm, with recomputed blocks",
       gpt({ ...sizes, contextLength: room, positions: "learned", norm: "layer", recompute: "blocks" }),
     ],
     ["gpt2", gpt2({ ...sizes, contextLength: room, hidden: 10, recompute: "blocks" })],
@@ -33,7 +33,7 @@ const models: readonly (readonly [name: string, model: Model])[] = (
 const tokenRows = (rows: readonly (readonly number[])[]): NdArray =>
   NdArray.from(rows.flat(), [rows.length, rows[0]!.length], "i32");
 
-/** Two sequences, and the lengths of the pieces in which they are read. */
+/** Two sequences, and the lengths of the chunks in which they are read. */
 const readings = fc
   .array(fc.integer({ min: 1, max: room }), { minLength: 1, maxLength: room })
   .map((lengths) => {
@@ -49,7 +49,7 @@ const readings = fc
 describe.each(models)("%s", (_, model) => {
   const init = evaluate((key: Tensor) => model.init(key), reference)(randomKey(5));
 
-  test("read in pieces of any lengths, it says what it says of the whole", async () => {
+  test("returns the same logits for chunks of any lengths as for the whole sequence", async () => {
     const { params, state } = (await init) as { params: unknown; state: unknown };
     const whole = evaluate(
       (weights: unknown, own: unknown, tokens: Tensor) => model.apply(weights, own, tokens, { train: false })[0],
@@ -67,7 +67,7 @@ describe.each(models)("%s", (_, model) => {
     await fc.assert(
       fc.asyncProperty(readings, async ({ lengths, rows, junk }) => {
         const wanted = (await whole(params as never, state as never, tokenRows(rows) as never)) as unknown as NdArray;
-        // Filled up behind with anything: the room for what comes.
+        // Padded with arbitrary tokens up to the capacity.
         const filled = rows.map((row) => Array.from({ length: room }, (__, i) => (i < lengths[0]! ? row[i]! : junk)));
         let [logits, layers] = (await first(
           params as never,

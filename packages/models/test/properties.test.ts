@@ -16,7 +16,7 @@ import { dropWhileTraining } from "../src/layers.ts";
 
 const backend = referenceBackend();
 
-/** Logits at the first parameters. */
+/** Logits with the initial parameters. */
 const logitsOf = async (model: Model, inputs: NdArray, train: { key?: NdArray } | false = false): Promise<number[]> => {
   const run = evaluate((initKey: Tensor, x: Tensor, keys: readonly Tensor[]) => {
     const { params, state } = model.init(initKey);
@@ -28,19 +28,22 @@ const logitsOf = async (model: Model, inputs: NdArray, train: { key?: NdArray } 
 const small = { vocabulary: 11, contextLength: 8, width: 8, numLayers: 2, numHeads: 2 } as const;
 
 describe("gpt", () => {
-  it.each(["rotary", "learned"] as const)("never looks ahead, but looks back (%s positions)", async (positions) => {
-    const model = gpt({ ...small, positions });
-    const before = NdArray.from([1, 2, 3, 4, 5, 6], [1, 6], "i32");
-    const after = NdArray.from([1, 2, 3, 9, 5, 6], [1, 6], "i32");
-    const [a, b] = [await logitsOf(model, before), await logitsOf(model, after)];
-    expect(b.slice(0, 3 * 11)).toEqual(a.slice(0, 3 * 11));
-    for (const position of [3, 4, 5])
-      expect(b.slice(position * 11, (position + 1) * 11)).not.toEqual(a.slice(position * 11, (position + 1) * 11));
-  });
+  it.each(["rotary", "learned"] as const)(
+    "depends on earlier tokens and never on later tokens (%s positions)",
+    async (positions) => {
+      const model = gpt({ ...small, positions });
+      const before = NdArray.from([1, 2, 3, 4, 5, 6], [1, 6], "i32");
+      const after = NdArray.from([1, 2, 3, 9, 5, 6], [1, 6], "i32");
+      const [a, b] = [await logitsOf(model, before), await logitsOf(model, after)];
+      expect(b.slice(0, 3 * 11)).toEqual(a.slice(0, 3 * 11));
+      for (const position of [3, 4, 5])
+        expect(b.slice(position * 11, (position + 1) * 11)).not.toEqual(a.slice(position * 11, (position + 1) * 11));
+    },
+  );
 
-  it.each(["rotary", "learned"] as const)("tells positions apart (%s positions)", async (positions) => {
-    // One layer: without positions the last token would see the others as a set (two layers tell order by causality
-    // alone).
+  it.each(["rotary", "learned"] as const)("distinguishes positions (%s positions)", async (positions) => {
+    // One layer: without positions, the last token would see the others as a set. With two layers causality alone would
+    // reveal the order.
     const model = gpt({ ...small, numLayers: 1, positions });
     const [a, b] = [
       await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")),
@@ -49,14 +52,14 @@ describe("gpt", () => {
     expect(Math.max(...b.slice(22).map((value, i) => Math.abs(value - a[22 + i]!)))).toBeGreaterThan(1e-9);
   });
 
-  it("takes bytes as tokens", async () => {
+  it("accepts bytes as tokens", async () => {
     const model = gpt(small);
     expect(await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "u8"))).toEqual(
       await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")),
     );
   });
 
-  it("refuses sizes that do not fit, with the cure", async () => {
+  it("rejects incompatible sizes, with the cure", async () => {
     expect(() => gpt({ ...small, numHeads: 3 })).toThrow(/3 heads do not divide the width 8/);
     expect(() => gpt({ ...small, numHeads: 8 })).toThrow(/8 \/ 8 = 1 values is odd/);
     expect(() => gpt({ ...small, numLayers: 0 })).toThrow(/numLayers is 0; use an integer from 1/);
@@ -65,7 +68,7 @@ describe("gpt", () => {
 });
 
 describe("images", () => {
-  it("are the same as bytes and as fractions", async () => {
+  it("give equal results as bytes and as fractions", async () => {
     const bytes = uniformArray([2, 8, 8, 1], 0, 256, 1, "u8");
     const fractions = NdArray.from(
       bytes.toNumbers().map((byte) => byte / 255),
@@ -77,7 +80,7 @@ describe("images", () => {
     }
   });
 
-  it("mlp refuses sizes without a layer", () => {
+  it("mlp rejects sizes without a layer", () => {
     expect(() => mlp({ sizes: [4] })).toThrow(/describe no layer/);
   });
 });
@@ -86,7 +89,7 @@ describe("dropout", () => {
   const model = cnn({ imageSize: [4, 4], channels: [2, 2], hidden: 16, dropoutRate: 0.5 });
   const image = normalArray([1, 4, 4, 1], 1);
 
-  it("differs from key to key, repeats with the key, and rests outside of training", async () => {
+  it("differs between keys, is equal for equal keys, and is off outside training", async () => {
     const [a, b, again] = [
       await logitsOf(model, image, { key: randomKey(1) }),
       await logitsOf(model, image, { key: randomKey(2) }),
@@ -99,7 +102,7 @@ describe("dropout", () => {
     );
   });
 
-  it("draws other values at another place of the model", async () => {
+  it("draws different values at different positions in the model", async () => {
     const drop = evaluate(
       (x: Tensor, key: Tensor) => [0, 1].map((use) => dropWhileTraining(x, 0.5, { train: true, key }, use)),
       backend,
@@ -108,14 +111,14 @@ describe("dropout", () => {
     expect(second!.toNumbers()).not.toEqual(first!.toNumbers());
   });
 
-  it("refuses to train without a key", async () => {
+  it("rejects training without a key", async () => {
     await expect(logitsOf(model, image, {})).rejects.toThrow(ArgumentError);
     await expect(logitsOf(model, image, {})).rejects.toThrow(/pass \{ train: true, key \}/);
   });
 });
 
 describe("resnet18", () => {
-  it("carries its input past every block: with all branches silenced, the shortcuts still do", async () => {
+  it("passes its input through the shortcuts even if all branches are zero", async () => {
     const model = resnet18({ channels: [8, 8, 8, 8], inputChannels: 1, numClasses: 3 });
     const run = evaluate((key: Tensor, x: Tensor) => {
       const { params, state } = model.init(key);
@@ -133,7 +136,7 @@ describe("resnet18", () => {
     expect(a.toNumbers()).not.toEqual(b.toNumbers());
   });
 
-  it("halves the image three times", async () => {
+  it("halves the image size three times", async () => {
     const model = resnet18({ channels: [2, 2, 3, 4], inputChannels: 1 });
     const scopes = new Map<string, readonly number[]>();
     const { graph } = trace(
@@ -170,7 +173,7 @@ describe("batch normalisation", () => {
       return { y, state };
     }, backend)(NdArray.from([1, 2]), NdArray.from([4, 9]), x, NdArray.from([2, 1]), NdArray.from([0.5, 0]));
 
-  it("moves its running statistics by a tenth, the variance without bias, as PyTorch does", async () => {
+  it("updates its running statistics by a tenth, with the unbiased variance, as PyTorch does", async () => {
     const { state } = await run(true);
     // Channel means 3 and 15; squared deviations 14 and 500 over four values.
     [0.9 * 1 + 0.1 * 3, 0.9 * 2 + 0.1 * 15].forEach((mean, i) =>
@@ -181,7 +184,7 @@ describe("batch normalisation", () => {
     );
   });
 
-  it("uses them, and leaves them alone, outside of training", async () => {
+  it("uses running statistics outside training and does not change them", async () => {
     const { y, state } = await run(false);
     expect([state.mean.toNumbers(), state.variance.toNumbers()]).toEqual([
       [1, 2],
@@ -191,7 +194,7 @@ describe("batch normalisation", () => {
     expect(y.toNumbers()[3]).toBeCloseTo((20 - 2) / Math.sqrt(9 + 1e-5), 5);
   });
 
-  it("gives resnet18 a state of two values per channel, and one for every normalisation", async () => {
+  it("gives resnet18 a state with two values per channel for every normalisation", async () => {
     const { state } = await evaluate(
       (key: Tensor) => ({ state: resnet18({ channels: [2, 2, 2, 2] }).init(key).state }),
       backend,

@@ -31,7 +31,7 @@ const labels = uniformArray([batchSize, length], 0, 11, 4, "i32");
 const key = randomKey(5);
 const dropKey = randomKey(9);
 
-/** Gradients are divided by their scale: some are of 1e-6. */
+/** Compares arrays by path, relative to their scale: some gradients are about 1e-6. */
 const expectSame = (own: ReadonlyMap<string, NdArray>, wanted: ReadonlyMap<string, NdArray>): void => {
   expect([...own.keys()]).toEqual([...wanted.keys()]);
   for (const [path, array] of wanted) {
@@ -59,7 +59,7 @@ const stepOf =
     return { loss, params, gradients, tested: model.evaluate(params, state, batch) };
   };
 
-/** Loss, parameters, gradients and metrics of all ranks together. */
+/** Loss, parameters, gradients and metrics over all ranks. */
 const trainOn = (
   model: Model<never, never>,
   ranks: Ranks,
@@ -99,7 +99,7 @@ const trainOn = (
 
 const modelOf = (options: Partial<GptOptions> = {}): Model<never, never> => gpt({ ...small, ...options }) as never;
 
-/** In place of a feed-forward part: it treats each token for itself, and draws a number. */
+/** A replacement of a feed-forward layer: it processes each token alone and draws a random number. */
 const layer: FeedForwardLayer = {
   init: (own) => ({ params: { weight: normal(own, [16, 16], { deviation: 0.3 }) }, state: {} }),
   apply: (params, state, x, { key: own }) => {
@@ -112,12 +112,12 @@ const layer: FeedForwardLayer = {
 const variants: readonly (readonly [name: string, options: Partial<GptOptions>])[] = [
   ["rotary positions, gelu, rms norm, tied head", {}],
   [
-    "learned positions, swiglu, layer norm, a head of its own",
+    "learned positions, swiglu, layer norm, untied head",
     { positions: "learned", activation: "swiglu", norm: "layer", tiedHead: false },
   ],
-  ["blocks computed again in backward", { recompute: "blocks" }],
-  ["a layer of experts in the second block", { experts: { layer, every: 2 } }],
-  ["a layer of experts that takes all positions", { experts: { layer, every: 2, positions: "all" } }],
+  ["blocks recomputed in backward", { recompute: "blocks" }],
+  ["an expert layer in the second block", { experts: { layer, every: 2 } }],
+  ["an expert layer that receives all positions", { experts: { layer, every: 2, positions: "all" } }],
 ];
 
 describe.each(variants)("a GPT with %s", (_, options) => {
@@ -129,7 +129,7 @@ describe.each(variants)("a GPT with %s", (_, options) => {
       { data: 2, tensor: 2 },
       { data: 1, tensor: 4 },
       { data: 2, tensor: 1 },
-    ])("on $data × $tensor ranks has parameters, loss, gradients and metrics of one rank", (ranks) => {
+    ])("on $data × $tensor ranks equals one rank: parameters, loss, gradients and metrics", (ranks) => {
       const shared = trainOn(modelOf({ ...options, tensor: { axis: "tensor", sequence } }), ranks);
       expectSame(shared.params, alone.params);
       expect(shared.loss).toBeCloseTo(alone.loss, 6);
@@ -141,7 +141,7 @@ describe.each(variants)("a GPT with %s", (_, options) => {
   });
 });
 
-test.each([true, false])("samples that do not count leave the others as they are, sequence %s", (sequence) => {
+test.each([true, false])("masked samples do not change the others, sequence %s", (sequence) => {
   const masked = { inputs, labels, mask: NdArray.from([1, 0, 1, 1], [4], "bool") };
   const alone = trainOn(modelOf(), { data: 1, tensor: 1 }, masked);
   const shared = trainOn(modelOf({ tensor: { axis: "tensor", sequence } }), { data: 1, tensor: 2 }, masked);
@@ -151,7 +151,7 @@ test.each([true, false])("samples that do not count leave the others as they are
   expectSame(shared.gradients, alone.gradients);
 });
 
-test.each([true, false])("dropout drops what one rank drops, sequence %s", (sequence) => {
+test.each([true, false])("dropout drops the same values as on one rank, sequence %s", (sequence) => {
   const alone = trainOn(modelOf({ dropoutRate: 0.3 }), { data: 1, tensor: 1 });
   expect(Math.abs(alone.loss - trainOn(modelOf(), { data: 1, tensor: 1 }).loss)).toBeGreaterThan(1e-4);
   const shared = trainOn(modelOf({ dropoutRate: 0.3, tensor: { axis: "tensor", sequence } }), { data: 1, tensor: 4 });
@@ -159,7 +159,7 @@ test.each([true, false])("dropout drops what one rank drops, sequence %s", (sequ
   expectSame(shared.gradients, alone.gradients);
 });
 
-test.each([true, false])("apply gives all logits on every rank, and their gradients, sequence %s", (sequence) => {
+test.each([true, false])("apply returns all logits on every rank, with their gradients, sequence %s", (sequence) => {
   const run = (options: Partial<GptOptions>, ranks: Ranks) => {
     const model = modelOf(options);
     const results = onMesh(
@@ -185,12 +185,12 @@ test.each([true, false])("apply gives all logits on every rank, and their gradie
   const shared = run({ tensor: { axis: "tensor", sequence } }, { data: 1, tensor: 4 });
   for (const logits of shared.logits)
     expectSame(new Map([["logits", logits]]), new Map([["logits", alone.logits[0]!]]));
-  // The loss is the same on all ranks here: the rule for gradients does not ask.
+  // Here the loss is equal on all ranks; the rule for gradients does not require that.
   expectSame(shared.gradients, alone.gradients);
 });
 
 test.each([true, false])(
-  "a layer of experts draws other numbers on ranks with other tokens, sequence %s",
+  "an expert layer draws different numbers on ranks with different tokens, sequence %s",
   (sequence) => {
     const drawnOn = (tensor: number, positions: "own" | "all" = "own"): number[] => {
       const model = modelOf({ experts: { layer, every: 1, positions }, tensor: { axis: "tensor", sequence } });
@@ -220,7 +220,7 @@ test.each([true, false])(
 );
 
 test.each([true, false])(
-  "a rank tells the choices of its own positions, whichever its experts take, sequence %s",
+  "a rank reports the choices for its own positions, whichever positions its experts receive, sequence %s",
   (sequence) => {
     const choosing: FeedForwardLayer = {
       ...layer,
@@ -255,7 +255,7 @@ test.each([true, false])(
   },
 );
 
-test("without the positions shared out, apply takes a length that the ranks do not divide", () => {
+test("without sequence parallelism, apply accepts a length not divisible by the ranks", () => {
   const model = modelOf({ tensor: { axis: "tensor", sequence: false } });
   const logits = onMesh(
     (initKey: Tensor, tokens: Tensor) => {
@@ -269,7 +269,7 @@ test("without the positions shared out, apply takes a length that the ranks do n
   expect(logits[1]!.toNumbers()).toEqual(logits[0]!.toNumbers());
 });
 
-describe("refuses in one line", () => {
+describe("rejects in one line", () => {
   const ofTensor =
     (options: Partial<GptOptions>, tensor: number, batch = { inputs, labels }) =>
     () =>
@@ -285,17 +285,17 @@ describe("refuses in one line", () => {
     ["hidden values", ofTensor({ hidden: 13 }, 2), /gpt: 13 hidden values are not divisible by 2 ranks/],
     ["positions", ofTensor({}, 4, short), /gpt: 6 positions are not divisible by 4 ranks/],
     [
-      "positions of the loss",
+      "positions in the loss",
       ofTensor({ tensor: { axis: "tensor", sequence: false } }, 4, short),
       /gpt: 6 positions do not/,
     ],
-  ])("%s that the ranks do not divide", (_, run, message) => {
+  ])("%s not divisible by the ranks", (_, run, message) => {
     expect(run).toThrow(ArgumentError);
     expect(run).toThrow(message);
   });
 });
 
-test("says which parameters are shared out, and how", () => {
+test("describes the sharding of each parameter", () => {
   const model = gpt({
     ...small,
     activation: "swiglu",

@@ -13,7 +13,7 @@ describe.each(grid)("on $tensor ranks, parts $part along dimension $dim", ({ ten
   const ranks = { data: 1, tensor };
   const whole = part.map((size, at) => (at === dim ? size * tensor : size));
 
-  test("are put together again to the whole, and added up to the part of the sum", () => {
+  test("are gathered to the whole, and summed to the shard of the sum", () => {
     const all = normalArray(whole, 7);
     const again = onMesh(
       (x: Tensor) => gatherShards(ownShard(x, shard), shard),
@@ -34,8 +34,8 @@ describe.each(grid)("on $tensor ranks, parts $part along dimension $dim", ({ ten
     }
   });
 
-  test("gathering and adding up are each other's adjoint", () => {
-    // ⟨gather(x), y⟩ over all ranks is ⟨x, sum(y)⟩.
+  test("gathering and summing are adjoint to each other", () => {
+    // ⟨gather(x), y⟩ over all ranks equals ⟨x, sum(y)⟩.
     const results = onMesh(
       (x: Tensor, y: Tensor) => {
         const own = ownShard(x, shard);
@@ -49,7 +49,7 @@ describe.each(grid)("on $tensor ranks, parts $part along dimension $dim", ({ ten
   });
 });
 
-test("a size that the ranks do not divide is refused", () => {
+test("rejects a size not divisible by the ranks", () => {
   const run = (fn: (x: Tensor) => Tensor) => () => onMesh(fn, { data: 1, tensor: 2 }, () => [normalArray([2, 3], 1)]);
   expect(run((x) => ownShard(x, { axis: "tensor", dim: 1 }))).toThrow(
     /ownShard: dimension 1 of \[2, 3\] has 3, which .* the 2 ranks/,

@@ -2,13 +2,15 @@ import { flattenTree, leafPaths, type MapTree, type Mesh, NdArray, type Tensor }
 import { runOnRanks } from "@skein/testing";
 import type { Model } from "../src/index.ts";
 
-/** Ranks along "data" have different samples; along "tensor", which runs fastest, they have the same. */
+/**
+ * Mesh of ranks. Ranks along "data" have different samples; ranks along "tensor", the innermost axis, have the same.
+ */
 export interface Ranks {
   readonly data: number;
   readonly tensor: number;
 }
 
-/** Run a traced function on all ranks of a mesh in f64, each with its own arguments. */
+/** Runs a traced function on all ranks of a mesh in f64, with separate arguments per rank. */
 export const onMesh = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
   { data, tensor }: Ranks,
@@ -28,7 +30,7 @@ export const onMesh = <Args extends readonly unknown[], Result>(
   });
 };
 
-/** Rows `first` to `end` along dimension 0. */
+/** Returns rows `first` to `end` along dimension 0. */
 export const rowsOf = (array: NdArray, first: number, end: number): NdArray => {
   const each = array.toNumbers().length / array.shape[0]!;
   return NdArray.from(
@@ -38,7 +40,7 @@ export const rowsOf = (array: NdArray, first: number, end: number): NdArray => {
   );
 };
 
-/** Arrays beside each other along a dimension of two. */
+/** Concatenates matrices along a dimension. */
 const beside = (arrays: readonly NdArray[], dim: number): NdArray => {
   const [rows, columns] = arrays[0]!.shape as [number, number];
   const numbers = arrays.map((array) => array.toNumbers());
@@ -64,10 +66,10 @@ const meanOf = (arrays: readonly NdArray[], divisor = 1): NdArray => {
 };
 
 /**
- * The gradients of the mean loss that ranks' own add up to, by path: parts divided by the ranks that share them out,
- * then means over the ranks that hold the same.
+ * Returns the gradients of the mean loss over all ranks by path: each rank's gradients are divided by the number of
+ * ranks that share a shard, then averaged over the ranks that hold the same shard.
  *
- * @param trees of each rank, in rank order; with `scale: "none"` of parameters, which are put together and not scaled.
+ * @param trees of each rank, in rank order. With `scale: "none"`: parameters, which are assembled and not scaled.
  */
 export const wholeTree = (
   trees: readonly unknown[],

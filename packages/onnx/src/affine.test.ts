@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { affineOf, dimName, probes } from "./affine.ts";
 
-test("a number that follows from the batch is found by two, and the third proves it", () => {
+test("an affine function is found from two batch sizes and confirmed by the third", () => {
   const small = fc.integer({ min: 1, max: 1000 });
   fc.assert(
     fc.property(small, fc.integer({ min: -1, max: 1000 }), (times, plus) => {
@@ -21,7 +21,7 @@ test("a number that follows from the batch is found by two, and the third proves
   expect(affineOf([Number.NaN, Number.NaN, Number.NaN])).toBeNaN();
 });
 
-test("sizes that are equal have equal names", () => {
+test("equal sizes have equal names", () => {
   expect(
     [
       { times: 1, plus: 0 },

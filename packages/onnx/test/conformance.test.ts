@@ -23,20 +23,20 @@ const exported = ({ fn, inputs }: ConformanceCase): Uint8Array =>
     inputs: Object.fromEntries(inputs.map(({ dtype, shape }, i) => [`in${i}`, { dtype, shape }])),
   });
 
-/** 16-bit floats have no host type in what runs the models here; models are f32. */
+/** Whether a type is a 16-bit float, which has no host type in the runner; models are f32. */
 const is16Bit = (dtype: DType): boolean => dtype === "f16" || dtype === "bf16";
 
-/** What onnxruntime itself does not do: images without channels. */
+/** Cases that onnxruntime does not support: images without channels. */
 const beyondRuntime = /^no channels/;
 
-/** Where NaN stands among numbers that are sorted is open in ONNX. */
+/** Whether a case sorts NaN; ONNX does not define the position of NaN. */
 const openOrder = ({ op, name }: ConformanceCase): boolean =>
   ["top-k", "sort", "argsort"].includes(op) && name.includes("NaN");
 
-/** Sums of one sign over many elements, which onnxruntime adds up one after the other. */
+/** Sums of many elements of one sign, which onnxruntime adds sequentially. */
 const longSums = /of one sign|many rows|wide rows/;
 
-/** Rows far from zero, whose mean onnxruntime rounds to f32. */
+/** Rows far from zero, for which onnxruntime rounds the mean to f32. */
 const farFromZero = /far from zero/;
 
 const cases = [...conformanceCases, ...composedCases].filter(
@@ -45,12 +45,12 @@ const cases = [...conformanceCases, ...composedCases].filter(
 
 const reference = referenceBackend();
 
-/** Entries of the list of refusals that some case needs. */
+/** Entries of the list of refusals that at least one case needs. */
 const needed = new Set<(typeof refusals)[number]>();
 
 /**
- * What a case gives, and what onnxruntime makes of its model; undefined if it has no form in ONNX, as the list of
- * refusals says.
+ * Returns the result of a case, and onnxruntime's result for the exported model; undefined if the list of refusals
+ * allows the case to be rejected.
  */
 const compared = async (
   one: ConformanceCase,
@@ -73,7 +73,7 @@ const compared = async (
   return { ours, theirs: ours.map((_, i) => theirs[`out${i}`]!) };
 };
 
-describe("onnxruntime computes what the reference does", () => {
+describe("onnxruntime equals the reference", () => {
   const ran = new Set<string>();
 
   test.each([...Map.groupBy(cases, ({ op }) => op)])("%s", async (op, ofOperator) => {
@@ -86,7 +86,7 @@ describe("onnxruntime computes what the reference does", () => {
       both.ours.forEach((array, i) => {
         const label = `${op}: ${one.name}, result ${i}`;
         expect([both.theirs[i]!.dtype, both.theirs[i]!.shape], label).toEqual([array.dtype, array.shape]);
-        // onnxruntime's sigmoid has seven digits behind the point
+        // onnxruntime's sigmoid has seven digits after the decimal point
         const least = farFromZero.test(one.name) ? 3e-4 : op === "silu" ? 2e-6 : 1e-6;
         const tolerance =
           array.dtype === "f32"
@@ -97,11 +97,11 @@ describe("onnxruntime computes what the reference does", () => {
     }
   });
 
-  test("and refuses nothing beyond the list, of which every entry is needed", () => {
+  test("exports all operators except the listed ones, and every entry of the list is needed", () => {
     expect(refusals.filter((refusal) => !needed.has(refusal)).map(({ op, why }) => `${op}: ${why}`)).toEqual([]);
   });
 
-  test("for every operator that is written", () => {
+  test("covers every exported operator", () => {
     expect(
       [...emitters.keys()].filter((op) => !ran.has(op) && !["identity", "optimization-barrier"].includes(op)),
     ).toEqual([]);

@@ -87,7 +87,7 @@ const samplesOf = (
   const numbers = Array.from({ length: all.reduce((a, b) => a * b) }, (_, i) =>
     dtype === "f32" ? Math.sin(i) : (i * 37 + 5) % (dtype === "i32" ? 11 : 256),
   );
-  // Rows of tokens end in padding of another length each; the last row has nothing else.
+  // Rows of tokens end in padding of different lengths; the last row is all padding.
   if (dtype === "i32" && padded)
     for (const i of numbers.keys()) {
       const [row, place] = [Math.floor(i / shape[0]!), i % shape[0]!];
@@ -96,7 +96,7 @@ const samplesOf = (
   return NdArray.from(numbers, all, dtype);
 };
 
-describe("a model gives the same logits in onnxruntime, of as many samples as are asked", () => {
+describe("a model gives the same logits in onnxruntime, for any number of samples", () => {
   test.each(Object.entries(models))("%s", async (name, [made, sample]) => {
     const model = made as Model;
     const { params, state } = (await evaluate(
@@ -123,7 +123,7 @@ describe("a model gives the same logits in onnxruntime, of as many samples as ar
   });
 });
 
-describe("what has no form in ONNX is named", () => {
+describe("rejects by name", () => {
   const write = (fn: (x: Tensor) => Tensor, batch: number | "dynamic" = "dynamic") =>
     exportOnnx({
       fn: (_: object, { x }) => ({ y: fn(x!) }),
@@ -132,7 +132,7 @@ describe("what has no form in ONNX is named", () => {
       batch,
     });
 
-  test("random numbers, means over the batch, two things of one name", () => {
+  test("random numbers, means over the batch, and an input with the name of a weight", () => {
     expect(() =>
       exportOnnx({
         fn: (_: object, { key }) => ({ y: bernoulli(key!, 0.5, [4]) }),
@@ -140,7 +140,7 @@ describe("what has no form in ONNX is named", () => {
         inputs: { key: { dtype: "u32", shape: [2] } },
       }),
     ).toThrow(/^random-bits #\d+ cannot be exported to ONNX: no operators of ONNX give the same random numbers/);
-    // Its gather works along the batch, but no size of a batch cures a mixture of experts.
+    // Its gather works along the batch, but no batch size makes a mixture of experts exportable.
     expect(() =>
       exportOnnx({
         fn: (weights: { w: Tensor }, { x }) => {
@@ -152,7 +152,9 @@ describe("what has no form in ONNX is named", () => {
         batch: "dynamic",
       }),
     ).toThrow(/^grouped-matmul #\d+ cannot be exported to ONNX: mixtures of experts are not exported/);
-    expect(() => write((x) => mean(x))).toThrow(/is not an affine function of the batch size; export for a single size/);
+    expect(() => write((x) => mean(x))).toThrow(
+      /is not an affine function of the batch size; export for a single size/,
+    );
     expect(write((x) => mean(x), 2).length).toBeGreaterThan(0);
     expect(() =>
       exportOnnx({

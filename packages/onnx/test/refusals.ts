@@ -1,7 +1,7 @@
 import type { DType } from "@skein/tensor-core";
 import type { ConformanceCase } from "@skein/testing";
 
-/** Operators that no operators of ONNX compute, or that only gradients need. */
+/** Operators without equivalent ONNX operators, or needed only by gradients. */
 const withoutForm: readonly string[] = [
   "attention-backward",
   "avg-pool2d-backward",
@@ -40,7 +40,7 @@ const withoutForm: readonly string[] = [
   "unpack-bits",
 ];
 
-/** Dtypes that runtimes do not compute an operator of. */
+/** Dtypes that runtimes do not support, by operator. */
 const otherTypes: Readonly<Record<string, readonly DType[]>> = {
   add: ["u32"],
   argmax: ["u32", "u8", "bool"],
@@ -67,17 +67,17 @@ const otherTypes: Readonly<Record<string, readonly DType[]>> = {
 };
 
 interface Refusal {
-  /** The operator that refuses, and for a function of several operators one of them. */
+  /** The rejected operator; for a function of several operators, one of them. */
   readonly op: string;
-  /** What its message says behind the name. */
+  /** Expected message after the operator's name. */
   readonly why: RegExp;
-  /** Cases that it may refuse. */
+  /** Whether a case may be rejected. */
   readonly of: (one: ConformanceCase) => boolean;
 }
 
 const any = (): boolean => true;
 
-/** Single cases of operators that are written. */
+/** Single cases of exported operators. */
 const singleCases: readonly Refusal[] = [
   { op: "attention", why: /its result 1 does not exist in ONNX/, of: ({ name }) => name.startsWith("scores up to") },
   { op: "constant", why: /constants of f16 are not supported/, of: ({ name }) => name.endsWith("f16") },
@@ -90,9 +90,7 @@ const singleCases: readonly Refusal[] = [
   { op: "top-k", why: /it selects by magnitude/, of: ({ op }) => op === "top-k" },
 ];
 
-/**
- * All that may be refused. A case that is refused otherwise is a fault, and so is an entry that no case needs any more.
- */
+/** All cases that may be rejected. Any other rejection fails the test, and so does an entry that no case needs. */
 export const refusals: readonly Refusal[] = [
   ...withoutForm.map(
     (op): Refusal => ({
@@ -102,11 +100,11 @@ export const refusals: readonly Refusal[] = [
     }),
   ),
   ...Object.entries(otherTypes).flatMap(([op, dtypes]) =>
-    dtypes.map((dtype): Refusal => ({ op, why: new RegExp(`not of ${dtype}; cast its operands`), of: any })),
+    dtypes.map((dtype): Refusal => ({ op, why: new RegExp(`not ${dtype}; cast its operands`), of: any })),
   ),
   ...singleCases,
 ];
 
-/** The entry that allows a refusal of a case; undefined if none does. */
+/** Returns the entry that allows the rejection of a case; undefined if there is none. */
 export const refusalOf = (one: ConformanceCase, message: string): Refusal | undefined =>
   refusals.find(({ op, why, of }) => message.startsWith(`${op} #`) && why.test(message) && of(one));

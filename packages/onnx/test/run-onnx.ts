@@ -12,7 +12,10 @@ const toOnnx = (array: NdArray): Tensor =>
 const fromOnnx = ({ type, data, dims }: Tensor): NdArray =>
   NdArray.from(Array.from(data as unknown as ArrayLike<number>, Number), [...dims], dtypeOf(type));
 
-/** Run a model by onnxruntime, on the CPU: its bytes, or its path. Arrays by the names of inputs and outputs. */
+/**
+ * Runs a model with onnxruntime on the CPU; arrays are given by the names of inputs and outputs. @param model bytes or
+ * path.
+ */
 export const runOnnx = async (
   model: Uint8Array | string,
   inputs: Readonly<Record<string, NdArray>>,

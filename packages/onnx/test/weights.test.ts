@@ -49,8 +49,8 @@ const writeFiles = (name: string, { model: own, weights }: ReturnType<typeof exp
   return path;
 };
 
-describe("weights beside the model", () => {
-  test("every tensor lies at a page of its own, whole, and none on another", () => {
+describe("weights in a separate file", () => {
+  test("large tensors begin at a page boundary, and no tensors overlap", () => {
     const sizes = fc.array(fc.oneof(fc.nat(5000), fc.constantFrom(0, 1023, 1024, 4096, 4097, 2 ** 20, 2 ** 20 + 1)), {
       maxLength: 8,
     });
@@ -81,7 +81,7 @@ describe("weights beside the model", () => {
     );
   });
 
-  test("give the same bits, and leave a model without them", async () => {
+  test("have the same bits, and the model does not contain them", async () => {
     const source = sourceOf(await made());
     const whole = exportOnnx(source);
     const files = exportOnnxFiles(source, { weightsFile: "apart.onnx.data", above: 10_000 });
@@ -93,11 +93,13 @@ describe("weights beside the model", () => {
     expect(named.weights).toEqual(files.weights);
     for (const name of ["", "..", "../x", "a/b", "a\\b"]) {
       expect(() => exportOnnxFiles(source, { weightsFile: name })).toThrow(/must be a file name without folders/);
-      expect(() => exportOnnxFiles(source, { weightsFile: () => name, above: 0 })).toThrow(/must be a file name without folders/);
+      expect(() => exportOnnxFiles(source, { weightsFile: () => name, above: 0 })).toThrow(
+        /must be a file name without folders/,
+      );
     }
   });
 
-  test("of more than a file of ONNX holds", { tags: "full", timeout: 300_000 }, async () => {
+  test("larger than an ONNX file can be", { tags: "full", timeout: 300_000 }, async () => {
     const [rows, width] = [2 ** 20 + 7, 520];
     const table = new NdArray("f32", [rows, width], new Float32Array(rows * width));
     const chosen = [0, 12_345, rows - 1];
@@ -119,7 +121,7 @@ describe("weights beside the model", () => {
 });
 
 describe("f16 weights", () => {
-  test("give the logits of weights that are rounded to f16, in half the bytes", async () => {
+  test("give the logits of weights rounded to f16, in half the bytes", async () => {
     const weights = await made();
     const bytes = exportOnnx({ ...sourceOf(weights), weightType: "f16" });
     expect(bytes.length).toBeLessThan(0.65 * exportOnnx(sourceOf(weights)).length);
@@ -138,7 +140,7 @@ describe("f16 weights", () => {
     expect(firstDifference(theirs, exact, { absolute: 1e-6 * scale, relative: 0 })).toBeDefined();
   });
 
-  test("are refused where f16 does not hold them, and may lie beside the model", async () => {
+  test("are rejected beyond the range of f16, and may be stored in a separate file", async () => {
     const table = NdArray.from([1, 2, 3, 70_000], [2, 2]);
     const source = (own: NdArray) => ({
       fn: (weights: { readonly table: Tensor }, { rows }: Readonly<Record<string, Tensor>>) => ({

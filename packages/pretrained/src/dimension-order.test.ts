@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { inverseOrder, reordered } from "./dimension-order.ts";
 
-test("dimensions are brought into order as transpose does, and back", async () => {
+test("dimensions are reordered as by transpose, and back", async () => {
   const shapes = fc
     .array(fc.integer({ min: 0, max: 4 }), { maxLength: 4 })
     .chain((shape) =>
@@ -22,7 +22,7 @@ test("dimensions are brought into order as transpose does, and back", async () =
   );
 });
 
-test("matrices of several tiles too", () => {
+test("also for matrices of several tiles", () => {
   const [rows, columns] = [70, 33];
   const array = NdArray.from(
     Array.from({ length: rows * columns }, (_, i) => i),

@@ -8,8 +8,8 @@ const read = (fields: unknown, modelType: unknown = "vit"): ImageProcessor =>
 const imageNet = { image_mean: [0.485, 0.456, 0.406], image_std: [0.229, 0.224, 0.225] };
 const normalise = { mean: imageNet.image_mean, std: imageNet.image_std };
 
-describe("files of checkpoints", () => {
-  test("of today: every field", () => {
+describe("configuration files", () => {
+  test("in the current format: every field", () => {
     const size = { height: 224, width: 192 };
     const fields = { ...imageNet, image_processor_type: "ViTImageProcessorFast", resample: 3, size };
     expect(read({ ...fields, do_resize: true, do_rescale: true, rescale_factor: 0.003_921_568_627_450_98 })).toEqual({
@@ -19,7 +19,7 @@ describe("files of checkpoints", () => {
     });
   });
 
-  test("of old times: ViT's, ResNet's and DeiT's sizes are numbers, each of which means something else", () => {
+  test("in the old format: sizes are numbers, with different meanings for ViT, ResNet and DeiT", () => {
     const old = { ...imageNet, do_normalize: true, do_resize: true, resample: 3 };
     const both = { resample: "bicubic", normalise };
     expect(read({ ...old, feature_extractor_type: "ViTFeatureExtractor", size: 224 })).toEqual({
@@ -36,7 +36,7 @@ describe("files of checkpoints", () => {
     expect(read({ ...deit, do_center_crop: false })).toEqual({ ...both, resize: [256, 256] });
   });
 
-  test("ConvNeXt's processor cuts below 384 alone, a whole number of pixels, and is ResNet's where none is named", () => {
+  test("ConvNeXt's processor crops only below 384, an integer number of pixels, and is the default of ResNet", () => {
     const cut = (fields: object): ImageProcessor => read({ ...fields, do_normalize: false }, "resnet");
     expect(cut({})).toEqual({ resize: [384, 384], resample: "bicubic" });
     expect(cut({ size: { shortest_edge: 383 } })).toMatchObject({ resize: 437, crop: [383, 383] });
@@ -44,7 +44,7 @@ describe("files of checkpoints", () => {
     expect(cut({ do_resize: false })).toEqual({});
   });
 
-  test("what a file leaves out is what its processor does; of another one it is not known", () => {
+  test("missing fields have the defaults of the processor; defaults of an unknown processor are unknown", () => {
     expect(read({})).toEqual({
       resize: [224, 224],
       resample: "bilinear",
@@ -60,7 +60,7 @@ describe("files of checkpoints", () => {
 });
 
 describe("pixels", () => {
-  test("by another factor, or by none, are normalised as transformers does, within rounding", () => {
+  test("rescaled by another factor, or not at all, are normalised as by transformers, within rounding", () => {
     const number = fc.double({ min: 0.01, max: 4, noNaN: true });
     fc.assert(
       fc.property(fc.option(number), fc.option(fc.tuple(number, number)), fc.nat(255), (factor, given, byte) => {
@@ -77,13 +77,13 @@ describe("pixels", () => {
     );
   });
 
-  test("that only come from 0 to 1 are not normalised", () => {
+  test("that are only scaled to [0, 1] are not normalised", () => {
     expect(read({ do_normalize: false }).normalise).toBeUndefined();
     expect(read({ do_normalize: false, do_rescale: false }).normalise).toEqual({ mean: [0], std: [1 / 255] });
   });
 });
 
-test("what is written is read back, each field", () => {
+test("every written field is read back", () => {
   const side = fc.integer({ min: 1, max: 999 });
   const sides = fc.tuple(side, side);
   const maybe = <T>(of: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(of, { nil: undefined });
@@ -112,7 +112,7 @@ test("what is written is read back, each field", () => {
   );
 });
 
-test("one number for all channels is written for each, as transformers wants it", () => {
+test("a single number for all channels is written once per channel, as transformers requires", () => {
   const config = imageProcessorConfig({ normalise: { mean: [0], std: [1] } }, 3);
   expect([config["image_mean"], config["image_std"]]).toEqual([
     [0, 0, 0],
@@ -136,7 +136,7 @@ test.each([
   [{ do_flip_channel_order: true }, /do_flip_channel_order is true, but must be false: this step is not supported/],
   [{ image_processor_type: "ConvNextImageProcessor", size: 9, crop_pct: 2 }, /crop_pct is 2, but must be/],
   [{ image_processor_type: "PoolFormerImageProcessor", crop_pct: 0.9 }, /crop_pct is 0\.9, but must be omitted/],
-])("%j is refused in one line, with the cure", (fields, message) => {
+])("%j is rejected in one line, with the cure", (fields, message) => {
   let told = "";
   try {
     read(fields);

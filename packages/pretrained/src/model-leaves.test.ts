@@ -78,8 +78,8 @@ describe.each<[string, fc.Arbitrary<Config>]>([
   ["vit", vit],
   ["resnet", resnet],
   ["gpt2", gpt2],
-])("%s of any configuration", (_, configs) => {
-  test("has a name of its own in files for everything that it keeps", () => {
+])("%s with any configuration", (_, configs) => {
+  test("has a unique name in files for each parameter and state array", () => {
     fc.assert(
       fc.property(configs, (config) => {
         const { leaves } = modelLeaves(openConfig(config));

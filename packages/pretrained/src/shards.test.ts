@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { indexText, parseIndex, planShards } from "./shards.ts";
 
-test("files hold every tensor once, in order, and are as full as their bound allows", () => {
+test("files hold every tensor once, in order, and are as full as the limit allows", () => {
   const sizes = fc.array(fc.nat(20), { minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(sizes, fc.integer({ min: 1, max: 40 }), (bytes, most) => {

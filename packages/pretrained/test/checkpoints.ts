@@ -5,18 +5,18 @@ import type { CarriedTensor } from "../src/index.ts";
 
 const folder: string = join(import.meta.dirname, "checkpoints");
 
-/** What from-pytorch.py wrote, by name. */
+/** Names of the checkpoints written by from-pytorch.py. */
 export const checkpoints: readonly string[] = readdirSync(folder).sort();
 
 export const checkpointFolder = (name: string): string => join(folder, name);
 
-/** What PyTorch made of some inputs. */
+/** Returns recorded inputs and PyTorch's logits. */
 export const expectedOf = (name: string): { readonly inputs: NdArray; readonly logits: NdArray } => {
   const { tensors } = readSafetensors(readFileSync(join(folder, name, "expected.safetensors")));
   return { inputs: tensors.get("inputs")!, logits: tensors.get("logits")! };
 };
 
-/** All tensors of a checkpoint's files, by name. */
+/** Returns all tensors of a checkpoint's files by name. */
 export const tensorsOf = (path: string): Map<string, CarriedTensor> =>
   new Map(
     readdirSync(path)
@@ -30,14 +30,14 @@ export const tensorsOf = (path: string): Map<string, CarriedTensor> =>
       }),
   );
 
-/** A tensor as a file has it. */
+/** Returns an array in the form stored in a file. */
 export const asStored = (array: NdArray): CarriedTensor => ({
   dtype: array.dtype,
   shape: array.shape,
   bytes: new Uint8Array(array.bytes()),
 });
 
-/** A file of tensors. */
+/** Returns the bytes of a file of tensors. */
 export const fileOf = (tensors: ReadonlyMap<string, CarriedTensor>): Uint8Array => {
   const { head, header } = layoutSafetensors(tensors);
   const file = new Uint8Array(header.fileBytes);

@@ -25,7 +25,7 @@ const readJson = (folder: string, file: string): unknown => JSON.parse(readFileS
 
 describe.each(checkpoints)("%s", (name) => {
   test.each([[undefined], [2000]])(
-    "read and written in files of at most %s bytes it is bit by bit what it was",
+    "has the same bits after it is read and written in files of at most %s bytes",
     async (most) => {
       const [source, target] = [checkpointFolder(name), emptyFolder()];
       await savePretrained(target, await loadPretrained(source), most === undefined ? {} : { mostShardBytes: most });
@@ -34,14 +34,14 @@ describe.each(checkpoints)("%s", (name) => {
       const files = readdirSync(target).filter((file) => file.endsWith(".safetensors"));
       if (most === 1) expect(files.length).toBe(tensorsOf(source).size);
       if (most === undefined) expect(files).toEqual(["model.safetensors"]);
-      // What was cut into several files is found again by its index.
+      // A checkpoint split into several files is read through its index.
       const again = emptyFolder();
       await savePretrained(again, await loadPretrained(target));
       expect(bits(tensorsOf(again))).toEqual(bits(tensorsOf(source)));
     },
   );
 
-  test("the same weights as f32 are written as every dtype", async () => {
+  test("the same weights in f32 are written in every dtype", async () => {
     const loaded = await loadPretrained(checkpointFolder(name));
     const wide = emptyFolder();
     await savePretrained(wide, { config: loaded.config, params: loaded.params, state: loaded.state });
@@ -57,7 +57,7 @@ describe.each(checkpoints)("%s", (name) => {
   });
 });
 
-test("a tensor that is larger than a file may be has one of its own", async () => {
+test("a tensor larger than the maximum of a file gets a separate file", async () => {
   const target = emptyFolder();
   await savePretrained(target, await loadPretrained(checkpointFolder("qwen2")), { mostShardBytes: 1 });
   const source = tensorsOf(checkpointFolder("qwen2"));
@@ -65,7 +65,7 @@ test("a tensor that is larger than a file may be has one of its own", async () =
   expect(bits(tensorsOf(target))).toEqual(bits(source));
 });
 
-/** A copy of a checkpoint whose tensors went through `change`, in one file. */
+/** Returns a copy of a checkpoint in one file, with tensors altered by `change`. */
 const changed = (
   name: string,
   change: (tensors: Map<string, CarriedTensor>) => void,
@@ -88,7 +88,7 @@ const refusal = async (promise: Promise<unknown>): Promise<string> => {
   return (error as Error).message;
 };
 
-test("one message counts what is missing, extra, of another shape, and no weight", async () => {
+test("a single message counts tensors that are missing, extra, misshaped, and of unsupported dtype", async () => {
   const folder = changed("llama-tied", (tensors) => {
     for (const layer of [0, 1]) tensors.delete(`model.layers.${layer}.mlp.up_proj.weight`);
     tensors.set("model.layers.0.self_attn.q_norm.weight", asStored(NdArray.zeros("f32", [8])));
@@ -102,17 +102,19 @@ test("one message counts what is missing, extra, of another shape, and no weight
   );
   expect(message).toContain('1 that the model does not have ("model.layers.0.self_attn.q_norm.weight" [8])');
   expect(message).toContain('1 of another shape ("model.norm.weight" is [17] instead of [16])');
-  expect(message).toContain('1 of a dtype other than f32, f16 or bf16 ("model.layers.0.input_layernorm.weight" is i32)');
+  expect(message).toContain(
+    '1 of a dtype other than f32, f16 or bf16 ("model.layers.0.input_layernorm.weight" is i32)',
+  );
 });
 
-test("a checkpoint of another architecture names a few tensors, and counts them all", async () => {
+test("the message for another architecture names a few tensors and counts all", async () => {
   const config = readJson(checkpointFolder("llama-tied"), "config.json") as object;
   const message = await refusal(loadPretrained(changed("gpt2", () => undefined, { ...config })));
   expect(message).toContain("has 30 tensors for a model of 20, which do not match its config.json");
   expect(message).toMatch(/: 20 missing \("model\.layers\.0\.[^)]*, … 16 more\); 30 that the model does not have \(/);
 });
 
-test("two tensors of one name, old and new, are refused", async () => {
+test("rejects the old and the new name of one tensor together", async () => {
   const folder = changed("bert-tokens", (tensors) =>
     tensors.set("bert.embeddings.LayerNorm.weight", tensors.get("bert.embeddings.LayerNorm.gamma")!),
   );
@@ -121,7 +123,7 @@ test("two tensors of one name, old and new, are refused", async () => {
   );
 });
 
-test("a body alone is read by the names that it has with a head, and written as it was", async () => {
+test("a body without a head is read also by the names that it has with a head, and written unchanged", async () => {
   const { stored } = await loadPretrained(checkpointFolder("gpt2"));
   expect(stored.leaves.get("params.embedding_VD")!.name).toBe("wte.weight");
   expect([...stored.carried.keys()]).toEqual(["h.0.attn.bias", "h.1.attn.bias"]);
@@ -131,7 +133,7 @@ test("a body alone is read by the names that it has with a head, and written as 
   expect(whole.stored.leaves.get("params.embedding_VD")!.name).toBe("transformer.wte.weight");
 });
 
-test("a frequency table of an old file is carried, a copy of the embedding follows it", async () => {
+test("a frequency table of an old file is preserved, and a copy of the embedding is updated", async () => {
   const inverse = asStored(NdArray.from([1, 0.5], [2]));
   const folder = changed("llama-tied", (tensors) => {
     tensors.set("model.layers.0.self_attn.rotary_emb.inv_freq", inverse);
@@ -147,7 +149,7 @@ test("a frequency table of an old file is carried, a copy of the embedding follo
   expect(written.get("lm_head.weight")).toEqual(asStored(moved));
 });
 
-/** What the model of a folder computes. */
+/** Returns a printed graph of the model in a folder. */
 const graphOf = async (path: string): Promise<string> => {
   const { model, params } = await loadPretrained(path);
   const apply = (p: unknown, x: Tensor): Tensor => model.apply(p, {}, x, { train: false })[0];
@@ -160,14 +162,14 @@ test.each<[string, Record<string, unknown>, RegExp | undefined]>([
   ["mistral", { sliding_window: null }, undefined],
   ["qwen2", { sliding_window: 3, use_sliding_window: true }, /up to the context length 3/],
   ["qwen2", { sliding_window: 3, use_sliding_window: false }, undefined],
-])("%s with %j takes sequences that fit a window", async (modelType, config, message) => {
+])("%s with %j accepts sequences up to the window", async (modelType, config, message) => {
   const name = modelType === "qwen2" ? "qwen2" : "llama-tied";
   const graph = graphOf(changed(name, () => undefined, { model_type: modelType, ...config }));
   if (message === undefined) await expect(graph).resolves.toContain("attention");
   else await expect(graph).rejects.toThrow(message);
 });
 
-test("no scaling and the default one are the same", async () => {
+test("no scaling and default scaling are the same", async () => {
   const folders = [
     { rope_scaling: null, num_key_value_heads: null, head_dim: null },
     { rope_scaling: { rope_type: "default" } },
@@ -180,25 +182,25 @@ test("no scaling and the default one are the same", async () => {
 
 test.each<[string, Record<string, unknown>, RegExp]>([
   ["an unknown model", { model_type: "lama" }, /model_type "lama", but supported are .*; did you mean llama\?/],
-  ["another model that is spelt almost alike", { model_type: "qwen" }, /model_type "qwen", but .*; use a checkpoint/],
+  ["another model with a similar name", { model_type: "qwen" }, /model_type "qwen", but .*; use a checkpoint/],
   ["no model", { model_type: undefined }, /model_type nothing, but supported are/],
   ["another activation", { hidden_act: "gelu" }, /"llama" is not supported: hidden_act: .*"silu"/],
-  ["a size that is none", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
-  ["positions stretched otherwise", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
-])("a configuration with %s is refused", async (_, config, message) => {
+  ["an invalid size", { vocab_size: 0, hidden_size: 1.5 }, /vocab_size: .*; hidden_size: /],
+  ["an unsupported position scaling", { rope_scaling: { type: "yarn", factor: 2 } }, /rope_scaling\.rope_type: /],
+])("rejects a configuration with %s", async (_, config, message) => {
   expect(await refusal(loadPretrained(changed("llama-tied", () => undefined, config)))).toMatch(message);
 });
 
 test.each<[string, object, string | undefined]>([
   ["bitsandbytes", { quant_method: "bitsandbytes", load_in_4bit: true, load_in_8bit: false }, '"bitsandbytes", 4 bits'],
-  ["bitsandbytes of old", { load_in_8bit: true }, '"bitsandbytes", 8 bits'],
+  ["bitsandbytes, old format", { load_in_8bit: true }, '"bitsandbytes", 8 bits'],
   ["gptq", { quant_method: "gptq", bits: 4, group_size: 128 }, '"gptq", 4 bits'],
   ["awq", { quant_method: "awq", bits: 4, zero_point: true }, '"awq", 4 bits'],
   ["fp8", { quant_method: "fp8", weight_block_size: [128, 128] }, '"fp8"'],
-  ["a method of tomorrow", { quant_method: "\u001b[2J" }, String.raw`"\u001b[2J"`],
+  ["an unknown method", { quant_method: "\u001b[2J" }, String.raw`"\u001b[2J"`],
   ["a method without a name", { bits: 3 }, "by no named method, 3 bits"],
-  ["none, with settings that are off", { load_in_8bit: false, load_in_4bit: false }, undefined],
-])("weights that are quantised by %s are refused in one sentence", async (_, quantization_config, told) => {
+  ["no method, with disabled settings", { load_in_8bit: false, load_in_4bit: false }, undefined],
+])("rejects weights quantized by %s in one sentence", async (_, quantization_config, told) => {
   const folder = changed("llama-tied", () => undefined, { quantization_config });
   if (told === undefined) await expect(loadPretrained(folder)).resolves.toBeDefined();
   else
@@ -207,7 +209,7 @@ test.each<[string, object, string | undefined]>([
     );
 });
 
-test("quantised weights that only the tensors tell of are refused in one sentence", async () => {
+test("rejects quantized weights that are recognized only by their tensors in one sentence", async () => {
   const name = "model.layers.0.mlp.up_proj";
   const folder = changed("llama-tied", (tensors) => {
     const { shape } = tensors.get(`${name}.weight`)!;
@@ -219,7 +221,7 @@ test("quantised weights that only the tensors tell of are refused in one sentenc
   );
 });
 
-test("names of tensors that are listed keep their ends", async () => {
+test("listed tensor names keep their ends", async () => {
   const folder = changed("llama-tied", (tensors) => {
     for (const end of ["one", "other"])
       tensors.set(`${"model.deep.".repeat(9)}${end}`, { dtype: "f32", shape: [0], bytes: new Uint8Array(0) });
@@ -229,7 +231,7 @@ test("names of tensors that are listed keep their ends", async () => {
   );
 });
 
-test("numbers that f16 does not hold are counted before anything is written", async () => {
+test("numbers beyond the range of f16 are counted before any write", async () => {
   const loaded = await loadPretrained<{ embedding_VD: never }>(checkpointFolder("llama-tied"));
   const embedding = NdArray.zeros("f32", [29, 16]);
   embedding.data.set([65_519, -65_520, 1e30, Infinity, NaN]);
@@ -242,7 +244,7 @@ test("numbers that f16 does not hold are counted before anything is written", as
   await savePretrained(folder, weights, { dtype: "bf16" });
 });
 
-test("positions are stretched by the field that newer configurations have", async () => {
+test("positions are scaled by the field of newer configurations", async () => {
   const old = await loadPretrained(checkpointFolder("llama-grouped"));
   const { rope_scaling: scaling, rope_theta: theta, ...rest } = old.config;
   const folder = emptyFolder();
@@ -252,7 +254,7 @@ test("positions are stretched by the field that newer configurations have", asyn
   expect(await graphOf(folder)).toBe(await graphOf(checkpointFolder("llama-grouped")));
 });
 
-describe("folders that are none", () => {
+describe("rejects a folder", () => {
   const copy = (): string => {
     const folder = emptyFolder();
     cpSync(checkpointFolder("llama-grouped"), folder, { recursive: true });
@@ -268,14 +270,14 @@ describe("folders that are none", () => {
   test("without a configuration", async () => {
     expect(await refusal(loadPretrained(emptyFolder()))).toMatch(/config\.json cannot be read \(ENOENT\); give the/);
   });
-  test("with a configuration that is no JSON, or no object", async () => {
+  test("with a configuration that is not JSON, or not an object", async () => {
     const folder = copy();
     writeFileSync(join(folder, "config.json"), "{");
     expect(await refusal(loadPretrained(folder))).toMatch(/config\.json is not valid JSON/);
     writeFileSync(join(folder, "config.json"), "[1]");
     expect(await refusal(loadPretrained(folder))).toMatch(/holds \[1\] instead of an object/);
   });
-  test("with more layers than can be made", async () => {
+  test("with more layers than the maximum", async () => {
     const folder = copy();
     const config = readJson(folder, "config.json") as object;
     writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, num_hidden_layers: 1e9 }));
@@ -290,39 +292,43 @@ describe("folders that are none", () => {
       /"pytorch_model\.bin", which runs code .* safe_serialization/,
     );
   });
-  test("with an index that leads out of them", async () => {
+  test("with an index that refers to a file outside", async () => {
     const folder = copy();
     editIndex(folder, (map) => (map["model.norm.weight"] = "../model-00001-of-00003.safetensors"));
     expect(await refusal(loadPretrained(folder))).toMatch(/not a tensor index: .* must be a file next to the index/);
   });
-  test("with an index of a file that was left behind", async () => {
+  test("with an index of a missing file", async () => {
     const folder = copy();
     rmSync(join(folder, "model-00002-of-00003.safetensors"));
     expect(await refusal(loadPretrained(folder))).toMatch(
       /model-00002-of-00003\.safetensors cannot be read \(ENOENT\); copy all files/,
     );
   });
-  test("with a file that is damaged, which is named", async () => {
+  test("with a damaged file, by its name", async () => {
     const folder = copy();
     const path = join(folder, "model-00002-of-00003.safetensors");
     writeFileSync(path, "no tensors");
     expect(await refusal(loadPretrained(folder))).toContain(`${path}: safetensors: the header`);
   });
-  test("with an index of other files", async () => {
+  test("with an index of another checkpoint", async () => {
     const folder = copy();
     let place = "";
     editIndex(folder, (map) => {
       place = map["model.norm.weight"]!;
       delete map["model.norm.weight"];
     });
-    expect(await refusal(loadPretrained(folder))).toMatch(/holds the tensor "model\.norm\.weight", but .* assigns it to nothing/);
+    expect(await refusal(loadPretrained(folder))).toMatch(
+      /holds the tensor "model\.norm\.weight", but .* assigns it to nothing/,
+    );
     editIndex(folder, (map) => {
       map["model.norm.weight"] = place;
       map["model.other"] = place;
     });
-    expect(await refusal(loadPretrained(folder))).toMatch(/assigns the tensor "model\.other" to .* does not contain it/);
+    expect(await refusal(loadPretrained(folder))).toMatch(
+      /assigns the tensor "model\.other" to .* does not contain it/,
+    );
   });
-  test("to write to", async () => {
+  test("as a target if it holds a checkpoint, and arrays of another model", async () => {
     const loaded = await loadPretrained(checkpointFolder("qwen2"));
     expect(await refusal(savePretrained(copy(), loaded))).toMatch(
       /already has a checkpoint \(.*\); give another folder/,

@@ -8,7 +8,7 @@ import { checkpointFolder } from "./checkpoints.ts";
 
 const base = mkdtempSync(join(tmpdir(), "skein-foreign-"));
 afterAll(() => rmSync(base, { recursive: true }));
-/** Nobody writes into it. */
+/** A named pipe without a writer. */
 const pipe = join(base, "pipe");
 beforeAll(() => {
   if (process.platform === "linux") execFileSync("mkfifo", [pipe]);
@@ -16,7 +16,7 @@ beforeAll(() => {
 
 let numFolders = 0;
 
-/** What is said of a checkpoint in which one file is put anew. */
+/** Returns the error for a checkpoint in which one file is replaced. */
 const refusal = async (name: string, checkpoint: string, put: (path: string) => void): Promise<string> => {
   const folder = join(base, String(numFolders++));
   cpSync(checkpointFolder(checkpoint), folder, { recursive: true });
@@ -58,14 +58,14 @@ describe.each([
     ["a zip archive", "PK\x03\x04\x14\0\x08\0", "is a zip archive, as .npz and PyTorch's files are, not "],
     ["a pickle", "\x80\x02]q\0.", "is a Python pickle, which runs code when it is read, not "],
     ["a GGUF file", "GGUF\x03\0\0\0", "is a GGUF file, of llama.cpp, not "],
-  ])("says that a file is %s", async (_, text, message) => {
+  ])("reports that a file is %s", async (_, text, message) => {
     expect(await refusal(name, checkpoint, (path) => writeFileSync(path, text, "latin1"))).toContain(
       `${name} ${message}`,
     );
   });
 });
 
-test("a configuration of another encoding is refused by its byte, and one with a mark in front is read", async () => {
+test("rejects a configuration in another encoding by the position of its byte, and accepts a byte-order mark", async () => {
   const folder = checkpointFolder("vit");
   const { config } = await loadPretrained(folder);
   expect(

@@ -11,7 +11,7 @@ describe.each<[string, () => Backend | Promise<Backend>]>([
   ["the reference", referenceBackend],
   ["the CPU", createCpuBackend],
 ])("on %s", (_, open) => {
-  test.each(checkpoints)("%s gives PyTorch's numbers", async (name) => {
+  test.each(checkpoints)("%s gives PyTorch's logits", async (name) => {
     const { model, params, state } = await loadPretrained(checkpointFolder(name));
     const { inputs, logits } = expectedOf(name);
     const apply = (p: unknown, s: unknown, x: Tensor): Tensor => model.apply(p, s, x, { train: false })[0];

@@ -18,7 +18,7 @@ afterEach(() => {
 const configOf = (name: string): Config =>
   JSON.parse(readFileSync(join(checkpointFolder(name), "config.json"), "utf8")) as Config;
 
-/** A copy of a checkpoint whose tensors went through `change`. */
+/** Returns a copy of a checkpoint with entries altered by `change`. */
 const changed = (name: string, change: (entry: [string, CarriedTensor]) => [string, CarriedTensor][]): string => {
   const folder = mkdtempSync(join(tmpdir(), "skein-head-"));
   made.push(folder);
@@ -34,7 +34,9 @@ const numClasses = 7;
 const body = (folder: string, name: string): Promise<ReadonlyMap<string, NdArray>> =>
   loadBody(folder, withNewHead(configOf(name), numClasses));
 
-/** Checkpoint, paths of what it has not, and the prefix of its body; it has part of a pooler, none or all of it. */
+/**
+ * Checkpoint, paths of its missing parameters, and prefix of its body; it has a part of a pooler, none, or all of it.
+ */
 const classifiers: [name: string, head: RegExp, prefix: string][] = [
   ["vit", /^params\.classifier\./, "vit."],
   ["resnet-basic", /^params\.head\./, "resnet."],
@@ -48,11 +50,11 @@ describe.each(classifiers)("%s with a new head", (name, head, prefix) => {
   const config = withNewHead(configOf(name), numClasses);
   const { leaves } = modelLeaves(openConfig(config));
 
-  test("keeps every weight of its body, and the model has none but those of the head beside", async () => {
+  test("keeps every weight of the body, and the model adds only the weights of the head", async () => {
     const kept = await body(checkpointFolder(name), name);
     const { params, state } = await loadPretrained(checkpointFolder(name));
     const before = leavesByPath<NdArray>({ params, state });
-    // A pooler that the old model had no use for was carried, not read.
+    // A pooler that the old model did not use was preserved, not read.
     for (const [path, array] of kept)
       if (!path.startsWith("params.pooler.")) expect(array, path).toEqual(before.get(path));
     expect([...kept.keys()].sort()).toEqual(
@@ -63,19 +65,19 @@ describe.each(classifiers)("%s with a new head", (name, head, prefix) => {
     );
   });
 
-  test("tells so many classes, by a configuration that says so and nothing of the old ones", () => {
+  test("has the new number of classes, and its configuration does not mention the old classes", () => {
     const outer = leaves.filter(({ path }) => /^params\.(classifier|head)\./.test(path));
     expect(outer.map(({ shape }) => shape.at(-1))).toEqual([numClasses, numClasses]);
     expect(config).not.toHaveProperty("id2label");
     expect(withNewHead(config, numClasses)).toEqual(config);
   });
 
-  test("is made of a checkpoint of the body alone, too", async () => {
+  test("is also created from a checkpoint of the body alone", async () => {
     const bare = changed(name, ([key, tensor]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), tensor]] : []));
     expect(await body(bare, name)).toEqual(await body(checkpointFolder(name), name));
   });
 
-  test("misses no tensor of the body silently", async () => {
+  test("reports every missing tensor of the body", async () => {
     const first = [...tensorsOf(checkpointFolder(name)).keys()].find(
       (key) => key.startsWith(prefix) && !key.includes("pooler"),
     )!;
@@ -84,7 +86,7 @@ describe.each(classifiers)("%s with a new head", (name, head, prefix) => {
   });
 });
 
-test("a model of tokens has no head for classes", async () => {
+test("rejects a language model, which has no classification head", async () => {
   for (const name of ["gpt2", "llama-tied", "qwen2"]) {
     expect(() => withNewHead(configOf(name), 3)).toThrow(
       /which has no classification head; use a checkpoint of bert, resnet, vit/,

@@ -6,7 +6,7 @@ import { openConfig } from "../src/open-config.ts";
 
 const thousandLabels = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [i, `label ${i}`]));
 
-// The fields of published configurations that models read, and some that they do not.
+// Fields of published configurations, also fields that models do not read.
 const published: readonly (readonly [name: string, numParameters: number, config: Config])[] = [
   [
     "Llama 3.2 1B",
@@ -99,7 +99,7 @@ const published: readonly (readonly [name: string, numParameters: number, config
       vocab_size: 151_936,
     },
   ],
-  // Its file leaves all sizes to the defaults but these.
+  // The published file leaves all other sizes at their defaults.
   ["GPT-2", 124_439_808, { model_type: "gpt2", n_ctx: 1024, n_embd: 768, n_head: 12, n_layer: 12, vocab_size: 50_257 }],
   [
     "BERT base, uncased",
@@ -124,7 +124,7 @@ const published: readonly (readonly [name: string, numParameters: number, config
     },
   ],
   [
-    "ViT base, patches of 16",
+    "ViT base, 16×16 patches",
     86_567_656,
     {
       architectures: ["ViTForImageClassification"],

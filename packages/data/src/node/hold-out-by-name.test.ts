@@ -8,7 +8,7 @@ const items = fc.array(item, { minLength: 1, maxLength: 120 });
 const fractions = fc.double({ min: 0.01, max: 0.99, noNaN: true });
 const numRuns = examples(200, 5000);
 
-test("what is held out is in proportion to the classes, never a whole class, and at least one item", () => {
+test("held-out items are in proportion to the classes, never a whole class, and at least one", () => {
   fc.assert(
     fc.property(items, fractions, (all, fraction) => {
       const isHeldOut = holdOutByName(all, fraction);
@@ -29,7 +29,7 @@ test("what is held out is in proportion to the classes, never a whole class, and
   );
 });
 
-test("of each class those with the least places are held out, in whatever order items come", () => {
+test("the items of a class with the smallest hashes are held out, in any order of the items", () => {
   fc.assert(
     fc.property(items, fractions, (all, fraction) => {
       const isHeldOut = holdOutByName(all, fraction);
@@ -43,7 +43,7 @@ test("of each class those with the least places are held out, in whatever order 
   );
 });
 
-test("an item that comes leaves other classes as they are, and changes the part of one item of its own at most", () => {
+test("a new item does not change other classes, and moves at most one other item of its own class", () => {
   let [numTries, numUnmoved] = [0, 0];
   fc.assert(
     fc.property(items, item, fractions, (all, added, fraction) => {

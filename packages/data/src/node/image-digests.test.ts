@@ -38,7 +38,7 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-/** As if files had been written ten seconds ago; what is written now is so in another tick of the system's clock. */
+/** Lets ten seconds pass, so that earlier files are old; files written now get another tick of the system's clock. */
 const later = async (): Promise<void> => {
   await wait(12);
   vi.useFakeTimers({ toFake: ["Date"], now: vi.getRealSystemTime() + 10_000 });
@@ -50,12 +50,12 @@ const filesOf = (names: readonly string[] = readdirSync(images).sort()): ImageFi
   names.map((name, i) => ({ path: join(images, name), label: i % 2 }));
 
 interface Digested extends ImageDigests {
-  /** Paths of images that were read, from the beginning of `images` on. */
+  /** Paths of images that were read, relative to `images`. */
   readonly read: readonly string[];
   readonly unread: readonly number[];
 }
 
-/** @param kept folder of digests; with none all are read. */
+/** @param kept folder of digests. Absent: all images are read. */
 const digestWith = async (files: readonly ImageFile[], kept: string | undefined): Promise<Digested> => {
   const [read, unread]: [string[], number[]] = [[], []];
   const found = await imageDigests(
@@ -82,8 +82,8 @@ const digestAnew = async (files: readonly ImageFile[] = filesOf()): Promise<read
   return digests;
 };
 
-describe("digests of images that are kept", () => {
-  test("spare reading what is as it was, and are those of all bytes", async () => {
+describe("cached digests of images", () => {
+  test("avoid reading unchanged images, and equal digests of all bytes", async () => {
     for (const name of ["a", "b", "c", "d"]) write(name, `image ${name}`);
     await later();
     const first = await digest();
@@ -98,7 +98,7 @@ describe("digests of images that are kept", () => {
     expect(second.digests).toEqual(await digestAnew());
 
     write("b", "IMAGE B");
-    utimesSync(join(images, "c"), 1e9, 1e9); // touched
+    utimesSync(join(images, "c"), 1e9, 1e9); // only the modification time changes
     write("e", "image e");
     rmSync(join(images, "a"));
     await later();
@@ -109,8 +109,8 @@ describe("digests of images that are kept", () => {
     expect((await digest()).read).toEqual([]);
   });
 
-  test("are not of files that were written just now, which may be written again within a tick of the clock", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] }); // it stands still: files are of now, however long a busy machine takes
+  test("do not include files written just now, which may change again within a tick of the clock", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] }); // the clock stands still: files are recent, however slow the machine
     for (let i = 0; i < 50; i++) {
       write("a", `a${i % 10}`);
       await digest();
@@ -120,7 +120,7 @@ describe("digests of images that are kept", () => {
     expect(existsSync(folder)).toBe(false); // there was nothing to keep
   });
 
-  test("are of no file whose time is to come: its clock was set back", async () => {
+  test("do not include files with a future time: the clock was set back", async () => {
     write("a", "one");
     utimesSync(join(images, "a"), new Date(), new Date(Date.now() + 3600_000));
     await later();
@@ -128,7 +128,7 @@ describe("digests of images that are kept", () => {
     expect((await digest()).read).toEqual(["a"]);
   });
 
-  test("are not of another file of the same size and time in its place", async () => {
+  test("are not used for another file of equal size and time at the same path", async () => {
     const old = new Date(2020, 1, 1);
     for (const [name, content] of [
       ["a", "one"],
@@ -154,7 +154,7 @@ describe("digests of images that are kept", () => {
     expect([read, digests]).toEqual([names, await digestAnew(filesOf(names))]);
   });
 
-  test("hold wherever links lead from, and are asked for anew where the folder was moved", async () => {
+  test("are found through links, and computed again after the folder was moved", async () => {
     for (const name of ["a", "b"]) write(name, name);
     await later();
     const { digests } = await digest();
@@ -164,13 +164,13 @@ describe("digests of images that are kept", () => {
     renameSync(images, join(root, "moved"));
     const moved = ["a", "b"].map((name, label) => ({ path: join(root, "moved", name), label }));
     expect((await digest(moved)).read).toHaveLength(2);
-    mkdirSync(images); // others of these names
+    mkdirSync(images); // other files of the same names
     for (const name of ["b", "a"]) write(name, `${name}${name}`.slice(1));
     await later();
     expect((await digest()).digests).toEqual(await digestAnew());
   });
 
-  test("do not hide that an image is gone, or cannot be read any more", async () => {
+  test("do not hide that an image is missing or no longer readable", async () => {
     const names = ["dangling", "gone", "folder", "sound"];
     for (const name of names) write(name, name);
     await later();
@@ -186,7 +186,7 @@ describe("digests of images that are kept", () => {
     );
   });
 
-  test("of a run that ends by an image that cannot be read stay for the next one", async () => {
+  test("of a run that fails at an unreadable image are kept for the next run", async () => {
     for (const name of ["a", "b", "d"]) write(name, name);
     await later();
     const files = filesOf(["a", "b", "c", "d"]);
@@ -194,7 +194,7 @@ describe("digests of images that are kept", () => {
     expect((await digest(files)).read).toEqual(["c", "d"]);
   });
 
-  test("are of parts of shards, as long as these are as they were", async () => {
+  test("cover entries of shards as long as the shards are unchanged", async () => {
     write("shard", "onetwosix");
     write("other", "redblue");
     const part = (name: string, shard: string, begin: number, sizeBytes: number): ImageFile => ({
@@ -213,7 +213,7 @@ describe("digests of images that are kept", () => {
     expect([read, digests]).toEqual([["other/red"], await digestAnew(more)]);
   });
 
-  test("are of shards on web servers whose strong ETag is the same, and of no others", async () => {
+  test("cover shards on web servers only if the strong ETag is equal", async () => {
     let tag = '"1"';
     let content = "onetwo";
     const server = createServer((request, response) => {
@@ -235,7 +235,7 @@ describe("digests of images that are kept", () => {
     server.close();
   });
 
-  test("of images in memory are made anew", async () => {
+  test("of images in memory are always computed", async () => {
     const bytes = new TextEncoder().encode("one");
     const files = [{ path: "/nowhere", label: 0, bytes, entry: { name: "row 0", begin: 0, sizeBytes: 3 } }];
     for (let i = 0; i < 2; i++) expect((await digest(files)).read).toHaveLength(1);
@@ -262,7 +262,7 @@ describe("digests of images that are kept", () => {
 
   const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile(); // no link to itself
 
-  /** Times as what unpacks an archive sets them, so that they tell nothing. */
+  /** Writes a file with a fixed time, as archive programs do, so that times carry no information. */
   const writeAsPacked = (path: string, content: string): void => {
     writeFileSync(path, content);
     utimesSync(path, 1e9, 1e9);
@@ -296,7 +296,7 @@ describe("digests of images that are kept", () => {
     return existsSync(join(root, "aside")) ? renameSync(join(root, "aside"), path) : undefined;
   };
 
-  test("are what reading all gives, whatever became of a folder between", async () => {
+  test("equal the digests of reading all files, after any changes to the folder", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(edit, { maxLength: 4 }), { maxLength: 6 }), async (starts) => {
         rmSync(root, { recursive: true });
@@ -317,7 +317,7 @@ describe("digests of images that are kept", () => {
 describe("a file of digests", () => {
   const only = (): string => join(folder, readdirSync(folder)[0]!);
 
-  test("that is damaged anywhere is told in a line, and written anew", async () => {
+  test("that is damaged anywhere is reported in one line and rewritten", async () => {
     for (const name of ["a", "b", "c"]) write(name, name);
     await later();
     const { digests } = await digest();
@@ -344,7 +344,7 @@ describe("a file of digests", () => {
     );
   });
 
-  test("that cannot be read or written costs a line, and no run", async () => {
+  test("that cannot be read or written causes one remark and no error", async () => {
     write("a", "a");
     await later();
     const { digests } = await digest();

@@ -24,12 +24,12 @@ const isKnown = (known: KnownDigests, text: string): boolean => {
 };
 
 describe("digests", () => {
-  test("are found by those who come later, at their place alone; those used last stay where there is no room", () => {
+  test("are found by later runs in the same location only; without room the most recently used are kept", () => {
     const uses = fc.array(fc.uniqueArray(fc.integer({ min: 0, max: 20 }), { maxLength: 8 }), { maxLength: 6 });
     fc.assert(
       fc.property(uses, fc.integer({ min: 0, max: 12 }), (starts, room) => {
         rmSync(folder, { recursive: true, force: true });
-        /** Those that are kept, the last ones first. */
+        /** Expected records, most recently used first. */
         let model: number[] = [];
         for (const used of starts) {
           const known = new KnownDigests(folder, "here", used.length, { records: room, folderBytes: 1e9 });
@@ -40,7 +40,7 @@ describe("digests", () => {
           });
           expect(found).toEqual(used.filter((number) => model.includes(number)));
           known.save();
-          // nothing is written where nothing is new
+          // the file is not written without new records
           if (found.length < used.length)
             model = [...used, ...model.filter((number) => !used.includes(number))].slice(
               0,
@@ -53,7 +53,7 @@ describe("digests", () => {
     );
   });
 
-  test("are there after a run was killed that had just begun to read", () => {
+  test("exist after a run was killed shortly after it began to read", () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const known = new KnownDigests(folder, "here", 100);
     for (let i = 0; i < 100; i++) {
@@ -64,7 +64,7 @@ describe("digests", () => {
     expect(Array.from({ length: 100 }, (_, i) => isKnown(next, String(i))).filter(Boolean).length).toBeGreaterThan(90);
   });
 
-  test("of places that were not used for long give way, and what was left half written", () => {
+  test("of locations that were not used for long are removed, and so are partly written files", () => {
     const keep = (place: string): void => {
       const known = new KnownDigests(folder, place, 10, { records: 10, folderBytes: 1500 });
       for (let i = 0; i < 10; i++) if (!isKnown(known, String(i))) known.add(String(i), digestOf(String(i)));
@@ -81,7 +81,7 @@ describe("digests", () => {
       keep(place);
       old(10);
     }
-    keep("a"); // is used, though nothing is new
+    keep("a"); // used, although nothing is new
     old(10);
     const [killed, written] = [randomUUID(), randomUUID()].map((id) => `${"0".repeat(32)}.${id}.tmp`);
     const others = [killed!, written!, "somebody-elses", "somebody-elses.tmp"];
@@ -94,7 +94,7 @@ describe("digests", () => {
     expect(others.map((name) => existsSync(join(folder, name)))).toEqual([false, true, true, true]);
   });
 
-  test("may be kept by several processes at once", async () => {
+  test("can be stored by several processes at once", async () => {
     const url = new URL("known-digests.ts", import.meta.url).href;
     const program = `
       import { hash, randomUUID } from "node:crypto";
@@ -121,8 +121,9 @@ describe("digests", () => {
     expect(ends.map(({ stdout }) => JSON.parse(stdout) as unknown)).toEqual([[], [], [], []]);
     const known = new KnownDigests(folder, "here", 8000);
     expect(Array.from({ length: 50 }, (_, i) => isKnown(known, `shared ${i}`))).not.toContain(false);
-    // What one process writes between another's reading and writing is lost, and costs reading images again: how much
-    // is the machine's to say.
+    // Records that one process writes between another's read and write are lost, and their images are read again. The
+    // number
+    // of lost records depends on the machine.
     expect(readdirSync(folder)).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mostPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
-test("images under way never have more pixels than the budget, and come in their order", async () => {
+test("images in progress never exceed the budget of pixels, and start in order", async () => {
   let pixels = 0;
   const order: number[] = [];
   const sizes = [mostPixels, mostPixels / 2, mostPixels / 2, mostPixels / 4, mostPixels, mostPixels / 4];
@@ -19,7 +19,7 @@ test("images under way never have more pixels than the budget, and come in their
   expect(order).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
-test("small images do not wait, one that fails gives its room back, and one that is too large is refused", async () => {
+test("small images do not wait, a failed image releases its budget, and too large an image is rejected", async () => {
   const work = Promise.withResolvers<void>();
   const large = withinPixels(1, mostPixels, "rows", () => work.promise);
   expect(await withinPixels(1, smallPixels, "whole", async () => 7)).toBe(7);

@@ -9,10 +9,10 @@ const folder = mkdtempSync(join(tmpdir(), "skein-quick-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const path = join(folder, "file");
 
-// nothing is slow; all but the first are read aside; as it is
+// no read is slow; all reads except the first go to the pool; default
 const readers = [Infinity, -1, undefined].map((slowAfter) => quickReader(slowAfter));
 
-test("files and parts are the same, whoever reads them", async () => {
+test("files and parts are equal for every reader", async () => {
   const some = fc.record({ bytes: fc.uint8Array({ maxLength: 300 }), begin: fc.nat(300), sizeBytes: fc.nat(300) });
   await fc.assert(
     fc.asyncProperty(some, async ({ bytes, begin, sizeBytes }) => {
@@ -29,7 +29,7 @@ test("files and parts are the same, whoever reads them", async () => {
   );
 });
 
-test("one that is not there is told with the system's code", async () => {
+test("a missing file is reported with the system's error code", async () => {
   for (const read of readers)
     for (const part of [undefined, { begin: 0, sizeBytes: 1 }])
       await expect(read(join(folder, "none"), part)).rejects.toMatchObject({ code: "ENOENT" });

@@ -4,7 +4,7 @@ import { cachedBytes, freeMemory, memoryFigures, requireMemory } from "./require
 
 afterEach(() => vi.restoreAllMocks());
 
-test("memory that is free is that of the machine, and of the container where that has less", () => {
+test("free memory is the machine's, or the container's if it has less", () => {
   vi.spyOn(process, "availableMemory").mockReturnValue(Number.MAX_SAFE_INTEGER);
   expect(freeMemory()).toBeLessThan(Number.MAX_SAFE_INTEGER);
   expect(() => requireMemory(freemem() * 2, "the numbers", "use a smaller array")).toThrow(
@@ -18,7 +18,7 @@ test("memory that is free is that of the machine, and of the container where tha
   expect(() => requireMemory(2 ** 22, "the numbers", "use a smaller array")).toThrow("the numbers take");
 });
 
-test("files that a container has read count as free", () => {
+test("the page cache of a container counts as free", () => {
   expect(cachedBytes("anon 5\nfile 99\ninactive_file 30\nactive_file 4\nworkingset_refault_file 7\n")).toBe(34);
   expect(cachedBytes("cache 9\ninactive_file 1\nactive_file 2\ntotal_inactive_file 30\ntotal_active_file 4\n")).toBe(
     34,
@@ -26,7 +26,7 @@ test("files that a container has read count as free", () => {
   expect(cachedBytes("")).toBe(0);
 });
 
-test("figures of memory are those of the process's own group", () => {
+test("memory figures are read from the process's own cgroup", () => {
   expect(memoryFigures("0::/\n")).toBe("/sys/fs/cgroup/memory.stat");
   expect(memoryFigures("0::/user.slice/a.scope\n")).toBe("/sys/fs/cgroup/user.slice/a.scope/memory.stat");
   expect(memoryFigures("12:cpu,cpuacct:/a\n4:memory:/docker/b\n0::/c\n")).toBe(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { withinTime } from "./within-time.ts";
 
-test("gives what work gives, and throws what it throws", () => {
+test("returns the result of the work, and throws its errors", () => {
   const array = [1];
   expect(withinTime(60_000, () => array)?.result).toBe(array);
   expect(() =>
@@ -11,7 +11,7 @@ test("gives what work gives, and throws what it throws", () => {
   ).toThrow(new TypeError("own"));
 });
 
-test("ends work that never ends, within a regular expression, too, and works afterwards", () => {
+test("stops endless work, also inside a regular expression, and can be used again", () => {
   expect(withinTime(20, () => /(a+)+$/.test(`${"a".repeat(60)}b`))).toBeUndefined();
   let turns = 0;
   expect(

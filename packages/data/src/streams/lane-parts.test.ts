@@ -17,7 +17,7 @@ const someStream = fc
     shards: Array.from({ length: numShards }, (_, i) => `${i}`),
   }));
 
-test("lanes share a batch out evenly, and ranks have each sample of it once", () => {
+test("lanes divide a batch evenly, and each of its samples is on one rank", () => {
   fc.assert(
     fc.property(someStream, (some) => {
       const { batchSize, worldSize, shards, shardsAtOnce } = some;

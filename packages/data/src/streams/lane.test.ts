@@ -5,7 +5,10 @@ import { epochOrder } from "../order.ts";
 import { Lane, type LaneOptions, type LanePosition } from "./lane.ts";
 import type { ShardReader } from "./shard-position.ts";
 
-/** Sample i of shard s is `s:i`; places count samples, partly in `offset` and partly in `skip`. */
+/**
+ * Reader of shards in which sample i of shard s is `s:i`; positions count samples, partly in `offset` and partly in
+ * `skip`.
+ */
 const readerOf = (sizes: readonly number[], read: (name: string) => void = () => undefined): ShardReader<string> =>
   async function* (shard, { offset, skip }) {
     for (let i = 3 * offset + skip; i < sizes[shard]!; i++) {
@@ -16,7 +19,7 @@ const readerOf = (sizes: readonly number[], read: (name: string) => void = () =>
     }
   };
 
-/** What a lane reads, in the order of its shards. */
+/** Returns the samples of a lane in the order of its shards. */
 const inOrder = (
   sizes: readonly number[],
   lane: number,
@@ -48,7 +51,7 @@ const someLane = fc
   }));
 
 describe("a lane", () => {
-  test("draws each block's samples once, in another order, and then those of the next", async () => {
+  test("draws the samples of each block once, in another order, before those of the next block", async () => {
     await fc.assert(
       fc.asyncProperty(someLane, async (some) => {
         const { sizes, lane, options, draws } = some;
@@ -71,7 +74,7 @@ describe("a lane", () => {
     );
   });
 
-  test("goes on where it stood, whatever was read ahead", async () => {
+  test("continues at its position, whatever was read ahead", async () => {
     await fc.assert(
       fc.asyncProperty(someLane, fc.nat(100), async (some, at) => {
         const { sizes, lane, options, draws } = some;
@@ -91,7 +94,7 @@ describe("a lane", () => {
     );
   });
 
-  test("has two blocks in memory, and no more", async () => {
+  test("has at most two blocks in memory", async () => {
     await fc.assert(
       fc.asyncProperty(someLane, async ({ sizes, lane, options, draws }) => {
         let [read, drawn] = [0, 0];
@@ -104,7 +107,7 @@ describe("a lane", () => {
           await of.draw(count);
           drawn += count;
           while (of.reading !== undefined) await of.reading;
-          // the block that is drawn from, and the one after it, once the last sample before it was drawn
+          // The current block, and the next block once the last sample of the previous block was drawn.
           const begun = Math.ceil(drawn / options.blockSize);
           expect(read).toBe((begun + 1) * options.blockSize);
         }
@@ -112,7 +115,7 @@ describe("a lane", () => {
     );
   });
 
-  test("gives all blocks before one that cannot be read", async () => {
+  test("returns all blocks before an unreadable one", async () => {
     await fc.assert(
       fc.asyncProperty(someLane, fc.nat(30), async (some, bad) => {
         const { sizes, lane, options } = some;
@@ -129,13 +132,13 @@ describe("a lane", () => {
     );
   });
 
-  test("of shards without a sample says so", async () => {
+  test("reports shards without samples", async () => {
     const options = { seed: 1, numShards: 3, numLanes: 2, blockSize: 4 };
     const of = new Lane(readerOf([0, 0, 0]), 1, options);
     await expect(of.draw(1)).rejects.toThrow(/^none of the 3 shards of the stream has a usable sample; /);
   });
 
-  test("finds the one sample that there is, in whichever shard, though lanes pass over shards by chance", async () => {
+  test("finds a single sample in any shard, although lanes visit shards at random", async () => {
     for (let seed = 0; seed < 40; seed++) {
       const of = new Lane(readerOf([0, 1]), 0, { seed, numShards: 2, numLanes: 2, blockSize: 2 });
       expect((await of.draw(5)).samples.map(({ sample }) => sample)).toEqual(Array.from({ length: 5 }, () => "1:0"));

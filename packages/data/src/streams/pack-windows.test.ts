@@ -17,7 +17,7 @@ async function* from(texts: readonly (readonly number[])[], first = 0): AsyncGen
   for (let i = first; i < texts.length; i++) yield { tokens: Int32Array.from(texts[i]!), offset: i };
 }
 
-test("windows are those of the row, and go on from each place", async () => {
+test("windows are those of the token sequence, and continue from any position", async () => {
   await fc.assert(
     fc.asyncProperty(pieces, fc.integer({ min: 1, max: 7 }), async (texts, window) => {
       const row = Int32Array.from(texts.flat());
