@@ -292,7 +292,10 @@ describe("one line for each fault of", () => {
     [{ target: "slurm", transport: "tls" }, [/^--transport tls needs --certificates: the folder/]],
     [{ target: "slurm", transport: "threads" }, [/^--transport threads: --target slurm starts processes/]],
     [{ target: "slurm", insecure: true, gpus: "1" }, [/^--gpus 1: Slurm allocates GPUs per node; give --nodes/]],
-    [{ target: "slurm", insecure: true, ranks: "4", nodes: "3" }, [/^--nodes 3: 4 processes are not divisible by 3 nodes/]],
+    [
+      { target: "slurm", insecure: true, ranks: "4", nodes: "3" },
+      [/^--nodes 3: 4 processes are not divisible by 3 nodes/],
+    ],
     [{ target: "slurm", insecure: true, memory: "8GB" }, [/^--memory 8GB: must be a whole number with Ki/]],
     [{ target: "slurm", insecure: true, time: "90:00" }, [/^--time 90:00: must be hh:mm:ss/]],
     [{ target: "slurm", insecure: true, time: "00:00:00" }, [/^--time 00:00:00: must be hh:mm:ss above zero/]],

@@ -65,7 +65,9 @@ test("chunks of both passes are planned for slots", { tags: "full" }, async () =
   const args = ["--output", "apart", "--steps", "3", ...job("dispatch: dense, chunks: auto, backwardChunks: auto")];
   const planned = await skeinTrain(folder, "run", "job.yaml", ...args);
   expect(planned.code, planned.stderr).toBe(0);
-  expect(planned.stderr).toMatch(/^token dispatch to experts: dense in .* measured and 16 predicted choices; a layer takes/m);
+  expect(planned.stderr).toMatch(
+    /^token dispatch to experts: dense in .* measured and 16 predicted choices; a layer takes/m,
+  );
   const { chunks, backwardChunks = chunks } = planOf("apart", 3);
   const named = job(`dispatch: dense, chunks: ${chunks}, backwardChunks: ${backwardChunks}`);
   await runSoundly(folder, "run", "job.yaml", "--output", "apart-named", "--steps", "3", ...named);

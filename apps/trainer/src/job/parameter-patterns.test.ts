@@ -80,7 +80,9 @@ test("what is frozen is what the last pattern that means it does not take back",
         frozen = frozenPaths(freeze, params);
       } catch (error) {
         const rule =
-          expected.length === parameters.length ? /nothing is left|unfreezes/ : /unfreezes parameters that no earlier pattern/;
+          expected.length === parameters.length
+            ? /nothing is left|unfreezes/
+            : /unfreezes parameters that no earlier pattern/;
         expect(String(error)).toMatch(rule);
         return;
       }

@@ -265,7 +265,11 @@ describe("a model of a user's", () => {
       "evaluate",
       /^model: its metrics: the name "loss" is reserved for a built-in figure; use another name/,
     ],
-    [{ metrics: { "a b": { sum: "lossSum", per: "count" } } }, "evaluate", /the name "a b" is not valid: it must begin with a letter/],
+    [
+      { metrics: { "a b": { sum: "lossSum", per: "count" } } },
+      "evaluate",
+      /the name "a b" is not valid: it must begin with a letter/,
+    ],
     [{ metrics: { error: "lossSum" } }, "evaluate", /error is "lossSum", but must be \{ sum, per \}/],
     [{ evaluate: () => 3 }, "evaluate", /^model: evaluate returned 3, but must return/],
     [

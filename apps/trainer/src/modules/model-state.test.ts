@@ -97,9 +97,7 @@ describe("state that is not f32", () => {
 
   test("is refused if parts of a batch would differ", () => {
     const model = modelOf("i32", (seen) => cast(total(seen), "i32"));
-    expect(() => check(model, { ranks: 1, accumulate: 2 })).toThrow(
-      /so it would differ between 2 parts of a batch/,
-    );
+    expect(() => check(model, { ranks: 1, accumulate: 2 })).toThrow(/so it would differ between 2 parts of a batch/);
   });
 
   test.each<[DType, (seen: Seen) => Tensor]>([

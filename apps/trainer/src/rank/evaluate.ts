@@ -7,7 +7,7 @@ import type { DeviceState } from "../step/train-state.ts";
 import type { AnyModel, BatchTree } from "../modules/task.ts";
 
 /** State that evaluation reads. */
-export type Learnt = Pick<DeviceState, "params" | "model">;
+export type EvaluatedState = Pick<DeviceState, "params" | "model">;
 
 /**
  * Number of samples in an evaluation batch: `evaluation.batch` of the job, or all samples if there are fewer, rounded
@@ -37,7 +37,7 @@ export const makeEvaluation = (
   model: AnyModel,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
-): ((learnt: Learnt, batches: AsyncIterable<EvaluationBatch>) => Promise<EvaluationSums>) => {
+): ((evaluated: EvaluatedState, batches: AsyncIterable<EvaluationBatch>) => Promise<EvaluationSums>) => {
   const compiled = jit(
     (params: unknown, modelState: unknown, batch: BatchTree) => model.evaluate(params, modelState, batch),
     backend,
