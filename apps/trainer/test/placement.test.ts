@@ -279,7 +279,7 @@ const gpt = (own: string): string => `model={kind: gpt, experts: {count: 8, ever
 test.each([
   [gpt("gate: soft, placement: {everySteps: 2}"), /all tokens go to all experts, so no place is better/],
   [gpt("gate: expert-choice, placement: {everySteps: 2}"), /all experts have the same load; use planner: swap/],
-  [gpt("placement: {everySteps: 2, when: pays}"), /with dispatch: dense all slots travel wherever experts lie/],
+  [gpt("placement: {everySteps: 2, when: pays}"), /with dispatch: dense all slots are sent wherever experts are placed/],
   [gpt("gate: soft, recordRouting: {everySteps: 2}"), /with the gate soft no token chooses an expert/],
   ["compression={kind: top-k, density: 0.1}", /top-k keeps on each rank what it has not sent of an expert/],
 ])("refuses %j in one line", (setting, message) => {

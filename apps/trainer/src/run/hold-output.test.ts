@@ -134,7 +134,7 @@ test("what is no file in its place is named, and left there", async () => {
   await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is a folder, .*; remove it$/);
   rmSync(path(), { recursive: true });
   symlinkSync("/dev/zero", path());
-  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is no regular file, .*; remove it$/);
+  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is not a regular file, .*; remove it$/);
 });
 
 test("a folder that is not there is held by nobody, and told by who writes there", async () => {
