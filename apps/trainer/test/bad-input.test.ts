@@ -78,7 +78,7 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
       ["run", "job.yaml", "--set", "data.folder=digits"],
       "digits/t10k-labels-idx1-ubyte has 5000 bytes, but its header [10000] asks for 10008; it is truncated",
     ],
-    ["a folder that holds no run", ["resume", "digits"], "digits holds no run: digits/job.json is not there"],
+    ["a folder that holds no run", ["resume", "digits"], "digits holds no run: digits/job.json does not exist"],
     [
       "a model that no memory holds",
       ["run", "job.yaml", "--set", "model.hidden=[1048576,1048576]"],

@@ -56,7 +56,7 @@ describe("a GPT with experts", () => {
     const args = ["--output", "idle", "--steps", `${steps}`, ...settings([...plain, ...own])];
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...args);
     expect(code, stderr).toBe(0);
-    expect(stderr).toMatch(/20 gradients in \d+ buckets beside 2 layers of experts; an all-reduce takes .* exposed/);
+    expect(stderr).toMatch(/20 gradients in \d+ buckets next to 2 layers of experts; an all-reduce takes .* exposed/);
     expect(savedBy("idle")).toEqual(savedBy("mesh"));
     const manifest = join(folder, "idle/checkpoints", `step-${String(steps).padStart(8, "0")}`, "manifest.json");
     const { plan } = JSON.parse(readFileSync(manifest, "utf8")) as { plan: { buckets: string[][] } };

@@ -71,7 +71,7 @@ export default () => ({
 test("more batches than there are, or none, are refused with both numbers", async () => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--overfit", "21");
   expect(stderr).toBe(
-    "--overfit 21: 21 batches of 32 are 672 samples, but there are 640 training samples, which make 20; use at most 20\n",
+    "--overfit 21: 21 batches of 32 are 672 samples, but there are only 640 training samples, which make 20 batches; use at most 20\n",
   );
   expect(code).toBe(2);
   expect((await skeinTrain(folder, "run", "job.yaml", "--overfit", "0")).stderr).toBe(
@@ -83,5 +83,5 @@ test("the verdict is by a hundredth of the first loss, which must be above 0", (
   expect(verdictOn({ firstLoss: 2, loss: 0.0199, output: "out" })).toContain("samples memorized");
   expect(() => verdictOn({ firstLoss: 2, loss: 0.02, output: "out" })).toThrow("samples not memorized");
   expect(() => verdictOn({ firstLoss: 2, loss: Number.NaN, output: "out" })).toThrow("samples not memorized");
-  expect(() => verdictOn({ firstLoss: 0, loss: 0, output: "out" })).toThrow("cannot be told");
+  expect(() => verdictOn({ firstLoss: 0, loss: 0, output: "out" })).toThrow("cannot decide whether");
 });

@@ -83,7 +83,7 @@ describe("what is wrong with a module is one line that names the file and the pl
     [
       "a missing export",
       { "my-model.js": "export const smaller = () => 0;" },
-      /its export "bigger" is not there, but must be a function; set model\.export to one of the functions that it exports: smaller$/,
+      /its export "bigger" is missing, but must be a function; set model\.export to one of the functions that it exports: smaller$/,
     ],
     [
       "a factory that throws",

@@ -9,7 +9,7 @@ import { namedParameters, parametersOf } from "../job/parameter-patterns.ts";
 // all parameters, with the same names regardless of freezing.
 
 /** Placeholder of a frozen leaf: a list without leaves. */
-const nothing: readonly never[] = [];
+const frozenLeaf: readonly never[] = [];
 
 /**
  * Paths of the parameters that a job freezes: for each parameter, the last pattern that matches it decides, and a
@@ -24,14 +24,14 @@ export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet
   if (freeze === undefined) return frozen;
   const parameters = namedParameters(params);
   for (const [i, pattern] of freeze.entries()) {
-    const [place, takesBack] = [`freeze[${i}]`, pattern.startsWith("!")];
-    const meant = parametersOf(takesBack ? pattern.slice(1) : pattern, parameters, place);
-    if (takesBack && !meant.some(({ path }) => frozen.has(path)))
+    const [location, unfreezes] = [`freeze[${i}]`, pattern.startsWith("!")];
+    const matched = parametersOf(unfreezes ? pattern.slice(1) : pattern, parameters, location);
+    if (unfreezes && !matched.some(({ path }) => frozen.has(path)))
       throw new ConfigError([
-        `${place}: "${pattern}" unfreezes parameters that no earlier pattern has frozen; put a freezing pattern before it, as in freeze: ["**", "${pattern}"]`,
+        `${location}: "${pattern}" unfreezes parameters that no earlier pattern has frozen; put a freezing pattern before it, as in freeze: ["**", "${pattern}"]`,
       ]);
-    for (const { path } of meant)
-      if (takesBack) frozen.delete(path);
+    for (const { path } of matched)
+      if (unfreezes) frozen.delete(path);
       else frozen.add(path);
   }
   if (frozen.size === parameters.length)
@@ -49,7 +49,7 @@ export interface Freezing {
 
 /** The trained parameters of a model. */
 export const trainedOf = <T>({ frozen }: Freezing, params: T): T =>
-  frozen.size === 0 ? params : (mapTree(params, (leaf: unknown, path) => (frozen.has(path) ? nothing : leaf)) as T);
+  frozen.size === 0 ? params : (mapTree(params, (leaf: unknown, path) => (frozen.has(path) ? frozenLeaf : leaf)) as T);
 
 /** Replace the parameters of a model that are also in `changed`. */
 export const withParameters = <T>(params: T, changed: unknown): T => {

@@ -19,18 +19,18 @@ export const parameterGroups = (
   { frozen }: Freezing,
 ): ParameterGroups => {
   const parameters = namedParameters(params);
-  const lastMeant = (key: "rates" | "weightDecays", factors: Readonly<Record<string, number>> = {}) =>
+  const factorsByPath = (key: "rates" | "weightDecays", factors: Readonly<Record<string, number>> = {}) =>
     new Map(
       Object.entries(factors).flatMap(([pattern, factor]) => {
-        const meant = parametersOf(pattern, parameters, key);
-        if (meant.every(({ path }) => frozen.has(path)))
+        const matched = parametersOf(pattern, parameters, key);
+        if (matched.every(({ path }) => frozen.has(path)))
           throw new ConfigError([
-            `${key}: "${pattern}" matches ${meant.length} ${meant.length === 1 ? "parameter, which is" : "parameters, all of them"} frozen, so ${factor} has no effect; remove it, or unfreeze ${meant.length === 1 ? "the parameter" : "some of them"}`,
+            `${key}: "${pattern}" matches ${matched.length} ${matched.length === 1 ? "parameter, which is" : "parameters, all of them"} frozen, so ${factor} has no effect; remove it, or unfreeze ${matched.length === 1 ? "the parameter" : "some of them"}`,
           ]);
-        return meant.map(({ path }) => [path, factor] as const);
+        return matched.map(({ path }) => [path, factor] as const);
       }),
     );
-  return { rates: lastMeant("rates", rates), decays: lastMeant("weightDecays", weightDecays) };
+  return { rates: factorsByPath("rates", rates), decays: factorsByPath("weightDecays", weightDecays) };
 };
 
 /** Decay mask with the job's factors for some parameters. @param others mask of all other parameters. */

@@ -124,11 +124,11 @@ export const slicedLeaves = (
 export const wholeOfGathered = ({ dtype, data }: NdArray, shape: Shape): NdArray =>
   new NdArray(dtype, shape, data.slice(0, elementCount(shape)) as HostData);
 
-/** The slice at position `place` of `numRanks` slices. */
-export const sliceOfWhole = ({ dtype, shape, data }: NdArray, place: number, numRanks: number): NdArray => {
+/** The slice at position `position` of `numRanks` slices. */
+export const sliceOfWhole = ({ dtype, shape, data }: NdArray, position: number, numRanks: number): NdArray => {
   const own = sliceShape(shape, numRanks)!;
   const each = own[0]!;
   const result = new (data.constructor as new (length: number) => HostData)(each);
-  result.set(data.subarray(place * each, (place + 1) * each) as never);
+  result.set(data.subarray(position * each, (position + 1) * each) as never);
   return new NdArray(dtype, own, result);
 };

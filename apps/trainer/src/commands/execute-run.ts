@@ -2,7 +2,7 @@ import { describeError, exitCodes } from "../errors.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import { nextSteps } from "../command-line/next-steps.ts";
-import { requireLearnt } from "../run/overfit.ts";
+import { requireMemorized } from "../run/overfit.ts";
 import { asTyped, resumeLine } from "../console/own-command.ts";
 import { logTargetOf } from "../log/log-target.ts";
 import { makeProgress } from "../run-files/progress.ts";
@@ -39,7 +39,7 @@ export const execute = async (
   const interruption = new Interruption();
   let cause: StopCause | undefined;
   let release: (() => void) | undefined;
-  const heedSignals = (): void => {
+  const handleSignals = (): void => {
     release = onInterrupt(
       (signal) => {
         cause = signal;
@@ -58,7 +58,7 @@ export const execute = async (
       progress,
       tracePath: options.trace,
       log,
-      onPrepared: heedSignals,
+      onPrepared: handleSignals,
     });
     progress.close();
     if (summary !== undefined) {
@@ -68,8 +68,8 @@ export const execute = async (
         print(line);
       if (traceFault !== undefined) throw traceFault;
       if (prepared.job.data.judgeBy === "training") {
-        const learnt = requireLearnt(output, summary);
-        if (options.json !== true) print(learnt);
+        const memorized = requireMemorized(output, summary);
+        if (options.json !== true) print(memorized);
       } else if (options.json !== true && oneOf === undefined)
         for (const line of nextSteps(output, prepared.totalSteps, tracePath)) progress.note(line);
       return { code: exitCodes.ok, summary };

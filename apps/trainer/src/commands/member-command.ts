@@ -22,8 +22,8 @@ const variable = (name: string): string => {
 
 /** Ranks of this process, given by the controller, or by the launcher that started the process. */
 const ranksOf = (job: Job): number[] => {
-  const told = process.env[memberVariables.ranks];
-  if (told !== undefined) return told.split(",").map(Number);
+  const given = process.env[memberVariables.ranks];
+  if (given !== undefined) return given.split(",").map(Number);
   const discovered = discoverRank(process.env);
   if (discovered === undefined || discovered.worldSize !== job.ranks)
     throw new ConfigError([
@@ -43,7 +43,7 @@ const memberStart = async (): Promise<MemberStart> => {
   });
 };
 
-const takePartAsTold = async (): Promise<Ending> => {
+const runMember = async (): Promise<Ending> => {
   const { job: text, identity } = await memberStart();
   const job = parseJob(text, "the job of the run");
   await requireSameModules(job);
@@ -72,7 +72,7 @@ export const addMemberCommand = (program: Command, finish: (code: number) => voi
     variable(memberVariables.coordinator); // throws if a user has typed this command
     keepExitCode();
     try {
-      finish((await takePartAsTold()) === "failed" ? exitCodes.failure : exitCodes.ok);
+      finish((await runMember()) === "failed" ? exitCodes.failure : exitCodes.ok);
     } catch (error) {
       const report = describeError(error);
       if (process.send === undefined) writeStderr(`${reportPrefix}${JSON.stringify(report)}\n`);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ConfigError, describeError } from "../errors.ts";
 import { flatJob } from "../run-readers/flat-job.ts";
-import { toldCommand } from "../provenance/told-command.ts";
+import { redactCommand } from "../provenance/told-command.ts";
 import { toldText } from "./told-text.ts";
 
 test.each([
@@ -107,7 +107,7 @@ test("options of a job are told without secrets of addresses, and of modules", (
 
 test("a command is told with its tokenizer, and without secrets of its addresses", () => {
   expect(
-    toldCommand(["run", "--set", `data.file=${signed}`, "--set", "data.tokenizer=words", "--api-key", "k"]),
+    redactCommand(["run", "--set", `data.file=${signed}`, "--set", "data.tokenizer=words", "--api-key", "k"]),
   ).toEqual([
     "run",
     "--set",

@@ -20,8 +20,8 @@ const withoutValues = (part: string): string =>
   });
 
 const withoutSecrets = (rest: string): string => {
-  const [, user = "", place = "", values = ""] = /^([^/?#]*@)?([^?#]*)(.*)$/s.exec(rest)!;
-  return `${user && "…@"}${place}${withoutValues(values)}`;
+  const [, user = "", host = "", values = ""] = /^([^/?#]*@)?([^?#]*)(.*)$/s.exec(rest)!;
+  return `${user && "…@"}${host}${withoutValues(values)}`;
 };
 
 /**
@@ -34,15 +34,15 @@ const withoutSecrets = (rest: string): string => {
  * https://…@host/a.tar?X-Amz-Signature=…&part=…
  */
 export const toldText = (text: string): string => {
-  let [told, done] = ["", 0];
+  let [redacted, done] = ["", 0];
   schemeEnd.lastIndex = 0;
   for (let match = schemeEnd.exec(text); match !== null; match = schemeEnd.exec(text)) {
     const before = text[match.index - 1] === "_" ? "_" : "";
     if (!schemeBegin.test(before + match[1]!)) continue;
     restOfAddress.lastIndex = schemeEnd.lastIndex;
     const rest = restOfAddress.exec(text)?.[0] ?? "";
-    told += text.slice(done, schemeEnd.lastIndex) + withoutSecrets(rest);
+    redacted += text.slice(done, schemeEnd.lastIndex) + withoutSecrets(rest);
     done = schemeEnd.lastIndex += rest.length;
   }
-  return told + text.slice(done);
+  return redacted + text.slice(done);
 };

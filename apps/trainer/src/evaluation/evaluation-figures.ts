@@ -33,7 +33,7 @@ export interface EvaluationFigures {
 }
 
 /** Reserved names in a line of figures; a model's own figure may not use them. */
-export const takenNames: readonly string[] = [
+export const reservedNames: readonly string[] = [
   "type",
   "step",
   "loss",

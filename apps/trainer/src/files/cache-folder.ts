@@ -29,13 +29,13 @@ const entriesOf = (folder: string): string[] => {
  * Folder of this user that caches results for later runs: below `SKEIN_CACHE_DIR`, or below `skein` in `XDG_CACHE_HOME`
  * or `~/.cache`. Lost results are computed again.
  *
- * @param say reports that the folder cannot be used. Default: a warning of the process.
+ * @param report reports that the folder cannot be used. Default: a warning of the process.
  * @returns undefined if this user has no home, or if other users can write to the folder and could have put files
  * there.
  */
 export const cacheFolder = (
   name: "compiled" | "digests",
-  say?: (line: string) => void,
+  report?: (line: string) => void,
   env: NodeJS.ProcessEnv = process.env,
 ): string | undefined => {
   const caches = cachesOf(env);
@@ -44,7 +44,7 @@ export const cacheFolder = (
   for (const path of [folder, ...entriesOf(folder)]) {
     const fault = othersWhoWrite(path);
     if (fault === undefined) continue;
-    remarkOnCache(`the cache ${folder}`, fault, say);
+    remarkOnCache(`the cache ${folder}`, fault, report);
     return undefined;
   }
   return folder;

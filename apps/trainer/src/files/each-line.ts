@@ -32,25 +32,25 @@ export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes:
   try {
     const maxLineBytes = maxPiecesOfLine * pieceBytes;
     let piece = Buffer.alloc(2 * pieceBytes);
-    let [held, tooLong] = [0, false]; // bytes of a line whose end has not been read; whether that line exceeds the maximum length
+    let [numHeld, isTooLong] = [0, false]; // bytes of a line whose end has not been read; whether that line exceeds the maximum length
     const takeShort = (line: Buffer): void => {
-      if (!tooLong && line.length <= maxLineBytes) take(line);
-      tooLong = false;
+      if (!isTooLong && line.length <= maxLineBytes) take(line);
+      isTooLong = false;
     };
     for (let read = -1; read !== 0; ) {
-      if (held + pieceBytes > piece.length) piece = Buffer.concat([piece], 2 * piece.length);
-      read = readSync(source, piece, held, pieceBytes, null);
+      if (numHeld + pieceBytes > piece.length) piece = Buffer.concat([piece], 2 * piece.length);
+      read = readSync(source, piece, numHeld, pieceBytes, null);
       let begin = 0;
-      const filled = piece.subarray(0, held + read);
-      for (let end = filled.indexOf(lineEnd, held); end >= 0; end = filled.indexOf(lineEnd, begin)) {
+      const filled = piece.subarray(0, numHeld + read);
+      for (let end = filled.indexOf(lineEnd, numHeld); end >= 0; end = filled.indexOf(lineEnd, begin)) {
         takeShort(filled.subarray(begin, end));
         begin = end + 1;
       }
-      held = filled.length - begin;
-      if (held > maxLineBytes) [held, tooLong] = [0, true];
+      numHeld = filled.length - begin;
+      if (numHeld > maxLineBytes) [numHeld, isTooLong] = [0, true];
       else piece.copyWithin(0, begin, filled.length);
     }
-    if (held > 0) takeShort(piece.subarray(0, held));
+    if (numHeld > 0) takeShort(piece.subarray(0, numHeld));
   } finally {
     closeSync(source);
   }

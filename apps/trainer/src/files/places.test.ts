@@ -68,7 +68,7 @@ describe("a place that cannot is told with the system's code, and stays as it wa
     requireReplaceable(join(folder, "file"), "--output");
     for (const [path, text] of [
       [join(folder, "folder"), /is a folder; name a file/],
-      ["/dev/null", /is no regular file; name a file/],
+      ["/dev/null", /is not a regular file; name a file/],
       [join(folder, "file/x"), /ENOTDIR/],
       ["/proc/links.json", /ENOENT/],
     ] as const)

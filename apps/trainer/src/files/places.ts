@@ -7,7 +7,7 @@ import { makeFolders } from "./make-folders.ts";
 // line, instead of a failure after an hour's work.
 
 /** Faults of a path, by the system's error code. Other codes, such as a full disk, are not about the path. */
-const placeFaults: Readonly<Record<string, string>> = {
+const pathFaults: Readonly<Record<string, string>> = {
   EACCES: "this user may not write there",
   EEXIST: "a file exists there",
   EINVAL: "a file cannot have that name",
@@ -24,7 +24,7 @@ const placeFaults: Readonly<Record<string, string>> = {
 /** Convert an error about a path to a usage error; other errors stay as they are. @param what names option and path. */
 export const explainPlace = (error: unknown, what: string, cure: string): unknown => {
   const { code } = describeError(error);
-  const fault = placeFaults[code];
+  const fault = pathFaults[code];
   return fault === undefined ? error : new ConfigError([`${what}: cannot be written (${code}: ${fault}); ${cure}`]);
 };
 

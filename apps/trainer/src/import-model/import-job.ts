@@ -7,7 +7,7 @@ import { causalKinds } from "../generate/text-model.ts";
 import { readPreprocessor } from "../pretrained/preprocessor.ts";
 
 /** A path relative to `folder`, for a job file there. */
-const from = (folder: string, path: string): string => {
+const relativePath = (folder: string, path: string): string => {
   const short = relative(folder, resolve(path)) || ".";
   return short.startsWith(".") ? short : `./${short}`;
 };
@@ -38,12 +38,12 @@ const otherClasses = "model.head: new is for classes other than those of its con
 const defaultImageSize = 224;
 
 const imageLearning = async (place: string, config: Config): Promise<Learning> => {
-  const said = await readPreprocessor(place, config["model_type"]);
+  const preprocessor = await readPreprocessor(place, config["model_type"]);
   return {
     data: {
       kind: "image-folder",
       folder: "./images",
-      size: config["image_size"] ?? said?.size ?? defaultImageSize,
+      size: config["image_size"] ?? preprocessor?.size ?? defaultImageSize,
       ...(config["num_channels"] === 1 && { channels: 1 }),
     },
     ...needsHead(config),
@@ -71,7 +71,7 @@ const learningOf = async (place: string, folder: string, config: Config): Promis
  * @throws PretrainedError for unsupported images.
  */
 export const jobTextOf = async (place: string, output: string, config: Config): Promise<string> => {
-  const folder = from(dirname(resolve(output)), place);
+  const folder = relativePath(dirname(resolve(output)), place);
   const { data, head, hint } = await learningOf(place, folder, config);
   const name = basename(resolve(place))
     .replaceAll(/[^A-Za-z0-9._-]/g, "-")

@@ -58,17 +58,17 @@ type Groups = readonly (readonly number[])[];
 const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
   const numRanks = Object.values(mesh).reduce((product, size) => product * size, 1);
   const others = Object.keys(mesh).filter((axis) => !along.includes(axis));
-  const placesOf = others.map((axis) => {
+  const coordinatesByAxis = others.map((axis) => {
     const places: number[] = [];
     for (const group of meshPartition(mesh, axis)) for (const [place, rank] of group.entries()) places[rank] = place;
     return places;
   });
   const ranks = Array.from({ length: numRanks }, (_, rank) => rank);
-  return [...Map.groupBy(ranks, (rank) => placesOf.map((places) => places[rank]).join()).values()];
+  return [...Map.groupBy(ranks, (rank) => coordinatesByAxis.map((places) => places[rank]).join()).values()];
 };
 
 /** Axes of parallelism other than the batch, and their products along which gradients are averaged. */
-const sharedOut = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
+const parallelismAxes = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
   const { expert, tensor } = job;
   const levels = expertLevelAxes(job);
   const mesh = {
@@ -87,7 +87,7 @@ const sharedOut = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, g
 };
 
 /** Axes of algorithms that send in more than one direction. Each set of axes covers all ranks. */
-const ofAlgorithms = ({ ranks, compression, optimizer }: Job): Mesh[] => {
+const algorithmAxes = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
   if (compression.kind === "hierarchical-top-k") {
     const { ranksPerHost } = compression;
@@ -104,8 +104,10 @@ const ofAlgorithms = ({ ranks, compression, optimizer }: Job): Mesh[] => {
 /** Partition of ranks along each axis of a job's mesh; each rank is in one group per axis. */
 export const meshGroups = (job: Job): { readonly [dataAxis]: Groups; readonly [axis: string]: Groups } =>
   Object.fromEntries([
-    ...sharedOut(job),
-    ...ofAlgorithms(job).flatMap((axes) => Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)] as const)),
+    ...parallelismAxes(job),
+    ...algorithmAxes(job).flatMap((axes) =>
+      Object.keys(axes).map((axis) => [axis, meshPartition(axes, axis)] as const),
+    ),
   ]) as { readonly [dataAxis]: Groups; readonly [axis: string]: Groups };
 
 /** Number of ranks along each axis of a job. */
@@ -172,4 +174,5 @@ export const batchPartOf = (job: Job, rank: number): { readonly rank: number; re
 });
 
 /** Coordinates of the first rank. */
-export const firstPlace = (mesh: Mesh): MeshPlace => Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));
+export const firstCoordinates = (mesh: Mesh): MeshPlace =>
+  Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

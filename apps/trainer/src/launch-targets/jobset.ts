@@ -2,7 +2,7 @@ import { stopCodes } from "../errors.ts";
 import type { Container, JobSetSpec, JobSpec } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
-import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
+import { onDisruption, onRetriable, onUsageError, podTemplate, rankContainer } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName, runOnly } from "./run-objects.ts";
 
 /** Job of a JobSet whose pods run ranks. Kubeflow's MPI policy also looks for this name. */
@@ -20,7 +20,7 @@ export const gangJob = (plan: LaunchPlan, pods: number, container: Container): J
   completions: pods,
   parallelism: pods,
   backoffLimit: 0,
-  podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("FailJob"), onPassing] },
+  podFailurePolicy: { rules: [onUsageError("FailJob"), ...onDisruption("FailJob"), onRetriable] },
   ...(plan.seconds !== undefined && { activeDeadlineSeconds: plan.seconds }),
   template: podTemplate(plan, container),
 });

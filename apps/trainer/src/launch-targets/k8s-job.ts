@@ -1,7 +1,7 @@
 import type { JobSpec, KubernetesObject } from "./kubernetes-objects.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 import type { Launch } from "./launch-target.ts";
-import { onDisruption, onPassing, onWrongUse, podTemplate, rankContainer } from "./rank-pod.ts";
+import { onDisruption, onRetriable, onUsageError, podTemplate, rankContainer } from "./rank-pod.ts";
 import {
   headlessService,
   jobConfigMap,
@@ -27,7 +27,7 @@ const restartPolicy = (
   backoffLimitPerIndex: plan.maxRestarts,
   maxFailedIndexes: 0,
   podReplacementPolicy: "Failed", // never two pods of the same rank at once
-  podFailurePolicy: { rules: [onWrongUse("FailJob"), ...onDisruption("Ignore"), onPassing] },
+  podFailurePolicy: { rules: [onUsageError("FailJob"), ...onDisruption("Ignore"), onRetriable] },
 });
 
 /** A batch/v1 Indexed Job, one pod per process, for clusters without any operator. */

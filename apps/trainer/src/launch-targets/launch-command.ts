@@ -64,15 +64,15 @@ const note = (line: string): void => writeStderr(`${asTyped(line)}\n`);
  * Print files on standard output, so that they can be redirected. Secrets are replaced by the command that makes them.
  */
 const printFiles = (files: readonly LaunchFile[], command: readonly string[], json: boolean): void => {
-  const shown = files.map(({ name, text, instead }) => ({ name, text: instead ?? text }));
+  const printed = files.map(({ name, text, instead }) => ({ name, text: instead ?? text }));
   if (json) {
-    writeStdout(`${JSON.stringify({ files: shown, command })}\n`);
+    writeStdout(`${JSON.stringify({ files: printed, command })}\n`);
     return;
   }
-  const [only] = shown;
+  const [only] = printed;
   // A script must begin with its first line, so nothing may precede it.
-  if (shown.length === 1) process.stdout.write(only!.text);
-  else for (const { name, text } of shown) process.stdout.write(`---\n# ${name}\n${text}`);
+  if (printed.length === 1) process.stdout.write(only!.text);
+  else for (const { name, text } of printed) process.stdout.write(`---\n# ${name}\n${text}`);
 };
 
 /** Job overrides from separate options, checked together with the job; ranks get the options as typed. */
@@ -219,7 +219,7 @@ const launchCommand = async (file: string, options: CommandOptions): Promise<num
     ]);
   const plan = readPlan(file, options);
   const target = clusterTargets[plan.target];
-  const looksOnly = options.submit !== true;
+  const printsOnly = options.submit !== true;
   const show = (files: readonly LaunchFile[], command: readonly string[]): number => {
     printFiles(files, command, options.json === true);
     if (options.dryRun !== true && options.quiet !== true) note("nothing was started; add --submit to start it");
@@ -227,17 +227,17 @@ const launchCommand = async (file: string, options: CommandOptions): Promise<num
   };
   if (target !== undefined) {
     const { files, submission } = target(plan, newJoinSecret());
-    if (looksOnly) return show(files, submission.command);
+    if (printsOnly) return show(files, submission.command);
     await submit(submission);
     return 0;
   }
   if (plan.target === "local") {
-    if (!looksOnly) return launchHere(plan);
+    if (!printsOnly) return launchHere(plan);
     const command = localCommand(plan);
     return show([{ name: "run.sh", text: `#!/bin/bash\nexec ${shellCommand(command)}\n` }], command);
   }
   const host = await mpirunHost();
-  if (!looksOnly) return launchMpirun(plan, host);
+  if (!printsOnly) return launchMpirun(plan, host);
   const command = mpirunCommand(plan, host, resolve(plan.output ?? nextOutput(plan.name)));
   return show([{ name: "mpirun.sh", text: mpirunScript(command, await coordinatorOf(plan)) }], command);
 };

@@ -17,7 +17,7 @@ export interface MpirunHost {
 const abortSeconds = 5;
 
 /** Options for ssh. Open MPI splits this value at blanks, and does not support quotes. */
-const sshOptions = ({ sshPort, sshKey, sshTrustsAnyHost }: MpirunPlace): string | undefined => {
+const sshOptions = ({ sshPort, sshKey, sshTrustsAnyHost }: MpirunOptions): string | undefined => {
   const options = [
     ...(sshPort === undefined ? [] : ["-p", String(sshPort)]),
     ...(sshKey === undefined ? [] : ["-i", sshKey]),
@@ -26,7 +26,7 @@ const sshOptions = ({ sshPort, sshKey, sshTrustsAnyHost }: MpirunPlace): string 
   return options.length === 0 ? undefined : options.join(" ");
 };
 
-const openMpi4 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | undefined): string[] => [
+const openMpi4 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--oversubscribe"] : []),
   "--mca",
@@ -36,7 +36,7 @@ const openMpi4 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
 ];
 
 // PRRTE starts the processes of Open MPI 5 and has its own parameters.
-const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | undefined): string[] => [
+const openMpi5 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--map-by", ":OVERSUBSCRIBE"] : []),
   "--prtemca",
@@ -46,7 +46,7 @@ const openMpi5 = (plan: MpirunPlace, oversubscribed: boolean, ssh: string | unde
 ];
 
 /** Processes that mpirun starts, their hosts, and ssh settings. */
-export interface MpirunPlace
+export interface MpirunOptions
   extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey" | "sshTrustsAnyHost"> {
   /** Seconds between the steps by which Open MPI ends ranks. Default: `abortSeconds`. */
   readonly abortSeconds?: number;
@@ -56,8 +56,8 @@ export interface MpirunPlace
  * Options of mpirun before the variables and the command. Ranks are not bound to cores, because each rank has separate
  * threads for computing and exchange. Waiting ranks yield if there are fewer cores than ranks.
  */
-export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: MpirunHost): string[] => {
-  const { processes, hostfile } = place;
+export const mpirunFlags = (settings: MpirunOptions, { version, cores, root }: MpirunHost): string[] => {
+  const { processes, hostfile } = settings;
   // Hydra's ssh reads port and key only from the user's ssh configuration.
   if (version === "hydra") return ["-n", String(processes), ...(hostfile === undefined ? [] : ["-f", hostfile])];
   const oversubscribed = hostfile === undefined && processes > cores;
@@ -67,7 +67,7 @@ export const mpirunFlags = (place: MpirunPlace, { version, cores, root }: Mpirun
     ...(root ? ["--allow-run-as-root"] : []),
     "--bind-to",
     "none",
-    ...(version === "open-mpi-4" ? openMpi4 : openMpi5)(place, oversubscribed, sshOptions(place)),
+    ...(version === "open-mpi-4" ? openMpi4 : openMpi5)(settings, oversubscribed, sshOptions(settings)),
     ...(oversubscribed ? ["--mca", "mpi_yield_when_idle", "1"] : []),
   ];
 };

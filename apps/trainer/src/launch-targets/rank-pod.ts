@@ -163,13 +163,13 @@ export const podTemplate = (
 });
 
 /** Rule for usage errors (a wrong job file or option), which fail again on every attempt. */
-export const onWrongUse = (action: PodFailureRule["action"]): PodFailureRule => ({
+export const onUsageError = (action: PodFailureRule["action"]): PodFailureRule => ({
   action,
   onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
 });
 
 /** Rule for failures that another attempt may cure; the plan limits the number of attempts. */
-export const onPassing: PodFailureRule = {
+export const onRetriable: PodFailureRule = {
   action: "Count",
   onExitCodes: { containerName, operator: "In", values: [exitCodes.failure, exitCodes.temporary] },
 };

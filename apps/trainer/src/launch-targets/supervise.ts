@@ -37,8 +37,8 @@ const endedByStop = 128 + constants.signals.SIGUSR2;
  * Exit code of a launcher whose ranks ended with `code`: the code of the signal if a stop was requested and the ranks
  * stopped.
  */
-export const codeAfter = (code: number, asked: StopCause | undefined): number =>
-  asked !== undefined && [...stopCodes, endedByStop].includes(code) ? exitCodeOfSignal(asked) : code;
+export const codeAfter = (code: number, stopCause: StopCause | undefined): number =>
+  stopCause !== undefined && [...stopCodes, endedByStop].includes(code) ? exitCodeOfSignal(stopCause) : code;
 
 /**
  * Run attempts until one succeeds, fails with a usage error, or no restarts are left. A usage error is not retried,
@@ -64,17 +64,17 @@ export const supervise = async ({
     if (cause !== undefined) attempt.stop();
     else void stopped.then(() => attempt.stop());
     const code = await attempt.ended;
-    const asked = cause as StopCause | undefined; // the value changes during the wait
+    const stopCause = cause as StopCause | undefined; // the value changes during the wait
     if (code === exitCodes.ok || code === exitCodes.usage) return code;
-    if (asked !== undefined) return codeAfter(code, asked);
+    if (stopCause !== undefined) return codeAfter(code, stopCause);
     const restarts = budget.spend(reached());
     if (restarts === undefined) {
       note(`the ranks ended with code ${code}, and all restarts (${maxRestarts}) are used up`);
       return code;
     }
-    const passing = code === exitCodes.temporary;
-    const rest = pauseMilliseconds * (passing ? longestPauses : Math.min(2 ** (restarts - 1), longestPauses));
-    const when = passing ? ` in ${rest / 1000} s, because the failure may be temporary` : "";
+    const isTemporary = code === exitCodes.temporary;
+    const rest = pauseMilliseconds * (isTemporary ? longestPauses : Math.min(2 ** (restarts - 1), longestPauses));
+    const when = isTemporary ? ` in ${rest / 1000} s, because the failure may be temporary` : "";
     note(
       `the ranks ended with code ${code}; restarting from the newest checkpoint${when} (restart ${restarts} of ${maxRestarts})`,
     );

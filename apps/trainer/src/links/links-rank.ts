@@ -59,11 +59,11 @@ class Meter {
   /** One-way seconds of a message between two ranks, measured by rank `from`. Absent: on all other ranks. */
   pairSeconds(bytes: number, from: number, to: number): number | undefined {
     this.barrier();
-    const there = (): void => {
+    const roundTrip = (): void => {
       this.send(bytes, from, to);
       this.send(bytes, to, from);
     };
-    const seconds = this.time(repeatsOf(bytes), there) / 2;
+    const seconds = this.time(repeatsOf(bytes), roundTrip) / 2;
     return this.communicator.rank === from ? seconds : undefined;
   }
 

@@ -47,7 +47,7 @@ export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
 /** Contents of a run on a server. */
-export interface MlflowRunThere {
+export interface MlflowRunContents {
   /** Names of the parameters. */
   readonly parameters: ReadonlySet<string>;
   /** The last step of each metric. */
@@ -106,7 +106,7 @@ export class MlflowClient {
   }
 
   /** Read the contents of a run on the server. Absent: the run does not exist, or was deleted. */
-  async readRun(id: string): Promise<MlflowRunThere | undefined> {
+  async readRun(id: string): Promise<MlflowRunContents | undefined> {
     try {
       const { run } = (await this.ask("GET", `runs/get?${new URLSearchParams({ run_id: id }).toString()}`)) as {
         readonly run?: {

@@ -31,7 +31,7 @@ export interface MlflowLogInput {
 }
 
 /** Known facts of the run on a server. */
-interface Known {
+interface KnownRun {
   readonly server: string;
   readonly experiment: string;
   readonly run: string;
@@ -71,7 +71,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private readonly queue: PointQueue;
   private readonly beganAt: number = Date.now();
   private sent = 0;
-  private known: Known | undefined;
+  private known: KnownRun | undefined;
   private isReady = false;
   /** Last step of each metric that the server had when this run resumed. */
   private there: ReadonlyMap<string, number> = new Map();
@@ -110,19 +110,19 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     await this.queue.end(lastPatience);
     const { lost, fault } = this.queue;
     const { note, output } = this.input;
-    const untold = await this.tellEnd(how);
+    const statusFault = await this.sendStatus(how);
     if (lost > 0)
       note(
         `mlflow: ${lost} of ${lost + this.sent} points were lost (${fault?.message ?? "the server is too slow"}); all are in metrics.jsonl: skein-train log ${output} --to mlflow`,
       );
-    else if (untold !== undefined)
+    else if (statusFault !== undefined)
       note(
-        `mlflow: the server has all points, but its status of the run could not be set and is still running (${untold})`,
+        `mlflow: the server has all points, but its status of the run could not be set and is still running (${statusFault})`,
       );
   }
 
   /** @returns the reason if the status could not be sent. */
-  private async tellEnd(how: "finished" | "stopped" | "failed"): Promise<string | undefined> {
+  private async sendStatus(how: "finished" | "stopped" | "failed"): Promise<string | undefined> {
     if (this.known === undefined) return undefined;
     const status = ({ finished: "FINISHED", stopped: "KILLED", failed: "FAILED" } as const)[how];
     try {
@@ -158,7 +158,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
       this.there = there.steps;
       await this.sendUnsent(before!.run);
     }
-    await this.tellParameters(this.known.run, there?.parameters ?? new Set());
+    await this.sendParameters(this.known.run, there?.parameters ?? new Set());
     this.isReady = true;
     return this.known.run;
   }
@@ -177,7 +177,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   }
 
   /** Send parameters. A rejection is reported, and metrics continue without the parameters. */
-  private async tellParameters(run: string, there: ReadonlySet<string>): Promise<void> {
+  private async sendParameters(run: string, there: ReadonlySet<string>): Promise<void> {
     try {
       await this.client.logParameters(run, parametersOf(this.input.job), there);
     } catch (error) {
@@ -204,9 +204,9 @@ export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
   ];
 };
 
-const readKnown = (path: string): Known | undefined => {
+const readKnown = (path: string): KnownRun | undefined => {
   try {
-    const { server, experiment, run } = readBoundedJson(path) as Partial<Record<keyof Known, unknown>>;
+    const { server, experiment, run } = readBoundedJson(path) as Partial<Record<keyof KnownRun, unknown>>;
     return typeof server === "string" && typeof experiment === "string" && typeof run === "string"
       ? { server, experiment, run }
       : undefined;

@@ -26,11 +26,11 @@ export const mlflowText = (value: string): string => cutTo(value, mostValueLengt
 
 /** Make the keys of entries unique, because a request with duplicate keys is rejected. */
 export const uniqueKeys = <Entry extends { readonly key: string }>(entries: readonly Entry[]): Entry[] => {
-  const taken = new Set<string>();
+  const used = new Set<string>();
   return entries.map((entry) => {
     let { key } = entry;
-    for (let again = 2; taken.has(key); again++) key = `${entry.key.slice(0, mostKeyLength - 8)}_${again}`;
-    taken.add(key);
+    for (let again = 2; used.has(key); again++) key = `${entry.key.slice(0, mostKeyLength - 8)}_${again}`;
+    used.add(key);
     return { ...entry, key };
   });
 };

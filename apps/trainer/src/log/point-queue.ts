@@ -31,7 +31,7 @@ export class PointQueue {
   private readonly input: QueueInput;
   private readonly every: number;
   private waiting: MlflowPoint[] = [];
-  private onTheWay = 0;
+  private inFlight = 0;
   private isOver = false;
   private pause: number;
   private timer: NodeJS.Timeout | undefined;
@@ -60,12 +60,12 @@ export class PointQueue {
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
     // The request in flight may have started while the server was down; it counts as lost until it is answered.
     if (this.sending !== undefined) await Promise.race([this.sending, isLate]);
-    for (let tries = 0; this.waiting.length + this.onTheWay > 0 && !deadline.aborted; tries++) {
+    for (let tries = 0; this.waiting.length + this.inFlight > 0 && !deadline.aborted; tries++) {
       if (tries > 0) await Promise.race([setTimeout(this.every), isLate]);
       const isSent = await Promise.race([this.send(), isLate]);
       if (!isSent && tries === lastTries - 1) break;
     }
-    this.lost += this.waiting.length + this.onTheWay;
+    this.lost += this.waiting.length + this.inFlight;
     this.waiting = [];
   }
 
@@ -91,7 +91,7 @@ export class PointQueue {
   private async sendAll(): Promise<boolean> {
     while (this.waiting.length > 0) {
       const some = this.waiting.splice(0, mostPoints);
-      this.onTheWay = some.length;
+      this.inFlight = some.length;
       try {
         await this.input.send(some);
       } catch (error) {
@@ -104,7 +104,7 @@ export class PointQueue {
           return false;
         }
       } finally {
-        this.onTheWay = 0;
+        this.inFlight = 0;
       }
     }
     return true;

@@ -40,7 +40,7 @@ export const preferenceOf = (job: Pick<Job, "sumOrder" | "network">): Omit<Prefe
 export const memberIdentity = (certificates: string, ranks: readonly number[]): TlsIdentity =>
   readTlsIdentity(rankFiles(certificates, ranks[0]!));
 
-export interface NetworkPlace {
+export interface NetworkWorldOptions {
   readonly secret: string;
   /** TLS identity of this process. Absent: plain TCP is used. */
   readonly identity: TlsIdentity | undefined;
@@ -50,7 +50,7 @@ export interface NetworkPlace {
 
 /** Open the world of a process whose ranks reach other processes over TCP or TLS. */
 export const openNetworkWorld =
-  ({ secret, identity, onOneMachine }: NetworkPlace): OpenMemberWorld =>
+  ({ secret, identity, onOneMachine }: NetworkWorldOptions): OpenMemberWorld =>
   ({ job, ranks, memory, kernels, build, onNote }) => {
     const { listen, insecure, timeoutSeconds, socketsPerPair, checksum, codec, emulate } = job.network;
     const { heartbeat } = patienceOf(job);

@@ -21,7 +21,7 @@ import { StopSignal } from "../rank/stop-signal.ts";
 const slowLinkMilliseconds = 3000;
 
 /** A line that names the peers that are not reached yet. */
-const linkingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly number[], roster: Roster): string => {
+const connectingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly number[], roster: Roster): string => {
   const peers = roster.filter(({ rank }) => !ranks.includes(rank));
   const shown = peers.slice(0, 4).map(({ rank, host, port }) => `rank ${rank} at ${host}:${port}`);
   const more = peers.length > shown.length ? ` and ${peers.length - shown.length} more` : "";
@@ -73,18 +73,18 @@ export const takePart = async ({
   controllerRanks = [],
   prepared,
 }: MemberOptions): Promise<Ending> => {
-  const left = new AbortController();
-  interruption?.listen(() => left.abort(), { endsAtOnce: true });
-  signal?.addEventListener("abort", () => left.abort());
+  const leaving = new AbortController();
+  interruption?.listen(() => leaving.abort(), { endsAtOnce: true });
+  signal?.addEventListener("abort", () => leaving.abort());
   const build = await detectBuild();
   const module = await compileWasm(build);
   // Each thread with connections checks the certificate files; the user gets each note once.
-  const noted = new Set<string>();
-  let tellNote: ((line: string) => void) | undefined;
+  const notedLines = new Set<string>();
+  let sendNote: ((line: string) => void) | undefined;
   const onNote = (line: string): void => {
-    if (noted.has(line)) return;
-    noted.add(line);
-    tellNote?.(line);
+    if (notedLines.has(line)) return;
+    notedLines.add(line);
+    sendNote?.(line);
   };
   const world = await openWorld({ job, ranks, memory: createSharedMemory(), kernels: module, build, onNote });
   let threads: RankThreads | undefined;
@@ -100,11 +100,11 @@ export const takePart = async ({
       addresses: world.addresses,
       onNote,
       ...(onWaiting && { onWaiting }),
-      signal: left.signal,
+      signal: leaving.signal,
     });
-    const tell = (message: MemberMessage): void => void member.send(message);
-    tellNote = (text) => tell({ type: "rank", rank: ranks[0]!, message: { type: "remark", text } });
-    for (const line of noted) tellNote(line);
+    const send = (message: MemberMessage): void => void member.send(message);
+    sendNote = (text) => send({ type: "rank", rank: ranks[0]!, message: { type: "remark", text } });
+    for (const line of notedLines) sendNote(line);
     try {
       member.onLost(({ ranks: lost, reason, revoked }) => {
         for (const rank of lost) world.reportLost(rank, reason, revoked === true ? "revoked" : "lost");
@@ -127,13 +127,13 @@ export const takePart = async ({
             },
           },
           ranks,
-          take: (rank, message) => tell({ type: "rank", rank, message }),
+          take: (rank, message) => send({ type: "rank", rank, message }),
         });
       const linked = world.connect(member.roster);
       const slow = setTimeout(() => {
-        const line = linkingLine(job, ranks, member.roster);
+        const line = connectingLine(job, ranks, member.roster);
         onWaiting?.(line);
-        tell({ type: "rank", rank: ranks[0]!, message: { type: "remark", text: line } });
+        send({ type: "rank", rank: ranks[0]!, message: { type: "remark", text: line } });
       }, slowLinkMilliseconds);
       const reached = linked.then(
         () => true,
@@ -143,7 +143,7 @@ export const takePart = async ({
       const ending = await new Promise<Ending>((resolve, reject) => {
         let stop: StopSignal | undefined;
         const leave = (): void => {
-          if (interruption?.requested === true) tell({ type: "interrupt" });
+          if (interruption?.requested === true) send({ type: "interrupt" });
           reject(
             new RunError(
               "interrupted",
@@ -151,8 +151,8 @@ export const takePart = async ({
             ),
           );
         };
-        left.signal.addEventListener("abort", leave);
-        if (left.signal.aborted) leave();
+        leaving.signal.addEventListener("abort", leave);
+        if (leaving.signal.aborted) leave();
         linked.catch(reject);
         member.onLost(({ ranks: lost, reason, revoked }) => {
           const cutOff = revoked === true && ranks.some((rank) => lost.includes(rank));
@@ -164,25 +164,25 @@ export const takePart = async ({
           reject(new RunError("process-lost", `${who}the controller of the run has ended: ${reason}`));
         });
         member.onMessage((message) => {
-          const said = message as ControllerMessage;
-          if (said.type === "assign") {
-            const { assignment } = said;
+          const command = message as ControllerMessage;
+          if (command.type === "assign") {
+            const { assignment } = command;
             const signal = StopSignal.create(assignment.resume?.step ?? 0);
             stop = signal;
             Promise.all([workOf(assignment, signal), reached])
               .then(([work, areLinked]) => {
                 if (over || !areLinked) return;
-                left.signal.removeEventListener("abort", leave);
-                interruption?.listen(() => tell({ type: "interrupt" }));
+                leaving.signal.removeEventListener("abort", leave);
+                interruption?.listen(() => send({ type: "interrupt" }));
                 threads = startRanks(work);
-                tell({ type: "started" });
+                send({ type: "started" });
               })
               .catch((error: unknown) =>
-                tell({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }),
+                send({ type: "rank", rank: ranks[0]!, message: { type: "failed", error: describeError(error) } }),
               );
-          } else if (said.type === "stop") tell({ type: "begun", step: stop?.request() ?? 0 });
-          else if (said.type === "stop-at") stop?.decide(said.step);
-          else resolve(said.ending);
+          } else if (command.type === "stop") send({ type: "begun", step: stop?.request() ?? 0 });
+          else if (command.type === "stop-at") stop?.decide(command.step);
+          else resolve(command.ending);
         });
       }).finally(() => {
         over = true;

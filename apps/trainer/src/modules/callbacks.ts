@@ -23,9 +23,9 @@ const nameOf = {
 const names: readonly string[] = Object.values(nameOf);
 
 /** Default maximum seconds that the end of a run waits for a call. */
-const usualPatienceSeconds = 600;
+const defaultPatienceSeconds = 600;
 /** Seconds after which the user is told what the end of a run waits for. */
-const quietSeconds = 10;
+const reportAfterSeconds = 10;
 
 /** Check the callbacks of a user module. @throws ModuleError for invalid callbacks. */
 const checkedCallbacks = (made: unknown, what: string): Callbacks => {
@@ -42,7 +42,7 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
     if (fn !== undefined && typeof fn !== "function")
       throw new ModuleError(`${what} returned as ${name} ${excerpt(fn)}, but must return ${rule}`);
   }
-  const { patienceSeconds = usualPatienceSeconds }: { readonly patienceSeconds?: unknown } = made;
+  const { patienceSeconds = defaultPatienceSeconds }: { readonly patienceSeconds?: unknown } = made;
   if (typeof patienceSeconds !== "number" || !(patienceSeconds > 0))
     throw new ModuleError(
       `${what} returned as patienceSeconds ${excerpt(patienceSeconds)}, but must return a number of seconds above 0, or Infinity for no limit`,
@@ -63,7 +63,7 @@ export class CallbackQueue {
   private current: { readonly name: string; readonly madeAt: number } | undefined;
   private failure: ModuleError | undefined;
   /** Name of a call that exceeded its time limit. */
-  private givenUp: string | undefined;
+  private timedOutCall: string | undefined;
   private output = "";
   /** Whether the callbacks have requested the end of the run. */
   hasStopped = false;
@@ -98,13 +98,17 @@ export class CallbackQueue {
   }
 
   private get patienceSeconds(): number {
-    return this.callbacks.patienceSeconds ?? usualPatienceSeconds;
+    return this.callbacks.patienceSeconds ?? defaultPatienceSeconds;
   }
 
   /** Call the function for an event after earlier calls have returned; no function is called after one has thrown. */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
-    if (this.callbacks[nameOf[event.type]] === undefined || this.failure !== undefined || this.givenUp !== undefined)
+    if (
+      this.callbacks[nameOf[event.type]] === undefined ||
+      this.failure !== undefined ||
+      this.timedOutCall !== undefined
+    )
       return;
     this.waiting.add(event);
     this.calling ??= this.callAll();
@@ -134,17 +138,17 @@ export class CallbackQueue {
     const { patienceSeconds } = this;
     const overAt = performance.now();
     const gaveUp = Promise.withResolvers<void>();
-    let told: typeof this.current;
+    let reportedCall: typeof this.current;
     const timer = setInterval(
       () => {
         const call = this.current!;
         const seconds = (performance.now() - Math.max(overAt, call.madeAt)) / 1000;
         if (seconds >= patienceSeconds) {
-          this.givenUp = call.name;
+          this.timedOutCall = call.name;
           this.waiting.clear();
           gaveUp.resolve();
-        } else if (seconds >= quietSeconds && told !== call) {
-          told = call;
+        } else if (seconds >= reportAfterSeconds && reportedCall !== call) {
+          reportedCall = call;
           const limit = patienceSeconds === Infinity ? "without a limit" : `for at most ${patienceSeconds} s`;
           note(
             `the run has ended, and waits ${limit} for ${this.origin.what}: ${call.name}, which has not returned yet`,
@@ -171,11 +175,11 @@ export class CallbackQueue {
    */
   async done(checkpoint: string | undefined, note: (line: string) => void): Promise<string | undefined> {
     if (this.calling !== undefined) await this.waitForCalls(note);
-    const lost = this.waiting.lostOnes;
+    const lost = this.waiting.lostDescription;
     const where = checkpoint === undefined ? "nothing was saved yet" : `${checkpoint} was saved`;
-    if (this.givenUp !== undefined)
+    if (this.timedOutCall !== undefined)
       throw new CallbackError(
-        `the run has ended, ${where}, but ${this.origin.what}: ${this.givenUp} has not returned for ${this.patienceSeconds} s since; let its promise settle, or increase patienceSeconds of the callbacks`,
+        `the run has ended, ${where}, but ${this.origin.what}: ${this.timedOutCall} has not returned for ${this.patienceSeconds} s since; let its promise settle, or increase patienceSeconds of the callbacks`,
       );
     if (this.failure === undefined)
       return (

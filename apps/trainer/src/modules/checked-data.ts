@@ -18,8 +18,8 @@ const predictions: readonly unknown[] = [
 const requireField = (field: Partial<Records["fields"][string]> | null, path: string, what: string): void => {
   const { bytes, offsetBytes, strideBytes, dtype, shape } = field ?? {};
   const isShape = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
-  const isPlace = [offsetBytes, strideBytes].every((number) => Number.isInteger(number) && number! >= 0);
-  if (!(bytes instanceof Uint8Array) || !dtypes.includes(dtype as DType) || !isShape || !isPlace)
+  const isLayout = [offsetBytes, strideBytes].every((number) => Number.isInteger(number) && number! >= 0);
+  if (!(bytes instanceof Uint8Array) || !dtypes.includes(dtype as DType) || !isShape || !isLayout)
     throw new ModuleError(
       `${what}: its field ${path} is ${excerpt(field)}, but must be { bytes, offsetBytes, strideBytes, dtype, shape }; make records with arrayRecords() of @skein/data`,
     );
@@ -51,7 +51,7 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
 };
 
 /** Require that both parts have the same tree. @throws ModuleError that names the first path at which they differ. */
-const requireAlike = (train: Records, test: Records, what: string): void => {
+const requireSameFields = (train: Records, test: Records, what: string): void => {
   for (const path of new Set([...Object.keys(train.fields), ...Object.keys(test.fields)])) {
     const [learned, judged] = [train.fields, test.fields].map((fields) =>
       Object.hasOwn(fields, path) ? formatSpec(fields[path]!) : "nothing",
@@ -90,7 +90,7 @@ export const checkedData = (data: unknown, what: string): DataSet<Records> => {
     );
   const learned = requireRecords(train, predicts!, `${what}: train`);
   const heldOut = requireRecords(test, predicts!, `${what}: test`);
-  requireAlike(learned, heldOut, what);
+  requireSameFields(learned, heldOut, what);
   if (allowNonFinite !== undefined && typeof allowNonFinite !== "boolean")
     throw new ModuleError(
       `${what}: allowNonFinite is ${excerpt(allowNonFinite)}, but must be true or false; change it`,

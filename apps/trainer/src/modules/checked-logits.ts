@@ -31,8 +31,8 @@ export const requireLogits = (
   if (model.logits === undefined || model.sharding !== undefined || classes === undefined) return;
   let logits: unknown;
   trace(
-    (own: unknown, moved: unknown, inputs: Tensor) => {
-      [logits] = model.apply(own, moved, inputs, { train: false });
+    (own: unknown, modelState: unknown, inputs: Tensor) => {
+      [logits] = model.apply(own, modelState, inputs, { train: false });
       return logits as Tensor;
     },
     [params, state, inputsOf(batchSpecs(train, samplesAtOnce(job)))] as never,

@@ -10,7 +10,7 @@ import {
 import { elementCount, full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
-import { takenNames } from "../evaluation/evaluation-figures.ts";
+import { reservedNames } from "../evaluation/evaluation-figures.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import type { Prediction, AnyModel, BatchTree } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
@@ -104,9 +104,9 @@ export const requireRatios = (
   if (!isObject(given))
     return refuse(what, given, 'figures by name, such as { error: { sum: "errors", per: "count" } }', "be");
   for (const [name, ratio] of Object.entries(given)) {
-    if (!/^[A-Za-z][\w.-]{0,40}$/.test(name) || takenNames.includes(name))
+    if (!/^[A-Za-z][\w.-]{0,40}$/.test(name) || reservedNames.includes(name))
       throw new ModuleError(
-        `${what}: the name ${excerpt(name)} ${takenNames.includes(name) ? "is reserved for a built-in figure" : "is not valid: it must begin with a letter, followed by letters, digits, dots, dashes and underscores"}; use another name`,
+        `${what}: the name ${excerpt(name)} ${reservedNames.includes(name) ? "is reserved for a built-in figure" : "is not valid: it must begin with a letter, followed by letters, digits, dots, dashes and underscores"}; use another name`,
       );
     const { sum, per } = (isObject(ratio) ? ratio : {}) as Partial<Ratio>;
     const unknown = [sum, per].find((each) => typeof each !== "string" || !sums.includes(each));

@@ -76,7 +76,7 @@ describe("an optimizer of a user's", () => {
     [{ ...good, update: (updates: unknown) => [updates] }, /: update returned a list of 1, but must return \[updates/],
     [
       { ...good, update: (updates: never, state: unknown) => [zerosLikeFirst(updates), state] },
-      /: update returned for layers\.1\.weight f32\[2\], but must return f32\[3\], as the parameters, which/,
+      /: update returned for layers\.1\.weight f32\[2\], but must return f32\[3\], as the parameters, to which/,
     ],
     [
       { ...good, update: ({ layers }: { layers: unknown[] }, state: unknown) => [{ layers: [layers[0]] }, state] },
@@ -228,7 +228,7 @@ describe("metrics of a user's", () => {
       { ...own, rows: () => ({ count: zeros([4]) }) },
       /^own: rows returned "count", but the model already has a sum of that name/,
     ],
-    [{ ...own, metrics: { x: { sum: "zeros", per: "counts" } } }, /^own: its metrics: x is made of "counts", but the/],
+    [{ ...own, metrics: { x: { sum: "zeros", per: "counts" } } }, /^own: its metrics: x uses "counts", but the/],
     [
       {
         ...own,

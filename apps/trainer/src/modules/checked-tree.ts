@@ -19,20 +19,20 @@ export const requireTensors = (tree: unknown, what: string): void => {
  */
 export const requireLike = (
   tree: unknown,
-  wanted: unknown,
+  expected: unknown,
   { what, like }: { readonly what: string; readonly like: string },
 ): void => {
   requireTensors(tree, what);
-  const [given, specs] = [leavesByPath<TensorSpec>(tree), leavesByPath<TensorSpec>(wanted)];
+  const [actual, specs] = [leavesByPath<TensorSpec>(tree), leavesByPath<TensorSpec>(expected)];
   const named = (path: string): string => (path === "" ? "" : ` for ${path}`);
   for (const [path, spec] of specs) {
-    const own = given.get(path);
+    const own = actual.get(path);
     if (own === undefined || !sameSpec(own, spec))
       throw new ModuleError(
         `${what} returned${named(path)} ${own === undefined ? "nothing" : formatSpec(own)}, but must return ${formatSpec(spec)}, as ${like}`,
       );
   }
-  const extra = [...given.keys()].find((path) => !specs.has(path));
+  const extra = [...actual.keys()].find((path) => !specs.has(path));
   if (extra !== undefined)
     throw new ModuleError(
       `${what} returned ${extra === "" ? "one tensor" : excerpt(extra)}, which is missing in ${like}; remove it`,

@@ -76,7 +76,7 @@ const isNotFinite = {
   bf16: hasAllOnes(0x7f80),
 };
 
-const placeOf = ({ sample, index }: FoundValue): string =>
+const positionText = ({ sample, index }: FoundValue): string =>
   `sample ${sample}${index.length === 0 ? "" : ` at [${index.join(", ")}]`}`;
 
 /**
@@ -92,7 +92,7 @@ export const requireFinite = ({ count, fields }: Records, what: string): void =>
     if (found === undefined) continue;
     const value = field.dtype === "f32" ? String(found.value) : "a value that is not finite";
     throw new ModuleError(
-      `${what}: ${path} of ${placeOf(found)} is ${value}, and a loss computed from it is NaN; replace the value or drop the sample, or set allowNonFinite: true of the data if the model handles such values`,
+      `${what}: ${path} of ${positionText(found)} is ${value}, and a loss computed from it is NaN; replace the value or drop the sample, or set allowNonFinite: true of the data if the model handles such values`,
     );
   }
 };
@@ -123,7 +123,7 @@ const findInParts = (
 export const requireTokens = (data: Pick<TrainingData, "train" | "test">, vocabulary: number, what: string): void => {
   for (const [part, found] of findInParts(data, "inputs", (token) => !(token >= 0 && token < vocabulary)))
     throw new ModuleError(
-      `${what}: inputs of ${placeOf(found)} of ${part} is ${found.value}, but the model's vocabulary has ${vocabulary} tokens, 0 to ${vocabulary - 1}; correct the tokens, or use a model with a larger vocabulary`,
+      `${what}: inputs of ${positionText(found)} of ${part} is ${found.value}, but the model's vocabulary has ${vocabulary} tokens, 0 to ${vocabulary - 1}; correct the tokens, or use a model with a larger vocabulary`,
     );
 };
 
@@ -150,7 +150,7 @@ export const requireLabels = (
         ? `, or if rows with this label should be ignored, use labelledModel(…, { ignoreIndex: ${found.value} })`
         : "";
     throw new ModuleError(
-      `${what}: the label of ${placeOf(found)} of ${part} is ${found.value}, but classes is ${classes}, so labels are whole numbers from 0 to ${classes - 1}; correct the label or classes${ignored}`,
+      `${what}: the label of ${positionText(found)} of ${part} is ${found.value}, but classes is ${classes}, so labels are whole numbers from 0 to ${classes - 1}; correct the label or classes${ignored}`,
     );
   }
 };

@@ -61,7 +61,7 @@ describe("data of a user's", () => {
     ],
     [
       { ...pictures, augmentation: { cropPadding: 1, flip: true, resizedCrop: { scale: [0.5, 1], ratio: [1, 1] } } },
-      /^data: augmentation\.cropPadding is 1, but must be 0 beside resizedCrop/,
+      /^data: augmentation\.cropPadding is 1, but must be 0 with resizedCrop/,
     ],
     [
       { ...pictures, augmentation: { cropPadding: 0, flip: true, jitter: { brightness: -1 } } },
@@ -69,7 +69,7 @@ describe("data of a user's", () => {
     ],
     [
       { ...good, augmentation: { cropPadding: 0, flip: true } },
-      /augmentation: it changes images of bytes .*, but the inputs are f32\[2\]; leave it out/,
+      /augmentation: it changes images of bytes .*, but the inputs are f32\[2\]; remove it/,
     ],
     [
       { ...good, predicts: "digits" },
@@ -113,7 +113,7 @@ describe("data of a user's", () => {
       { ...own, train: { ...own.train, count: 3 } },
       /^data: train: field "pages\.0" has 8 bytes, but 3 samples take 12; give all of the data or a smaller count/,
     ],
-    [{ ...own, augmentation: { cropPadding: 0, flip: true } }, /but the inputs are not there; leave it out/],
+    [{ ...own, augmentation: { cropPadding: 0, flip: true } }, /but the inputs are missing; remove it/],
   ])("is refused: %#", (data, line) => {
     expect(() => checkedData(data, "data")).toThrow(line);
     expect(() => checkedData(data, "data")).toThrow(expect.objectContaining({ kind: "user", code: "module" }));
@@ -177,7 +177,7 @@ describe("a model of a user's", () => {
     [
       { init: () => ({ params: {} }) },
       "init",
-      /^model: init returned .*, but must return \{ params, state \}; state is \{\} where/,
+      /^model: init returned .*, but must return \{ params, state \}; state is \{\} if/,
     ],
     [
       { init: () => ({ params: {}, state: {} }) },
@@ -190,7 +190,7 @@ describe("a model of a user's", () => {
       /^model: init returned no parameter with an element \(0 is f32\[0, 4\]\), so there is nothing to train/,
     ],
     [{ logits: "of classes" }, "init", /^model: its logits is "of classes", but must be \{\} or \{ ignoreIndex \}/],
-    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits is .*, the label of rows that its loss leaves/],
+    [{ logits: { ignoreIndex: 0.5 } }, "init", /^model: its logits is .*, the label of rows that its loss ignores/],
     [{ init: undefined }, "init", /^model: its init is nothing, but must be a function/],
     [{ loss: () => zeros([]) }, "loss", /^model: loss returned .*, but must return \[loss, state\]/],
     [
@@ -247,7 +247,7 @@ describe("a model of a user's", () => {
     [
       { evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) },
       "evaluate",
-      /^model: evaluate returned "lossSum, count" without correct, but must return scalar .*, correct, lossSum, count among/,
+      /^model: evaluate returned "lossSum, count" without correct, but must return scalar .*, including correct, lossSum, count/,
     ],
     [
       { evaluate: () => ({ correct: zeros([]), lossSum: zeros([]), count: zeros([]), others: zeros([4]) }) },
@@ -258,7 +258,7 @@ describe("a model of a user's", () => {
     [
       { metrics: { error: { sum: "errors", per: "count" } } },
       "evaluate",
-      /^model: its metrics: error is made of "errors", but the sums are correct, lossSum, count; name one/,
+      /^model: its metrics: error uses "errors", but the sums are correct, lossSum, count; name one/,
     ],
     [
       { metrics: { loss: { sum: "lossSum", per: "count" } } },

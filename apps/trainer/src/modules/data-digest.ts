@@ -35,10 +35,10 @@ export const dataDigest = ({ train, test, predicts, classes, augmentation }: Tra
     const { count, fields } = samples;
     for (const [name, { bytes, dtype, shape, offsetBytes, strideBytes }] of Object.entries(fields)) {
       hash.update(JSON.stringify([name, count, dtype, shape, offsetBytes, strideBytes, predicts, classes ?? null]));
-      const place = `${bytes.byteOffset} ${bytes.length}`;
-      const places = written.get(bytes.buffer) ?? new Set();
-      if (places.has(place)) continue;
-      written.set(bytes.buffer, places.add(place));
+      const range = `${bytes.byteOffset} ${bytes.length}`;
+      const ranges = written.get(bytes.buffer) ?? new Set();
+      if (ranges.has(range)) continue;
+      written.set(bytes.buffer, ranges.add(range));
       for (let at = 0; at < bytes.length; at += mostAtOnce) hash.update(bytes.subarray(at, at + mostAtOnce));
     }
   }

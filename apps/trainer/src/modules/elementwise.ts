@@ -42,7 +42,7 @@ const numParts = 2;
 /** Scales of the gradients of the two steps. */
 const scales = [1e-3, 1] as const;
 /** Factor of the entries that the other rank holds: a norm or a mean that includes them exceeds any bound. */
-const farAway = 1e6;
+const otherScale = 1e6;
 
 const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number): NdArray =>
   NdArray.from(
@@ -86,7 +86,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
         const turn = phase + paths.indexOf(path);
         return valuesLike(spec, (i) => scale * (isOwn(i) ? 1 : elsewhere) * Math.sin(turn + 1.7 * i));
       });
-    const trees = [tree(0, 1, 1), ...scales.map((scale, i) => tree(10 * (i + 1), scale, farAway))];
+    const trees = [tree(0, 1, 1), ...scales.map((scale, i) => tree(10 * (i + 1), scale, otherScale))];
     const whole = await run(...trees);
     const slices = trees.map((own) =>
       mapTree(own, (array: NdArray) =>
@@ -106,10 +106,10 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
           ? part * array.data.length
           : 0;
         array.toNumbers().forEach((value, i) => {
-          const wanted = full[begin + i];
-          if (wanted === undefined || Object.is(value, wanted) || value === wanted) return;
+          const expected = full[begin + i];
+          if (expected === undefined || Object.is(value, expected) || value === expected) return;
           throw new ModuleError(
-            `${what} declares elementwise: true, but in a trial the update of entry ${begin + i} of ${path} was ${wanted} with the whole parameter, and ${value} with half of it; the optimizer depends on more than the entry, such as a norm, a mean or the shape: remove elementwise`,
+            `${what} declares elementwise: true, but in a trial the update of entry ${begin + i} of ${path} was ${expected} with the whole parameter, and ${value} with half of it; the optimizer depends on more than the entry, such as a norm, a mean or the shape: remove elementwise`,
           );
         });
       }

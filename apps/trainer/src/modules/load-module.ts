@@ -8,8 +8,8 @@ import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";
 import { importWatched, watchedFiles } from "./module-links.ts";
 import { keysOf, type SchemaIssue } from "./standard-schema.ts";
-import { syntaxPlace } from "./syntax-place.ts";
-import { placeOf, userError } from "./user-error.ts";
+import { syntaxErrorLocation } from "./syntax-place.ts";
+import { locationOf, userError } from "./user-error.ts";
 
 /** A function that a user module exports. */
 type Factory = (...args: readonly unknown[]) => unknown;
@@ -51,12 +51,12 @@ export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJ
   const { href } = pathToFileURL(file);
   const exports = await importWatched(href).catch(async (error: unknown) => {
     const folder = dirname(file);
-    const isUnplaced = error instanceof SyntaxError && placeOf(error, folder) === undefined;
+    const hasNoLocation = error instanceof SyntaxError && locationOf(error, folder) === undefined;
     throw userError(
       error,
       `${what} cannot be loaded`,
       folder,
-      isUnplaced ? await syntaxPlace(watchedFiles(href)) : undefined,
+      hasNoLocation ? await syntaxErrorLocation(watchedFiles(href)) : undefined,
     );
   });
   const factory = exports[name];
@@ -113,21 +113,21 @@ const mostFaults = 10;
 /**
  * Require that the options of a job fit the schema of the module.
  *
- * @param placeOf returns the location of a job key in its file.
+ * @param locationOf returns the location of a job key in its file.
  * @throws ConfigError with a line per fault, as for built-in keys; ModuleError if the schema throws.
  */
 export const requireOptions = async (
   key: ModuleKey,
   module: ModuleJob,
   factory: Factory,
-  placeOf: (path: readonly string[]) => string | undefined = () => undefined,
+  locationOf: (path: readonly string[]) => string | undefined = () => undefined,
 ): Promise<Readonly<Record<string, unknown>>> => {
   const outcome = await checkedOptions(factory, module.options, moduleName(key, module), dirname(module.file));
   if (!("issues" in outcome)) return outcome.options;
   throw new ConfigError(
     outcome.issues.slice(0, mostFaults).map((issue) => {
-      const place = placeOf([...key.split("."), "options", ...keysOf(issue)]);
-      return `${place === undefined ? "" : `${place}: `}${faultLine(key, module.options, issue)}`;
+      const location = locationOf([...key.split("."), "options", ...keysOf(issue)]);
+      return `${location === undefined ? "" : `${location}: `}${faultLine(key, module.options, issue)}`;
     }),
   );
 };

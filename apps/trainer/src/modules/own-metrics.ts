@@ -28,14 +28,19 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
     evaluate: (params, state, batch: BatchTree) => {
       const sums = model.evaluate(params, state, batch);
       const [logits] = model.apply(params, state, inputsOf(batch), { train: false });
-      const ofRows: unknown = callOwn(`${what}: rows`, folder, () =>
+      const rowValues: unknown = callOwn(`${what}: rows`, folder, () =>
         withBatch(batch, (watched) => own.rows({ logits, batch: watched } as never)),
       );
-      if (typeof ofRows !== "object" || ofRows === null || Array.isArray(ofRows) || ofRows instanceof Tensor)
-        return refuse(`${what}: rows`, ofRows, "tensors by name, numbers for each row of the batch");
+      if (
+        typeof rowValues !== "object" ||
+        rowValues === null ||
+        Array.isArray(rowValues) ||
+        rowValues instanceof Tensor
+      )
+        return refuse(`${what}: rows`, rowValues, "tensors by name, numbers for each row of the batch");
       const numRows = flattenTree<Tensor>(batch).leaves[0]!.shape[0]!;
       const mask = batch["mask"] as Tensor | undefined;
-      const added = Object.entries(ofRows).map(([name, row]: [string, unknown]) => {
+      const added = Object.entries(rowValues).map(([name, row]: [string, unknown]) => {
         if (name in sums)
           throw new ModuleError(
             `${what}: rows returned ${excerpt(name)}, but the model already has a sum of that name; use another name`,

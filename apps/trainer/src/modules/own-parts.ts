@@ -37,24 +37,31 @@ export const loadOwnParts = async (
 ): Promise<OwnParts> => {
   const { schedule: own, peak, final, warmupSteps } = learningRate;
   const given = (key: ModuleKey): ProgramParts => program ?? ofAProgram(key);
-  const ofSchedule: ScheduleContext = { peak, final, steps: Math.max(1, scheduleStepsOf(scheduled) - warmupSteps) };
+  const scheduleContext: ScheduleContext = {
+    peak,
+    final,
+    steps: Math.max(1, scheduleStepsOf(scheduled) - warmupSteps),
+  };
   const schedule =
     own &&
     (own.kind === "program"
-      ? await given("learningRate.schedule").schedule(ofSchedule)
+      ? await given("learningRate.schedule").schedule(scheduleContext)
       : checkedSchedule(
-          await makeOwn("learningRate.schedule", own, ofSchedule),
+          await makeOwn("learningRate.schedule", own, scheduleContext),
           originOf("learningRate.schedule", own),
         ));
-  const ofOptimizer = {
+  const optimizerContext = {
     learningRate: buildLearningRate(learningRate, scheduled, schedule),
     totalSteps: scheduled.totalSteps,
   };
   return {
     ...(schedule !== undefined && { schedule }),
-    ...(optimizer.kind === "program" && { optimizer: await given("optimizer").optimizer(ofOptimizer) }),
+    ...(optimizer.kind === "program" && { optimizer: await given("optimizer").optimizer(optimizerContext) }),
     ...(optimizer.kind === "module" && {
-      optimizer: checkedOptimizer(await makeOwn("optimizer", optimizer, ofOptimizer), originOf("optimizer", optimizer)),
+      optimizer: checkedOptimizer(
+        await makeOwn("optimizer", optimizer, optimizerContext),
+        originOf("optimizer", optimizer),
+      ),
     }),
     ...(compression.kind === "program" && { compression: await given("compression").compression({ ranks }) }),
     ...(compression.kind === "module" && {

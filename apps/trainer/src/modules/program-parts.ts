@@ -129,7 +129,7 @@ const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((conte
  * Make parts from a program's objects and record their functions as they are used; tracing a step with the parts
  * completes the recordings.
  */
-export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => {
+export const partsOfThings = (objects: ProgramThings, mesh: Mesh): GivenParts => {
   const recordings = noRecordings();
   const { facts } = recordings;
   const functions = new Map<FunctionName, (args: readonly never[], beside: never) => unknown>();
@@ -142,27 +142,31 @@ export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => 
       return bytes;
     },
   };
-  const thing = (key: PartKey, context: unknown): Promise<unknown> => givenThing(key, things[key], context);
+  const objectOf = (key: PartKey, context: unknown): Promise<unknown> => givenThing(key, objects[key], context);
   const parts: ProgramParts = {
     schedule: once(async (context) => {
       const key = "learningRate.schedule";
-      const given = things[key];
+      const given = objects[key];
       // a plain function is itself a schedule, like built-in schedules
-      const made = typeof given === "function" && definitionOf(given) !== undefined ? await thing(key, context) : given;
+      const made =
+        typeof given === "function" && definitionOf(given) !== undefined ? await objectOf(key, context) : given;
       const schedule = checkedSchedule(made, originOf(key));
       if (typeof schedule === "number") facts.rate = schedule;
       else functions.set(key, ([step]) => schedule(step!));
       return scheduleOf(facts, live);
     }),
     optimizer: once(async (context) => {
-      const { init, update, elementwise } = checkedOptimizer(await thing("optimizer", context), originOf("optimizer"));
+      const { init, update, elementwise } = checkedOptimizer(
+        await objectOf("optimizer", context),
+        originOf("optimizer"),
+      );
       facts.elementwise = elementwise === true;
       functions.set("optimizer: init", ([params]) => init(params!));
       functions.set("optimizer: update", ([updates, state, params]) => update(updates!, state!, { params: params! }));
       return optimizerOf(facts, live);
     }),
     compression: once(async (context) => {
-      own = checkedCompression(await thing("compression", context), originOf("compression"));
+      own = checkedCompression(await objectOf("compression", context), originOf("compression"));
       const { biased, scope, name, init, aggregate } = own;
       facts.compression = { biased, scope, ...(name !== undefined && { name }) };
       functions.set("compression: init", (_, bucket) => init(bucket));
@@ -173,7 +177,7 @@ export const partsOfThings = (things: ProgramThings, mesh: Mesh): GivenParts => 
       return compressionOf(facts, live);
     }),
     metrics: once(async (task) => {
-      const { rows, metrics } = checkedMetrics(await thing("metrics", task), givenName("metrics"));
+      const { rows, metrics } = checkedMetrics(await objectOf("metrics", task), givenName("metrics"));
       facts.ratios = metrics;
       functions.set("metrics: rows", ([logits, batch]) => rows({ logits: logits!, batch: batch! }));
       return metricsOf(facts, live);

@@ -18,11 +18,11 @@ import { composed } from "./composed-graph.ts";
 export type Recording = Map<string, Pick<Traced, "graph" | "outputs">>;
 
 /** A function of trees of tensors, and of other values that determine its graph. */
-export type TracedFunction = (args: readonly unknown[], beside?: unknown) => unknown;
+export type TracedFunction = (args: readonly unknown[], extra?: unknown) => unknown;
 
-const signatureOf = (args: readonly unknown[], beside: unknown): string => {
+const signatureOf = (args: readonly unknown[], extra: unknown): string => {
   const { leaves, structure } = flattenTree<TensorSpec>(args);
-  return JSON.stringify([structure, leaves.map(({ dtype, shape }) => [dtype, shape]), beside ?? null]);
+  return JSON.stringify([structure, leaves.map(({ dtype, shape }) => [dtype, shape]), extra ?? null]);
 };
 
 /**
@@ -33,9 +33,9 @@ const signatureOf = (args: readonly unknown[], beside: unknown): string => {
  */
 export const replayed =
   (recording: Recording, what: string): TracedFunction =>
-  (args, beside) => {
+  (args, extra) => {
     const { leaves } = flattenTree<Tensor>(args);
-    const found = recording.get(signatureOf(args, beside));
+    const found = recording.get(signatureOf(args, extra));
     if (found === undefined)
       throw new ModuleError(
         `${what} is an object of a program, whose functions were traced there; here they are called with ${leaves.map(formatSpec).join(", ")}, a signature that was not traced; put the object into a module and name it: { kind: "module", file }`,
@@ -53,18 +53,18 @@ export const recorded =
     recording: Recording,
     what: string,
     mesh: Mesh,
-    fn: (args: readonly never[], beside: never) => unknown,
+    fn: (args: readonly never[], extra: never) => unknown,
   ): TracedFunction =>
-  (args, beside) => {
-    const signature = signatureOf(args, beside);
+  (args, extra) => {
+    const signature = signatureOf(args, extra);
     if (!recording.has(signature)) {
       const specs = unflattenTree<readonly TensorSpec[]>(
         flattenTree(args).structure,
         flattenTree<TensorSpec>(args).leaves.map(({ dtype, shape }) => ({ dtype, shape })),
       );
-      const traced = trace((...own: readonly unknown[]) => fn(own as never, beside as never), specs as never, { mesh });
+      const traced = trace((...own: readonly unknown[]) => fn(own as never, extra as never), specs as never, { mesh });
       const { graph, outputs } = composed(traced, what);
       recording.set(signature, { graph, outputs });
     }
-    return replayed(recording, what)(args, beside);
+    return replayed(recording, what)(args, extra);
   };

@@ -12,15 +12,16 @@ const digestOf = (file: string): string => contentDigest(pathToFileURL(file).hre
  * Add the content digest of each module to a job. The digests identify the contents of a run, independent of file
  * paths.
  *
- * @param placeOf returns the location of a job key in its file, for faults in options.
+ * @param locationOf returns the location of a job key in its file, for faults in options.
  * @throws ModuleError, ConfigError for options that a module's schema rejects.
  */
 export const settleModules = async (
   job: Job,
-  placeOf?: (path: readonly string[]) => string | undefined,
+  locationOf?: (path: readonly string[]) => string | undefined,
 ): Promise<Job> => {
   requireTrusted(job);
-  for (const [key, module] of modulesOf(job)) await requireOptions(key, module, await loadModule(key, module), placeOf);
+  for (const [key, module] of modulesOf(job))
+    await requireOptions(key, module, await loadModule(key, module), locationOf);
   // Keys are in the order of the schema, so that a job that is read again has the same text, which is hashed.
   return withModules(job, ({ kind, file, export: name, options, digest: _, ...others }) => ({
     kind,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { syntaxPlace } from "./syntax-place.ts";
+import { syntaxErrorLocation } from "./syntax-place.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein syntax-"))));
@@ -15,5 +15,5 @@ test.each<[string, readonly string[], string | undefined]>([
 ])("the place of a fault in %s", async (_, texts, place) => {
   const files = texts.map((__, i) => join(folder, `${i}.mjs`));
   for (const [i, text] of texts.entries()) writeFileSync(files[i]!, text);
-  expect(await syntaxPlace([...files, join(folder, "gone.mjs")])).toBe(place && join(folder, place));
+  expect(await syntaxErrorLocation([...files, join(folder, "gone.mjs")])).toBe(place && join(folder, place));
 });

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 /** Time limit of a syntax check, which only parses and runs nothing. */
 const timeoutMilliseconds = 10_000;
 
-const placeIn = (file: string): Promise<string | undefined> =>
+const locationIn = (file: string): Promise<string | undefined> =>
   new Promise((resolve) => {
     execFile(process.execPath, ["--check", file], { timeout: timeoutMilliseconds }, (_, __, stderr) => {
       const [first] = stderr.split("\n");
@@ -17,10 +17,10 @@ const placeIn = (file: string): Promise<string | undefined> =>
  *
  * @returns file and line, such as `/mine/model.js:3`; undefined if Node reports no location.
  */
-export const syntaxPlace = async (files: readonly string[]): Promise<string | undefined> => {
+export const syntaxErrorLocation = async (files: readonly string[]): Promise<string | undefined> => {
   for (const file of files) {
-    const place = await placeIn(file);
-    if (place !== undefined) return place;
+    const location = await locationIn(file);
+    if (location !== undefined) return location;
   }
   return undefined;
 };

@@ -117,9 +117,9 @@ export const traceModel = (
   const numParts = job.accumulate ?? 1;
   /** @param whole empty, or the state of the whole batch. */
   const traceLoss = (...whole: readonly unknown[]): TracedLoss => {
-    const lossOf = (...[own, moved, batch, fresh, known]: LossArguments): LossTensors =>
+    const lossOf = (...[own, modelState, batch, fresh, known]: LossArguments): LossTensors =>
       tensorsOf(
-        model.loss(own, moved, batch, {
+        model.loss(own, modelState, batch, {
           train: true,
           key: fresh!,
           ...(known !== undefined && { whole: { state: known, numParts } }),
@@ -148,7 +148,7 @@ export const traceModel = (
         );
   const heldOut = evaluationBatch(job, test.count) / numBatchParts(job);
   const evaluate = trace(
-    (own: unknown, moved: unknown, batch: BatchTree) => model.evaluate(own, moved, batch),
+    (own: unknown, modelState: unknown, batch: BatchTree) => model.evaluate(own, modelState, batch),
     [params, state, { ...batchSpecs(test, heldOut), mask: { dtype: "bool", shape: [heldOut] } } as never],
     { mesh },
   );

@@ -9,7 +9,7 @@ const ownFolder = dirname(fileURLToPath(import.meta.url));
 /**
  * First location in the user's own files in a stack, because the innermost frames may be in this program or in Node.
  */
-export const placeOf = (error: Error, folder: string): string | undefined => {
+export const locationOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack
     ?.split("\n")
     .find((line) => line.includes(folder) && !line.includes("/node_modules/") && !line.includes(ownFolder));
@@ -25,18 +25,23 @@ export const placeOf = (error: Error, folder: string): string | undefined => {
  */
 export const userError = (error: unknown, what: string, folder: string, at?: string): SkeinError => {
   const known = error instanceof Error ? error : new Error(String(error));
-  const found = placeOf(known, folder) ?? at;
-  const place = found === undefined ? "" : ` (at ${found})`;
+  const found = locationOf(known, folder) ?? at;
+  const locationText = found === undefined ? "" : ` (at ${found})`;
   if (known instanceof SkeinError) {
-    const [rule, said] = known.message.split("\n    at "); // a shape mismatch names its location, in a library too
-    const isTold = said !== undefined && (place === "" || !said.includes("/node_modules/"));
-    const named = new SkeinError(known.kind, known.code, `${what}: ${isTold ? known.message : `${rule}${place}`}`, {
-      cause: error,
-    });
+    const [rule, location] = known.message.split("\n    at "); // a shape mismatch names its location, in a library too
+    const hasLocation = location !== undefined && (locationText === "" || !location.includes("/node_modules/"));
+    const named = new SkeinError(
+      known.kind,
+      known.code,
+      `${what}: ${hasLocation ? known.message : `${rule}${locationText}`}`,
+      {
+        cause: error,
+      },
+    );
     if (known.stack !== undefined) named.stack = known.stack;
     return named;
   }
-  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${place}; correct it there`, {
+  return new ModuleError(`${what}: ${known.name}: ${known.message.split("\n")[0]}${locationText}; correct it there`, {
     cause: error,
   });
 };

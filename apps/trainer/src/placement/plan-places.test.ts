@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { PlacementJob } from "../job/job.ts";
-import { type LayerSituation, type PlacementSetting, planPlaces } from "./plan-places.ts";
+import { type LayerSituation, type PlacementSetting, planSlots } from "./plan-places.ts";
 
 const jobOf = (own: Partial<PlacementJob>): PlacementJob => ({
   everySteps: 50,
@@ -53,7 +53,7 @@ describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
       fc.property(situations, fc.boolean(), ({ numRanks, ...situation }, sendsEachChoice) => {
         const on = setting({ numRanks, sendsEachChoice });
         const job = jobOf({ planner, swaps: 100 });
-        const planned = planPlaces(job, situation, on);
+        const planned = planSlots(job, situation, on);
         if (planned === undefined) return;
         const { places, moves } = planned;
         expect(places.toSorted((a, b) => a - b)).toEqual(places.map((_, place) => place));
@@ -66,7 +66,7 @@ describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
         places.forEach((place, expert) => {
           if (!changed.includes(expert)) expect(place).toBe(situation.places[expert]);
         });
-        expect(planPlaces(job, { ...situation, places }, on)).toBeUndefined();
+        expect(planSlots(job, { ...situation, places }, on)).toBeUndefined();
       }),
       { numRuns: 300 },
     );
@@ -76,8 +76,8 @@ describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
     fc.assert(
       fc.property(situations, fc.integer({ min: 1, max: 400 }), ({ numRanks, ...situation }, everySteps) => {
         const on = setting({ numRanks });
-        const always = planPlaces(jobOf({ planner, everySteps }), situation, on);
-        const pays = planPlaces(jobOf({ planner, everySteps, when: "pays" }), situation, on);
+        const always = planSlots(jobOf({ planner, everySteps }), situation, on);
+        const pays = planSlots(jobOf({ planner, everySteps, when: "pays" }), situation, on);
         if (pays === undefined) return;
         expect(pays.gain!.gainSeconds).toBeGreaterThan(0);
         expect({ ...pays, gain: undefined }).toEqual(always);
@@ -90,7 +90,7 @@ describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
 test("heaviest-first lowers the load of the busiest rank, and tells it over the mean", () => {
   fc.assert(
     fc.property(situations, ({ numRanks, ...situation }) => {
-      const planned = planPlaces(jobOf({}), situation, setting({ numRanks }));
+      const planned = planSlots(jobOf({}), situation, setting({ numRanks }));
       if (planned === undefined) return;
       const [before, after] = [situation.places, planned.places].map((places) =>
         rankLoads(places, situation.loads, numRanks),
@@ -109,13 +109,13 @@ describe("a move", () => {
   test("is weighed: four exchanges a step of half the bytes of the busiest rank, against two experts at once", () => {
     const line = { startupSeconds: 0, secondsPerByte: 1e-6 };
     const on = setting({ line, bytesPerToken: 4, bytesPerExpert: 100_000 });
-    const { gain } = planPlaces(jobOf({ when: "pays", everySteps: 20 }), situation, on)!;
+    const { gain } = planSlots(jobOf({ when: "pays", everySteps: 20 }), situation, on)!;
     // From 1000 rows to the first rank to 500 to each; one expert each way.
     expect(gain!.moveSeconds).toBeCloseTo(0.1, 9);
     expect(gain!.gainSeconds).toBeCloseTo(20 * 4 * 500 * 4e-6 - 0.1, 9);
-    expect(planPlaces(jobOf({ when: "pays", everySteps: 12 }), situation, on)).toBeUndefined();
+    expect(planSlots(jobOf({ when: "pays", everySteps: 12 }), situation, on)).toBeUndefined();
     // Two replicas have half of the tokens each.
-    const shared = planPlaces(jobOf({ when: "pays", everySteps: 30 }), situation, { ...on, numReplicas: 2 });
+    const shared = planSlots(jobOf({ when: "pays", everySteps: 30 }), situation, { ...on, numReplicas: 2 });
     expect(shared!.gain!.gainSeconds).toBeCloseTo(30 * 4 * 250 * 4e-6 - 0.1, 9);
   });
 
@@ -124,14 +124,14 @@ describe("a move", () => {
       [0, 0, 0, 0],
       [7, 7, 7, 7],
     ])
-      expect(planPlaces(jobOf({}), { ...situation, loads }, setting())).toBeUndefined();
+      expect(planSlots(jobOf({}), { ...situation, loads }, setting())).toBeUndefined();
   });
 
   test("counts a token once for each rank where it travels once, and else for each choice", () => {
     // Of two ranks' tokens all take experts 0 and 1, of one rank: one copy each, or two.
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 1, 0, 1) };
     const swap = (sendsEachChoice: boolean) =>
-      planPlaces(jobOf({ planner: "swap" }), { ...situation, routing }, setting({ sendsEachChoice }));
+      planSlots(jobOf({ planner: "swap" }), { ...situation, routing }, setting({ sendsEachChoice }));
     expect(swap(true)!.moves).toHaveLength(2);
     expect(swap(false)).toBeUndefined(); // apart, each token would go to both ranks
   });

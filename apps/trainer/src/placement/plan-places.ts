@@ -46,7 +46,7 @@ export interface PlacementSetting {
 }
 
 /** New slots of a layer's experts. */
-export interface PlannedPlaces {
+export interface PlannedSlots {
   readonly places: readonly number[];
   readonly moves: readonly ExpertMove[];
   /** Predicted load of the busiest rank over the mean of ranks: 1 if all ranks have the same load. */
@@ -65,17 +65,21 @@ const roundingGain = 1e-6;
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
 
 /** Treat each choice as a token with one choice. */
-const choicesApart = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });
+const singleChoices = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });
 
 /** A better placement, and the seconds of a token exchange before and after. */
-interface Found {
+interface BetterPlacement {
   readonly placement: ExpertPlacement;
   readonly loads: readonly number[];
   readonly before: number;
   readonly after: number;
 }
 
-const byLoads = (before: ExpertPlacement, loads: readonly number[], setting: PlacementSetting): Found | undefined => {
+const byLoads = (
+  before: ExpertPlacement,
+  loads: readonly number[],
+  setting: PlacementSetting,
+): BetterPlacement | undefined => {
   const { numRanks, numReplicas, bytesPerToken, line } = setting;
   const wanted = placeHeaviestFirst(loads, { numRanks });
   const [now, then] = [before, wanted].map((placement) => greatest(loadsOfRanks(placement, loads)));
@@ -91,8 +95,8 @@ const bySwaps = (
   routing: Routing,
   maxSwaps: number,
   { numRanks, numReplicas, bytesPerToken, sendsEachChoice, line }: PlacementSetting,
-): Found | undefined => {
-  const sent = sendsEachChoice ? choicesApart(routing) : routing;
+): BetterPlacement | undefined => {
+  const sent = sendsEachChoice ? singleChoices(routing) : routing;
   // Without measured times, only counts decide, which are the same when a step is repeated.
   const levels: ExchangeLevels = { numRanks, flat: line ?? { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
   // The tokens of all replicas are concatenated like tokens of one rank.
@@ -109,11 +113,11 @@ const bySwaps = (
  * @returns undefined if the planner finds no better slots, or if a job moves experts only when it pays and these moves
  * would not pay.
  */
-export const planPlaces = (
+export const planSlots = (
   job: PlacementJob,
   { places, loads, routing }: LayerSituation,
   setting: PlacementSetting,
-): PlannedPlaces | undefined => {
+): PlannedSlots | undefined => {
   const { numRanks, bytesPerExpert, line } = setting;
   const before = placementOfPlaces(places, numRanks);
   if (job.planner === "swap" && routing === undefined) throw new InvariantError("experts are swapped by their routing");

@@ -15,9 +15,9 @@ import { type SettledExperts, settledExperts } from "../plans/experts-plan.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
 import { ExpertMover } from "./expert-mover.ts";
-import { planPlaces, type PlannedPlaces } from "./plan-places.ts";
+import { planSlots, type PlannedSlots } from "./plan-places.ts";
 import type { MovedLayer } from "../run-files/moved-layer.ts";
-import { placedAnew } from "../plans/placed-anew.ts";
+import { movableExperts } from "../plans/placed-anew.ts";
 import { routingProbe } from "./routing-probe.ts";
 
 export interface RePlacementInput {
@@ -58,9 +58,9 @@ const sendsEachChoice: Readonly<Record<SettledExperts["dispatch"], boolean>> = {
 /** @returns undefined if the job does not move experts. */
 export const rePlacement = (input: RePlacementInput): RePlacement | undefined => {
   const { job, parts, backend, world, plan, moved } = input;
-  const placed = placedAnew(job);
-  if (placed === undefined) return undefined;
-  const { experts, placement, width } = placed;
+  const movable = movableExperts(job);
+  if (movable === undefined) return undefined;
+  const { experts, placement, width } = movable;
   const mover = new ExpertMover(input);
   const probe = placement.planner === "swap" ? routingProbe(input) : undefined;
 
@@ -69,12 +69,12 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
   const planLayer = async (
     state: DeviceState,
     layer: ExpertLayer,
-    routing: Parameters<typeof planPlaces>[1]["routing"],
-  ): Promise<{ readonly before: readonly number[]; readonly planned: PlannedPlaces | undefined }> => {
+    routing: Parameters<typeof planSlots>[1]["routing"],
+  ): Promise<{ readonly before: readonly number[]; readonly planned: PlannedSlots | undefined }> => {
     const [places, loads] = leavesAt(state, [layer.places, layer.loads]);
     const before = await numbersOf(places!);
     const rowBytes = leavesAt(state, layer.rows).map(({ shape }) => float32Bytes * elementCount(shape.slice(1)));
-    const planned = planPlaces(
+    const planned = planSlots(
       placement,
       { places: before, loads: await numbersOf(loads!), routing },
       {
@@ -92,7 +92,10 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
   /**
    * Require equal decisions: ranks with different decisions would hang, or train with other experts than they assume.
    */
-  const requireAlike = async (step: number, decided: readonly (readonly number[] | undefined)[]): Promise<void> => {
+  const requireSameDecision = async (
+    step: number,
+    decided: readonly (readonly number[] | undefined)[],
+  ): Promise<void> => {
     const own = JSON.stringify(decided);
     const all = await world.exchangeTexts(own);
     const other = all.findIndex((text) => text !== all[0]);
@@ -114,17 +117,17 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
       const routings = await probe?.(settled, batch, experts.count);
       const plans = [];
       for (const [i, layer] of layers.entries()) plans.push(await planLayer(settled, layer, routings?.[i]));
-      await requireAlike(
+      await requireSameDecision(
         step,
         plans.map(({ planned }) => planned?.places),
       );
-      const told: MovedLayer[] = [];
+      const movedLayers: MovedLayer[] = [];
       for (const [i, layer] of layers.entries()) {
         const { before, planned } = plans[i]!;
         if (planned === undefined) continue;
         await live.replace((state) => mover.move(state, layer, { before, after: planned.places }));
         const { moves, busiestBefore, busiestAfter, gain } = planned;
-        told.push({
+        movedLayers.push({
           layer: layer.name,
           moves: moves.length,
           busiestBefore,
@@ -132,7 +135,7 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
           ...(gain !== undefined && { gainSeconds: gain.gainSeconds }),
         });
       }
-      if (told.length > 0) moved(step, told, (performance.now() - began) / 1000);
+      if (movedLayers.length > 0) moved(step, movedLayers, (performance.now() - began) / 1000);
     },
     release: () => {
       mover.release();

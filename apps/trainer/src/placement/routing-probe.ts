@@ -61,9 +61,9 @@ export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput)
     batch: object,
     numExperts: number,
   ): Promise<readonly Routing[]> => {
-    const told = await call({ params, model, key, step }, (batch as LabelledBatch).inputs);
+    const choicesByLayer = await call({ params, model, key, step }, (batch as LabelledBatch).inputs);
     const routings: Routing[] = [];
-    for (const array of told) {
+    for (const array of choicesByLayer) {
       const choices = Int32Array.from((await backend.download(array)).toNumbers());
       routings.push({ numExperts, numChoices: array.shape[1]!, choices });
       backend.free(array);

@@ -11,7 +11,7 @@ const mostBytes = 1_048_576;
  * Time a collective along an axis, and fit a line by bytes. Ranks use the measurements of rank 0. All ranks call it
  * together.
  */
-export const agreedLine = async (
+export const agreedModel = async (
   kind: MeasuredCollective,
   axis: string,
   options: Omit<Parameters<typeof measureCollectives>[2], "atOnce">,
@@ -36,7 +36,7 @@ export const measureAllToAlls = async (
   try {
     const lines: LinearCollectiveModel[] = [];
     for (const axis of axes)
-      lines.push(await agreedLine("all-to-all", axis, { backend, communicators, mostBytes }, agree));
+      lines.push(await agreedModel("all-to-all", axis, { backend, communicators, mostBytes }, agree));
     return lines;
   } finally {
     agree.release();

@@ -49,7 +49,7 @@ interface Timed {
  * A layer of experts alone. The gate's initial parameters route randomly drawn tokens, which are normally distributed,
  * as after a normalization.
  */
-interface LayerAlone {
+interface SingleLayer {
   /** Compile forward and backward pass of a choice. All ranks of the mesh run it together. */
   compile(choice: DispatchChoice): Timed;
   release(): void;
@@ -77,7 +77,7 @@ const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor 
   return flattenTree<Tensor>(gradients).leaves.reduce((total, leaf) => add(total, sum(leaf)), value);
 };
 
-const layerAlone = async (
+const buildSingleLayer = async (
   {
     experts,
     width,
@@ -94,7 +94,7 @@ const layerAlone = async (
   },
   backend: Backend,
   options: JitOptions,
-): Promise<LayerAlone> => {
+): Promise<SingleLayer> => {
   const layerOf = ({ way, numChunks, backwardChunks }: DispatchChoice): FeedForwardLayer =>
     buildExperts({ ...experts, dispatch: way, chunks: numChunks, backwardChunks }, width, mesh).layer;
   // Parameters and state are the same for all dispatch methods.
@@ -154,7 +154,7 @@ export const measureChoices = async (input: ExpertsInput, choices: readonly Disp
   const { job, backend, communicators, rank, experts } = input;
   const mesh = meshOf(job);
   const axis = gatesAlike(experts, job.mesh) ? dataAxis : everyRankAxis(mesh);
-  const layer = await layerAlone(
+  const layer = await buildSingleLayer(
     { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis },
     backend,
     { mesh, place: placeOf(job, rank), communicators, passes: passesFor(job) },
@@ -167,7 +167,7 @@ export const measureChoices = async (input: ExpertsInput, choices: readonly Disp
 };
 
 /** A rank's experts alone, forward and backward, with equally many rows each. */
-const expertsAlone = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<Timed> => {
+const timedExperts = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<Timed> => {
   const { init, apply } = buildExpert(experts, width);
   const own = experts.count / job.mesh.expert;
   const each = Math.ceil(numRows / own);
@@ -208,7 +208,7 @@ const againShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1
  *
  * @param each slots of an expert, at least two.
  */
-const rowsCutAnew = (
+const timedRows = (
   { width, job, backend }: ExpertsInput,
   { numExperts }: DispatchedLayer,
   each: number,
@@ -253,13 +253,13 @@ export const measureComputing = async (
   choices: readonly DispatchChoice[],
 ): Promise<LayerComputing> => {
   const mostChunks = Math.max(...choices.map(mostChunksOf));
-  const isApart = choices.some((choice) => backwardChunksOf(choice) !== choice.numChunks);
+  const hasBackwardChunks = choices.some((choice) => backwardChunksOf(choice) !== choice.numChunks);
   const { experts, job, backend } = input;
   const { numTokens, expertsPerToken, numExperts, slots } = layer;
   const own = { ...experts, count: Math.max(numExperts / job.mesh.expert, expertsPerToken) };
   const mesh: MeshJob = { expert: 1, tensor: 1 };
   const [{ way }] = dispatchChoices(own, mesh);
-  const alone = await layerAlone(
+  const alone = await buildSingleLayer(
     { experts: own, width: input.width, mesh, numTokens: numTokensOf(input), seed: job.seed, axis: everyRankAxis({}) },
     backend,
     { passes: passesFor(job) },
@@ -268,10 +268,10 @@ export const measureComputing = async (
     const numRows = Math.min(numTokens * expertsPerToken, numExperts * slots);
     const each = Math.max(2, Math.ceil(numRows / numExperts)); // slots for all tokens would need far more memory
     const timed = [
-      await expertsAlone(input, numRows),
+      await timedExperts(input, numRows),
       alone.compile({ way, numChunks: 1 }),
       ...(mostChunks === 1 ? [] : [alone.compile({ way, numChunks: mostChunks })]),
-      ...(isApart ? rowsCutAnew(input, layer, each) : []),
+      ...(hasBackwardChunks ? timedRows(input, layer, each) : []),
     ];
     const [work, one, many = one, whole = 0, cut = 0] = (await secondsOf(timed, backend)) as [
       work: number,
@@ -287,7 +287,7 @@ export const measureComputing = async (
       expertSeconds,
       chunkSeconds,
       otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds),
-      apart: isApart ? { againShare: againShare[experts.activation], copySeconds } : undefined,
+      apart: hasBackwardChunks ? { againShare: againShare[experts.activation], copySeconds } : undefined,
     };
   } finally {
     alone.release();

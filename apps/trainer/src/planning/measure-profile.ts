@@ -94,8 +94,8 @@ export const backwardOf = (
  * together; their times differ.
  */
 export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackward> => {
-  const { buckets: ofJob } = input.job;
-  const numSteps = "profileSteps" in ofJob ? ofJob.profileSteps : 10;
+  const { buckets: jobBuckets } = input.job;
+  const numSteps = "profileSteps" in jobBuckets ? jobBuckets.profileSteps : 10;
   const { spans, buckets, params } = await profileSteps(input, { numSteps });
   return backwardOf(spans, { buckets, params, isAlone: isAloneOn(input.parts) });
 };

@@ -81,11 +81,11 @@ const linear =
 
 /** Forms that a job may use: the form it names, or all forms that compute the same on its axes. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
-  const asked = gradientWorkers(job.gradientWorkers, numRanks);
+  const askedWorkers = gradientWorkers(job.gradientWorkers, numRanks);
   if (job.form === "kaisa" || job.form === "pad" || job.form === "dp-hybrid")
-    return [{ kind: job.form, fraction: asked / numRanks }];
+    return [{ kind: job.form, fraction: askedWorkers / numRanks }];
   if (job.form !== "auto") return [{ kind: job.form }];
-  const workers = new Set([1, asked, numRanks]);
+  const workers = new Set([1, askedWorkers, numRanks]);
   const fractions = [...workers].map((each) => each / numRanks);
   return [
     { kind: "d" },

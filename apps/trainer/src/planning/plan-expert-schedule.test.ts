@@ -2,13 +2,8 @@ import type { LinearCollectiveModel, ParmModels } from "@skein/cost-model";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Job } from "../job/job.ts";
-import {
-  expertSchedulePlanSchema,
-  isAllowed,
-  isSchedulePlanned,
-  withPlannedSchedule,
-} from "../plans/expert-schedule-plan.ts";
-import { decideSchedule, toldSchedule } from "./plan-expert-schedule.ts";
+import { expertSchedulePlanSchema, isAllowed, isSchedulePlanned, withPlannedSchedule } from "../plans/expert-schedule-plan.ts";
+import { decideSchedule, formatSchedule } from "./plan-expert-schedule.ts";
 
 const jobOf = (experts: object = {}, tensor = 2): Job =>
   ({
@@ -94,7 +89,7 @@ describe("the schedule of a job's experts", () => {
   test("is planned for auto alone, and used by jobs that allow it", () => {
     const plan = decideSchedule(jobOf(), length, { models: modelsOf(), secondsPerFlop: 1e-10 });
     expect(expertSchedulePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
-    expect(toldSchedule(plan)).toContain(`experts are sharded by ${plan.schedule}; `);
+    expect(formatSchedule(plan)).toContain(`experts are sharded by ${plan.schedule}; `);
     expect(isSchedulePlanned(jobOf())).toBe(true);
     expect(isSchedulePlanned(jobOf({}, 1))).toBe(false);
     const after = { ...plan, schedule: "split-after-gate" } as const;

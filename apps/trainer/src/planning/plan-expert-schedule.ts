@@ -14,7 +14,7 @@ import { everyRankAxis, expertAxis, expertShardsAxis, meshOf, samplesAtOnce, ten
 import { agreement } from "./agree.ts";
 import { type ExpertSchedulePlan, isAllowed } from "../plans/expert-schedule-plan.ts";
 import type { MeasuredCollective } from "./measure-collectives.ts";
-import { agreedLine } from "./measure-exchange.ts";
+import { agreedModel } from "./measure-exchange.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
 const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
@@ -74,7 +74,7 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
   const mesh = meshOf(job);
   const agree = agreement(backend, communicators, everyRankAxis(mesh));
   const timed = async (kind: MeasuredCollective, axis: string): Promise<LinearCollectiveModel> =>
-    (mesh[axis] ?? 1) === 1 ? free : agreedLine(kind, axis, { backend, communicators, mostBytes }, agree);
+    (mesh[axis] ?? 1) === 1 ? free : agreedModel(kind, axis, { backend, communicators, mostBytes }, agree);
   try {
     const gather = await timed("all-gather", tensorAxis);
     const models: ParmModels = {
@@ -93,7 +93,7 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
 };
 
 /** Describe the schedule for the user. */
-export const toldSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
+export const formatSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
   const times = Object.entries(each).map(([name, own]) => `${name} ${(1000 * own).toPrecision(3)} ms`);
   return `experts are sharded by ${schedule}; expected time of a pass through a layer: ${times.join(", ")}`;
 };

@@ -13,7 +13,7 @@ import { buildExperts } from "../building/build-experts.ts";
 import { parseJob, parseOverride } from "../job-file/config.ts";
 import { expertsOf } from "../job/experts-of.ts";
 import type { ExpertsJob, Job } from "../job/job.ts";
-import { firstPlace, meshOf } from "../job/mesh.ts";
+import { firstCoordinates, meshOf } from "../job/mesh.ts";
 import {
   dispatchChoices,
   type ExpertsPlan,
@@ -172,7 +172,7 @@ test("the cost model knows all collectives of a layer", () => {
           )(given);
         },
         [randomKey(1), { dtype: "f32", shape: [1, 32, 16] }] as never,
-        { mesh, place: firstPlace(mesh) },
+        { mesh, place: firstCoordinates(mesh) },
       );
       const counted = eliminateDeadCode(graph).nodes.reduce((sum, { op }) => sum + (collectives[op] ?? 0), 0);
       const numLevels = set.length === 0 ? 0 : 2;

@@ -11,7 +11,7 @@ import {
 import { numFusedShards } from "../job/build-shards.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
-import { dispatchChoices, type ExpertsPlan, isSameChoice, mostChunksOf, travelLevels } from "../plans/experts-plan.ts";
+import { dispatchChoices, type ExpertsPlan, isSameChoice, mostChunksOf, exchangeLevels } from "../plans/experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
@@ -83,8 +83,8 @@ export const remarkOnExperts = (
   numChoices: number,
 ): string => {
   const [flat] = timed;
-  const beside = isSameChoice(chosen, flat) ? "" : `, ${nameOf(flat)} ${timesOf(flat)}`;
-  return `token dispatch to experts: ${nameOf(chosen)}, the fastest of ${timed.length} measured and ${numChoices} predicted choices; a layer takes ${timesOf(chosen)}${beside}, with random tokens`;
+  const flatRemark = isSameChoice(chosen, flat) ? "" : `, ${nameOf(flat)} ${timesOf(flat)}`;
+  return `token dispatch to experts: ${nameOf(chosen)}, the fastest of ${timed.length} measured and ${numChoices} predicted choices; a layer takes ${timesOf(chosen)}${flatRemark}, with random tokens`;
 };
 
 /** Broadcast the computing times of rank 0 to all ranks. */
@@ -113,10 +113,10 @@ const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
   const numShards = numFusedShards(experts, job.mesh);
   const numRanks = job.mesh.expert * numShards;
   if (numRanks === 1) return { numRanks, flat: { startupSeconds: 0, secondsPerByte: 0 }, levels: [] };
-  const levels = travelLevels(experts, job.mesh);
+  const levels = exchangeLevels(experts, job.mesh);
   const axes = [numShards > 1 ? expertShardsAxis : expertAxis, ...levels.map(({ axis }) => axis)];
-  const [flat, ...ofLevels] = (await measureAllToAlls(input, axes)) as [LinearCollectiveModel];
-  return { numRanks, flat, levels: levels.map(({ size }, i) => ({ size, model: ofLevels[i]! })) };
+  const [flat, ...levelModels] = (await measureAllToAlls(input, axes)) as [LinearCollectiveModel];
+  return { numRanks, flat, levels: levels.map(({ size }, i) => ({ size, model: levelModels[i]! })) };
 };
 
 /** Plan of the dispatch, with the time model of the experts' all-to-all if it was measured. */

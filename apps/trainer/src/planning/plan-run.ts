@@ -4,12 +4,12 @@ import { measureAllToAlls } from "./measure-exchange.ts";
 import { planCurvature } from "./plan-curvature.ts";
 import type { PlannedExperts } from "./plan-experts.ts";
 import type { ExpertSchedulePlan } from "../plans/expert-schedule-plan.ts";
-import { toldSchedule } from "./plan-expert-schedule.ts";
+import { formatSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
 /** Plans that are made before the model, because the model is built with them. */
-export interface DecidedBefore {
+export interface EarlyPlans {
   readonly schedule?: ExpertSchedulePlan | undefined;
   readonly experts?: PlannedExperts | undefined;
 }
@@ -24,7 +24,7 @@ export interface DecidedBefore {
 export const planRun = async (
   input: ProfileInput,
   kept: ExchangePlan | undefined,
-  { schedule, experts }: DecidedBefore,
+  { schedule, experts }: EarlyPlans,
   basisOf: (name: PlanName) => PlanBasis,
 ): Promise<AgreedPlan> => {
   const { job } = input;
@@ -50,12 +50,12 @@ export const planRun = async (
     ...(schedule !== undefined && { expertSchedule: schedule }),
     basis: { ...kept?.basis, ...Object.fromEntries(names.map((name) => [name, basisOf(name)])) },
   };
-  const ofExchange =
+  const exchangeRemark =
     expertExchange &&
     `an exchange of tokens with experts takes ${(1000 * expertExchange.startupSeconds).toPrecision(3)} ms + ${(1000 * expertExchange.secondsPerByte * 2 ** 20).toPrecision(3)} ms per MiB`;
   return {
     plan,
-    remark: [schedule && toldSchedule(schedule), experts?.remark, exchange?.remark, curvature?.remark, ofExchange]
+    remark: [schedule && formatSchedule(schedule), experts?.remark, exchange?.remark, curvature?.remark, exchangeRemark]
       .filter((text) => text !== undefined)
       .join("; "),
   };

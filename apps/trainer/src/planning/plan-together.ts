@@ -25,7 +25,7 @@ import { everyRankAxis, expertAxis, replicasAxisOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
 import { type ExpertLayerTimes, layerNumbers, layersFrom, stretchesOf } from "./expert-layers.ts";
 import { measureCollectives } from "./measure-collectives.ts";
-import { agreedLine, measureAllToAlls } from "./measure-exchange.ts";
+import { agreedModel, measureAllToAlls } from "./measure-exchange.ts";
 import { isAloneOn, measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
@@ -60,7 +60,7 @@ export const densitiesOf = (
   );
 
 const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
-const takes = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel, what: string): string =>
+const formatModel = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel, what: string): string =>
   `${what} takes ${milliseconds(startupSeconds)} + ${milliseconds(secondsPerByte * 2 ** 20)} per MiB`;
 
 /** Times from which a plan is made: measured before a run, or estimated for a run that is not started. */
@@ -117,22 +117,22 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
   });
   const idle = job.buckets.kind === "moe-idle" ? idleBuckets(profile, apart, times) : undefined;
   const sent = idle?.buckets ?? bucketsFor(job, profile, { allReduce, slowdown, apart });
-  const alone = dense.tensors.filter(({ path }) => isAlone(path)).map(({ path }) => [path]);
-  return { plan: { buckets: [...sent, ...alone], ...(densities && { densities }) }, profile, sent, idle };
+  const unsent = dense.tensors.filter(({ path }) => isAlone(path)).map(({ path }) => [path]);
+  return { plan: { buckets: [...sent, ...unsent], ...(densities && { densities }) }, profile, sent, idle };
 };
 
 /** Remove some tensors from a profile; their backward computation is added to the next tensor's. */
 const without = (
   { tensors }: GradientProfile,
-  isLeftOut: (path: string) => boolean,
+  isExcluded: (path: string) => boolean,
   priced: (tensor: ProfiledTensor) => ProfiledTensor,
 ): GradientProfile => {
   let before = 0;
   return {
     tensors: tensors.flatMap((tensor) => {
       const backwardSeconds = before + tensor.backwardSeconds;
-      before = isLeftOut(tensor.path) ? backwardSeconds : 0;
-      return isLeftOut(tensor.path) ? [] : [priced({ ...tensor, backwardSeconds })];
+      before = isExcluded(tensor.path) ? backwardSeconds : 0;
+      return isExcluded(tensor.path) ? [] : [priced({ ...tensor, backwardSeconds })];
     }),
   };
 };
@@ -164,13 +164,13 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const dense = profileFrom(await agree(profileNumbers(own.profile, params)), params);
     const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
     const fit = (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> =>
-      agreedLine(kind, axis, { backend, communicators, mostBytes }, agree);
+      agreedModel(kind, axis, { backend, communicators, mostBytes }, agree);
     const allReduce = await fit("all-reduce");
     const allGather = job.compression.kind === "lags" ? await fit("all-gather") : undefined;
     const slowdown =
       job.priorities === "spread"
         ? await measureSlowdown(allReduce, axis, { backend, communicators, mostBytes }, agree)
-        : onlyOne;
+        : noSlowdown;
     const experts =
       job.buckets.kind === "moe-idle" && own.layers.length > 0
         ? {
@@ -189,11 +189,11 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     if (idle !== undefined)
       return {
         plan,
-        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets next to ${experts!.layers.length} layers of experts; ${takes(allReduce, "an all-reduce")}; ${takes(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${milliseconds(idle.seconds - idle.backwardSeconds)}`,
+        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets next to ${experts!.layers.length} layers of experts; ${formatModel(allReduce, "an all-reduce")}; ${formatModel(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${milliseconds(idle.seconds - idle.backwardSeconds)}`,
       };
     return {
       plan,
-      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; ${takes(allReduce, "an all-reduce")}${atOnce}; expected exposed communication ${exposed(sent)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
+      remark: `${dense.tensors.length} gradients in ${buckets.length} buckets; ${formatModel(allReduce, "an all-reduce")}${atOnce}; expected exposed communication ${exposed(sent)}, with a bucket per tensor ${exposed(onePerTensor(profile))}`,
     };
   } finally {
     agree.release();
@@ -201,17 +201,17 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
 };
 
 /** Slowdown without concurrent collectives. */
-const onlyOne: Slowdown = [1];
+const noSlowdown: Slowdown = [1];
 
 /** Slowdown of two concurrent collectives on these links, as measured by rank 0. */
 const measureSlowdown = async (
-  alone: LinearCollectiveModel,
+  unsent: LinearCollectiveModel,
   axis: string,
   options: Omit<Parameters<typeof measureCollectives>[2], "atOnce">,
   agree: Agree,
 ): Promise<Slowdown> => {
   const together = await measureCollectives("all-reduce", axis, { ...options, atOnce: 2 });
-  const [two] = await agree([fitSlowdown(alone, together)]);
+  const [two] = await agree([fitSlowdown(unsent, together)]);
   return [1, two!];
 };
 

@@ -49,10 +49,10 @@ export interface ProfiledSteps {
  * @param is matches the collective by its name.
  */
 export const startOf = (spans: readonly Span[], what: string, is: (name: string) => boolean): number => {
-  const begun = spans.filter(({ track }) => track === "collectives");
-  const found = begun.find(({ name }) => is(name));
+  const collectives = spans.filter(({ track }) => track === "collectives");
+  const found = collectives.find(({ name }) => is(name));
   if (found === undefined)
-    throw new InvariantError(`the backend recorded no collective of ${what} among ${begun.length}`);
+    throw new InvariantError(`the backend recorded no collective of ${what} among ${collectives.length}`);
   return found.startSeconds;
 };
 

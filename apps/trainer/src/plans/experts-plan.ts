@@ -23,13 +23,13 @@ export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
 });
 
 /** A mesh axis of the token exchange, with its number of ranks. */
-export interface TravelAxis {
+export interface ExchangeAxis {
   readonly axis: string;
   readonly size: number;
 }
 
 /** Levels of the token exchange of a job, the outermost first. Empty: fewer than two levels. */
-export const travelLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly TravelAxis[] => {
+export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly ExchangeAxis[] => {
   const levels = [...expertLevelsOf(mesh), { axis: tensorAxis, size: numFusedShards(experts, mesh) }].filter(
     ({ size }) => size > 1,
   );
@@ -47,7 +47,7 @@ const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
     "ragged",
     ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots wherever experts are placed
     ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
-    ...(travelLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
+    ...(exchangeLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
   ];
 };
 
@@ -59,17 +59,17 @@ const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
 export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
   const ways = experts.dispatch === "auto" ? waysOf(experts, mesh) : [experts.dispatch];
   const isAlone = mesh.expert === 1 && (mesh.tensor === 1 || experts.shards === "none");
-  const [chunks, ofBackward] = [experts.chunks, experts.backwardChunks].map((given) =>
+  const [chunks, backwardCounts] = [experts.chunks, experts.backwardChunks].map((given) =>
     given !== "auto" ? [given] : isAlone ? [1] : degrees,
   ) as [readonly number[], readonly (number | undefined)[]];
   const choices = ways.flatMap((way) =>
     chunks.flatMap((numChunks): DispatchChoice[] => {
       const same: DispatchChoice = { way, numChunks };
       if (way !== "dense" || experts.backwardChunks === undefined || gatesAlike(experts, mesh)) return [same];
-      const apart = ofBackward.flatMap((backwardChunks) =>
+      const separate = backwardCounts.flatMap((backwardChunks) =>
         backwardChunks === numChunks ? [] : [{ ...same, backwardChunks }],
       );
-      return experts.backwardChunks === "auto" || apart.length === 0 ? [same, ...apart] : apart;
+      return experts.backwardChunks === "auto" || separate.length === 0 ? [same, ...separate] : separate;
     }),
   );
   return choices as [DispatchChoice, ...DispatchChoice[]];

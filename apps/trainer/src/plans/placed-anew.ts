@@ -2,7 +2,7 @@ import { expertsOf } from "../job/experts-of.ts";
 import type { ExpertsJob, Job, PlacementJob } from "../job/job.ts";
 
 /** Experts that a job moves during training. */
-export interface PlacedAnew {
+export interface MovableExperts {
   readonly experts: ExpertsJob;
   readonly placement: PlacementJob;
   /** Number of elements of a token. */
@@ -10,7 +10,7 @@ export interface PlacedAnew {
 }
 
 /** Get the movable experts of a job. Absent: none, or a single rank, on which all slots are equivalent. */
-export const placedAnew = ({ model, mesh }: Pick<Job, "model" | "mesh">): PlacedAnew | undefined =>
+export const movableExperts = ({ model, mesh }: Pick<Job, "model" | "mesh">): MovableExperts | undefined =>
   model.kind === "gpt" && model.experts?.placement !== undefined && mesh.expert > 1
     ? { experts: model.experts, placement: model.experts.placement, width: model.width }
     : undefined;
@@ -27,4 +27,5 @@ export const idlePlacement = (job: Pick<Job, "model" | "mesh">): string | undefi
 };
 
 /** Whether the gain of moves is compared with their cost, for which exchanges are timed before the first step. */
-export const isMoveWeighed = (job: Pick<Job, "model" | "mesh">): boolean => placedAnew(job)?.placement.when === "pays";
+export const isMoveWeighed = (job: Pick<Job, "model" | "mesh">): boolean =>
+  movableExperts(job)?.placement.when === "pays";

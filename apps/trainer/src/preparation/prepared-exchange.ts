@@ -68,8 +68,8 @@ export const traceExchange = (
     { mesh },
   );
   const { graph } = trace(
-    (gradient: Tensor, weights: Tensor, before: unknown, drawn: Tensor, step: Tensor) => {
-      const context = { axis, step, key: drawn, rank: axisIndex(axis) };
+    (gradient: Tensor, weights: Tensor, before: unknown, drawKey: Tensor, step: Tensor) => {
+      const context = { axis, step, key: drawKey, rank: axisIndex(axis) };
       const { mean, state: after } = inPhase("communication", () =>
         scope("exchange-0", () => compressor.aggregate(gradient, before, bucket, context)),
       );

@@ -8,10 +8,10 @@ import { ConfigError } from "../errors.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import { batchSpecs } from "../task/task.ts";
-import { type Prepared, partsInputOf } from "./prepared.ts";
+import { type Prepared, partsInputOf } from "./prepare.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "../step/train-state.ts";
 import { resultSpecs } from "../task/result-specs.ts";
-import { firstPlace, samplesAtOnce } from "../job/mesh.ts";
+import { firstCoordinates, samplesAtOnce } from "../job/mesh.ts";
 import { accumulate, lookAhead, type PassAhead } from "../step/loss-and-gradients.ts";
 import { deferredPart } from "../step/deferred-step.ts";
 import { stepOverParts } from "../step/step-over-parts.ts";
@@ -41,7 +41,7 @@ const tracedStep = (
   const kind = stepKindAt(parts, step);
   const isDeferred = parts.overlap === "dear" && parts.accumulate > 1;
   const first = deferredPart(parts, { ...kind, compressor: parts.compressorAt(0) });
-  const on = { mesh: parts.mesh, place: firstPlace(parts.mesh) };
+  const on = { mesh: parts.mesh, place: firstCoordinates(parts.mesh) };
   const specsOf = <Specs>(fn: unknown, ...args: readonly unknown[]): Specs =>
     resultSpecs<Specs>(trace(fn as (...args: Tensor[]) => unknown, args as never, on));
   const ofPart = (): { readonly wholeBatch: unknown; readonly before: unknown } => {
@@ -103,10 +103,10 @@ export const traceStep = (
   const graph = tracedStep(parts, prepared, state, { step, part: inParts ? part : undefined });
   const stateInputs = flattenTree<TensorSpec>(state).leaves.length;
   const donate = Array.from({ length: stateInputs }, (_, i) => i);
-  const kept = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
+  const bounded = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): Graph =>
     inParts && part === undefined ? graph : withinBound(job, graph, (one) => planOf(prepare(one)).workspaceBytes);
   const planned = (prepare: (graph: Graph) => Graph, planOf: (ready: Graph) => MemoryPlan): PreparedStep => {
-    const ready = prepare(kept(prepare, planOf));
+    const ready = prepare(bounded(prepare, planOf));
     const memory = planOf(ready);
     return { graph: ready, plan: memory, settled: memory.settled, stateInputs };
   };
@@ -115,7 +115,7 @@ export const traceStep = (
   return {
     onCpu: () => planned(prepareForCpu, (ready) => planMemory(ready, { donate })),
     onWebGpu: (facts) => planned(...webGpu(facts)),
-    shaders: (facts) => shadersOf(kept(...webGpu(facts)), facts, { donate }),
+    shaders: (facts) => shadersOf(bounded(...webGpu(facts)), facts, { donate }),
   };
 };
 

@@ -37,13 +37,13 @@ const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === 
  * the sizes differ. Absent: not known, or a size that a job may not ask for.
  */
 const geometryFor = (
-  { resize, size: seen }: PreprocessorJob,
+  { resize, size: modelSize }: PreprocessorJob,
   { size, decodeSize = size }: DecodedJob,
 ): Geometry | undefined => {
   if (resize === undefined) return undefined;
-  if (typeof resize !== "number" && same(resize, seen)) return { fit: "stretch" };
+  if (typeof resize !== "number" && same(resize, modelSize)) return { fit: "stretch" };
   const [wanted, least] = [sidesOf(size), sidesOf(decodeSize)];
-  const reference = seen ?? sidesOf(resize);
+  const reference = modelSize ?? sidesOf(resize);
   const scale = Math.max(wanted[0] / reference[0], wanted[1] / reference[1]);
   // a product of sizes that divide each other is whole, except for rounding
   const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
@@ -61,22 +61,23 @@ export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job =
   if (!isDecoded(data)) return job;
   const { normalise, resample } = preprocessor;
   const geometry = data.fit === undefined && data.resize === undefined ? geometryFor(preprocessor, data) : undefined;
-  const taken = {
+  const settings = {
     ...geometry,
     ...(data.resample === undefined && resample && { resample }),
     ...(data.normalise === undefined && normalise && fitsChannels(normalise, data.channels) && { normalise }),
   };
   // The job is hashed as text, so keys must be in the order of the schema, as when the job is read again.
-  return { ...job, data: dataSchema.parse({ ...data, ...taken }) };
+  return { ...job, data: dataSchema.parse({ ...data, ...settings }) };
 };
 
-const toldStatistics = ({ mean, std }: NormaliseJob): string => `mean ${mean.join(", ")}, deviation ${std.join(", ")}`;
+const formatStatistics = ({ mean, std }: NormaliseJob): string =>
+  `mean ${mean.join(", ")}, deviation ${std.join(", ")}`;
 
-const toldGeometry = ({ fit, resize }: Geometry): [key: string, value: string] =>
+const formatGeometry = ({ fit, resize }: Geometry): [key: string, value: string] =>
   resize === undefined ? ["fit", decodingOf({ fit }).fit] : ["resize", [resize].flat().join("×")];
 
 /** Describe the images that a model was trained on. */
-const toldTraining = ({ resize, size }: PreprocessorJob): string => {
+const describeTraining = ({ resize, size }: PreprocessorJob): string => {
   const middle = size === undefined || same(size, resize) ? "" : `, and cut to their middle, ${size.join("×")}`;
   if (resize === undefined) return `images as large as they were${middle}`;
   return typeof resize === "number"
@@ -93,26 +94,26 @@ export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   const { file = "preprocessor_config.json", normalise, size, resize, resample } = model.preprocessor;
   const geometry = geometryFor(model.preprocessor, data);
   const own: Geometry = data.resize === undefined ? { fit: decodingOf(data).fit } : { resize: data.resize };
-  const asSaid: string[] = [];
+  const matching: string[] = [];
   const differing: string[] = [];
-  const say = (isAsSaid: boolean, key: string, ours: string, theirs: string): number =>
-    isAsSaid
-      ? asSaid.push(`data.${key} ${ours}`)
+  const compare = (isMatching: boolean, key: string, ours: string, theirs: string): number =>
+    isMatching
+      ? matching.push(`data.${key} ${ours}`)
       : differing.push(`data.${key}: ${ours}, but the model was trained ${theirs}, as its ${file} says`);
   if (normalise !== undefined)
-    say(
+    compare(
       same(normalise, data.normalise),
       "normalise",
-      data.normalise === undefined ? "none" : toldStatistics(data.normalise),
-      `with ${toldStatistics(normalise)}`,
+      data.normalise === undefined ? "none" : formatStatistics(data.normalise),
+      `with ${formatStatistics(normalise)}`,
     );
   // older jobs record only a size
   if (model.preprocessor.file !== undefined && (resize !== undefined || size !== undefined))
-    say(same(geometry, own), ...toldGeometry(own), `on ${toldTraining(model.preprocessor)}`);
+    compare(same(geometry, own), ...formatGeometry(own), `on ${describeTraining(model.preprocessor)}`);
   if (resample !== undefined)
-    say(same(resample, data.resample), "resample", data.resample ?? "decoder", `on images resized by ${resample}`);
+    compare(same(resample, data.resample), "resample", data.resample ?? "decoder", `on images resized by ${resample}`);
   const sides = sidesOf(data.size);
   if (size !== undefined && !same(size, sides))
-    say(false, "size", `images are ${sides.join("×")}`, `on ${size.join("×")}`);
-  return [...(asSaid.length === 0 ? [] : [`as in ${file} of model.folder: ${asSaid.join("; ")}`]), ...differing];
+    compare(false, "size", `images are ${sides.join("×")}`, `on ${size.join("×")}`);
+  return [...(matching.length === 0 ? [] : [`as in ${file} of model.folder: ${matching.join("; ")}`]), ...differing];
 };

@@ -27,18 +27,18 @@ const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void 
       `${what} needs samples of inputs and labels, one tensor each, but these are ${layoutOf({ fields: task.leaves })}; use other data, or {kind: module} for your own model`,
     ]);
   const { inputs, labels, predicts, classes } = task;
-  const asked = `inputs are ${inputs.dtype}[${inputs.shape.join(", ")}] with ${predicts}`;
+  const description = `inputs are ${inputs.dtype}[${inputs.shape.join(", ")}] with ${predicts}`;
   let shape: readonly number[];
   try {
     shape = logitsOf(model, inputs);
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
-    throw new ConfigError([`${what} does not fit these samples, whose ${asked}: ${error.message}`]);
+    throw new ConfigError([`${what} does not fit these samples, whose ${description}: ${error.message}`]);
   }
   const width = shape.at(-1)!;
   if (predicts === "values" || predicts === "own" || shape.length !== labels.shape.length + 2)
     throw new ConfigError([
-      `${what} returns scores [${shape.slice(1).join(", ")}] for a sample, but the ${asked}, and labels [${labels.shape.join(", ")}]; use another model or other data`,
+      `${what} returns scores [${shape.slice(1).join(", ")}] for a sample, but the ${description}, and labels [${labels.shape.join(", ")}]; use another model or other data`,
     ]);
   const isText = predicts !== "classes";
   if (isText ? width >= classes! : width === classes) return;

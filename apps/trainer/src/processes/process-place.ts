@@ -6,7 +6,7 @@ import { hostname } from "node:os";
  * own namespaces under one host name; the host name on other systems. Absent: the system does not report it, as when
  * /proc belongs to another namespace.
  */
-export const processPlace = (): string | undefined => {
+export const pidNamespace = (): string | undefined => {
   if (process.platform !== "linux") return hostname();
   try {
     if (readlinkSync("/proc/self") !== String(process.pid)) return undefined;

@@ -16,15 +16,15 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { graphicsCards } from "./graphics-cards.ts";
 import { Provenance } from "./provenance.ts";
 import { readGit } from "./read-git.ts";
-import { toldCommand } from "./told-command.ts";
-import { toldEnvironment } from "./told-environment.ts";
+import { redactCommand } from "./told-command.ts";
+import { recordedEnvironment } from "./told-environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-provenance-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test("of the environment only what is listed is told, and never a secret", () => {
   expect(
-    toldEnvironment({
+    recordedEnvironment({
       NODE_OPTIONS: "--max-old-space-size=4096",
       SKEIN_BLAS: "/opt/blas",
       SKEIN_TESTS: "full",
@@ -42,7 +42,7 @@ test("of the environment only what is listed is told, and never a secret", () =>
 
 test("words of a command are told, but not what follows a secret's name", () => {
   expect(
-    toldCommand(["run", "job.yaml", "--set", "a.token=x", "--password", "hunter2", "--secret=s", "--set", "batch=4"]),
+    redactCommand(["run", "job.yaml", "--set", "a.token=x", "--password", "hunter2", "--secret=s", "--set", "batch=4"]),
   ).toEqual(["run", "job.yaml", "--set", "a.token=…", "--password", "…", "--secret=…", "--set", "batch=4"]);
 });
 

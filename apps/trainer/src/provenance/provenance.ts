@@ -3,10 +3,10 @@ import { availableParallelism, cpus, hostname, totalmem } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { savedStarts } from "./saved-starts.ts";
-import { toldEnvironment } from "./told-environment.ts";
+import { recordedEnvironment } from "./told-environment.ts";
 import { readGit } from "./read-git.ts";
 import { graphicsCards } from "./graphics-cards.ts";
-import { toldCommand } from "./told-command.ts";
+import { redactCommand } from "./told-command.ts";
 import { provenanceFile } from "../run-files/run-file-names.ts";
 
 export { provenanceFile };
@@ -42,7 +42,7 @@ export class Provenance {
       version: 1,
       startedAt: new Date().toISOString(),
       totalSteps,
-      command: toldCommand(process.argv.slice(2)),
+      command: redactCommand(process.argv.slice(2)),
       folder: process.cwd(),
       host: hostname(),
       pid: process.pid,
@@ -54,7 +54,7 @@ export class Provenance {
         memoryBytes: totalmem(),
         graphics: graphicsCards(),
       },
-      environment: toldEnvironment(process.env),
+      environment: recordedEnvironment(process.env),
       ...(earlier.length > 0 && { earlier }),
     };
     this.writes = this.write().then(() => this.addGit());

@@ -9,7 +9,7 @@ const secretIn = (word: string | undefined): { readonly name: string; readonly h
 };
 
 /** Redact a command: remove values of options and keys whose names are those of secrets, and secrets in addresses. */
-export const toldCommand = (words: readonly string[]): string[] =>
+export const redactCommand = (words: readonly string[]): string[] =>
   words.map((word, index) => {
     const before = secretIn(words[index - 1]);
     if (before !== undefined && !before.hasValue && before.name.startsWith("-")) return "…";

@@ -15,7 +15,7 @@ const named: ReadonlySet<string> = new Set([
 ]);
 
 /** Select the environment variables that provenance records: only those on the list. */
-export const toldEnvironment = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+export const recordedEnvironment = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env)
       .filter((entry): entry is [string, string] => entry[1] !== undefined && named.has(entry[0]))

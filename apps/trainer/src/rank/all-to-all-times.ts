@@ -21,7 +21,7 @@ export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; r
   const all = { level: "all", groups: [hosts.flat().toSorted((a, b) => a - b)] } as const;
   const size = hosts[0]!.length;
   if (hosts.length === 1 || size === 1 || hosts.some(({ length }) => length !== size)) return [all];
-  const across = Array.from({ length: size }, (_, place) => hosts.map((host) => host[place]!));
+  const across = Array.from({ length: size }, (_, position) => hosts.map((host) => host[position]!));
   return [all, { level: "within", groups: hosts }, { level: "across", groups: across }];
 };
 

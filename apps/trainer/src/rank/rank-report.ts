@@ -18,12 +18,12 @@ import type { StepCosts } from "./step-meter.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
 /** Maximum number of spans in one message. A trace of many steps would exceed the message size limit. */
-const spansAtOnce = 10_000;
+const spansPerMessage = 10_000;
 
 /**
  * Maximum number of parameters in one message, for the same reason: the histograms of a parameter have some kilobytes.
  */
-const parametersAtOnce = 200;
+const parametersPerMessage = 200;
 
 /** Number of steps over which a rank averages its pace. */
 const stepsOfPace = 20;
@@ -102,12 +102,12 @@ export class RankReport {
 
   /** Report histograms of all parameters after a step. */
   histograms(step: number, parameters: readonly ParameterHistograms[]): void {
-    for (let first = 0; first < parameters.length; first += parametersAtOnce)
+    for (let first = 0; first < parameters.length; first += parametersPerMessage)
       this.postOnce({
         type: "histograms",
         step,
-        parameters: parameters.slice(first, first + parametersAtOnce),
-        isLast: first + parametersAtOnce >= parameters.length,
+        parameters: parameters.slice(first, first + parametersPerMessage),
+        isLast: first + parametersPerMessage >= parameters.length,
       });
   }
 
@@ -131,8 +131,8 @@ export class RankReport {
   }
 
   done(step: number, bytesSent: number, spans: readonly Span[]): void {
-    for (let first = 0; first < spans.length; first += spansAtOnce)
-      this.post({ type: "spans", spans: spans.slice(first, first + spansAtOnce) });
+    for (let first = 0; first < spans.length; first += spansPerMessage)
+      this.post({ type: "spans", spans: spans.slice(first, first + spansPerMessage) });
     this.post({
       type: "done",
       step,

@@ -15,7 +15,7 @@ export const remarkOnParts = (
   const { accumulate = 1 } = job;
   if (accumulate === 1) return undefined;
   const experts = expertsOf(job);
-  const ofParts = [
+  const remarks = [
     ...(hasState && joinParts === undefined
       ? ["the model's state, such as running statistics, changes once per part"]
       : []),
@@ -23,5 +23,5 @@ export const remarkOnParts = (
       ? ["the capacity of experts is the capacity of one part"]
       : []),
   ];
-  return ofParts.length === 0 ? undefined : `accumulate: ${accumulate}: ${ofParts.join("; ")}`;
+  return remarks.length === 0 ? undefined : `accumulate: ${accumulate}: ${remarks.join("; ")}`;
 };

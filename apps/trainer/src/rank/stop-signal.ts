@@ -1,4 +1,4 @@
-const word = { requested: 0, stopAt: 1, begun: 2 } as const;
+const wordIndex = { requested: 0, stopAt: 1, begun: 2 } as const;
 const never = -1;
 
 /**
@@ -19,15 +19,15 @@ export class StopSignal {
   /** @param firstStep number of steps done before the run. */
   static create(firstStep: number): StopSignal {
     const signal = new StopSignal(new SharedArrayBuffer(12));
-    Atomics.store(signal.words, word.stopAt, never);
-    Atomics.store(signal.words, word.begun, firstStep);
+    Atomics.store(signal.words, wordIndex.stopAt, never);
+    Atomics.store(signal.words, wordIndex.begun, firstStep);
     return signal;
   }
 
   /** Main thread: let no rank of this process begin another step. @returns the greatest step that a rank has begun. */
   request(): number {
-    Atomics.store(this.words, word.requested, 1);
-    return Atomics.load(this.words, word.begun);
+    Atomics.store(this.words, wordIndex.requested, 1);
+    return Atomics.load(this.words, wordIndex.begun);
   }
 
   /**
@@ -35,8 +35,8 @@ export class StopSignal {
    * first decision is final, because ranks may already have acted on it.
    */
   decide(step: number): void {
-    Atomics.compareExchange(this.words, word.stopAt, never, step);
-    Atomics.notify(this.words, word.stopAt);
+    Atomics.compareExchange(this.words, wordIndex.stopAt, never, step);
+    Atomics.notify(this.words, wordIndex.stopAt);
   }
 
   /**
@@ -47,24 +47,24 @@ export class StopSignal {
   begin(step: number): boolean {
     const allowed = this.announce(step);
     if (allowed !== undefined) return allowed;
-    Atomics.wait(this.words, word.stopAt, never);
-    return step <= Atomics.load(this.words, word.stopAt);
+    Atomics.wait(this.words, wordIndex.stopAt, never);
+    return step <= Atomics.load(this.words, wordIndex.stopAt);
   }
 
   /** Result of `begin` if no wait is needed. Absent: a stop is requested and not decided. */
   announce(step: number): boolean | undefined {
-    for (let seen = Atomics.load(this.words, word.begun); seen < step; ) {
-      const found = Atomics.compareExchange(this.words, word.begun, seen, step);
-      if (found === seen) break;
-      seen = found;
+    for (let current = Atomics.load(this.words, wordIndex.begun); current < step; ) {
+      const found = Atomics.compareExchange(this.words, wordIndex.begun, current, step);
+      if (found === current) break;
+      current = found;
     }
-    if (Atomics.load(this.words, word.requested) === 0) return true;
-    const stopAt = Atomics.load(this.words, word.stopAt);
+    if (Atomics.load(this.words, wordIndex.requested) === 0) return true;
+    const stopAt = Atomics.load(this.words, wordIndex.stopAt);
     return stopAt === never ? undefined : step <= stopAt;
   }
 
   /** Any rank, after each step: whether `stepsDone` is the last step. */
   stopsAfter(stepsDone: number): boolean {
-    return Atomics.load(this.words, word.stopAt) === stepsDone;
+    return Atomics.load(this.words, wordIndex.stopAt) === stepsDone;
   }
 }

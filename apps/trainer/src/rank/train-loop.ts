@@ -157,8 +157,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   });
   const idle = idlePlacement(job);
   if (idle !== undefined) report.remark(idle);
-  const ofParts = remarkOnParts(job, parts.model, leafPaths(initial.model).length > 0);
-  if (ofParts !== undefined) report.remark(ofParts);
+  const partsRemark = remarkOnParts(job, parts.model, leafPaths(initial.model).length > 0);
+  if (partsRemark !== undefined) report.remark(partsRemark);
   const routings = routingRecorder({
     job,
     parts,
@@ -179,8 +179,8 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
         told: (step, parameters) => report.histograms(step, parameters),
         remark: (text) => report.remark(text),
       });
-  const places = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
-  const requireReplicas = replicaCheck(backend, world, parts, places);
+  const coordinates = Array.from({ length: job.ranks }, (_, other) => placeOf(job, other));
+  const requireReplicas = replicaCheck(backend, world, parts, coordinates);
 
   const compares = comparesEvaluations(job);
   const total = totals(backend, communicators, everyRankAxis(parts.mesh));
@@ -209,7 +209,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     report.cutShort(error);
   };
   /** Sums over this rank's part. Absent: samples of this part cannot be read. */
-  const judge = async (settled: DeviceState): Promise<EvaluationSums | undefined> => {
+  const evaluateOwnPart = async (settled: DeviceState): Promise<EvaluationSums | undefined> => {
     try {
       return await run.evaluate(settled, state.done);
     } catch (error) {
@@ -224,7 +224,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     const settled = await state.settled();
     await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
-      const sums = await judge(settled);
+      const sums = await evaluateOwnPart(settled);
       // The state from which a run resumes was compared before it was saved.
       if (compares && state.done > firstStep) {
         // The same numbers on all ranks, because ranks must agree on what follows.
@@ -265,9 +265,9 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   };
   try {
     while (state.done < totalSteps && !endsEarly(job, best) && (await mayBegin())) {
-      const taken = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
-      const { batch, position, keptImages } = taken;
-      ({ lanes } = taken);
+      const nextBatch = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
+      const { batch, position, keptImages } = nextBatch;
+      ({ lanes } = nextBatch);
       meter.hasBatch(
         keptImages === undefined ? undefined : keptImages / (job.batch / batchPartOf(job, rank).worldSize),
       );

@@ -31,7 +31,7 @@ import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
 import { type RankRun, trainLoop } from "./train-loop.ts";
-import { buildParts, type DeviceState, learntParams, scheduleOffsetOf } from "../step/train-state.ts";
+import { buildParts, type DeviceState, learnedParams, scheduleOffsetOf } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../job/mesh.ts";
 
 /** A fault that a test injects before a step. @returns the state that the step consumes. */
@@ -90,33 +90,34 @@ const trainOn = async (
   const communicators = communicatorsOf(job, world);
   if (worldSize > 1) await agreeOnFacts(world, await rankFacts(input, backend));
   const planWorld = await planWorldOf(input, world);
-  const { plan: kept, remarks } = keptPlan(input.plan, job, planWorld, input.boundPlans);
+  const { plan: reusedPlan, remarks } = keptPlan(input.plan, job, planWorld, input.boundPlans);
   for (const remark of remarks) report.remark(remark);
   const measured = { job, backend, communicators, rank, train: data.train };
   // The schedule comes first, because the model is built with it.
-  const schedule = isDue("expertSchedule", job, kept) ? await planExpertSchedule(measured) : undefined;
-  const shared = withPlannedSchedule(job, schedule ?? kept?.expertSchedule);
-  const experts = await plannedExperts({ ...measured, job: shared }, kept);
+  const schedule = isDue("expertSchedule", job, reusedPlan) ? await planExpertSchedule(measured) : undefined;
+  const shared = withPlannedSchedule(job, schedule ?? reusedPlan?.expertSchedule);
+  const experts = await plannedExperts({ ...measured, job: shared }, reusedPlan);
   const program = input.recordings && partsOfRecordings(input.recordings);
   const model = await buildModel(shared, taskOf(data), {
     program,
     given: input.traced && modelOf(input.traced),
-    experts: experts?.plan ?? kept?.experts,
+    experts: experts?.plan ?? reusedPlan?.experts,
   });
   const scheduleOffset = scheduleOffsetOf(job, stepOffset);
   const own = await loadOwnParts(job, { totalSteps, offset: scheduleOffset }, program);
   const ingredients = { job, model, totalSteps, scheduleOffset, train: data.train, own };
-  let plan = kept;
-  if (planNames.some((name) => isDue(name, job, kept))) {
+  let plan = reusedPlan;
+  if (planNames.some((name) => isDue(name, job, reusedPlan))) {
     const agreed = await planRun(
-      { ...measured, parts: buildParts(ingredients, kept) },
-      kept,
+      { ...measured, parts: buildParts(ingredients, reusedPlan) },
+      reusedPlan,
       { schedule, experts },
       (name) => planBasis(name, job, planWorld),
     );
     report.planned(agreed);
     ({ plan } = agreed);
-  } else if (JSON.stringify(kept) !== JSON.stringify(input.plan)) report.planned({ plan: kept ?? {}, remark: "" });
+  } else if (JSON.stringify(reusedPlan) !== JSON.stringify(input.plan))
+    report.planned({ plan: reusedPlan ?? {}, remark: "" });
   const parts = buildParts(ingredients, plan);
   const trace = traceOf(input);
   const evaluation = makeEvaluation(parts.model, backend, { mesh: parts.mesh, communicators });
@@ -149,9 +150,9 @@ const trainOn = async (
     trace,
     plan,
     evaluate: async (state, done) => {
-      const learnt = { params: learntParams(state), model: state.model };
-      if (samples !== undefined) report.sampled(done, await samples.show(learnt));
-      return evaluation(learnt, heldOut.batches());
+      const evaluated = { params: learnedParams(state), model: state.model };
+      if (samples !== undefined) report.sampled(done, await samples.show(evaluated));
+      return evaluation(evaluated, heldOut.batches());
     },
     checkpoints: {
       save: async (state, done, placed) => {

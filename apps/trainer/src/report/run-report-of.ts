@@ -24,15 +24,15 @@ const layersOf = (steps: readonly MetricLine[]): string[] => [
 ];
 
 const loadsOf = (steps: readonly MetricLine[], layer: string): ExpertLoads => {
-  const told = steps.filter((line) => typeof line[`${layer}.load_E.0`] === "number");
-  const numExperts = Object.keys(told[0]!).filter((name) => name.startsWith(`${layer}.load_E.`)).length;
+  const withLoads = steps.filter((line) => typeof line[`${layer}.load_E.0`] === "number");
+  const numExperts = Object.keys(withLoads[0]!).filter((name) => name.startsWith(`${layer}.load_E.`)).length;
   return {
     layer,
-    steps: told.map(({ step }) => step),
-    loads: told.map((line) =>
+    steps: withLoads.map(({ step }) => step),
+    loads: withLoads.map((line) =>
       Array.from({ length: numExperts }, (_, expert) => Number(line[`${layer}.load_E.${expert}`] ?? 0)),
     ),
-    droppedShare: told.map((line) => Number(line[`${layer}.droppedShare`] ?? 0)),
+    droppedShare: withLoads.map((line) => Number(line[`${layer}.droppedShare`] ?? 0)),
   };
 };
 

@@ -18,7 +18,7 @@ export interface TraceFacts extends ReportTraceFacts {
 }
 
 /** A span in whole nanoseconds. Viewers compare rounded times, so spans are nested by these times. */
-interface Placed {
+interface RoundedSpan {
   readonly span: Span;
   readonly start: number;
   readonly end: number;
@@ -34,12 +34,12 @@ const microseconds = (count: number): number => count / 1000;
  *
  * Cost: O(n log n), and O(rows) per span.
  */
-const rowsOf = (track: Track, spans: readonly Span[]): Placed[][] => {
+const rowsOf = (track: Track, spans: readonly Span[]): RoundedSpan[][] => {
   const placed = spans
     .map((span) => ({ span, start: nanoseconds(span.startSeconds), end: nanoseconds(span.endSeconds) }))
     .sort((a, b) => a.start - b.start || b.end - a.end);
   const mayNest = track !== "collectives";
-  const rows: { readonly placed: Placed[]; readonly openEnds: number[] }[] = [];
+  const rows: { readonly placed: RoundedSpan[]; readonly openEnds: number[] }[] = [];
   for (const one of placed) {
     const row = rows.find(({ openEnds }) => {
       while (openEnds.length > 0 && openEnds.at(-1)! <= one.start) openEnds.pop();
@@ -60,7 +60,7 @@ const flowPhases = { begin: "s", through: "t", end: "f" } as const;
 interface Row {
   readonly pid: number;
   readonly tid: number;
-  readonly placed: Placed;
+  readonly placed: RoundedSpan;
 }
 
 /**

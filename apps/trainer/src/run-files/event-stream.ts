@@ -11,11 +11,11 @@ interface Reader<Event extends { readonly type: string }> {
  */
 export class EventStream<Event extends { readonly type: string }> {
   private readonly readers = new Set<Reader<Event>>();
-  private readonly tellLost: (lost: string) => Event;
+  private readonly makeLostEvent: (lost: string) => Event;
 
-  /** @param tellLost makes the last event of a reader that has missed events, from a description such as "12 steps". */
-  constructor(tellLost: (lost: string) => Event) {
-    this.tellLost = tellLost;
+  /** @param makeLostEvent makes the last event of a reader that has missed events, from a description such as "12 steps". */
+  constructor(makeLostEvent: (lost: string) => Event) {
+    this.makeLostEvent = makeLostEvent;
   }
 
   emit(event: Event): void {
@@ -28,14 +28,14 @@ export class EventStream<Event extends { readonly type: string }> {
   /**
    * Read events in order from now on. Events wait until they are requested.
    *
-   * @param over settles after the last event. If `over` rejects, its error is thrown after the last event.
+   * @param finished settles after the last event. If `finished` rejects, its error is thrown after the last event.
    * @param leave called if the reader stops earlier. Resolves when the source has ended.
    */
-  read(over: Promise<unknown>, leave: () => Promise<void>): AsyncGenerator<Event, void, undefined> {
+  read(finished: Promise<unknown>, leave: () => Promise<void>): AsyncGenerator<Event, void, undefined> {
     const reader: Reader<Event> = { waiting: new WaitingEvents(), wake: () => undefined };
     this.readers.add(reader);
     let isOver = false;
-    const ended = over.then(
+    const ended = finished.then(
       () => undefined,
       () => undefined, // the reader gets the error, so nothing else has to handle it
     );
@@ -43,7 +43,7 @@ export class EventStream<Event extends { readonly type: string }> {
       isOver = true;
       reader.wake();
     });
-    const { readers, tellLost } = this;
+    const { readers, makeLostEvent } = this;
     return (async function* (): AsyncGenerator<Event, void, undefined> {
       try {
         for (;;) {
@@ -51,9 +51,9 @@ export class EventStream<Event extends { readonly type: string }> {
           if (isOver) break;
           await new Promise<void>((resolve) => (reader.wake = resolve));
         }
-        const lost = reader.waiting.lostOnes;
-        if (lost !== undefined) yield tellLost(lost);
-        await over;
+        const lost = reader.waiting.lostDescription;
+        if (lost !== undefined) yield makeLostEvent(lost);
+        await finished;
       } finally {
         readers.delete(reader);
         if (!isOver) await leave();

@@ -15,7 +15,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { holderFile, holdOutput, type HoldOptions, type HoldTimes } from "./hold-output.ts";
-import { processPlace } from "../processes/process-place.ts";
+import { pidNamespace } from "../processes/process-place.ts";
 import { statusOf } from "../processes/process-status.ts";
 
 let folder: string;
@@ -24,12 +24,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const times: HoldTimes = { patience: 200, betweenLooks: 5, betweenBeats: 20, silence: 200 };
+const times: HoldTimes = { patience: 200, pollMilliseconds: 5, beatMilliseconds: 20, silence: 200 };
 const hold = (what: string, others: Partial<HoldOptions> = {}): Promise<() => void> =>
   holdOutput(folder, { what, times, ...others });
 const path = (): string => join(folder, holderFile);
 
-const place = processPlace();
+const place = pidNamespace();
 const holder = { host: hostname(), pid: process.pid, place, since: "2026-01-01T00:00:00.000Z", id: "a" };
 const leave = (content: unknown): void =>
   writeFileSync(path(), typeof content === "string" ? content : JSON.stringify(content));
@@ -134,7 +134,7 @@ test("what is no file in its place is named, and left there", async () => {
   await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is a folder, .*; remove it$/);
   rmSync(path(), { recursive: true });
   symlinkSync("/dev/zero", path());
-  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is no regular file, .*; remove it$/);
+  await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is not a regular file, .*; remove it$/);
 });
 
 test("a folder that is not there is held by nobody, and told by who writes there", async () => {

@@ -6,7 +6,7 @@ import { setTimeout } from "node:timers/promises";
 import { ConfigError, RunError } from "../errors.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { type Holder, readHolder } from "./holder.ts";
-import { processPlace } from "../processes/process-place.ts";
+import { pidNamespace } from "../processes/process-place.ts";
 import { isRunning, statusOf } from "../processes/process-status.ts";
 
 /** File in an output folder while a process writes there. */
@@ -16,9 +16,9 @@ export const holderFile = ".held-by.json";
 export interface HoldTimes {
   /** A killed process needs a moment to end, and the program that killed it continues at once. */
   readonly patience: number;
-  readonly betweenLooks: number;
+  readonly pollMilliseconds: number;
   /** Time between two touches of the file by its holder. */
-  readonly betweenBeats: number;
+  readonly beatMilliseconds: number;
   /**
    * A holder is gone if this system does not list it and it has not touched its file for this time. Several beats,
    * because the disk of a live holder may stall for seconds.
@@ -26,7 +26,7 @@ export interface HoldTimes {
   readonly silence: number;
 }
 
-const defaultTimes: HoldTimes = { patience: 1000, betweenLooks: 50, betweenBeats: 3000, silence: 30_000 };
+const defaultTimes: HoldTimes = { patience: 1000, pollMilliseconds: 50, beatMilliseconds: 3000, silence: 30_000 };
 
 export interface HoldOptions {
   /** Kind of writer: a run, a sweep. */
@@ -47,8 +47,8 @@ const heldHere = new Set<string>();
  * Whether a holder still writes or is gone. Unknown: its process belongs to another container or machine, so only the
  * beats of its file can show.
  */
-const standingOf = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
-  if (place === undefined ? host !== hostname() : place !== processPlace()) return "unknown";
+const holderState = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
+  if (place === undefined ? host !== hostname() : place !== pidNamespace()) return "unknown";
   if (pid === process.pid) return heldHere.has(id) ? "writes" : "gone";
   const status = statusOf(pid);
   if (!isRunning(pid, status)) return "gone";
@@ -60,11 +60,11 @@ const standingOf = ({ host, pid, place, began, id }: Holder): "writes" | "gone" 
 const factsOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
 
 /** Remove the file of a process that no longer exists, unless another process was faster. */
-const removeLeft = (path: string, left: Holder | undefined): void => {
+const removeStale = (path: string, stale: Holder | undefined): void => {
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);
-    if (readHolder(aside)?.id !== left?.id) linkSync(aside, path); // it belongs to a holder that has arrived since
+    if (readHolder(aside)?.id !== stale?.id) linkSync(aside, path); // it belongs to a holder that has arrived since
   } catch {
     // another process has removed it
   }
@@ -94,7 +94,7 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
   const own: Holder = {
     host: hostname(),
     pid: process.pid,
-    place: processPlace() ?? "unknown",
+    place: pidNamespace() ?? "unknown",
     began: statusOf(process.pid).began,
     since: new Date().toISOString(),
     id: randomUUID(),
@@ -123,9 +123,9 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
         `${path} is ${facts.isDirectory() ? "a folder" : "not a regular file"}, but must be a file that names the process that writes to ${output}; remove it`,
       ]);
     const holder = readHolder(path);
-    const standing = holder === undefined ? "gone" : standingOf(holder);
+    const state = holder === undefined ? "gone" : holderState(holder);
     const isPatient = performance.now() - askedAt < times.patience;
-    if (holder !== undefined && standing === "unknown") {
+    if (holder !== undefined && state === "unknown") {
       if (isStopped?.() === true)
         throw new RunError("interrupted", `stopped while waiting for ${path}; nothing was trained`);
       if (seen?.id === holder.id && seen.touched !== facts.mtimeMs) throw refusal(holder);
@@ -136,17 +136,17 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
         );
       }
       if (performance.now() - seen.at < times.silence) {
-        await setTimeout(times.betweenLooks);
+        await setTimeout(times.pollMilliseconds);
         continue;
       }
-    } else if (isPatient && (standing === "writes" ? holder?.pid !== process.pid : holder === undefined)) {
-      await setTimeout(times.betweenLooks); // being killed, or about to be written
+    } else if (isPatient && (state === "writes" ? holder?.pid !== process.pid : holder === undefined)) {
+      await setTimeout(times.pollMilliseconds); // being killed, or about to be written
       continue;
-    } else if (standing === "writes") throw refusal(holder!);
-    removeLeft(path, holder);
+    } else if (state === "writes") throw refusal(holder!);
+    removeStale(path, holder);
   }
   heldHere.add(own.id);
-  const endHeartbeat = startHeartbeat({ path, id: own.id, everyMilliseconds: times.betweenBeats }, () => {
+  const endHeartbeat = startHeartbeat({ path, id: own.id, everyMilliseconds: times.beatMilliseconds }, () => {
     const taker = readHolder(path);
     if (!heldHere.has(own.id) || taker === undefined || taker.id === own.id) return;
     onTaken?.(

@@ -6,7 +6,7 @@ export interface Holder {
   readonly host: string;
   readonly pid: number;
   /**
-   * System that assigned the process id, as returned by `processPlace`, or "unknown". Absent: in files of older
+   * System that assigned the process id, as returned by `pidNamespace`, or "unknown". Absent: in files of older
    * versions.
    */
   readonly place?: string | undefined;

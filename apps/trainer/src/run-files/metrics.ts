@@ -26,7 +26,7 @@ export interface MetricSink {
 }
 
 /** Remove the lines that a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
-const keepUpTo = (path: string, step: number): void => {
+const dropLinesAfter = (path: string, step: number): void => {
   if (!existsSync(path)) return;
   copyLines(path, `${path}.tmp`, (line) => {
     try {
@@ -42,17 +42,17 @@ const keepUpTo = (path: string, step: number): void => {
  * Whether a file keeps the numbers of a step: each step up to `allUpTo`, each 10th step up to 10 × `allUpTo`, each
  * 100th step up to 100 × `allUpTo`, and so on.
  */
-const isKept = (step: number, allUpTo: number): boolean => {
+const isRecordedStep = (step: number, allUpTo: number): boolean => {
   let every = 1;
   while (step > allUpTo * every) every *= 10;
   return step % every === 0;
 };
 
 /** Whether `metrics.jsonl` has the lines of a step. A million steps take about 60 MB. */
-export const isLineStep = (step: number): boolean => isKept(step, 100_000);
+export const isLineStep = (step: number): boolean => isRecordedStep(step, 100_000);
 
 /** Whether the event file has the scalars of a step. TensorBoard draws 1000 points of a tag. */
-export const isEventStep = (step: number): boolean => isKept(step, 10_000);
+export const isEventStep = (step: number): boolean => isRecordedStep(step, 10_000);
 
 /** Whether lines of this type are written for each step. */
 const isOfSteps = (type: Measurement["type"]): boolean =>
@@ -77,7 +77,7 @@ export class MetricFiles implements MetricSink {
   constructor(folder: string, fromStep: number, log?: Pick<MetricSink, "record" | "rewind">) {
     this.log = log;
     this.path = join(folder, metricsFile);
-    keepUpTo(this.path, fromStep);
+    dropLinesAfter(this.path, fromStep);
     this.lines = openSync(this.path, "a");
     this.events = new EventFile(folder);
     this.ownHistograms = new HistogramsFile(folder);
@@ -116,7 +116,7 @@ export class MetricFiles implements MetricSink {
     this.ownHistograms.rewind(step);
     this.log?.rewind(step);
     closeSync(this.lines);
-    keepUpTo(this.path, step);
+    dropLinesAfter(this.path, step);
     this.lines = openSync(this.path, "a");
   }
 

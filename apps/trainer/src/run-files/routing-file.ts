@@ -39,8 +39,8 @@ const maxRoutingBytes = 2 ** 29 - 2 ** 10;
 const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
   if (!existsSync(path)) return new Map();
   try {
-    const kept = fileSchema.parse(readBoundedJson(path, maxRoutingBytes));
-    return new Map(Object.entries(kept).map(([layer, record]) => [layer, routingRecordFromJson(record)]));
+    const saved = fileSchema.parse(readBoundedJson(path, maxRoutingBytes));
+    return new Map(Object.entries(saved).map(([layer, record]) => [layer, routingRecordFromJson(record)]));
   } catch (error) {
     const fault = error instanceof z.ZodError ? "it holds no routings" : (error as Error).message;
     throw new ConfigError([`${path}: cannot be read (${fault}); remove it, so that routings are recorded again`]);

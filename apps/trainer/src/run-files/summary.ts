@@ -87,7 +87,7 @@ const ratioOf = (timesLess: number): string =>
 /**
  * Minimum share of time spent waiting for samples that the summary reports; samples in memory are nearly always ready.
  */
-const leastToldShare = 0.02;
+const minReportedShare = 0.02;
 
 /** Format the summary for the user, one line per figure. */
 export const formatSummary = (summary: Summary): string[] => {
@@ -143,7 +143,7 @@ export const formatSummary = (summary: Summary): string[] => {
             `${(summary.exposedShare * 100).toFixed(1)} % of the time was communication that computation did not hide: waiting for the gradients of other ranks`,
           ] as [string, string],
         ]),
-    ...((summary.dataShare ?? 0) < leastToldShare && summary.cacheHitRate === undefined
+    ...((summary.dataShare ?? 0) < minReportedShare && summary.cacheHitRate === undefined
       ? []
       : [
           [

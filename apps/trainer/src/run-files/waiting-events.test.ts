@@ -47,7 +47,7 @@ test("law: order is kept, all that matters arrives, and of steps and notes the n
       arrived.push(...waited);
       expect(arrived.map(({ at }) => at)).toEqual(arrived.map(({ at }) => at).toSorted((a, b) => a - b));
       expect(arrived.filter((event) => !isPassing(event))).toEqual(emitted.filter((event) => !isPassing(event)));
-      const told = [...(events.lostOnes ?? "").matchAll(/(\d+) (step|note)/g)];
+      const told = [...(events.lostDescription ?? "").matchAll(/(\d+) (step|note)/g)];
       for (const type of ["step", "note"] as const) {
         const count = (all: readonly Numbered[]): number => all.filter((event) => event.type === type).length;
         const lost = Number(told.find(([, , kind]) => kind === type)?.[1] ?? 0);
@@ -61,11 +61,11 @@ test("law: order is kept, all that matters arrives, and of steps and notes the n
 test("what was lost is told by its number", () => {
   const events = new WaitingEvents<{ readonly type: string }>();
   for (let i = 0; i < mostWaiting + 1; i++) events.add({ type: "step" });
-  expect(events.lostOnes).toBe("1 step");
+  expect(events.lostDescription).toBe("1 step");
   for (let i = 0; i < mostWaiting + 12; i++) events.add({ type: "note" });
-  expect(events.lostOnes).toBe("1 step and 12 notes");
+  expect(events.lostDescription).toBe("1 step and 12 notes");
   events.clear();
   expect(events.take()).toBeUndefined();
   for (let i = 0; i < mostWaiting; i++) events.add({ type: "step" });
-  expect(events.lostOnes).toBe("1 step and 12 notes");
+  expect(events.lostDescription).toBe("1 step and 12 notes");
 });

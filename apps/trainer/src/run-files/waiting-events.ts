@@ -5,7 +5,7 @@ export const mostWaiting = 1000;
  * Event types that may be dropped, because a later event of the same type replaces the information. Events of other
  * types are never dropped.
  */
-const passing: ReadonlySet<string> = new Set(["step", "note"]);
+const droppableTypes: ReadonlySet<string> = new Set(["step", "note"]);
 
 /**
  * Queue of events for a reader that may be slower than the run; the run never waits. Events keep their order. Of steps
@@ -19,14 +19,14 @@ export class WaitingEvents<Event extends { readonly type: string }> {
   private readonly waiting = new Map<number, Event>();
   /** Sequence numbers of the waiting events of each droppable type. */
   private readonly keysOf = new Map<string, Set<number>>();
-  private readonly lost = new Map<string, number>();
+  private readonly lostByType = new Map<string, number>();
   private next = 0;
 
   add(event: Event): void {
     const key = this.next++;
     this.waiting.set(key, event);
     const { type } = event;
-    if (!passing.has(type)) return;
+    if (!droppableTypes.has(type)) return;
     let keys = this.keysOf.get(type);
     if (keys === undefined) this.keysOf.set(type, (keys = new Set()));
     keys.add(key);
@@ -34,7 +34,7 @@ export class WaitingEvents<Event extends { readonly type: string }> {
     const [oldest] = keys;
     keys.delete(oldest!);
     this.waiting.delete(oldest!);
-    this.lost.set(type, (this.lost.get(type) ?? 0) + 1);
+    this.lostByType.set(type, (this.lostByType.get(type) ?? 0) + 1);
   }
 
   /** Remove and return the oldest waiting event. Absent: the queue is empty. */
@@ -54,8 +54,8 @@ export class WaitingEvents<Event extends { readonly type: string }> {
   }
 
   /** Description of the dropped events, such as "12 steps and 1 note". Absent: no event was dropped. */
-  get lostOnes(): string | undefined {
-    const counts = [...this.lost].map(([type, count]) => `${count} ${type}${count === 1 ? "" : "s"}`);
+  get lostDescription(): string | undefined {
+    const counts = [...this.lostByType].map(([type, count]) => `${count} ${type}${count === 1 ? "" : "s"}`);
     return counts.length === 0 ? undefined : counts.join(" and ");
   }
 }

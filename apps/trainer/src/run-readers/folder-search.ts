@@ -66,14 +66,14 @@ export class FolderSearch {
 
   private look(path: string, before: KnownFolder | undefined): KnownFolder | undefined {
     try {
-      const place = join(this.root, path);
-      const stats = path === "" ? statSync(place) : lstatSync(place);
+      const fullPath = join(this.root, path);
+      const stats = path === "" ? statSync(fullPath) : lstatSync(fullPath);
       if (!stats.isDirectory()) return undefined; // it has been replaced by a link
       const stamp = stampOf(stats);
       if (before !== undefined && isUnchanged(before.stamp, stamp)) return before;
       return {
         stamp,
-        folders: entriesOf(place, stamp.bytes).flatMap((entry) =>
+        folders: entriesOf(fullPath, stamp.bytes).flatMap((entry) =>
           entry.isDirectory() && !entry.name.startsWith(".") && !skipped.has(entry.name) && entry.name !== metricsFile
             ? [entry.name]
             : [],
@@ -97,9 +97,9 @@ export class FolderSearch {
   }
 }
 
-const entriesOf = (place: string, bytes: number): Dirent[] => {
-  if (bytes <= largeFolder) return readdirSync(place, { withFileTypes: true }).slice(0, mostEntries);
-  const folder = opendirSync(place, { bufferSize: 1024 });
+const entriesOf = (fullPath: string, bytes: number): Dirent[] => {
+  if (bytes <= largeFolder) return readdirSync(fullPath, { withFileTypes: true }).slice(0, mostEntries);
+  const folder = opendirSync(fullPath, { bufferSize: 1024 });
   const entries: Dirent[] = [];
   try {
     for (let entry = folder.readSync(); entry !== null && entries.length < mostEntries; entry = folder.readSync())

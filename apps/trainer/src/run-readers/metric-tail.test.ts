@@ -44,7 +44,7 @@ const told = (table: MetricTable): unknown => ({
 /** Read all that is new. @returns whether anything was. */
 const readAll = (path: string, tail: MetricTail): boolean => {
   let reading = readTail(path, tail.place);
-  const isNew = reading !== undefined && (reading.isAnew || reading.piece.length > 0);
+  const isNew = reading !== undefined && (reading.isReplaced || reading.piece.length > 0);
   for (; reading !== undefined; reading = tail.share < 1 ? readTail(path, tail.place) : undefined) tail.take(reading);
   return isNew;
 };

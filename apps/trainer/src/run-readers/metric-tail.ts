@@ -10,7 +10,7 @@ const pieceBytes = 2 ** 18;
 const markBytes = 256;
 
 /** Read position in a file of metrics. */
-export interface TailPlace {
+export interface TailPosition {
   /** Number of bytes read. */
   readonly offset: number;
   /** The last bytes read. */
@@ -23,7 +23,7 @@ export interface TailPlace {
 export interface TailReading {
   readonly stamp: FileStamp;
   /** Whether the file was replaced, truncated or rewritten, so that earlier reads are invalid. */
-  readonly isAnew: boolean;
+  readonly isReplaced: boolean;
   /** The next bytes, at most 256 KiB. */
   readonly piece: Uint8Array<ArrayBuffer>;
 }
@@ -35,17 +35,17 @@ export interface TailReading {
  * @returns undefined if the file has not changed.
  * @throws the system's error, including ENOENT if the run was deleted; an Error if it is not a regular file.
  */
-export const readTail = (path: string, { offset, mark, stamp }: TailPlace): TailReading | undefined => {
+export const readTail = (path: string, { offset, mark, stamp }: TailPosition): TailReading | undefined => {
   const now = stampOf(lstatSync(path));
   if (stamp !== undefined && offset >= stamp.bytes && isUnchanged(stamp, now)) return undefined;
   const { file, stats } = openRegularFile(path, false);
   try {
-    const isAnew = offset > 0 && (stats.ino !== stamp?.inode || !isContinued(file, offset, mark));
-    const from = isAnew ? 0 : offset;
+    const isReplaced = offset > 0 && (stats.ino !== stamp?.inode || !isContinued(file, offset, mark));
+    const from = isReplaced ? 0 : offset;
     const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - from)));
     // A shorter read means that the file was truncated meanwhile, which the next check detects.
     const bytes = piece.length === 0 ? 0 : readSync(file, piece, 0, piece.length, from);
-    return { stamp: stampOf(stats), isAnew, piece: piece.subarray(0, bytes) };
+    return { stamp: stampOf(stats), isReplaced, piece: piece.subarray(0, bytes) };
   } finally {
     closeSync(file);
   }
@@ -60,7 +60,7 @@ const isContinued = (file: number, offset: number, mark: Uint8Array): boolean =>
 /** Follows a file of metrics that another process appends to, from the results of `readTail`. */
 export class MetricTail {
   table: MetricTable = new MetricTable();
-  place: TailPlace = { offset: 0, mark: new Uint8Array(0), stamp: undefined };
+  place: TailPosition = { offset: 0, mark: new Uint8Array(0), stamp: undefined };
   private splitter: LineSplitter = this.makeSplitter();
   private generations = 0;
 
@@ -81,8 +81,8 @@ export class MetricTail {
   }
 
   /** Process a piece that was read from `place`. */
-  take({ stamp, isAnew, piece }: TailReading): void {
-    if (isAnew) this.startAnew();
+  take({ stamp, isReplaced, piece }: TailReading): void {
+    if (isReplaced) this.restart();
     this.splitter.take(Buffer.from(piece.buffer, piece.byteOffset, piece.length));
     const { offset, mark } = this.place;
     this.place = {
@@ -92,7 +92,7 @@ export class MetricTail {
     };
   }
 
-  private startAnew(): void {
+  private restart(): void {
     this.generations += this.table.generation + 1;
     this.table = new MetricTable();
     this.splitter = this.makeSplitter();

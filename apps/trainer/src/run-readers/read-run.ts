@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { metricsFile } from "../run-files/run-file-names.ts";
 import { type FileStamp, isUnchanged } from "../files/file-stamp.ts";
-import { readTail, type TailPlace, type TailReading } from "./metric-tail.ts";
+import { readTail, type TailPosition, type TailReading } from "./metric-tail.ts";
 import { readRunFiles, type RunFiles, stampsIn } from "./run-files.ts";
 
 /** Known facts about a run when it is read again. */
 export interface KnownRun {
   readonly folder: string;
-  readonly place: TailPlace;
+  readonly place: TailPosition;
   /** Stamps of files next to the metrics. Absent: not read yet. */
   readonly stamps: readonly (FileStamp | undefined)[] | undefined;
 }

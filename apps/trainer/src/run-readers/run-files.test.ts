@@ -24,7 +24,7 @@ const deep = (count: number): string => `${'{"a":'.repeat(count)}1${"}".repeat(c
 
 test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   ["a job that is nested deeply", { "job.json": deep(20_000) }, /^job\.json cannot be read: its values are nested/],
-  ["a job that is no JSON", { "job.json": "{" }, /^job\.json cannot be read: it is no JSON$/],
+  ["a job that is no JSON", { "job.json": "{" }, /^job\.json cannot be read: it is not JSON$/],
   [
     "a job of people with many keys",
     { "job.yaml": Array.from({ length: 30_000 }, (_, i) => `k${i}: ${i}\n`).join("") },

@@ -5,7 +5,7 @@ import { type FileStamp, stampAt } from "../files/file-stamp.ts";
 import { readJsonFile, requireBounded } from "../files/json-file.ts";
 import { shownOptions } from "./shown-options.ts";
 
-const jobOfPeople = "job.yaml";
+const yamlJobFile = "job.yaml";
 
 /** Current contents of the files next to a run's metrics. Absent: missing or unreadable files. */
 export interface RunFiles {
@@ -26,13 +26,13 @@ const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined
 
 /** Stamps of the files next to the metrics, in a fixed order; unchanged files are not read again. */
 export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
-  [jobFile, jobOfPeople, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
+  [jobFile, yamlJobFile, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
 
 /** The YAML parser is loaded only if needed, because few runs have YAML. */
-const readJobOfPeople = async (path: string): Promise<unknown> => {
+const readYamlJob = async (path: string): Promise<unknown> => {
   const { maxYamlLength, parseYaml } = await import("../job/parse-yaml.ts");
   const { text } = readTextFile(path, maxYamlLength, false);
-  const root = parseYaml(text, jobOfPeople)[0]?.root;
+  const root = parseYaml(text, yamlJobFile)[0]?.root;
   requireBounded(root);
   return root;
 };
@@ -48,7 +48,7 @@ export const readRunFiles = async (folder: string): Promise<RunFiles> => {
       return undefined;
     }
   };
-  const job = (await read(jobFile, readJsonFile)) ?? (await read(jobOfPeople, readJobOfPeople));
+  const job = (await read(jobFile, readJsonFile)) ?? (await read(yamlJobFile, readYamlJob));
   const { options, count } = shownOptions(job);
   const shown = Object.keys(options).length;
   if (shown < count) faults.push(`its job has ${count} options, but only ${shown} are shown`);

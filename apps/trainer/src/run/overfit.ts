@@ -14,7 +14,7 @@ import type { Summary } from "../run-files/summary.ts";
 import { totalStepsOf } from "../step/train-state.ts";
 
 /** Share of the first loss below which the samples count as learned, not guessed. */
-const learntShare = 0.01;
+const memorizedShare = 0.01;
 
 /**
  * Make the job of `--overfit N`: the number of steps of the job itself, on N batches of its samples (`trainSamples`),
@@ -55,12 +55,12 @@ export const overfitJob = async (file: string, options: RunOptions): Promise<Job
  * @returns a line for the user.
  * @throws OutcomeError with possible causes, if the run has not memorized its samples.
  */
-export const requireLearnt = (output: string, { testLoss }: Pick<Summary, "testLoss">): string => {
+export const requireMemorized = (output: string, { testLoss }: Pick<Summary, "testLoss">): string => {
   const first = readMetricLines(join(output, metricsFile)).find(({ type }) => type === "step");
   return verdictOn({ firstLoss: first?.["loss"] as number, loss: testLoss, output });
 };
 
-/** Require that the last loss is below `learntShare` of the first loss. */
+/** Require that the last loss is below `memorizedShare` of the first loss. */
 export const verdictOn = ({
   firstLoss,
   loss,
@@ -72,7 +72,7 @@ export const verdictOn = ({
   readonly loss: number;
   readonly output: string;
 }): string => {
-  const bound = learntShare * firstLoss;
+  const bound = memorizedShare * firstLoss;
   const figures = `the loss of the samples went from ${digitsText(firstLoss, 4)} to ${digitsText(loss, 4)}`;
   if (loss < bound) return `samples memorized: ${figures}, below 1 % of the first loss`;
   if (!(firstLoss > 0))

@@ -105,7 +105,7 @@ const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): 
   tracePath === true ? join(output, traceFile) : tracePath;
 
 /** Check the output paths of a run before it trains. @throws ConfigError. */
-const requirePlaces = (output: string, tracePath: string | undefined): void => {
+const requireOutputPaths = (output: string, tracePath: string | undefined): void => {
   requireOutput(output);
   if (tracePath !== undefined) requireWritable(tracePath, "--trace");
 };
@@ -116,7 +116,7 @@ interface FolderRun extends Omit<RunInput, "metrics"> {
 }
 
 /** Run in an existing folder, and write metrics there. */
-const runIn = async ({ callbacks, log: target, happened: tell, ...input }: FolderRun): Promise<JobOutcome> => {
+const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: FolderRun): Promise<JobOutcome> => {
   const { output, prepared, resume } = input;
   const firstStep = resume?.manifest.step ?? 0;
   takeRequest(output); // before provenance announces the run, because requests may arrive from then on
@@ -136,7 +136,7 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
     if (event.type === "step") last = { ...last, step: event.step };
     if (event.type === "checkpoint") last = { ...last, checkpoint: event.folder };
     callbacks?.take(event);
-    tell?.(event);
+    onEvent?.(event);
   };
   const end = async (ended: Ended): Promise<void> => {
     const fault = await provenance?.end(ended);
@@ -144,8 +144,8 @@ const runIn = async ({ callbacks, log: target, happened: tell, ...input }: Folde
     if (fault !== undefined) input.progress.note(fault);
     await log?.end(ended.how);
     happened({ type: "end", ...last, ...ended });
-    const leftOut = await callbacks?.done(last.checkpoint, (line) => input.progress.note(line));
-    if (leftOut !== undefined) input.progress.note(leftOut);
+    const skippedCalls = await callbacks?.done(last.checkpoint, (line) => input.progress.note(line));
+    if (skippedCalls !== undefined) input.progress.note(skippedCalls);
   };
   try {
     happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });
@@ -218,7 +218,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
     throw error;
   }
   try {
-    requirePlaces(output, tracePath);
+    requireOutputPaths(output, tracePath);
     saveJob(output, prepared.job);
     for (const note of [...prepared.remarks, ...notes]) progress.note(note);
     progress.note(
@@ -235,7 +235,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
 };
 
 /** Resume from the newest valid checkpoint in `output`. */
-const goOn = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
+const resumeRun = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const skipped: string[] = [];
   discardPartial(nodeFiles, output); // partial checkpoints of a killed run; complete checkpoints get their names back
@@ -253,7 +253,7 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
     progress.note(note);
   progress.note(`${job.name}: resuming from ${resume.folder}, step ${resume.manifest.step} of ${prepared.totalSteps}`);
   const tracePath = tracePathOf(run, output);
-  requirePlaces(output, tracePath);
+  requireOutputPaths(output, tracePath);
   try {
     saveJob(output, prepared.job); // the current overrides also apply to the next resume
     return await runIn({ ...run, callbacks, tracePath, prepared, output, resume, checkpointSecret });
@@ -270,12 +270,12 @@ const goOn = async (run: JobRun, output: string, checkpointSecret: string | unde
 export const runJob = async (run: JobRun): Promise<JobOutcome> => {
   const { output, start } = run;
   const secret = checkpointSecret(process.env);
-  const goesOn =
+  const resumes =
     start === "from checkpoint" || (start !== "anew" && output !== undefined && hasCheckpoint(nodeFiles, output));
-  if (!goesOn) return begin(run, secret);
+  if (!resumes) return begin(run, secret);
   const release = await hold(run, output!);
   try {
-    return await goOn(run, output!, secret);
+    return await resumeRun(run, output!, secret);
   } finally {
     release();
   }

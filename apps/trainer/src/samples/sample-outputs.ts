@@ -10,7 +10,7 @@ import {
   type Shape,
   type Tensor,
 } from "@skein/tensor-core";
-import type { Learnt } from "../step/evaluate.ts";
+import type { EvaluatedState } from "../step/evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";
 import type { TextModel } from "../generate/text-model.ts";
@@ -78,7 +78,7 @@ const mostTokens = 64;
 
 export interface SampleOutputs {
   /** Compute the model's outputs for the samples. */
-  show(learnt: Learnt): Promise<SampleOutput[]>;
+  show(evaluated: EvaluatedState): Promise<SampleOutput[]>;
   release(): void;
 }
 
@@ -153,7 +153,7 @@ export const makeSampleOutputs = async (
   ) as unknown as ((...args: unknown[]) => Promise<Leaves<DeviceArray>>) & { release(): void };
   const samples: (readonly [index: number, batch: Batch])[] = [];
   for (const index of indices) samples.push([index, await readBatch(test, [index])]);
-  const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
+  const show = async ({ params, model: state }: EvaluatedState): Promise<SampleOutput[]> => {
     const results: SampleOutput[] = [];
     for (const [index, batch] of samples) {
       const made: [path: string, array: NdArray][] = [];
@@ -182,7 +182,7 @@ const textOutputs = (
   const apply: typeof model.apply = (params, state, tokens, context) =>
     model.apply(params, state, cast(tokens, dtype), context);
   const logits = compileNextLogits({ model: { ...model, apply }, goesOn }, length, backend);
-  const show = async ({ params, model: state }: Learnt): Promise<SampleOutput[]> => {
+  const show = async ({ params, model: state }: EvaluatedState): Promise<SampleOutput[]> => {
     const results: SampleOutput[] = [];
     const next = logits.on(params, state);
     for (const index of indices) {

@@ -20,17 +20,17 @@ export interface SampleImage {
 }
 
 /** A number in JSON: a non-finite number is stored by its name. */
-export type ToldNumber = number | "NaN" | "Infinity" | "-Infinity";
+export type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
 
 /** A sample in a line of the file: tokens of text are decoded. */
-export type ToldSample = SampleOutput<ToldNumber, string>;
+export type StoredSample = SampleOutput<JsonNumber, string>;
 
 /**
  * A line of the file: outputs of an evaluation, or images of the samples of later lines. The name of an image is the
  * index of its sample; unless the image is the field `inputs`, a dot and the path of the field follow: `7.query.photo`.
  */
 export type SamplesLine =
-  | { readonly type: "samples"; readonly step: number; readonly samples: readonly ToldSample[] }
+  | { readonly type: "samples"; readonly step: number; readonly samples: readonly StoredSample[] }
   | { readonly type: "images"; readonly step: number; readonly images: Readonly<Record<string, SampleImage>> };
 
 /** Maximum bytes of images per sample; further images are not stored. */
@@ -93,11 +93,11 @@ export const openSamplesFile = async (
 ): Promise<SamplesFile> =>
   new SamplesFile(folder, fromStep, job, { ...data, images: await imagesOf(data, numSamples) });
 
-const told = (value: number): ToldNumber => (Number.isFinite(value) ? value : (String(value) as ToldNumber));
+const jsonNumber = (value: number): JsonNumber => (Number.isFinite(value) ? value : (String(value) as JsonNumber));
 
-const toldExcerpts = (excerpts: Leaves<Excerpt>): Leaves<Excerpt<ToldNumber>> =>
+const storedExcerpts = (excerpts: Leaves<Excerpt>): Leaves<Excerpt<JsonNumber>> =>
   Object.fromEntries(
-    Object.entries(excerpts).map(([path, excerpt]) => [path, { ...excerpt, first: excerpt.first.map(told) }]),
+    Object.entries(excerpts).map(([path, excerpt]) => [path, { ...excerpt, first: excerpt.first.map(jsonNumber) }]),
   );
 
 /** Writes `samples.jsonl`: images once, then one line per evaluation. */
@@ -122,12 +122,12 @@ export class SamplesFile {
     this.path = join(folder, samplesFile);
     this.images = images;
     this.classNames = classNames;
-    const place = "tokenizer" in source ? source.tokenizer : undefined;
+    const tokenizerPath = "tokenizer" in source ? source.tokenizer : undefined;
     this.tokenizer =
       predicts === "bytes"
         ? byteTokenizer
-        : predicts === "tokens" && place !== undefined
-          ? loadTokenizer(place, import.meta.url)
+        : predicts === "tokens" && tokenizerPath !== undefined
+          ? loadTokenizer(tokenizerPath, import.meta.url)
           : undefined;
     if (!existsSync(this.path)) return;
     copyLines(this.path, `${this.path}.tmp`, (text) => {
@@ -146,17 +146,17 @@ export class SamplesFile {
     if (!this.hasImages && Object.keys(this.images).length > 0)
       this.write({ type: "images", step, images: this.images });
     this.hasImages = true;
-    this.write({ type: "samples", step, samples: samples.map((sample) => this.told(sample)) });
+    this.write({ type: "samples", step, samples: samples.map((sample) => this.stored(sample)) });
   }
 
-  private told(sample: SampleOutput): ToldSample {
+  private stored(sample: SampleOutput): StoredSample {
     switch (sample.kind) {
       case "classes":
-        return { ...sample, ...this.namesIn(sample), probability: told(sample.probability) };
+        return { ...sample, ...this.namesIn(sample), probability: jsonNumber(sample.probability) };
       case "values":
-        return { ...sample, label: sample.label.map(told), predicted: sample.predicted.map(told) };
+        return { ...sample, label: sample.label.map(jsonNumber), predicted: sample.predicted.map(jsonNumber) };
       case "tree":
-        return { ...sample, given: toldExcerpts(sample.given), made: toldExcerpts(sample.made) };
+        return { ...sample, given: storedExcerpts(sample.given), made: storedExcerpts(sample.made) };
       case "text": {
         const { prompt, truth, continuation } = sample;
         return {

@@ -10,7 +10,7 @@ import type { Parts } from "./train-state.ts";
  *
  * @param updates number of updates, including this one, u32 scalar.
  */
-export const averaged = (
+export const updatedAverage = (
   { averageDecay }: Pick<Parts, "averageDecay">,
   mean: unknown,
   params: unknown,

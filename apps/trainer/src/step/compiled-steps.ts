@@ -69,7 +69,7 @@ type LookAhead = ((
 };
 
 /** Whole-batch facts for a batch that is not split: none are needed. */
-const nothing: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
+const noWholeBatchFacts: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
   readonly job: Job;
@@ -141,9 +141,9 @@ export class CompiledSteps {
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
   /** Parts of a split batch, except the last, by mode. */
   private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
-  private readonly looking: LookAhead;
+  private readonly lookAheadPass: LookAhead;
   /** Whether parts of a batch need facts of the whole batch. */
-  private looksAhead: boolean;
+  private needsLookAhead: boolean;
   /** Compiled program for `gradients`. Absent: not yet requested. */
   private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
 
@@ -159,8 +159,8 @@ export class CompiledSteps {
       ...(spanSink && { spanSink }),
     };
     this.settling = this.compileSettle();
-    this.looksAhead = parts.accumulate > 1;
-    this.looking = jit(lookAhead(parts), backend, {
+    this.needsLookAhead = parts.accumulate > 1;
+    this.lookAheadPass = jit(lookAhead(parts), backend, {
       ...this.options,
       ...this.bound,
       donate: [2],
@@ -185,13 +185,13 @@ export class CompiledSteps {
     fn: (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>) => unknown,
     { donate, name }: { readonly donate: readonly number[]; readonly name: string },
   ): CompiledPart<Result> {
-    const ofPart = (
+    const partFunction = (
       state: TrainState<Tensor>,
       batch: BatchTree,
       wholeBatch: WholeBatch<Tensor>,
       before?: Accumulated<Tensor>,
     ): unknown => fn(state, batch, { wholeBatch, ...(before !== undefined && { before }) });
-    return jit(ofPart as never, this.backend, {
+    return jit(partFunction as never, this.backend, {
       ...this.options,
       ...this.bound,
       donate,
@@ -222,14 +222,14 @@ export class CompiledSteps {
 
   /** Compute the whole-batch facts that the parts need. */
   private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
-    if (!this.looksAhead) return nothing;
-    let seen: PassAhead<DeviceArray> | undefined;
+    if (!this.needsLookAhead) return noWholeBatchFacts;
+    let passed: PassAhead<DeviceArray> | undefined;
     for (const part of inParts) {
-      seen = await (seen === undefined ? this.looking(state, part) : this.looking(state, part, seen));
-      this.looksAhead = "dtype" in seen.rankCount || needsWhole(this.parts);
-      if (!this.looksAhead) break;
+      passed = await (passed === undefined ? this.lookAheadPass(state, part) : this.lookAheadPass(state, part, passed));
+      this.needsLookAhead = "dtype" in passed.rankCount || needsWhole(this.parts);
+      if (!this.needsLookAhead) break;
     }
-    const { parts, ...wholeBatch } = seen!;
+    const { parts, ...wholeBatch } = passed!;
     this.backend.free(parts);
     return wholeBatch;
   }
@@ -237,10 +237,10 @@ export class CompiledSteps {
   /** Do a step. Consumes the state. @param updates number of updates made before the step. */
   async run(updates: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
     const kind = stepKindAt(this.parts, updates);
-    const known = this.steps.findIndex(
+    const index = this.steps.findIndex(
       (step) => step.kind.compressor === kind.compressor && step.kind.mode === kind.mode,
     );
-    const step = known < 0 ? { kind, run: this.compileStep(kind) } : this.steps.splice(known, 1)[0]!;
+    const step = index < 0 ? { kind, run: this.compileStep(kind) } : this.steps.splice(index, 1)[0]!;
     this.steps.push(step);
     if (this.steps.length > keptSteps) this.steps.shift()!.run.release();
     return this.inParts(step.run, kind, state, batch, this.parts.overlap === "dear");
@@ -347,6 +347,6 @@ export class CompiledSteps {
     for (const compiled of [...this.catchingUp.values(), ...this.accumulating.values()]) compiled.release();
     this.catchingUp.clear();
     this.accumulating.clear();
-    this.looking.release();
+    this.lookAheadPass.release();
   }
 }

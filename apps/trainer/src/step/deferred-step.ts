@@ -20,7 +20,7 @@ import {
   zipTrees,
   concat,
 } from "@skein/tensor-core";
-import { averaged } from "./averaged.ts";
+import { updatedAverage } from "./averaged.ts";
 import { observing } from "../building/curvature.ts";
 import {
   accumulate,
@@ -30,7 +30,7 @@ import {
   lossAndGradients,
   type StepInputs,
   type TrainStep,
-  updating,
+  inUpdateScope,
 } from "./loss-and-gradients.ts";
 import type { BatchTree } from "../task/task.ts";
 import { trainedOf, withParameters } from "../building/frozen.ts";
@@ -50,7 +50,7 @@ const urgent = 3;
  * Apply pending gradients, if any, to parameters and optimizer state. Each tensor depends only on its own bucket; the
  * figures depend on all buckets.
  */
-const caughtUp = (
+const withPendingApplied = (
   parts: Parts,
   compressor: Aggregator,
   state: TrainState<Tensor>,
@@ -58,17 +58,17 @@ const caughtUp = (
   const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // key and step of another step
   const trained = trainedOf(parts, state.params);
   const mean = finishExchange(trained, state.pending, options);
-  return updating(() => {
+  return inUpdateScope(() => {
     const [updates, optimizer] = parts.optimizer.update(mean, state.optimizer, { params: trained });
     const figures = updateFigures(parts, mean, state.optimizer, optimizer);
     const due = greater(state.due as Tensor, 0);
-    const unlessNone = <T>(after: T, before: T): T =>
+    const ifDue = <T>(after: T, before: T): T =>
       zipTrees((a: Tensor, b: Tensor) => where(due, a, b), after, before) as T;
     const params = applyUpdates(trained, updates);
     return {
-      params: withParameters(state.params, unlessNone(params, trained)),
-      average: unlessNone(averaged(parts, state.average, params, state.step), state.average),
-      optimizer: unlessNone(optimizer, state.optimizer),
+      params: withParameters(state.params, ifDue(params, trained)),
+      average: ifDue(updatedAverage(parts, state.average, params, state.step), state.average),
+      optimizer: ifDue(optimizer, state.optimizer),
       update: where(due, figures, fullLike(figures, noUpdate)),
     };
   });
@@ -81,12 +81,12 @@ export interface Settled<State, Figures> {
 }
 
 /** The state to train with. Its `pending` still holds the applied gradients, but `due` is 0. */
-const catchUp = (
+const applyPending = (
   parts: Parts,
   compressor: Aggregator,
   state: TrainState<Tensor>,
 ): Settled<TrainState<Tensor>, Tensor> => {
-  const { update, ...caught } = caughtUp(parts, compressor, state);
+  const { update, ...caught } = withPendingApplied(parts, compressor, state);
   return { state: { ...state, ...caught, due: full([], 0, "u32") }, update };
 };
 
@@ -97,7 +97,7 @@ const catchUp = (
 export const settle =
   (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
   (state) => {
-    const { state: caught, update } = catchUp(parts, compressor, state);
+    const { state: caught, update } = applyPending(parts, compressor, state);
     const pending = zipTrees((leaf: Tensor) => zerosLike(leaf), state.pending) as unknown[];
     return { state: { ...caught, pending }, update };
   };
@@ -114,7 +114,7 @@ export const deferredPart =
     batch: BatchTree,
     inputs: StepInputs<Tensor>,
   ): { readonly state: TrainState<Tensor>; readonly before: Accumulated<Tensor> } => {
-    const { state: caught, update } = catchUp(parts, compressor, state);
+    const { state: caught, update } = applyPending(parts, compressor, state);
     return { state: caught, before: { ...accumulate(parts, mode)(caught, batch, inputs), update } };
   };
 
@@ -131,10 +131,10 @@ export const deferredStep =
   (state, batch, inputs = singlePart) => {
     const { before } = inputs;
     const { params, optimizer, average, update } =
-      before === undefined ? caughtUp(parts, compressor, state) : { ...state, update: before.update! };
+      before === undefined ? withPendingApplied(parts, compressor, state) : { ...state, update: before.update! };
     const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, inputs);
     const [pending, residuals] = beginExchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
-    return updating(() => {
+    return inUpdateScope(() => {
       const ownFaults = stack(
         flattenTree<Tensor>(gradients).leaves.map((tensor) => cast(logicalNot(all(isFinite(tensor))), "i32")),
       );

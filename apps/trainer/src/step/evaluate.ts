@@ -7,7 +7,7 @@ import type { DeviceState } from "./train-state.ts";
 import type { AnyModel, BatchTree } from "../task/task.ts";
 
 /** State that evaluation reads. */
-export type Learnt = Pick<DeviceState, "params" | "model">;
+export type EvaluatedState = Pick<DeviceState, "params" | "model">;
 
 /**
  * Options of this rank's share of the held-out samples. If a model has collectives, all ranks have the same number of
@@ -28,7 +28,7 @@ export const makeEvaluation = (
   model: AnyModel,
   backend: Backend,
   options: Pick<JitOptions, "mesh" | "communicators">,
-): ((learnt: Learnt, batches: AsyncIterable<EvaluationBatch>) => Promise<EvaluationSums>) => {
+): ((evaluated: EvaluatedState, batches: AsyncIterable<EvaluationBatch>) => Promise<EvaluationSums>) => {
   const compiled = jit(
     (params: unknown, modelState: unknown, batch: BatchTree) => model.evaluate(params, modelState, batch),
     backend,

@@ -1,8 +1,8 @@
 import type { UpdateFigures } from "./update-figures.ts";
 
 /** Number of first updates to skip, because the first gradients are not typical of later gradients. */
-const leftOut = 50;
-const looked = 50;
+const skippedUpdates = 50;
+const observedUpdates = 50;
 /**
  * Minimum mean share of a gradient that curvature must change. Below this share, an optimizer cannot be distinguished
  * from momentum.
@@ -15,7 +15,7 @@ const leastShare = 1e-4;
  */
 export class IdleCurvature {
   private readonly optimizer: { readonly kind: string; readonly damping?: number };
-  private seen = 0;
+  private numSeen = 0;
   private sum = 0;
 
   constructor(optimizer: { readonly kind: string; readonly damping?: number }) {
@@ -24,12 +24,12 @@ export class IdleCurvature {
 
   /** @returns a remark for the user, at most once. Absent: nothing to report. */
   look({ curvature }: UpdateFigures): string | undefined {
-    if (curvature === undefined || this.seen === leftOut + looked) return undefined;
-    this.seen++;
-    if (this.seen > leftOut) this.sum += curvature;
-    const share = this.sum / looked;
-    if (this.seen < leftOut + looked || share >= leastShare) return undefined;
+    if (curvature === undefined || this.numSeen === skippedUpdates + observedUpdates) return undefined;
+    this.numSeen++;
+    if (this.numSeen > skippedUpdates) this.sum += curvature;
+    const share = this.sum / observedUpdates;
+    if (this.numSeen < skippedUpdates + observedUpdates || share >= leastShare) return undefined;
     const { kind, damping } = this.optimizer;
-    return `curvature changed gradients by ${(100 * Math.max(0, share)).toPrecision(1)} % over ${looked} steps, but at least ${100 * leastShare} % is needed to matter: with damping ${damping}, ${kind} is nearly plain momentum; lower optimizer.damping by factors of 10 until "curvature" in metrics.jsonl grows`;
+    return `curvature changed gradients by ${(100 * Math.max(0, share)).toPrecision(1)} % over ${observedUpdates} steps, but at least ${100 * leastShare} % is needed to matter: with damping ${damping}, ${kind} is nearly plain momentum; lower optimizer.damping by factors of 10 until "curvature" in metrics.jsonl grows`;
   }
 }

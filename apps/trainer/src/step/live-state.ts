@@ -94,7 +94,7 @@ export class LiveState {
     const updates = await this.updates();
     const result = await steps.run(updates, this.state, batch);
     this.state = result.state;
-    const [[loss], finite, [skipped], figures, told] = await Promise.all([
+    const [[loss], finite, [skipped], figures, modelValues] = await Promise.all([
       this.read(result.loss),
       this.read(result.finite),
       this.read(result.skipped),
@@ -113,17 +113,17 @@ export class LiveState {
             : "Lower learningRate.peak, lengthen the warm-up, or set clipNorm"
         }`,
       );
-    if (skipped !== 1) await this.tellStale(updates);
+    if (skipped !== 1) await this.remarkOnStaleFactors(updates);
     const idleness = update && this.idle.look(update);
     if (idleness !== undefined) this.input.remark(`step ${this.done + 1}: ${idleness}`, false);
     this.done++;
     if (skipped !== 1) this.numUpdates = updates + 1;
-    const model = Object.fromEntries(this.input.figureNames.map((name, i) => [name, told[i]!]));
+    const model = Object.fromEntries(this.input.figureNames.map((name, i) => [name, modelValues[i]!]));
     return {
       loss: loss!,
       skipped: skipped === 1,
       update: isLate ? undefined : update,
-      ...(told.length > 0 && { model }),
+      ...(modelValues.length > 0 && { model }),
     };
   }
 
@@ -154,7 +154,7 @@ export class LiveState {
   }
 
   /** Report the factors that the last refresh could not invert. */
-  private async tellStale(updates: number): Promise<void> {
+  private async remarkOnStaleFactors(updates: number): Promise<void> {
     const { curvature, backend, remark } = this.input;
     if (curvature === undefined || curvature.factorNames.length === 0) return;
     if (curvature.modeAt(updates) !== "refresh") return;

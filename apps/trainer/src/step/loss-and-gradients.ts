@@ -152,7 +152,7 @@ const partGradients = (
   batch: BatchTree,
   mode: CurvatureMode,
   inputs: StepInputs<Tensor>,
-  collector: (ofJob: StatisticsCollector) => StatisticsCollector,
+  collector: (jobCollector: StatisticsCollector) => StatisticsCollector,
 ): {
   readonly loss: Tensor;
   readonly next: unknown;
@@ -245,8 +245,8 @@ export const lossAndGradients = (
 } => {
   const { lossScale, sharding, mesh, accumulate: numParts } = parts;
   const { before } = inputs;
-  const { next, statistics, ...own } = partGradients(parts, from, batch, mode, inputs, (ofJob) =>
-    before === undefined ? ofJob : meanOverParts(ofJob, before.sums.statistics as Statistics, numParts),
+  const { next, statistics, ...own } = partGradients(parts, from, batch, mode, inputs, (jobCollector) =>
+    before === undefined ? jobCollector : meanOverParts(jobCollector, before.sums.statistics as Statistics, numParts),
   );
   const { loss, gradients: scaled } =
     before === undefined
@@ -265,11 +265,11 @@ export const lossAndGradients = (
     loss: meanLoss,
     gradients:
       lossScale === undefined
-        ? ofMeanLoss(scaled, sharding)
+        ? scaleToMeanLoss(scaled, sharding)
         : inPhase("backward", () =>
             zipTrees(
               (gradient: Tensor) => divide(gradient, (from.state.lossScale as LossScaleState).scale),
-              ofMeanLoss(scaled, sharding),
+              scaleToMeanLoss(scaled, sharding),
             ),
           ),
     modelState,
@@ -278,13 +278,13 @@ export const lossAndGradients = (
 };
 
 /** Tag the nodes that compute new parameters from mean gradients, and the checks of the update. */
-export const updating = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
+export const inUpdateScope = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /**
  * Scale gradients so that their mean over the ranks with the same shard is the gradient of the mean loss of all ranks:
  * a shard receives gradients from the losses of all ranks that share the whole parameter.
  */
-const ofMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
+const scaleToMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   mapTree(gradients, (gradient: Tensor, path) => {
     const numRanks = shardAxes(sharding(path)).reduce((product, axis) => product * axisSize(axis), 1);
     return numRanks === 1 ? gradient : inPhase("backward", () => multiply(gradient, 1 / numRanks));

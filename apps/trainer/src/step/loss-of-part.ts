@@ -28,8 +28,8 @@ export const splitOf = ({
  *
  * @returns undefined if the number is a constant, the same in every part.
  */
-export const countOfPart = ([, , ofRows]: LossResult<unknown>): Tensor | undefined =>
-  ofRows === undefined || constantOf(ofRows.count) !== undefined ? undefined : stopGradient(ofRows.count);
+export const countOfPart = ([, , rowSum]: LossResult<unknown>): Tensor | undefined =>
+  rowSum === undefined || constantOf(rowSum.count) !== undefined ? undefined : stopGradient(rowSum.count);
 
 /**
  * Contribution of a part to a rank's loss. The contributions of a rank's parts add up to the rank's loss, and the mean
@@ -45,9 +45,9 @@ export const lossOfPart = (
   rankCount: Tensor | undefined,
 ): Tensor => {
   const share = (mean: Tensor): Tensor => (numParts === 1 ? mean : multiply(mean, 1 / numParts));
-  const [loss, , ofRows] = result;
-  if (ofRows === undefined) return share(loss);
-  const { sum, count, auxiliary } = ofRows;
+  const [loss, , rowSum] = result;
+  if (rowSum === undefined) return share(loss);
+  const { sum, count, auxiliary } = rowSum;
   const counted = countOfPart(result);
   const total = (own: Tensor): Tensor =>
     inPhase("communication", () => scope("row-count", () => allReduce(rankCount ?? own, axis)));

@@ -2,7 +2,7 @@ import { concat, elementCount, inPhase, reshape, type Tensor, type TensorSpec } 
 import type { AnyModel } from "../task/task.ts";
 
 /** Entries sorted by name, so that numbers and names have the same order regardless of how the record was built. */
-const inOrder = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>
+const sortedByName = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>
   Object.entries(figures).sort(([a], [b]) => (a < b ? -1 : 1));
 
 /**
@@ -11,13 +11,13 @@ const inOrder = <T>(figures: Readonly<Record<string, T>>): [string, T][] =>
  * @param state of the model, after the step.
  */
 export const modelFigures = ({ figures }: AnyModel, state: unknown): Tensor | readonly [] => {
-  const values = inOrder(figures?.(state) ?? {}).map(([, value]) => value);
+  const values = sortedByName(figures?.(state) ?? {}).map(([, value]) => value);
   if (values.length === 0) return [];
   return inPhase("update", () => concat(values.map((value) => reshape(value, [elementCount(value.shape)]))));
 };
 
 /** Names of these numbers; elements of a vector are numbered. @param figures specs of the model's figures. */
 export const figureNames = (figures: Readonly<Record<string, TensorSpec>>): string[] =>
-  inOrder(figures).flatMap(([name, { shape }]) =>
+  sortedByName(figures).flatMap(([name, { shape }]) =>
     shape.length === 0 ? [name] : Array.from({ length: elementCount(shape) }, (_, i) => `${name}.${i}`),
   );

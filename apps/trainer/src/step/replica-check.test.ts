@@ -142,14 +142,14 @@ test("law: every tensor that differs is found, and no other; those apart hold so
         expect(drift.map(({ tensor }) => tensor)).toEqual(
           tensors.filter((_, i) => new Set(digests.map((own) => own[i])).size > 1),
         );
-        for (const { tensor, alike, apart } of drift) {
+        for (const { tensor, majority, differing } of drift) {
           const held = (rank: number): string => digests[rank]![tensors.indexOf(tensor)]!;
-          expect([...alike, ...apart].toSorted()).toEqual(digests.map((_, rank) => rank));
-          expect(new Set(alike.map(held)).size).toBe(1);
-          for (const rank of apart) {
-            expect(held(rank)).not.toBe(held(alike[0]!));
+          expect([...majority, ...differing].toSorted()).toEqual(digests.map((_, rank) => rank));
+          expect(new Set(majority.map(held)).size).toBe(1);
+          for (const rank of differing) {
+            expect(held(rank)).not.toBe(held(majority[0]!));
             expect(digests.filter((own) => own[tensors.indexOf(tensor)] === held(rank)).length).toBeLessThanOrEqual(
-              alike.length,
+              majority.length,
             );
           }
         }

@@ -8,9 +8,9 @@ import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 export interface Drift {
   readonly tensor: string;
   /** The largest group of ranks with the same bits. Of equally large groups, the group with the lowest rank. */
-  readonly alike: readonly number[];
+  readonly majority: readonly number[];
   /** All other ranks. */
-  readonly apart: readonly number[];
+  readonly differing: readonly number[];
 }
 
 /** A digest of 16 hexadecimal digits. A fast hash, because the check guards against faults, not against forgery. */
@@ -28,7 +28,8 @@ const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promi
 };
 
 /** A key of a rank's coordinates along some axes; ranks with different coordinates have different keys. */
-const placeAlong = (place: MeshPlace, axes: readonly string[]): string => axes.map((axis) => place[axis]!).join();
+const coordinateKey = (coordinates: MeshPlace, axes: readonly string[]): string =>
+  axes.map((axis) => coordinates[axis]!).join();
 
 /** Find the tensors that differ. @param digests per rank, one digest per tensor. */
 export const findDrift = (tensors: readonly string[], digests: readonly (readonly string[])[]): Drift[] =>
@@ -38,14 +39,16 @@ export const findDrift = (tensors: readonly string[], digests: readonly (readonl
     if (holders.size === 1) return [];
     const most = Math.max(...[...holders.values()].map((ranks) => ranks.length));
     // the first of equals holds the lowest rank
-    const kept = [...holders.values()].find((ranks) => ranks.length === most)!;
-    return [{ tensor, alike: kept, apart: digests.map((_, rank) => rank).filter((rank) => !kept.includes(rank)) }];
+    const largest = [...holders.values()].find((ranks) => ranks.length === most)!;
+    return [
+      { tensor, majority: largest, differing: digests.map((_, rank) => rank).filter((rank) => !largest.includes(rank)) },
+    ];
   });
 
 const describe = (drift: readonly Drift[]): string => {
   const listed = drift
     .slice(0, 3)
-    .map(({ tensor, alike, apart }) => `${tensor} on ${formatRanks(apart)} differs from ${formatRanks(alike)}`);
+    .map(({ tensor, majority, differing }) => `${tensor} on ${formatRanks(differing)} differs from ${formatRanks(majority)}`);
   return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
 };
 
@@ -71,29 +74,29 @@ export const replicaCheck =
     const { shared, parts } = splitLeaves(state, layout);
     /** Sets of tensors that ranks with the same key must share; for shared tensors, all ranks. */
     const sets = [
-      { leaves: shared, placeOf: () => "" },
-      ...parts.map(({ axes, leaves }) => ({ leaves, placeOf: (rank: number) => placeAlong(places[rank]!, axes) })),
+      { leaves: shared, keyOf: () => "" },
+      ...parts.map(({ axes, leaves }) => ({ leaves, keyOf: (rank: number) => coordinateKey(places[rank]!, axes) })),
     ];
     const own: string[][] = [];
     for (const { leaves } of sets) own.push(await digestsOf(backend, leaves.values()));
     const whole = await world.exchangeTexts(own.map((digests) => digestOf(...digests)).join());
     const digests = whole.map((text) => text.split(","));
-    const firstAt = (placeOf: (rank: number) => string, rank: number): number =>
-      whole.findIndex((_, other) => placeOf(other) === placeOf(rank));
-    const isAlike = (rank: number): boolean =>
-      sets.every(({ placeOf }, i) => digests[rank]![i] === digests[firstAt(placeOf, rank)]![i]);
-    if (digests.every((_, rank) => isAlike(rank))) return;
+    const firstAt = (keyOf: (rank: number) => string, rank: number): number =>
+      whole.findIndex((_, other) => keyOf(other) === keyOf(rank));
+    const agrees = (rank: number): boolean =>
+      sets.every(({ keyOf }, i) => digests[rank]![i] === digests[firstAt(keyOf, rank)]![i]);
+    if (digests.every((_, rank) => agrees(rank))) return;
     const all = (await world.exchangeTexts(own.flat().join())).map((text) => text.split(","));
-    const drift = sets.flatMap(({ leaves, placeOf }, i) => {
+    const drift = sets.flatMap(({ leaves, keyOf }, i) => {
       const first = own.slice(0, i).reduce((sum, { length }) => sum + length, 0);
-      return [...Map.groupBy(all.keys(), placeOf).values()].flatMap((ranks) =>
+      return [...Map.groupBy(all.keys(), keyOf).values()].flatMap((ranks) =>
         findDrift(
           [...leaves.keys()],
           ranks.map((rank) => all[rank]!.slice(first, first + leaves.size)),
-        ).map(({ tensor, alike, apart }) => ({
+        ).map(({ tensor, majority, differing }) => ({
           tensor,
-          alike: alike.map((at) => ranks[at]!),
-          apart: apart.map((at) => ranks[at]!),
+          majority: majority.map((at) => ranks[at]!),
+          differing: differing.map((at) => ranks[at]!),
         })),
       );
     });

@@ -21,7 +21,7 @@ export const stepOverParts = (
   parts: Parts,
   kind: StepKind,
 ): ((state: TrainState<Tensor>, ...batches: readonly BatchTree[]) => StepResult) => {
-  const look = lookAhead(parts);
+  const lookAheadPart = lookAhead(parts);
   const earlier = accumulate(parts, kind.mode);
   const last = trainStep(parts, kind);
   return (given, ...batches) => {
@@ -30,12 +30,12 @@ export const stepOverParts = (
     const settled = isLate && needsWhole(parts) ? settle(parts, parts.compressorAt(0))(given) : undefined;
     const start = settled?.state ?? given;
     const { rankCount, model } = batches.reduce<PassAhead<Tensor> | undefined>(
-      (seen, part) => look(start, part, seen),
+      (seen, part) => lookAheadPart(start, part, seen),
       undefined,
     )!;
     const inputs: StepInputs<Tensor> = { wholeBatch: { rankCount, model } };
     const [first, others] = [batches[0]!, batches.slice(1, -1)];
-    const begun =
+    const started =
       isLate && settled === undefined
         ? deferredPart(parts, { ...kind, compressor: parts.compressorAt(0) })(given, first, inputs)
         : {
@@ -43,9 +43,9 @@ export const stepOverParts = (
             before: { ...earlier(start, first, inputs), ...(settled && { update: settled.update }) },
           };
     const before = others.reduce<Accumulated<Tensor>>(
-      (done, part) => earlier(begun.state, part, { ...inputs, before: done }),
-      begun.before,
+      (done, part) => earlier(started.state, part, { ...inputs, before: done }),
+      started.before,
     );
-    return last(begun.state, batches.at(-1)!, { ...inputs, before });
+    return last(started.state, batches.at(-1)!, { ...inputs, before });
   };
 };

@@ -22,7 +22,7 @@ import {
   zerosLike,
 } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import { firstPlace, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from "../job/mesh.ts";
+import { firstCoordinates, meshOf, replicasAxisOf, samplesAtOnce, shardingOn } from "../job/mesh.ts";
 import { buildCurvature } from "../building/build-curvature.ts";
 import type { Curvature, CurvatureMode } from "../building/curvature.ts";
 import { figureNames } from "./model-figures.ts";
@@ -132,7 +132,7 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
   });
 
 /** Split buckets so that all tensors of a bucket are averaged along the same mesh axis. */
-const bucketsApart = (
+const bucketsByAxis = (
   plan: BucketPlan,
   on: Pick<Parts, "sharding" | "mesh">,
   priorities: PrioritiesName,
@@ -165,7 +165,7 @@ export const buildParts = (
   const model = withSmoothing(plain, job);
   const mesh = meshOf(job);
   const sharding = shardingOn(mesh, model.sharding ?? unsharded);
-  const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstPlace(mesh));
+  const { params, state } = specsOf((key: Tensor) => model.init(key), mesh, firstCoordinates(mesh));
   const frozen = frozenPaths(job.freeze, params);
   const trained = trainedOf({ frozen }, params);
   const groups = parameterGroups(job, params, { frozen });
@@ -197,7 +197,7 @@ export const buildParts = (
     curvature,
     learningRateOf: buildLearningRateOf(rate),
     compressorAt: buildCompression(job.compression, plan, own?.compression),
-    ...bucketsApart(planned, { sharding, mesh }, job.priorities),
+    ...bucketsByAxis(planned, { sharding, mesh }, job.priorities),
     overlap: job.overlap,
     lossScale: buildLossScale(job.precision),
     frozen,
@@ -208,7 +208,7 @@ export const buildParts = (
     sharding,
     zero: job.zero,
     figureNames: figureNames(
-      specsOf((key: Tensor) => model.figures?.(model.init(key).state) ?? {}, mesh, firstPlace(mesh)),
+      specsOf((key: Tensor) => model.figures?.(model.init(key).state) ?? {}, mesh, firstCoordinates(mesh)),
     ),
   };
 };
@@ -216,7 +216,7 @@ export const buildParts = (
 const keySpec: NdArray = randomKey(0);
 
 /** The result specs of a traced function of a key, without running the function. */
-const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => {
+const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshPlace): T => {
   let result: T | undefined;
   trace(
     (key: Tensor) => {
@@ -224,7 +224,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, place: MeshPlace): T => 
       return result;
     },
     [keySpec as unknown as Tensor],
-    { mesh, place },
+    { mesh, place: coordinates },
   );
   return result!;
 };
@@ -262,7 +262,7 @@ export const initState =
 /** Replace the buckets of the components. */
 export const withBuckets = (parts: Parts, buckets: BucketPlan, job: Job): Parts => ({
   ...parts,
-  ...bucketsApart(buckets, parts, job.priorities),
+  ...bucketsByAxis(buckets, parts, job.priorities),
 });
 
 /** Zeros in the shapes of a step's pending gradients. The sends that are traced to get the shapes are never run. */
@@ -283,24 +283,26 @@ const noPending = (
  * Learned parameters of a run: the running means if the run keeps any, or the current values; with the frozen
  * parameters of the model.
  */
-export const learntParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown => withParameters(params, average);
+export const learnedParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown => withParameters(params, average);
 
 /** Specs of the state of a rank. Default: the first rank. */
-export const stateSpecs = (parts: Parts, place: MeshPlace = firstPlace(parts.mesh)): TrainState<TensorSpec> =>
-  specsOf(initState(parts), parts.mesh, place);
+export const stateSpecs = (
+  parts: Parts,
+  coordinates: MeshPlace = firstCoordinates(parts.mesh),
+): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh, coordinates);
 
 /** Whether a leaf differs on each rank: residuals, and inverses of factors that not all ranks use. */
 const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);
 
 /** Whether a leaf is a pending gradient; pending gradients are settled before the state is saved. */
-const isOnTheWay = (path: string): boolean => path === "due" || path.startsWith("pending.");
+const isPending = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
 /** Sharding of the leaves of a state: parameters, and optimizer state that has the structure of the parameters. */
 export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
-  const sharedOut = leafPaths(params).filter((path) => sharding(path).length > 0);
+  const shardedPaths = leafPaths(params).filter((path) => sharding(path).length > 0);
   return (path) => {
     const of = /^(params|optimizer|average)\./.test(path)
-      ? sharedOut.find((own) => path.endsWith(`.${own}`))
+      ? shardedPaths.find((own) => path.endsWith(`.${own}`))
       : undefined;
     return of === undefined ? [] : sharding(of);
   };
@@ -332,7 +334,7 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
   { sharding, mesh, zero }: Layout,
 ): SavedLeaves<Leaf> => {
   const shardsOf = stateSharding(sharding, state.params);
-  const entries = [...leavesByPath<Leaf>(state)].filter(([path]) => !isOnTheWay(path));
+  const entries = [...leavesByPath<Leaf>(state)].filter(([path]) => !isPending(path));
   const own = entries.filter(([path]) => isOwn(path));
   const sliced =
     zero === 0

@@ -16,10 +16,10 @@ import {
   where,
   zipTrees,
 } from "@skein/tensor-core";
-import { averaged } from "./averaged.ts";
+import { updatedAverage } from "./averaged.ts";
 import { observing, refreshing } from "../building/curvature.ts";
 import { finiteFlags } from "./finite-flags.ts";
-import { singlePart, exchangeOptions, lossAndGradients, type TrainStep, updating } from "./loss-and-gradients.ts";
+import { singlePart, exchangeOptions, lossAndGradients, type TrainStep, inUpdateScope } from "./loss-and-gradients.ts";
 import { trainedOf, withParameters } from "../building/frozen.ts";
 import { modelFigures } from "./model-figures.ts";
 import type { Parts, StepKind, TrainState } from "./train-state.ts";
@@ -41,7 +41,7 @@ export const wholeStep =
     const { params } = state;
     const { loss, gradients, modelState, statistics } = lossAndGradients(parts, { params, state }, batch, mode, inputs);
     const [mean, residuals] = exchange(gradients, state.residuals, exchangeOptions(parts, compressor, state));
-    return updating(() => {
+    return inUpdateScope(() => {
       const curvature = observing(optimizer, state.optimizer, statistics, mode);
       const trained = trainedOf(parts, params);
       const [updates, optimizerState] = optimizer.update(mean, curvature, {
@@ -52,7 +52,7 @@ export const wholeStep =
       const next: TrainState<Tensor> = {
         ...state,
         params: withParameters(params, updated),
-        average: averaged(parts, state.average, updated, add(updatesBefore(parts, state), 1)),
+        average: updatedAverage(parts, state.average, updated, add(updatesBefore(parts, state), 1)),
         model: modelState,
         optimizer: optimizerState,
         residuals,

@@ -65,18 +65,18 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
   const runOne = async (trial: number, point: Point): Promise<void> => {
     const known = sweep.trials.find((other) => other.trial === trial);
     if (interruption.requested || (known !== undefined && known.state !== "under way")) return;
-    const begun: Trial = { trial, values: valuesAt(dimensions, point), state: "under way" };
+    const started: Trial = { trial, values: valuesAt(dimensions, point), state: "under way" };
     const stop = new Interruption();
     stops.add(stop);
     try {
-      keep(begun);
+      keep(started);
       const end = await runTrial(run.file, [...run.overrides, ...overridesAt(dimensions, point)], {
         output: trialFolder(output, trial),
         parallel,
         interruption: stop,
       });
       if (end === undefined) return;
-      const ended = { ...begun, ...end };
+      const ended = { ...started, ...end };
       keep(ended);
       run.onTrial(ended);
     } catch (error) {

@@ -62,12 +62,12 @@ const parseChoice = (text: string): Choice => {
   const [key, listed] = cutAt(text, "--grid");
   const { path, value, origin } = parseSetting(`${key}=[${listed}]`, "--grid");
   const values = value as readonly unknown[];
-  const said = values.map((one) => JSON.stringify(one));
-  const twice = said.find((one, i) => said.indexOf(one) !== i);
+  const texts = values.map((one) => JSON.stringify(one));
+  const duplicate = texts.find((one, i) => texts.indexOf(one) !== i);
   if (values.length === 0 || values.includes(null))
     throw new ConfigError([`${origin}: a value is missing; name one or more, such as --grid batch=32,64`]);
-  if (twice !== undefined)
-    throw new ConfigError([`${origin}: ${twice} occurs twice, and both trials would be the same; remove one`]);
+  if (duplicate !== undefined)
+    throw new ConfigError([`${origin}: ${duplicate} occurs twice, and both trials would be the same; remove one`]);
   return { kind: "choice", path, values };
 };
 

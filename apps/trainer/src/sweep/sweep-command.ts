@@ -81,7 +81,7 @@ const corners = (dimensions: readonly Dimension[]): Point[] =>
   );
 
 /** The base job of all trials, with validation samples for evaluation. */
-const judged = async (
+const evaluatedJob = async (
   file: string,
   overrides: readonly Override[],
 ): Promise<{ readonly job: Job; readonly overrides: readonly Override[]; readonly isOwnFraction: boolean }> => {
@@ -144,13 +144,13 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   const numTrials = trialsOf(options.trials, search, dimensions);
   const parallel = numberOption("parallel", options.parallel, wholeFrom(1));
   const seed = numberOption("seed", options.seed, wholeFrom(0));
-  const { job, overrides, isOwnFraction } = await judged(file, overridesOf(options));
+  const { job, overrides, isOwnFraction } = await evaluatedJob(file, overridesOf(options));
   const points = knownPoints(search, dimensions, { numTrials, seed });
   for (const point of points ?? corners(dimensions)) readJob(file, [...overrides, ...overridesAt(dimensions, point)]);
   const chance = chanceOf((await prepare(job)).data);
   const settings: SweepSettings = { job: sha256(JSON.stringify(job)), search, space: [...dimensions], seed, parallel };
   openFolder(output);
-  const letGo = await holdOutput(output, {
+  const releaseFolder = await holdOutput(output, {
     what: "a sweep",
     note: (line) => writeStderr(`${line}\n`),
   });
@@ -165,7 +165,7 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
       chance,
     });
   } finally {
-    letGo();
+    releaseFolder();
   }
 };
 
@@ -196,10 +196,10 @@ const searchIn = async (
     progress.note(
       `data.validationFraction: ${validationFraction} of the training samples are held back for evaluation (see data.validationFrom); the test samples are not used`,
     );
-  const isOver = ({ state }: Trial): boolean => state !== "under way";
-  const numOver = sweep.trials.filter(isOver).length;
+  const isDone = ({ state }: Trial): boolean => state !== "under way";
+  const numDone = sweep.trials.filter(isDone).length;
   progress.note(
-    `${name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numOver > 0 ? `; ${numOver} are done already` : ""}`,
+    `${name}: ${numTrials} trials by ${search} search, ${Math.min(parallel, numTrials)} at once, in ${output}${numDone > 0 ? `; ${numDone} are done already` : ""}`,
   );
   const interruption = new Interruption();
   let cause: StopCause | undefined;
@@ -227,17 +227,17 @@ const searchIn = async (
     release();
     progress.close();
   }
-  if (cause !== undefined && done.trials.filter(isOver).length < numTrials) {
+  if (cause !== undefined && done.trials.filter(isDone).length < numTrials) {
     writeStderr(
-      `stopped with ${done.trials.filter(isOver).length} of ${numTrials} trials done; repeat the same command to continue\n`,
+      `stopped with ${done.trials.filter(isDone).length} of ${numTrials} trials done; repeat the same command to continue\n`,
     );
     return exitCodeOfSignal(cause);
   }
-  return tell(file, options, { done, dimensions, holdsBack: isOwnFraction, chance });
+  return reportSweep(file, options, { done, dimensions, holdsBack: isOwnFraction, chance });
 };
 
 /** Write the results: a page, and a table or JSON. @throws OutcomeError if every trial failed. */
-const tell = (
+const reportSweep = (
   file: string,
   options: SweepOptions,
   {

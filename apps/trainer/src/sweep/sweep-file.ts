@@ -106,10 +106,10 @@ export const savedSweep = (output: string, settings: SweepSettings): SweepFile |
   // Through JSON like the file, so that undefined values are absent.
   const asked = JSON.parse(JSON.stringify(settings)) as SweepSettings;
   // The number of concurrent trials only affects the choices of a Bayesian search.
-  for (const [name, said] of Object.entries(settingNames) as [keyof SweepSettings, string][])
+  for (const [name, description] of Object.entries(settingNames) as [keyof SweepSettings, string][])
     if (!isDeepStrictEqual(sweep.settings[name], asked[name]) && (name !== "parallel" || asked.search === "bayes"))
       throw new ConfigError([
-        `--output ${output}: the sweep there has another value of ${said}${name === "job" ? "" : ` (${JSON.stringify(sweep.settings[name])})`}; continue with the same value, or name another folder`,
+        `--output ${output}: the sweep there has another value of ${description}${name === "job" ? "" : ` (${JSON.stringify(sweep.settings[name])})`}; continue with the same value, or name another folder`,
       ]);
   return sweep;
 };

@@ -45,7 +45,8 @@ export const traceSamplePass = (
     let traced: Traced;
     try {
       traced = trace(
-        (own: unknown, moved: unknown, inputs: Tensor) => model.apply(own, moved, inputs, { train: false })[0],
+        (own: unknown, modelState: unknown, inputs: Tensor) =>
+          model.apply(own, modelState, inputs, { train: false })[0],
         [params, state, inputsOf(batchSpecs(test, count))] as never,
       );
     } catch (error) {

@@ -3,7 +3,7 @@ import { leavesByPath, formatSpec } from "@skein/tensor-core/backend";
 import type { BatchTree } from "./task.ts";
 
 /** Properties that runtimes read of any object, and `mask`, which only evaluation batches have. */
-const passedOver: readonly string[] = ["mask", "then", "toJSON", "dtype", "shape"];
+const ignoredKeys: readonly string[] = ["mask", "then", "toJSON", "dtype", "shape"];
 
 const isBranch = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !(value instanceof Tensor);
@@ -15,7 +15,7 @@ const watched = <T extends object>(tree: T, at: string, miss: (path: string) => 
       const value: unknown = Reflect.get(target, key, receiver);
       if (typeof key !== "string") return value;
       const path = at === "" ? key : `${at}.${key}`;
-      if (value === undefined && !passedOver.includes(key)) miss(path);
+      if (value === undefined && !ignoredKeys.includes(key)) miss(path);
       return isBranch(value) && Object.hasOwn(target, key) ? watched(value, path, miss) : value;
     },
   });
@@ -27,13 +27,13 @@ const watched = <T extends object>(tree: T, at: string, miss: (path: string) => 
  * @throws the exception of the code.
  */
 export const withBatch = <Result>(batch: BatchTree, fn: (batch: BatchTree) => Result): Result => {
-  const missed = new Set<string>();
+  const missingPaths = new Set<string>();
   try {
-    return fn(watched(batch, "", (path) => missed.add(path)));
+    return fn(watched(batch, "", (path) => missingPaths.add(path)));
   } catch (error) {
-    if (missed.size > 0 && error instanceof Error) {
+    if (missingPaths.size > 0 && error instanceof Error) {
       const there = [...leavesByPath<Tensor>(batch)].map(([path, leaf]) => `${path} ${formatSpec(leaf)}`);
-      const [first] = missed;
+      const [first] = missingPaths;
       const hint = `${first} was read from the batch, which has ${there.join(", ")}`;
       const message = error.message.split("\n");
       message[0] = `${message[0]} (${hint})`;

@@ -10,12 +10,12 @@ import { schemeRules } from "./page/scheme-rules.ts";
  * @returns files by name: `page.js`, `page.css`, and `trace.js`, which the page loads when a trace is opened.
  */
 export const bundlePage = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
-  const place = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+  const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
   const { outputFiles } = await build({
     entryPoints: [
-      { in: place("./page/main.tsx"), out: "page" },
-      { in: place("./page/trace-script.ts"), out: "trace" },
-      { in: place("./page/page.css"), out: "page" },
+      { in: pathOf("./page/main.tsx"), out: "page" },
+      { in: pathOf("./page/trace-script.ts"), out: "trace" },
+      { in: pathOf("./page/page.css"), out: "page" },
     ],
     bundle: true,
     minify: true,

@@ -11,8 +11,8 @@ class Listener {
   private readonly factsOf: (id: string) => RunFacts | undefined;
   /** Runs that existed when the page was opened. */
   private readonly first: readonly string[];
-  private numTold = 0;
-  private isBegun = false;
+  private numSent = 0;
+  private hasSentAll = false;
   private readonly changed = new Set<string>();
   private readonly gone = new Set<string>();
   private isFull = false;
@@ -43,10 +43,10 @@ class Listener {
 
   /** Write events as long as the page reads them. */
   write(): void {
-    while (!this.isFull && !this.isBegun) {
-      const runs = this.take(() => this.first[this.numTold++]);
-      this.isBegun = this.numTold >= this.first.length;
-      this.event("all", { runs, isWhole: this.isBegun });
+    while (!this.isFull && !this.hasSentAll) {
+      const runs = this.take(() => this.first[this.numSent++]);
+      this.hasSentAll = this.numSent >= this.first.length;
+      this.event("all", { runs, isWhole: this.hasSentAll });
     }
     while (!this.isFull && this.gone.size > 0) this.event("changed", { runs: [], gone: this.takeGone() });
     while (!this.isFull && this.changed.size > 0)

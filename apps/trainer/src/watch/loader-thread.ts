@@ -23,7 +23,7 @@ const searchSlice = 50;
 const search = new FolderSearch(workerData as string);
 let sweep: ReturnType<FolderSearch["sweep"]> | undefined;
 
-const goOnSearching = (): SearchAnswer => {
+const continueSearch = (): SearchAnswer => {
   const began = performance.now();
   sweep ??= search.sweep();
   const runs: FoundRun[] = [];
@@ -46,6 +46,6 @@ const read = async (run: KnownRun): Promise<void> => {
 // Answers are sent in the order of the requests.
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (request: LoaderRequest) => {
-  last = last.then(() => (request.kind === "search" ? parentPort!.postMessage(goOnSearching()) : read(request.run)));
+  last = last.then(() => (request.kind === "search" ? parentPort!.postMessage(continueSearch()) : read(request.run)));
 });
 parentPort!.postMessage(threadIsReady);

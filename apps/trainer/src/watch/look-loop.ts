@@ -89,12 +89,12 @@ export class LookLoop {
     }
     this.searchAt = performance.now() + Math.max(findEvery, Math.min(longestPause, milliseconds / searchShare));
     [this.isSearching, this.hasSearched] = [false, true];
-    this.goOn();
+    this.startReads();
   }
 
   private enqueue(ids: Iterable<string>): void {
     for (const id of ids) this.queue.add(id);
-    this.goOn();
+    this.startReads();
   }
 
   /** The newest first, in the order of the page. */
@@ -103,10 +103,10 @@ export class LookLoop {
     for (const id of ids) if (runs.lookedAt(id) === -Infinity) this.unseen.add(id);
     if (ids.length > 0)
       this.queue = new Set([...this.queue, ...ids].toSorted((a, b) => runs.writtenAt(b) - runs.writtenAt(a)));
-    this.goOn();
+    this.startReads();
   }
 
-  private goOn(): void {
+  private startReads(): void {
     for (const id of this.queue) {
       if (this.isClosed || this.numLooks === mostAtOnce) return;
       this.queue.delete(id);
@@ -127,7 +127,7 @@ export class LookLoop {
     if (runs.isBehind(id)) this.queue.add(id); // after the other runs
     if (this.changed.size > 0) this.telling ??= setTimeout(() => this.tell(), Math.min(50, this.input.lookEvery));
     this.numLooks--;
-    this.goOn();
+    this.startReads();
   }
 
   private tell(): void {

@@ -22,13 +22,13 @@ const shell = `<!doctype html>
 </html>
 `;
 
-const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /**
  * Bundle from the published package, made by its build; in a clone, bundled now, which takes a fraction of a second.
  */
 const bundled = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
-  const folder = beside("./watch-page");
+  const folder = pathOf("./watch-page");
   if (existsSync(folder)) return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
   const { bundlePage } = await import("./bundle-page.ts");
   return bundlePage();

@@ -10,14 +10,14 @@ import {
   longestSide,
   type SampleImage,
   samplesFile,
-  type ToldNumber,
-  type ToldSample,
+  type JsonNumber,
+  type StoredSample,
 } from "../samples/samples-file.ts";
 
 /** Samples of a run that a page shows. */
 export interface ShownSamples {
   /** The last evaluations, newest first. */
-  readonly evaluations: readonly { readonly step: number; readonly samples: readonly ToldSample[] }[];
+  readonly evaluations: readonly { readonly step: number; readonly samples: readonly StoredSample[] }[];
   /** Images of samples, by name: see `SamplesLine`. */
   readonly images: Readonly<Record<string, SampleImage>>;
   /** Reason why some samples are missing. Absent: none are missing. */
@@ -32,7 +32,7 @@ const mostEvaluations = 20;
 const mostCharacters = 2 ** 23;
 
 const index = z.int().nonnegative();
-const number: z.ZodType<ToldNumber> = z.union([z.number(), z.enum(["NaN", "Infinity", "-Infinity"])]);
+const number: z.ZodType<JsonNumber> = z.union([z.number(), z.enum(["NaN", "Infinity", "-Infinity"])]);
 const values = z.array(number);
 const side = z.int().positive().max(longestSide);
 const image: z.ZodType<SampleImage> = z.object({
@@ -41,10 +41,10 @@ const image: z.ZodType<SampleImage> = z.object({
   channels: z.union([z.literal(1), z.literal(3)]),
   bytes: z.base64(),
 });
-const excerpts: z.ZodType<Leaves<Excerpt<ToldNumber>>> = recordSchema(
+const excerpts: z.ZodType<Leaves<Excerpt<JsonNumber>>> = recordSchema(
   z.object({ dtype: z.enum(dtypes), shape: z.array(z.int().nonnegative()), first: values }),
 );
-const sample: z.ZodType<ToldSample> = z.discriminatedUnion("kind", [
+const sample: z.ZodType<StoredSample> = z.discriminatedUnion("kind", [
   z.object({
     kind: z.literal("classes"),
     index,

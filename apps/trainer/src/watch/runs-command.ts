@@ -83,8 +83,8 @@ const runsCommand = async (folder: string, options: RunsOptions): Promise<number
     .filter((run) => matchesFilter(run, options.filter ?? ""))
     .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1));
   if (options.json === true) {
-    const told = runs.map(({ rows: _, generation: __, loaded: ___, ...run }) => run);
-    writeStdout(`${JSON.stringify(told)}\n`);
+    const listed = runs.map(({ rows: _, generation: __, loaded: ___, ...run }) => run);
+    writeStdout(`${JSON.stringify(listed)}\n`);
   } else if (runs.length === 0)
     writeStdout(`no run ${options.filter === undefined ? "" : "that matches the filter "}in ${folder}\n`);
   else {

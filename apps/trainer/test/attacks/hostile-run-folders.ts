@@ -32,7 +32,7 @@ learningRate: {peak: 0.002}
 );
 const settings = { job: "a", search: "grid", space: [], seed: 0, parallel: 1 } as const;
 const since = "2026-01-01T00:00:00.000Z";
-const times = { patience: 0, betweenLooks: 1, betweenBeats: 1e6, silence: 0 };
+const times = { patience: 0, pollMilliseconds: 1, beatMilliseconds: 1e6, silence: 0 };
 
 /** A file of a run folder, as it may be, and who reads it. */
 interface RunFile {

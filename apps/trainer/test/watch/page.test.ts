@@ -128,7 +128,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => colours(page, "Training loss")).toBe(1);
     await page.getByRole("checkbox", { name: "mnist/1" }).focus();
     await page.keyboard.press("Space");
-    await poll(() => page.getByText("No run is shown").count()).toBe(1);
+    await poll(() => page.getByText("No run is selected").count()).toBe(1);
     await page.keyboard.press("Space");
     await plot.waitFor();
     await page.keyboard.press("Tab");
@@ -243,7 +243,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     const { page, errors } = await open();
     await row(page, "mnist/1").getByRole("button").click();
     await page.getByRole("button", { name: "timeline of trace.json" }).click();
-    const timeline = page.getByRole("application", { name: "Timeline of trace.json: all of it" });
+    const timeline = page.getByRole("application", { name: "Timeline of trace.json: whole trace" });
     await timeline.waitFor();
     expect(await timeline.locator(".group-name").allTextContents()).toEqual(["rank 0, host:0", "rank 1, host:1"]);
     const figure = page.locator("[data-timeline]");
@@ -273,7 +273,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       expect(await faults(page)).toEqual([]);
     }
     await page.reload();
-    await page.getByRole("application", { name: "Timeline of trace.json: all of it" }).waitFor();
+    await page.getByRole("application", { name: "Timeline of trace.json: whole trace" }).waitFor();
     writeFileSync(join(root, "mnist/1/trace.json"), '[{"ph":"B"}]');
     await page.reload();
     await poll(() => page.getByRole("alert").innerText()).toContain("is a trace that another program has written");
@@ -304,7 +304,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.keyboard.press("Enter");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await poll(() => page.getByText("asked; the run answers").count()).toBe(1);
+    await poll(() => page.getByText("requested; the run answers").count()).toBe(1);
     expect(existsSync(join(folder, requestFile))).toBe(true);
     // The run answers.
     rmSync(join(folder, requestFile));
@@ -315,7 +315,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     );
     const list = page.locator(".histograms > li");
     await poll(() => list.count()).toBe(30);
-    await poll(() => page.getByText("asked; the run answers").count()).toBe(0);
+    await poll(() => page.getByText("requested; the run answers").count()).toBe(0);
     expect(await page.locator("img, script:not([src])").count()).toBe(0);
     await poll(() =>
       page.getByRole("img", { name: /^gradients of layers\.0\.weight: mean .* 1 not finite$/ }).count(),
@@ -340,7 +340,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await picture(page, "histograms-logarithmic");
     // A run that ends before it has answered.
     await page.getByRole("button", { name: "take histograms now" }).click();
-    await poll(() => page.getByText("asked; the run answers").count()).toBe(1);
+    await poll(() => page.getByText("requested; the run answers").count()).toBe(1);
     rmSync(join(folder, requestFile));
     writeFileSync(join(folder, "provenance.json"), '{"ended":{"how":"finished"}}');
     await poll(() => page.getByText("the run ended before it answered").count()).toBe(1);
@@ -425,11 +425,11 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       "held-out sample 7",
       "50257, 11, 0, 4, 1234567, 2",
       "true",
-      "no numbers",
+      "no values",
       "0, 0.841, -0.757, 0.412, -0.288, -0.132, -0.992, -0.954, … 120 more",
       "NaN, Infinity, -Infinity, 0.500",
       hostileName,
-      "and 12 tensors more",
+      "and 12 more tensors",
     ])
       expect(told).toContain(part);
     expect(await items.nth(1).getByRole("img").count()).toBe(0);

@@ -10,21 +10,21 @@ export type Axis = (typeof axes)[number];
  * epoch; otherwise the epoch in its lines.
  */
 const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
-  const told = steps?.columns.get("epoch");
+  const epochs = steps?.columns.get("epoch");
   const result = new Float64Array(rows.length);
-  if (steps === undefined || told === undefined || steps.length === 0) return result;
+  if (steps === undefined || epochs === undefined || steps.length === 0) return result;
   let perEpoch: number | undefined;
-  let [change, previous] = [-1, told[0]!];
+  let [change, previous] = [-1, epochs[0]!];
   for (let row = 1; row < steps.length && perEpoch === undefined; row++) {
-    if (told[row] === previous || !Number.isFinite(told[row])) continue;
+    if (epochs[row] === previous || !Number.isFinite(epochs[row])) continue;
     const length = steps.steps[row]! - (change < 0 ? steps.steps[0]! : steps.steps[change]!);
     if (change >= 0 || steps.steps[0] === 1) perEpoch = length;
-    [change, previous] = [row, told[row]!];
+    [change, previous] = [row, epochs[row]!];
   }
   for (let row = 0; row < rows.length; row++) {
     const step = rows.steps[row]!;
     const at = Math.min(steps.length - 1, lowerBound(steps.steps, steps.length, step));
-    result[row] = perEpoch === undefined ? told[at]! : step / perEpoch;
+    result[row] = perEpoch === undefined ? epochs[at]! : step / perEpoch;
   }
   return result;
 };

@@ -11,7 +11,7 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
   const all = [
     ...new Set(lines.current.flatMap(({ x, length }) => thinned(x, length, within.from, within.to))),
   ].toSorted((a, b) => a - b);
-  const places = thinned(all, all.length, -Infinity, Infinity);
+  const positions = thinned(all, all.length, -Infinity, Infinity);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`${plan.title}, data`}>
       <table>
@@ -29,11 +29,11 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
           </tr>
         </thead>
         <tbody>
-          {places.map((place) => (
-            <tr key={place}>
-              <th scope="row">{axisText(place)}</th>
+          {positions.map((position) => (
+            <tr key={position}>
+              <th scope="row">{axisText(position)}</th>
               {lines.current.map((line) => {
-                const value = valueAt(line, place);
+                const value = valueAt(line, position);
                 return <td key={line.key}>{Number.isFinite(value) ? plan.text(value) : "–"}</td>;
               })}
             </tr>

@@ -5,7 +5,7 @@ import { extentOf } from "./axis-x.ts";
 import { type ChartLine, ChartLines } from "./chart-lines.ts";
 import type { ChartPlan } from "./chart-plan.ts";
 import { ChartTable } from "./chart-table.tsx";
-import { drawNoMore, drawSoon } from "./draw-queue.ts";
+import { cancelDraw, drawSoon } from "./draw-queue.ts";
 import { Plot } from "./plot.ts";
 import { axisText, lineName, type LinesProps, valueAt } from "./shown-lines.ts";
 import { axis, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
@@ -15,7 +15,7 @@ import { colourChanges } from "./theme.ts";
 const shortened = (text: string): string => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
 export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => new ChartLines(), []);
   const version = useSignal(0);
   const isOpen = useSignal(false);
@@ -48,7 +48,7 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
     [],
   );
   useEffect(() => {
-    state.plot = new Plot(place.current!, {
+    state.plot = new Plot(container.current!, {
       pointed: (x) => {
         mark.value = x;
       },
@@ -64,12 +64,12 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
       { rootMargin: "200px" },
     );
     const sized = new ResizeObserver(() => drawSoon(draw));
-    seen.observe(place.current!);
-    sized.observe(place.current!);
+    seen.observe(container.current!);
+    sized.observe(container.current!);
     return () => {
       seen.disconnect();
       sized.disconnect();
-      drawNoMore(draw);
+      cancelDraw(draw);
       state.plot?.destroy();
     };
   }, []);
@@ -111,7 +111,7 @@ export const Chart = ({ plan }: { readonly plan: ChartPlan }): JSX.Element => {
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- arrow keys move its mark */}
       <div
         class="plot"
-        ref={place}
+        ref={container}
         role="application"
         tabIndex={0}
         aria-label={`${plan.title} by ${axis.value}. Arrow keys move the mark, plus and minus zoom, Escape shows all. The data table below has its numbers.`}

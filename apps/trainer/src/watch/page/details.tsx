@@ -26,7 +26,7 @@ const load = async (id: string): Promise<void> => {
   }
 };
 
-const said = signal("");
+const status = signal("");
 
 const Copied = ({ text, what }: { readonly text: string; readonly what: string }): JSX.Element => (
   <span class="copied">
@@ -36,10 +36,10 @@ const Copied = ({ text, what }: { readonly text: string; readonly what: string }
       onClick={() => {
         navigator.clipboard.writeText(text).then(
           () => {
-            said.value = `copied ${what}`;
+            status.value = `copied ${what}`;
           },
           () => {
-            said.value = "this browser does not let pages copy; select the text";
+            status.value = "this browser does not let pages copy; select the text";
           },
         );
       }}
@@ -50,10 +50,10 @@ const Copied = ({ text, what }: { readonly text: string; readonly what: string }
 );
 
 /** Whether a value is shown: not null, and not an object without keys. */
-const isTold = (value: unknown): boolean => (typeof value === "object" ? Array.isArray(value) : value !== undefined);
+const hasValue = (value: unknown): boolean => (typeof value === "object" ? Array.isArray(value) : value !== undefined);
 
 const Facts = ({ title, value }: { readonly title: string; readonly value: unknown }): JSX.Element | null => {
-  const entries = leafValues(value).filter((leaf) => isTold(leaf.value));
+  const entries = leafValues(value).filter((leaf) => hasValue(leaf.value));
   if (entries.length === 0) return null;
   return (
     <details>
@@ -127,7 +127,7 @@ export const Details = (): JSX.Element | null => {
         </>
       )}
       <Facts title="job" value={run.options} />
-      <p role="status">{said.value}</p>
+      <p role="status">{status.value}</p>
     </section>
   );
 };

@@ -23,4 +23,4 @@ export const drawSoon = (draw: () => void): void => {
   requestAnimationFrame(frame);
 };
 
-export const drawNoMore = (draw: () => void): void => void waiting.delete(draw);
+export const cancelDraw = (draw: () => void): void => void waiting.delete(draw);

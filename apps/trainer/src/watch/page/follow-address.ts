@@ -67,13 +67,13 @@ export const followAddress = (): void => {
     history[isOfPerson ? "pushState" : "replaceState"](null, "", `#${written}`);
     isOfPerson = false;
   };
-  let told = takes.peek();
+  let numSeen = takes.peek();
   effect(() => {
     const isChanged = address.value !== written;
-    const isTold = takes.value !== told;
-    told = takes.peek();
+    const isServerUpdate = takes.value !== numSeen;
+    numSeen = takes.peek();
     if (!isChanged) return;
-    if (isTold) return timer === undefined ? write() : undefined;
+    if (isServerUpdate) return timer === undefined ? write() : undefined;
     isOfPerson = true;
     clearTimeout(timer);
     timer = setTimeout(write, settledAfter);

@@ -126,45 +126,45 @@ const addressOf = (run: string, step?: number): string =>
 /** Histograms of the weights and gradients of a run, and a button to request more. */
 export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => {
   const isOpen = useSignal(false);
-  const told = useSignal<ShownHistograms | undefined>(undefined);
-  const ofCheckpoint = useSignal<StepHistograms | undefined>(undefined);
+  const loaded = useSignal<ShownHistograms | undefined>(undefined);
+  const checkpointHistograms = useSignal<StepHistograms | undefined>(undefined);
   const step = useSignal<number | undefined>(undefined);
-  const said = useSignal("");
+  const status = useSignal("");
   /** Number of histograms at the time of a request that is not answered yet. */
   const askedAt = useSignal<number | undefined>(undefined);
   const problem = useSignal("");
   const { id, state } = run;
   const isRunning = state === "running";
-  const taken = run.rows["histograms"] ?? 0;
+  const numTaken = run.rows["histograms"] ?? 0;
 
   useEffect(() => {
-    ofCheckpoint.value = undefined;
+    checkpointHistograms.value = undefined;
     step.value = undefined;
-    told.value = undefined;
+    loaded.value = undefined;
     problem.value = "";
   }, [id]);
   useEffect(() => {
-    const isUnanswered = askedAt.value === taken && !isRunning;
-    said.value = isUnanswered ? "the run ended before it answered; its newest checkpoint has the weights" : "";
+    const isUnanswered = askedAt.value === numTaken && !isRunning;
+    status.value = isUnanswered ? "the run ended before it answered; its newest checkpoint has the weights" : "";
     askedAt.value = undefined;
-  }, [id, taken, state]);
+  }, [id, numTaken, state]);
   useEffect(() => {
     let isWanted = isOpen.value;
     if (isWanted)
       fetch(addressOf(id, step.value))
         .then(async (response) => {
           const histograms = response.ok ? ((await response.json()) as ShownHistograms) : undefined;
-          if (isWanted) told.value = histograms;
+          if (isWanted) loaded.value = histograms;
         })
         .catch(() => undefined); // the page shows that the connection is lost
     return () => {
       isWanted = false;
     };
-  }, [id, taken, isOpen.value, step.value]);
+  }, [id, numTaken, isOpen.value, step.value]);
 
   const ask = async (): Promise<void> => {
     problem.value = "";
-    said.value = isRunning
+    status.value = isRunning
       ? "requested; the run answers before one of its next steps"
       : "reading the newest checkpoint";
     try {
@@ -172,19 +172,19 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
       const text = await response.text();
       if (!response.ok) throw new Error(text.trim());
       if (response.status === 202) {
-        askedAt.value = taken;
+        askedAt.value = numTaken;
         return;
       }
-      ofCheckpoint.value = JSON.parse(text) as StepHistograms;
-      said.value = "";
+      checkpointHistograms.value = JSON.parse(text) as StepHistograms;
+      status.value = "";
     } catch (error) {
-      said.value = "";
+      status.value = "";
       problem.value = (error as Error).message;
     }
   };
 
-  const shown = ofCheckpoint.value ?? told.value?.shown ?? undefined;
-  const steps = told.value?.steps ?? [];
+  const shown = checkpointHistograms.value ?? loaded.value?.shown ?? undefined;
+  const steps = loaded.value?.steps ?? [];
   return (
     <details
       onToggle={(event) => {
@@ -200,14 +200,14 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
           <label>
             taken after step{" "}
             <select
-              value={String(ofCheckpoint.value === undefined ? (shown?.step ?? "") : "")}
+              value={String(checkpointHistograms.value === undefined ? (shown?.step ?? "") : "")}
               onChange={(event) => {
                 const chosen = Number(event.currentTarget.value);
-                ofCheckpoint.value = undefined;
+                checkpointHistograms.value = undefined;
                 step.value = chosen === steps[0] ? undefined : chosen; // the newest choice follows new histograms
               }}
             >
-              {ofCheckpoint.value !== undefined && <option value="">a checkpoint</option>}
+              {checkpointHistograms.value !== undefined && <option value="">a checkpoint</option>}
               {steps.map((one) => (
                 <option key={one} value={String(one)}>
                   {one}
@@ -216,13 +216,13 @@ export const Histograms = ({ run }: { readonly run: RunFacts }): JSX.Element => 
             </select>
           </label>
         )}
-        <span role="status">{said.value}</span>
+        <span role="status">{status.value}</span>
       </div>
       {problem.value !== "" && <p role="alert">{problem.value}</p>}
       {shown !== undefined && (
         <>
           <p class="quiet">
-            {ofCheckpoint.value === undefined
+            {checkpointHistograms.value === undefined
               ? `after step ${shown.step}; gradients are those that the optimizer receives in the next step`
               : `weights of the checkpoint of step ${shown.step}; there are no gradients, because they are taken during a step and the run has ended`}
           </p>

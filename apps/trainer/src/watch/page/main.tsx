@@ -43,6 +43,6 @@ const Page = (): JSX.Element => (
 followScheme();
 followAddress();
 connect();
-const place = document.querySelector("#page")!;
-place.replaceChildren();
-render(<Page />, place);
+const container = document.querySelector("#page")!;
+container.replaceChildren();
+render(<Page />, container);

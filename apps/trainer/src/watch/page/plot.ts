@@ -35,20 +35,20 @@ const fewPoints = 40;
 
 /** A uPlot chart, rebuilt when its lines or colours change. Data are thinned to its pixel columns. */
 export class Plot {
-  private readonly place: HTMLElement;
+  private readonly container: HTMLElement;
   private readonly events: PlotEvents;
   private plot: uPlot | undefined;
   private shape = "";
   private view: PlotView | undefined;
   private width = 0;
 
-  constructor(place: HTMLElement, events: PlotEvents) {
-    this.place = place;
+  constructor(container: HTMLElement, events: PlotEvents) {
+    this.container = container;
     this.events = events;
   }
 
   draw(lines: readonly ChartLine[], view: PlotView, colours: number): void {
-    const width = Math.max(120, this.place.clientWidth);
+    const width = Math.max(120, this.container.clientWidth);
     this.view = view;
     const drawn = view.isSmoothed ? lines.flatMap((line) => [{ ...line, y: line.raw, isFaint: true }, line]) : lines;
     const columns = Math.max(50, Math.round(width) - 60);
@@ -69,7 +69,7 @@ export class Plot {
     const data: uPlot.AlignedData = [xs, ...thinned.map(({ values }) => values)];
     if (this.plot === undefined || shape !== this.shape) {
       this.plot?.destroy();
-      this.plot = new uPlot(this.options(drawn, marks, width), data, this.place);
+      this.plot = new uPlot(this.options(drawn, marks, width), data, this.container);
       this.shape = shape;
       this.width = width;
       this.plot.over.addEventListener("dblclick", () => this.events.ranged(undefined));

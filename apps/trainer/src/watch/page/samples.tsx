@@ -5,7 +5,7 @@ import type { DType } from "@skein/tensor-core";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Excerpt } from "../../samples/sample-outputs.ts";
-import type { SampleImage, ToldNumber, ToldSample } from "../../samples/samples-file.ts";
+import type { SampleImage, JsonNumber, StoredSample } from "../../samples/samples-file.ts";
 import type { ShownSamples } from "../read-samples.ts";
 
 /**
@@ -29,18 +29,18 @@ const Picture = ({ image, words }: { readonly image: SampleImage; readonly words
   return <canvas ref={place} width={width} height={height} role="img" aria-label={words} />;
 };
 
-const numberText = (value: ToldNumber): string => (typeof value === "string" ? value : digitsText(value, 3));
+const numberText = (value: JsonNumber): string => (typeof value === "string" ? value : digitsText(value, 3));
 
-const likely = (value: ToldNumber): string => (typeof value === "string" ? value : shareText(value));
+const likely = (value: JsonNumber): string => (typeof value === "string" ? value : shareText(value));
 
-const list = (values: readonly ToldNumber[]): string => values.map(numberText).join(", ");
+const list = (values: readonly JsonNumber[]): string => values.map(numberText).join(", ");
 
 /** Format an entry of a tensor. Integers are shown with all digits, because they may be identifiers. */
-const entry = (value: ToldNumber, dtype: DType): string =>
+const entry = (value: JsonNumber, dtype: DType): string =>
   dtype === "bool" ? (value === 0 ? "false" : "true") : /^[iu]/.test(dtype) ? String(value) : numberText(value);
 
 /** Tensors of a tree by path, each with its first values. */
-const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<ToldNumber>> }): JSX.Element => (
+const Tensors = ({ excerpts }: { readonly excerpts: Leaves<Excerpt<JsonNumber>> }): JSX.Element => (
   <dl class="tensors">
     {Object.entries(excerpts).map(([path, { dtype, shape, first }]) => {
       const size = shape.reduce((product, length) => product * length, 1);
@@ -91,7 +91,7 @@ const Sample = ({
   sample,
   images,
 }: {
-  readonly sample: ToldSample;
+  readonly sample: StoredSample;
   readonly images: readonly NamedImage[];
 }): JSX.Element => {
   const name = `held-out sample ${sample.index}`;
@@ -169,23 +169,23 @@ export const Samples = ({
   readonly run: string;
   readonly evaluations: number;
 }): JSX.Element | null => {
-  const told = useSignal<ShownSamples | undefined>(undefined);
+  const loaded = useSignal<ShownSamples | undefined>(undefined);
   const step = useSignal<number | undefined>(undefined);
   useEffect(() => {
     let isWanted = true;
     fetch(`/api/samples?${new URLSearchParams({ run }).toString()}`)
       .then(async (response) => {
         const samples = response.ok ? ((await response.json()) as ShownSamples) : undefined;
-        if (isWanted) told.value = samples;
+        if (isWanted) loaded.value = samples;
       })
       .catch(() => undefined); // the page shows that the connection is lost
     return () => {
       isWanted = false;
     };
   }, [run, evaluations]);
-  const all = told.value?.evaluations ?? [];
+  const all = loaded.value?.evaluations ?? [];
   const shown = all.find((one) => one.step === step.value) ?? all[0];
-  const fault = told.value?.fault;
+  const fault = loaded.value?.fault;
   if (shown === undefined) return fault === undefined ? null : <p class="fault">samples: {fault}</p>;
   return (
     <details open>
@@ -209,7 +209,7 @@ export const Samples = ({
       </label>
       <ul class="samples">
         {shown.samples.map((sample) => (
-          <Sample key={sample.index} sample={sample} images={imagesOf(sample.index, told.value?.images ?? {})} />
+          <Sample key={sample.index} sample={sample} images={imagesOf(sample.index, loaded.value?.images ?? {})} />
         ))}
       </ul>
     </details>

@@ -21,9 +21,9 @@ export const lineName = (plan: ChartPlan, { run, quantity }: ChartLine): string 
 };
 
 /** Value of a line at a position: the value of the last point up to there. */
-export const valueAt = ({ x, y, length }: ChartLine, place: number | undefined): number => {
-  let row = place === undefined ? length - 1 : lowerBound(x, length, place);
-  if (place !== undefined && (row >= length || x[row]! > place)) row--;
+export const valueAt = ({ x, y, length }: ChartLine, position: number | undefined): number => {
+  let row = position === undefined ? length - 1 : lowerBound(x, length, position);
+  if (position !== undefined && (row >= length || x[row]! > position)) row--;
   while (row >= 0 && !Number.isFinite(y[row])) row--;
   return row < 0 ? Number.NaN : y[row]!;
 };

@@ -78,7 +78,7 @@ export const choose = (ids: readonly string[], isChosen: boolean): void => {
 let wanted: readonly string[] | undefined;
 
 /** Select the named runs that exist; the newest run if none is named or none of them exists. */
-const chooseAnew = (): void => {
+const chooseDefaults = (): void => {
   const there = wanted?.filter((id) => runs.value.has(id));
   const next =
     there === undefined || (there.length === 0 && wanted!.length > 0)
@@ -93,7 +93,7 @@ const chooseAnew = (): void => {
 /** Show the runs that an address names, now or when the list of runs is loaded. */
 export const chooseWanted = (ids: readonly string[] | undefined): void => {
   wanted = ids;
-  if (runs.value.size > 0) chooseAnew();
+  if (runs.value.size > 0) chooseDefaults();
 };
 
 const loaded = new Map<string, LoadedRun>();
@@ -144,19 +144,19 @@ const isBehind = ({ id, generation, rows, loaded: share }: RunFacts): boolean =>
 
 const mostChosenBySelf = 8;
 
-const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean): void => {
+const take = (updated: readonly RunFacts[], gone: readonly string[], isAll: boolean): void => {
   const before = runs.value;
   const next = new Map(isAll ? [] : before);
-  for (const run of told) next.set(run.id, run);
+  for (const run of updated) next.set(run.id, run);
   for (const id of gone) next.delete(id);
   const vanished = [...before.keys()].filter((id) => !next.has(id));
-  const fresh = told.filter(({ id }) => !before.has(id));
+  const fresh = updated.filter(({ id }) => !before.has(id));
   takes.value++;
   runs.value = next;
   if (vanished.length > 0) choose(vanished, false);
   for (const id of vanished) loaded.delete(id);
   // At first the newest run, or the runs that an address names; later each run that begins while the page is open.
-  if (chosen.value.size === 0 && before.size === 0) chooseAnew();
+  if (chosen.value.size === 0 && before.size === 0) chooseDefaults();
   else if (!isAll && chosen.value.size < mostChosenBySelf)
     choose(
       fresh.filter(({ state }) => state === "running").map(({ id }) => id),
@@ -167,20 +167,20 @@ const take = (told: readonly RunFacts[], gone: readonly string[], isAll: boolean
 /** Listen to the server, and keep the page up to date. */
 export const connect = (): void => {
   const source = new EventSource("/api/events");
-  let begun: RunFacts[] = []; // the list of all runs arrives in pieces
+  let received: RunFacts[] = []; // the list of all runs arrives in pieces
   source.addEventListener("open", () => {
     connection.value = "live";
   });
   source.addEventListener("error", () => {
     connection.value = "lost";
-    begun = [];
+    received = [];
   });
   source.addEventListener("all", ({ data }: MessageEvent<string>) => {
     const piece = JSON.parse(data) as { runs: RunFacts[]; isWhole: boolean };
-    begun = [...begun, ...piece.runs];
+    received = [...received, ...piece.runs];
     if (!piece.isWhole) return;
-    const all = begun;
-    begun = [];
+    const all = received;
+    received = [];
     batch(() => take(all, [], true));
   });
   source.addEventListener("changed", ({ data }: MessageEvent<string>) => {

@@ -6,7 +6,7 @@ export type SchemeChoice = (typeof schemeChoices)[number];
 
 const key = "skein-watch-scheme";
 
-const kept = (): SchemeChoice => {
+const savedChoice = (): SchemeChoice => {
   try {
     return schemeChoices.find((choice) => choice === localStorage.getItem(key)) ?? "system";
   } catch {
@@ -14,7 +14,7 @@ const kept = (): SchemeChoice => {
   }
 };
 
-export const scheme: Signal<SchemeChoice> = signal(kept());
+export const scheme: Signal<SchemeChoice> = signal(savedChoice());
 /** Incremented when colours change, so that canvases are redrawn. */
 export const colourChanges: Signal<number> = signal(0);
 

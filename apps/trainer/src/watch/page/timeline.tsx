@@ -6,23 +6,28 @@ import type { ListedTrace } from "../run-listings.ts";
 import { traced } from "./store.ts";
 import { type TraceScript, TraceWindows } from "./trace-windows.tsx";
 
-type Told = JSX.Element | { readonly problem: string } | undefined;
+type TimelineContent = JSX.Element | { readonly problem: string } | undefined;
 
 /** Path of the trace script on the server; it is a separate bundle. */
 const traceScript = "/trace.js";
 
-const load = async (run: string, name: string, told: Signal<Told>, isWanted: () => boolean): Promise<void> => {
-  const tell = (what: Told): void => {
-    if (isWanted()) told.value = what;
+const load = async (
+  run: string,
+  name: string,
+  content: Signal<TimelineContent>,
+  isWanted: () => boolean,
+): Promise<void> => {
+  const show = (what: TimelineContent): void => {
+    if (isWanted()) content.value = what;
   };
   try {
     const response = await fetch(`/api/trace?${new URLSearchParams({ run, name }).toString()}`);
     const text = await response.text();
-    if (!response.ok) return tell({ problem: text });
+    if (!response.ok) return show({ problem: text });
     const script = (await import(traceScript)) as TraceScript;
-    tell(<TraceWindows script={script} name={name} view={script.readTraceText(text, name)} />);
+    show(<TraceWindows script={script} name={name} view={script.readTraceText(text, name)} />);
   } catch (error) {
-    tell({ problem: (error as Error).message });
+    show({ problem: (error as Error).message });
   }
 };
 
@@ -30,11 +35,11 @@ const load = async (run: string, name: string, told: Signal<Told>, isWanted: () 
 export const Timeline = ({ run, trace }: { readonly run: string; readonly trace: ListedTrace }): JSX.Element => {
   const { name, bytes, writtenAt } = trace;
   const isOpen = traced.value === name;
-  const told = useSignal<Told>(undefined);
+  const content = useSignal<TimelineContent>(undefined);
   useEffect(() => {
     let isWanted = isOpen;
-    told.value = undefined;
-    if (isOpen) void load(run, name, told, () => isWanted);
+    content.value = undefined;
+    if (isOpen) void load(run, name, content, () => isWanted);
     return () => {
       isWanted = false;
     };
@@ -52,12 +57,12 @@ export const Timeline = ({ run, trace }: { readonly run: string; readonly trace:
       </button>{" "}
       {name}, {bytesText(bytes)}
       {isOpen &&
-        (told.value === undefined ? (
+        (content.value === undefined ? (
           <p role="status">reading {name}</p>
-        ) : "problem" in told.value ? (
-          <p role="alert">{told.value.problem}</p>
+        ) : "problem" in content.value ? (
+          <p role="alert">{content.value.problem}</p>
         ) : (
-          told.value
+          content.value
         ))}
     </>
   );

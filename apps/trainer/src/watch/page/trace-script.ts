@@ -26,7 +26,7 @@ export const timelineHtml = (ranks: readonly RankSpans[], hasSteps: boolean, lab
   timelineFigure(tracksOfRanks(ranks, undefined, hasSteps), { label, all: "all" });
 
 /** Make the timelines in an element zoom, pan and show tooltips. */
-export const zoom = (place: HTMLElement): void => {
+export const zoom = (container: HTMLElement): void => {
   if (document.querySelector(".tip") === null) showTips(document);
-  zoomTimeline(place, secondsText, ticksOf);
+  zoomTimeline(container, secondsText, ticksOf);
 };

@@ -40,7 +40,7 @@ const ranks = [0, 1].map(
 test("a trace opens with all of it, and has each step from its own begin on, the last first", () => {
   const view = readTraceText(written(ranks), "trace.json");
   const windows = windowsOf(view, textOf);
-  expect(windows.map(({ title }) => title)).toEqual(["all of it", "step 2, 30 ms", "step 1, 10 ms"]);
+  expect(windows.map(({ title }) => title)).toEqual(["whole trace", "step 2, 30 ms", "step 1, 10 ms"]);
   const [all, , first] = windows.map((one) => one.ranks());
   expect(all!.map(({ spans }) => spans.length)).toEqual([6, 6]);
   expect(all![0]!.spans[0]!.startSeconds).toBe(0);

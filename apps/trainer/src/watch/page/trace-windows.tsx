@@ -23,13 +23,13 @@ const Figure = ({
   readonly hasSteps: boolean;
   readonly label: string;
 }): JSX.Element => {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const __html = useMemo(() => script.timelineHtml(ranks, hasSteps, label), [ranks, hasSteps, label]);
   useEffect(() => {
-    script.zoom(place.current!);
+    script.zoom(container.current!);
   }, []);
   return (
-    <div ref={place}>
+    <div ref={container}>
       {/* Text of the trace is escaped where the figure is made. */}
       <figure data-timeline="" dangerouslySetInnerHTML={{ __html }} />
     </div>
