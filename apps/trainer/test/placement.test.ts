@@ -279,7 +279,10 @@ const gpt = (own: string): string => `model={kind: gpt, experts: {count: 8, ever
 test.each([
   [gpt("gate: soft, placement: {everySteps: 2}"), /all tokens go to all experts, so no placement is better/],
   [gpt("gate: expert-choice, placement: {everySteps: 2}"), /all experts have the same load; use planner: swap/],
-  [gpt("placement: {everySteps: 2, when: pays}"), /with dispatch: dense all slots are sent wherever experts are placed/],
+  [
+    gpt("placement: {everySteps: 2, when: pays}"),
+    /with dispatch: dense all slots are sent wherever experts are placed/,
+  ],
   [gpt("gate: soft, recordRouting: {everySteps: 2}"), /with the gate soft no token chooses an expert/],
   ["compression={kind: top-k, density: 0.1}", /top-k keeps the unsent gradient of an expert on its rank/],
 ])("refuses %j in one line", (setting, message) => {

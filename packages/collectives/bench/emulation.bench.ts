@@ -43,8 +43,8 @@ const clock = openFineClock();
 const plain = await openPair({ ...pair, wrap: (links) => emulatedLinks(links, { direction: () => ({}), clock }) });
 await thereAndBack(plain, 0, 2000); // Until the code is compiled.
 const measured = (await thereAndBack(plain, 0, 200)) / 2;
-const told = await exchange(measured);
-const ownLatencySeconds = rank === 0 ? measured : told; // Both sides subtract the same latency.
+const peerLatencySeconds = await exchange(measured);
+const ownLatencySeconds = rank === 0 ? measured : peerLatencySeconds; // Both sides subtract the same latency.
 await plain.close();
 await exchange("closed");
 if (rank === 0) console.log(`the link itself: ${(ownLatencySeconds * 1e6).toFixed(0)} µs`);

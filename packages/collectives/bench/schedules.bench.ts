@@ -2,24 +2,26 @@
 // bench/schedules.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { algorithms, sentMessages } from "../src/index.ts";
-import { messageEnds, placeOf } from "../test/world.ts";
+import { messageEnds, parametersOf } from "../test/world.ts";
 
 const elementCount = 25_000_000;
 
 for (const { name, kind, schedule } of algorithms) {
   for (const worldSize of [2, 4, 8, 16, 32, 64]) {
-    const schedules = Array.from({ length: worldSize }, (_, rank) => schedule(placeOf(rank, worldSize, elementCount)));
+    const schedules = Array.from({ length: worldSize }, (_, rank) =>
+      schedule(parametersOf(rank, worldSize, elementCount)),
+    );
     const [sends, receives] = [messageEnds(schedules, "send"), messageEnds(schedules, "receive")];
     const alone = sends.findIndex((end, i) => end !== receives[i]);
     if (sends.length !== receives.length || alone !== -1)
       throw new Error(
         `${name} on ${worldSize} ranks: ${sends.length} sends, ${receives.length} receives; ${sends[alone]} is not received`,
       );
-    const place = placeOf(0, worldSize, elementCount); // Rank 0 is the root, if there is one.
+    const parameters = parametersOf(0, worldSize, elementCount); // Rank 0 is the root, if there is one.
     const label = kind === name ? name : `${name} (${kind})`;
     printMeasurement(
       `${label}, P=${worldSize}, ${sentMessages(schedules[0]!)} messages`,
-      await measure(() => schedule(place), { samples: 11, sampleMilliseconds: 5 }),
+      await measure(() => schedule(parameters), { samples: 11, sampleMilliseconds: 5 }),
     );
   }
 }

@@ -3,7 +3,7 @@ import { bytesPerElement, type DType } from "@skein/tensor-core";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import { kinds } from "../src/control-block/tag.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
-import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";
+import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "../test/world.ts";
 
 // One rank of the soak test: requests of random kind, size, dtype, group and priority, equal on all ranks, several in
 // flight. Each result is checked.
@@ -52,7 +52,7 @@ for (;;) {
     const priority = random(4);
     const root = random(world.worldSize) % worldSize;
     const counts = regionElements(kind, worldSize, n);
-    const place = placeOf(rank, worldSize, n, root);
+    const parameters = parametersOf(rank, worldSize, n, root);
     const input = allocate(counts.input * bytesPerElement[dtype]);
     input.set(toBytes(operand(rank, counts.input, dtype), dtype));
     const output = allocate(counts.output * bytesPerElement[dtype]).fill(0x55);
@@ -63,20 +63,20 @@ for (;;) {
       output,
       priority,
       root,
-      ...(kind === "send-receive" && { to: place.to!, from: place.from! }),
+      ...(kind === "send-receive" && { to: parameters.to!, from: parameters.from! }),
     };
-    return { group, place, handle: group.start(request), ...request };
+    return { group, parameters, handle: group.start(request), ...request };
   });
-  for (const { group, handle, kind, dtype, output, place } of flying.toReversed()) {
+  for (const { group, handle, kind, dtype, output, parameters } of flying.toReversed()) {
     group.wait(handle);
     const inputs = Array.from({ length: group.worldSize }, (_, rank) =>
-      operand(rank, regionElements(kind, group.worldSize, place.elementCount).input, dtype),
+      operand(rank, regionElements(kind, group.worldSize, parameters.elementCount).input, dtype),
     );
-    const [actual, expected] = [fromBytes(output, dtype), closedForm(kind, place, inputs)];
+    const [actual, expected] = [fromBytes(output, dtype), closedForm(kind, parameters, inputs)];
     const wrong = actual.findIndex((value, i) => value !== expected[i]);
     if (wrong >= 0 || actual.length !== expected.length)
       throw new Error(
-        `${kind} of ${place.elementCount} ${dtype} on rank ${place.rank}: element ${wrong} is ${actual[wrong]} instead of ${expected[wrong]}`,
+        `${kind} of ${parameters.elementCount} ${dtype} on rank ${parameters.rank}: element ${wrong} is ${actual[wrong]} instead of ${expected[wrong]}`,
       );
     requests += 1;
   }

@@ -12,14 +12,14 @@ const secret = "not secret, because both ends are this benchmark";
 
 const heard: ((message: unknown) => void)[] = [];
 const said: unknown[] = [];
-const hear = (message: unknown): void => {
+const receive = (message: unknown): void => {
   const waiting = heard.shift();
   if (waiting === undefined) said.push(message);
   else waiting(message);
 };
 const child = rank === 0 ? fork(process.argv[1]!, ["rank-1"]) : undefined;
-child?.on("message", hear);
-if (child === undefined) process.on("message", hear);
+child?.on("message", receive);
+if (child === undefined) process.on("message", receive);
 
 /** Sends a message to the other rank, and returns the message that it sends. */
 export const exchange = async <T>(message: T): Promise<T> => {

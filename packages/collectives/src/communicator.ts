@@ -5,7 +5,7 @@ import { checkRequest } from "./requests/check-request.ts";
 import { laneCount } from "./control-block/layout.ts";
 import { tagOf } from "./control-block/tag.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";
-import type { ExpressMeans } from "./express/express-connection.ts";
+import type { ExpressRuntime } from "./express/express-connection.ts";
 import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { RankRequests } from "./rank-requests.ts";
 
@@ -67,7 +67,7 @@ const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnectio
 });
 
 /** Message that each rank of several processes sends to all others when they join. */
-interface Joining {
+interface JoinData {
   readonly facts: Facts;
   /** Ranks to which this rank has a connection that its own thread reads and writes. */
   readonly peers: readonly number[];
@@ -84,34 +84,37 @@ interface Joining {
  * group's requests of one priority in the same order. Any two ranks must start the requests of all groups that contain
  * both in the same order.
  *
- * @param travel transports by which this thread reaches the peers itself. They return no promises; their futures sleep
- * briefly in `ready` and settle or fail within the timeout. `wait` then executes requests as between threads. Absent:
- * only the companion thread reaches peers in other processes, except over connections of `means`.
- * @param means functions by which this thread reads and writes express connections of its own. Absent: no express
+ * @param laneTransports transports by which this thread reaches the peers itself. They return no promises; their
+ * futures sleep briefly in `ready` and settle or fail within the timeout. `wait` then executes requests as between
+ * threads. Absent: only the companion thread reaches peers in other processes, except over connections of `runtime`.
+ * @param runtime functions by which this thread reads and writes express connections of its own. Absent: no express
  * connections.
  * @throws RanksDifferError if ranks choose algorithms by different settings or have different facts; CollectiveError if
  * a rank does not join.
  */
 export const joinWorld = (
   connection: WorldConnection,
-  travel?: LaneTransports,
-  means?: ExpressMeans,
+  laneTransports?: LaneTransports,
+  runtime?: ExpressRuntime,
 ): BlockingCommunicator => {
-  const requests = new RankRequests(connection, travel);
+  const requests = new RankRequests(connection, laneTransports);
   const { control } = requests;
   if (connection.companionOnly && !control.unusable) {
     const { express = [], preference } = connection;
-    const peers = means === undefined ? [] : express.map(({ peer }) => peer);
-    const said = requests
-      .exchangeTexts(JSON.stringify({ facts: factsOf(connection), peers } satisfies Joining), 0)
-      .map((text) => JSON.parse(text) as Joining);
+    const peers = runtime === undefined ? [] : express.map(({ peer }) => peer);
+    const joinData = requests
+      .exchangeTexts(JSON.stringify({ facts: factsOf(connection), peers } satisfies JoinData), 0)
+      .map((text) => JSON.parse(text) as JoinData);
     try {
       requireSameFacts(
-        said.map(({ facts }) => facts),
+        joinData.map(({ facts }) => facts),
         connection.rank,
       );
-      if (means !== undefined && peers.length > 0)
-        requests.openExpress({ peers: said.map((other) => other.peers), order: preference.order ?? "rank" }, means);
+      if (runtime !== undefined && peers.length > 0)
+        requests.openExpress(
+          { peers: joinData.map((other) => other.peers), order: preference.order ?? "rank" },
+          runtime,
+        );
     } catch (error) {
       control.failWith(error, 0);
       throw error;

@@ -1,4 +1,4 @@
-import { type CostPlace, type Load, type ScheduleCost, separateHosts } from "./schedule.ts";
+import { type CostParameters, type Load, type ScheduleCost, separateHosts } from "./schedule.ts";
 
 /** One message, from the view of its sender. */
 export interface Message {
@@ -97,7 +97,7 @@ export const addLoads = (a: Load, b: Load, times: number): Load => ({
  * Cost: O(messages of all ranks); equal rounds count once.
  */
 export const costOfRounds = (
-  { worldSize, hosts = separateHosts(worldSize) }: Pick<CostPlace, "worldSize" | "hosts">,
+  { worldSize, hosts = separateHosts(worldSize) }: Pick<CostParameters, "worldSize" | "hosts">,
   rounds: readonly MessageRound[],
 ): ScheduleCost => {
   const hostOf = new Int32Array(worldSize);

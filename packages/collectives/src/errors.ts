@@ -2,7 +2,7 @@ import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { formatRanks } from "./ranks.ts";
 
 /** Rank, peer and collective of a failure. */
-export interface CollectivePlace {
+export interface FailureContext {
   /** Rank that throws. */
   readonly rank: number;
   /** Rank that the failure is about. */
@@ -12,18 +12,18 @@ export interface CollectivePlace {
 }
 
 /** Base class of this package's errors. After such an error, the group is unusable and every later call throws. */
-export class CollectiveError extends SkeinError implements CollectivePlace {
+export class CollectiveError extends SkeinError implements FailureContext {
   override name = "CollectiveError";
 
   readonly rank: number;
   readonly peer: number;
   readonly collective: string;
 
-  constructor(kind: ErrorKind, code: string, place: CollectivePlace, message: string, options?: ErrorOptions) {
+  constructor(kind: ErrorKind, code: string, context: FailureContext, message: string, options?: ErrorOptions) {
     super(kind, code, message, options);
-    this.rank = place.rank;
-    this.peer = place.peer;
-    this.collective = place.collective;
+    this.rank = context.rank;
+    this.peer = context.peer;
+    this.collective = context.collective;
   }
 }
 
@@ -31,12 +31,12 @@ export class CollectiveError extends SkeinError implements CollectivePlace {
 export class CollectiveTimeoutError extends CollectiveError {
   override name = "CollectiveTimeoutError";
 
-  constructor(place: CollectivePlace, timeoutMilliseconds: number, reporter: number = place.rank) {
+  constructor(context: FailureContext, timeoutMilliseconds: number, reporter: number = context.rank) {
     super(
       "environment",
       "collective-timeout",
-      place,
-      `rank ${place.rank}: rank ${place.peer} did not join ${place.collective} within ${timeoutMilliseconds} ms${reporter === place.rank ? "" : ` (rank ${reporter} gave up first)`}; ` +
+      context,
+      `rank ${context.rank}: rank ${context.peer} did not join ${context.collective} within ${timeoutMilliseconds} ms${reporter === context.rank ? "" : ` (rank ${reporter} gave up first)`}; ` +
         "the group is unusable now: restart from the last checkpoint, or raise timeoutMilliseconds (network.timeoutSeconds of a job) if that rank is only slow",
     );
   }
@@ -48,12 +48,12 @@ export class PeerLostError extends CollectiveError {
 
   readonly reason: string;
 
-  constructor(place: CollectivePlace, reason: string) {
+  constructor(context: FailureContext, reason: string) {
     super(
       "environment",
       "peer-lost",
-      place,
-      `rank ${place.rank}: rank ${place.peer} was lost during ${place.collective}: ${reason}; the group is unusable now: restart from the last checkpoint`,
+      context,
+      `rank ${context.rank}: rank ${context.peer} was lost during ${context.collective}: ${reason}; the group is unusable now: restart from the last checkpoint`,
     );
     this.reason = reason;
   }
@@ -68,13 +68,13 @@ export class PeerRevokedError extends CollectiveError {
 
   readonly reason: string;
 
-  constructor(place: CollectivePlace, reason: string) {
-    const who = place.peer === place.rank ? "this rank was" : `rank ${place.peer} was`;
+  constructor(context: FailureContext, reason: string) {
+    const subject = context.peer === context.rank ? "this rank was" : `rank ${context.peer} was`;
     super(
       "user",
       "peer-revoked",
-      place,
-      `rank ${place.rank}: ${who} cut off during ${place.collective}: ${reason}; the group is unusable now: create new files for that rank with skein-train certs renew, copy them to a host that you trust, ` +
+      context,
+      `rank ${context.rank}: ${subject} cut off during ${context.collective}: ${reason}; the group is unusable now: create new files for that rank with skein-train certs renew, copy them to a host that you trust, ` +
         "and start the run again; it continues from its last checkpoint",
     );
     this.reason = reason;
@@ -87,12 +87,12 @@ export class RanksDisagreeError extends CollectiveError {
 
   readonly difference: string;
 
-  constructor(place: CollectivePlace, difference: string) {
+  constructor(context: FailureContext, difference: string) {
     super(
       "user",
       "ranks-disagree",
-      place,
-      `rank ${place.rank} in ${place.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`,
+      context,
+      `rank ${context.rank} in ${context.collective}: ${difference}; all ranks must start the same requests, with the same sizes, in the same order`,
     );
     this.difference = difference;
   }
@@ -100,13 +100,13 @@ export class RanksDisagreeError extends CollectiveError {
 
 /**
  * Ranks have different settings. With different settings, sums would differ in their bits, or ranks would choose
- * different algorithms and wait for ever.
+ * different algorithms and wait forever.
  */
 export class RanksDifferError extends CollectiveError {
   override name = "RanksDifferError";
 
   constructor(
-    place: Pick<CollectivePlace, "rank" | "peer">,
+    context: Pick<FailureContext, "rank" | "peer">,
     name: string,
     { value, ranks }: { readonly value: string; readonly ranks: readonly number[] },
     ofRank0: string,
@@ -114,7 +114,7 @@ export class RanksDifferError extends CollectiveError {
     super(
       "user",
       "ranks-differ",
-      { ...place, collective: "the start" },
+      { ...context, collective: "the start" },
       `${name}: ${formatRanks(ranks)} ${ranks.length === 1 ? "has" : "have"} ${value}, rank 0 has ${ofRank0}; all ranks must have the same value, or they would not compute the same bits: ` +
         "give every process the same job file, the same files that the job file names, and the same kind of host",
     );
@@ -125,12 +125,12 @@ export class RanksDifferError extends CollectiveError {
 export class GroupClosedError extends CollectiveError {
   override name = "GroupClosedError";
 
-  constructor(place: CollectivePlace) {
+  constructor(context: FailureContext) {
     super(
       "user",
       "group-closed",
-      place,
-      `rank ${place.rank}: ${place.collective} was started on a closed group; close the world only after every rank has finished`,
+      context,
+      `rank ${context.rank}: ${context.collective} was started on a closed group; close the world only after every rank has finished`,
     );
   }
 }

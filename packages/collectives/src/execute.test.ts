@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../test/world.ts";
+import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "../test/world.ts";
 import { algorithms } from "./algorithms/table.ts";
 import { execute, executeBlocking, scratchBytes } from "./execute.ts";
 import { plainArithmetic } from "./plain-arithmetic.ts";
@@ -29,8 +29,8 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
         const inputs = Array.from({ length: worldSize }, (_, rank) => operand(rank, counts.input, "f32"));
         const outputs = await Promise.all(
           memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
-            const place = placeOf(rank, worldSize, n);
-            const schedule = algorithm.schedule(place);
+            const parameters = parametersOf(rank, worldSize, n);
+            const schedule = algorithm.schedule(parameters);
             const input = toBytes(inputs[rank]!, "f32");
             const output = new Uint8Array(counts.output * 4);
             const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
@@ -47,7 +47,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
         );
         outputs.forEach((output, rank) =>
           expect(output, `rank ${rank}, late rank ${slow}`).toEqual(
-            closedForm(algorithm.kind, placeOf(rank, worldSize, n), inputs),
+            closedForm(algorithm.kind, parametersOf(rank, worldSize, n), inputs),
           ),
         );
       }
@@ -61,7 +61,7 @@ test("rejects a transport that returns promises if the thread blocks", () => {
   const bytes = new Uint8Array(8);
   expect(() =>
     executeBlocking(
-      schedule(placeOf(0, 2, 2)),
+      schedule(parametersOf(0, 2, 2)),
       { input: bytes, output: bytes, dtype: "f32", tag: 1 },
       transport!,
       plainArithmetic(),
@@ -75,7 +75,7 @@ test("throws an InvariantError for a schedule that exceeds its memory", async ()
   const { schedule } = algorithms.find(({ name }) => name === "ring-all-gather")!;
   await expect(
     execute(
-      schedule(placeOf(0, 1, 4)),
+      schedule(parametersOf(0, 1, 4)),
       { input: new Uint8Array(16), output: new Uint8Array(8), dtype: "f32", tag: 1 },
       transport!,
       plainArithmetic(),

@@ -34,7 +34,7 @@ export { sendReceive } from "./algorithms/send-receive.ts";
 export { type Arithmetic, reducible } from "./arithmetic.ts";
 export {
   CollectiveError,
-  type CollectivePlace,
+  type FailureContext,
   CollectiveTimeoutError,
   GroupClosedError,
   type LossKind,
@@ -73,13 +73,13 @@ export { walkRagged } from "./ragged.ts";
 export {
   raggedAllGatherSchedule,
   raggedExchange,
-  type RaggedPlace,
+  type RaggedParameters,
   raggedAllToAllSchedule,
   rowCountSchedule,
 } from "./ragged-schedule.ts";
 export {
   type Algorithm,
-  type CostPlace,
+  type CostParameters,
   type Load,
   type ScheduleCost,
   type Traffic,
@@ -98,7 +98,7 @@ export {
   type GroupSituation,
   predictedSeconds,
   selectAlgorithm,
-  type Situation,
+  type SelectionOptions,
 } from "./select.ts";
 export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
 export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
@@ -115,7 +115,7 @@ export { decodeHeader, encodeHeader, frameFlags, type FrameHeader, type FrameTyp
 export { protocolVersion } from "./wire/version.ts";
 export { FrameReader, type FrameReaderOptions, type FrameSink } from "./wire/frame-reader.ts";
 export { type LosslessCodec, losslessCodec } from "./wire/lossless-codec.ts";
-export { openWireKernels, type WireHome, type WireKernels } from "./wire/wire-kernels.ts";
+export { openWireKernels, type WireMemory, type WireKernels } from "./wire/wire-kernels.ts";
 export { type EmulatedDirection, emulatedLinks } from "./network/emulated-links.ts";
 export { LinkFailedError, LinkRefusedError } from "./network/errors.ts";
 export type { Link, LinkCodec, LinkReceiver } from "./network/link.ts";

@@ -60,6 +60,6 @@ test("puts each step of each slice in its round and its own part of every region
 });
 
 test("one segment leaves the schedule unchanged", () => {
-  const place = { rank: 1, worldSize: 3, elementCount: 100 };
-  expect(ringAllReduce.schedule({ ...place, segments: 1 })).toEqual(ringAllReduce.schedule(place));
+  const parameters = { rank: 1, worldSize: 3, elementCount: 100 };
+  expect(ringAllReduce.schedule({ ...parameters, segments: 1 })).toEqual(ringAllReduce.schedule(parameters));
 });

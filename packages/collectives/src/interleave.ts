@@ -3,7 +3,7 @@ import { embed } from "./embed.ts";
 import {
   type Algorithm,
   chunkOf,
-  type CostPlace,
+  type CostParameters,
   type Schedule,
   type ScheduleCost,
   type Step,
@@ -69,17 +69,17 @@ export const segmented = (
   return {
     ...algorithm,
     mostSegments,
-    schedule: ({ segments = 1, ...place }) => {
-      if (segments === 1) return algorithm.schedule(place);
+    schedule: ({ segments = 1, ...parameters }) => {
+      if (segments === 1) return algorithm.schedule(parameters);
       const slices = Array.from({ length: segments }, (_, j) => {
-        const [offset, elementCount] = chunkOf(place.elementCount, segments, j);
-        return { offset, schedule: algorithm.schedule({ ...place, elementCount }) };
+        const [offset, elementCount] = chunkOf(parameters.elementCount, segments, j);
+        return { offset, schedule: algorithm.schedule({ ...parameters, elementCount }) };
       });
       return interleave(slices, window);
     },
-    cost: ({ segments = 1, ...place }: CostPlace): ScheduleCost => {
-      if (segments === 1) return algorithm.cost(place);
-      const slice = algorithm.cost({ ...place, byteLength: place.byteLength / segments });
+    cost: ({ segments = 1, ...parameters }: CostParameters): ScheduleCost => {
+      if (segments === 1) return algorithm.cost(parameters);
+      const slice = algorithm.cost({ ...parameters, byteLength: parameters.byteLength / segments });
       return {
         rounds: slice.rounds === 0 ? 0 : beginnings(segments, slice.rounds, window).at(-1)! + slice.rounds,
         messages: segments * slice.messages,

@@ -3,10 +3,10 @@ import { type BlockingCommunicator, joinWorld as joinAnyWorld } from "./communic
 import type { WorldConnection } from "./control-block/world-connection.ts";
 import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { hasOwnCore } from "./own-core.ts";
-import type { ExpressMeans } from "./express/express-connection.ts";
+import type { ExpressRuntime } from "./express/express-connection.ts";
 
 /** Socket calls by file descriptor, which only Node has. */
-export const nodeMeans: ExpressMeans = {
+export const nodeRuntime: ExpressRuntime = {
   read: (fd, target) => readSync(fd, target, 0, target.byteLength, null),
   write: (fd, bytes, begin, count) => writeSync(fd, bytes, begin, count),
   hasOwnCore: ({ preference, rank }) => hasOwnCore(preference, rank, 1),
@@ -18,5 +18,5 @@ export const nodeMeans: ExpressMeans = {
  *
  * @throws like that function.
  */
-export const joinWorld = (connection: WorldConnection, travel?: LaneTransports): BlockingCommunicator =>
-  joinAnyWorld(connection, travel, nodeMeans);
+export const joinWorld = (connection: WorldConnection, laneTransports?: LaneTransports): BlockingCommunicator =>
+  joinAnyWorld(connection, laneTransports, nodeRuntime);

@@ -34,7 +34,7 @@ test("blocks in use never overlap, and are reused after they were freed", () => 
   );
 });
 
-test("allocating and freeing the same sizes for ever needs no more memory", () => {
+test("allocating and freeing the same sizes forever needs no more memory", () => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 2000, shared: true });
   const pool = wasmMessageMemory(memory);
   for (let i = 0; i < 10_000; i++) {

@@ -10,7 +10,7 @@ export interface MessageMemory {
 }
 
 const pageBytes = 65_536;
-/** Minimum growth: growing costs microseconds, and training allocates the same few sizes for ever. */
+/** Minimum growth: growing costs microseconds, and training allocates the same few sizes forever. */
 const growthBytes = 2 ** 20;
 const smallestBytes = 256;
 

@@ -88,7 +88,7 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
     });
   const reportLost = (rank: number, reason: string, kind: LossKind = "lost"): void => {
     state.failLost(rank, 0, reason, kind);
-    for (const companion of companions) companion.tell({ type: "lost", rank, reason, kind });
+    for (const companion of companions) companion.send({ type: "lost", rank, reason, kind });
   };
   const companions = ranks.map(
     (rank) =>
@@ -114,7 +114,7 @@ export const createProcessWorld = async (options: ProcessWorldOptions): Promise<
       const peers = roster.filter(({ rank }) => !ranks.includes(rank));
       const command: CompanionCommand = { type: "connect", peers, preference: connection(ranks[0]!).preference };
       const connected = companions.map((companion) => companion.next("connected"));
-      for (const companion of companions) companion.tell(command);
+      for (const companion of companions) companion.send(command);
       for (const [i, event] of (await Promise.all(connected)).entries())
         express.set(ranks[i]!, (event as Extract<CompanionEvent, { type: "connected" }>).express);
     },

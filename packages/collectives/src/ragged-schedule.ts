@@ -11,7 +11,7 @@ import {
 } from "./schedule.ts";
 
 /** Parameters of a ragged schedule: the rank, the world size and the row counts of this request. */
-export interface RaggedPlace {
+export interface RaggedParameters {
   readonly rank: number;
   readonly worldSize: number;
   /** Rows that one chunk can hold. */
@@ -28,8 +28,12 @@ export interface RaggedPlace {
  * In round k each rank sends to rank + k and receives from rank − k. The local copy comes last, while messages are in
  * flight.
  */
-const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: number) => ElementRange): Schedule => {
-  const { rank, worldSize, capacity, rowElements, received } = place;
+const exchangeRows = (
+  algorithm: string,
+  parameters: RaggedParameters,
+  sourceFor: (peer: number) => ElementRange,
+): Schedule => {
+  const { rank, worldSize, capacity, rowElements, received } = parameters;
   const chunk = capacity * rowElements;
   const came = (from: number): ElementRange => output(from * chunk, received[from]! * rowElements);
   const rounds = Array.from({ length: worldSize - 1 }, (_, round): Step[] => {
@@ -57,9 +61,9 @@ const exchangeRows = (algorithm: string, place: RaggedPlace, sourceFor: (peer: n
  * Cost: P − 1 rounds of one message; a rank sends only the bytes of its rows for other ranks. Source: Thakur,
  * Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
  */
-export const raggedAllToAllSchedule = (place: RaggedPlace): Schedule => {
-  const { capacity, rowElements, sent } = place;
-  return exchangeRows("ragged-all-to-all", place, (peer) =>
+export const raggedAllToAllSchedule = (parameters: RaggedParameters): Schedule => {
+  const { capacity, rowElements, sent } = parameters;
+  return exchangeRows("ragged-all-to-all", parameters, (peer) =>
     input(peer * capacity * rowElements, sent[peer]! * rowElements),
   );
 };
@@ -70,8 +74,8 @@ export const raggedAllToAllSchedule = (place: RaggedPlace): Schedule => {
  *
  * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
  */
-export const raggedAllGatherSchedule = (place: RaggedPlace): Schedule =>
-  exchangeRows("ragged-all-gather", place, () => input(0, place.sent[0]! * place.rowElements));
+export const raggedAllGatherSchedule = (parameters: RaggedParameters): Schedule =>
+  exchangeRows("ragged-all-gather", parameters, () => input(0, parameters.sent[0]! * parameters.rowElements));
 
 /**
  * Sends every rank the number of rows to expect, as i32. The messages are too small to be worth more than one round.
@@ -82,7 +86,7 @@ export const rowCountSchedule = ({
   rank,
   worldSize,
   sent,
-}: Pick<RaggedPlace, "rank" | "worldSize" | "sent">): Schedule => {
+}: Pick<RaggedParameters, "rank" | "worldSize" | "sent">): Schedule => {
   const countFor = (peer: number): ElementRange => input(sent.length === 1 ? 0 : peer, 1);
   const peers = Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);
   return {
@@ -101,9 +105,9 @@ export const rowCountSchedule = ({
 /** A complete ragged all-gather or all-to-all: all counts, then all rows. Its cost is that of full chunks. */
 export const raggedExchange: Pick<Algorithm, "name" | "cost"> = {
   name: "ragged",
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
-    return costOfRounds(place, [
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
+    return costOfRounds(parameters, [
       { sends: (rank) => peersOf(rank, worldSize).map((peer) => ({ peer, bytes: 4 })) },
       ...Array.from({ length: worldSize - 1 }, (_, round) => ({
         sends: (rank: number) => [{ peer: modulo(rank + round + 1, worldSize), bytes: byteLength / worldSize }],

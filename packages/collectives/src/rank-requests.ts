@@ -8,7 +8,7 @@ import type { ControlBlock } from "./control-block/control-block.ts";
 import { groupLimit, laneCount, requestWord } from "./control-block/layout.ts";
 import { groupOf, kindOf, tagOf } from "./control-block/tag.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";
-import { ExpressConnection, type ExpressMeans } from "./express/express-connection.ts";
+import { ExpressConnection, type ExpressRuntime } from "./express/express-connection.ts";
 import { expressName, type ExpressOffer, ExpressRequests } from "./express/express-requests.ts";
 import { type LaneTransports, RankLanes } from "./lanes/rank-lanes.ts";
 
@@ -25,8 +25,8 @@ export class RankRequests {
   readonly control: ControlBlock;
   readonly connection: WorldConnection;
   /** Whether this thread can reach the peers itself, and so can execute requests in `wait`. */
-  private readonly lendsAHand: boolean;
-  private readonly travel: LaneTransports | undefined;
+  private readonly canExecute: boolean;
+  private readonly laneTransports: LaneTransports | undefined;
   private readonly lanes: RankLanes["lanes"];
   private readonly messages: RankLanes["messages"];
   private readonly arithmetic: RankLanes["arithmetic"];
@@ -37,13 +37,13 @@ export class RankRequests {
    * A request whose caller announced that it waits at once (`awaited`). This thread executes the request in `wait`,
    * usually without posting it to the companion.
    */
-  private aside: { readonly lane: Lane; readonly request: PostedRequest } | undefined;
+  private deferred: { readonly lane: Lane; readonly request: PostedRequest } | undefined;
 
-  constructor(connection: WorldConnection, travel?: LaneTransports) {
-    const { control, lanes, messages, arithmetic } = new RankLanes(connection, travel);
+  constructor(connection: WorldConnection, laneTransports?: LaneTransports) {
+    const { control, lanes, messages, arithmetic } = new RankLanes(connection, laneTransports);
     this.connection = connection;
-    this.travel = travel;
-    this.lendsAHand = travel !== undefined || !connection.companionOnly;
+    this.laneTransports = laneTransports;
+    this.canExecute = laneTransports !== undefined || !connection.companionOnly;
     this.control = control;
     this.lanes = lanes;
     this.messages = messages;
@@ -51,10 +51,10 @@ export class RankRequests {
   }
 
   /** Executes small requests in this thread from now on. All ranks that agreed on `offer` do the same. */
-  openExpress(offer: ExpressOffer, means: ExpressMeans): void {
+  openExpress(offer: ExpressOffer, runtime: ExpressRuntime): void {
     const { control, messages: memory, arithmetic, connection } = this;
-    const connections = (connection.express ?? []).map((end) => new ExpressConnection(end, memory, means));
-    const hasOwnCore = means.hasOwnCore(connection);
+    const connections = (connection.express ?? []).map((end) => new ExpressConnection(end, memory, runtime));
+    const hasOwnCore = runtime.hasOwnCore(connection);
     this.express = new ExpressRequests({ control, arithmetic, memory, connections, offer, hasOwnCore });
   }
 
@@ -73,10 +73,11 @@ export class RankRequests {
     const answers = this.exchangeTexts(JSON.stringify({ name, partition, free: this.groups }), parent).map(
       (text) => JSON.parse(text) as { readonly name: string; readonly partition: unknown; readonly free: number },
     );
-    const shown = (answer: (typeof answers)[number]): string => `"${answer.name}" ${JSON.stringify(answer.partition)}`;
-    const other = answers.findIndex((answer) => shown(answer) !== shown(answers[0]!));
+    const described = (answer: (typeof answers)[number]): string =>
+      `"${answer.name}" ${JSON.stringify(answer.partition)}`;
+    const other = answers.findIndex((answer) => described(answer) !== described(answers[0]!));
     if (other > 0) {
-      const difference = `rank ${parents[other]} splits the group into ${shown(answers[other]!)}, rank ${parents[0]} into ${shown(answers[0]!)}`;
+      const difference = `rank ${parents[other]} splits the group into ${described(answers[other]!)}, rank ${parents[0]} into ${described(answers[0]!)}`;
       const error = new RanksDisagreeError(
         { rank, peer: parents[rank === parents[other] ? 0 : other]!, collective: `split #${this.agreements[parent]}` },
         difference,
@@ -133,21 +134,21 @@ export class RankRequests {
 
   start(request: Parameters<Communicator["start"]>[0], tag: number): CollectiveHandle {
     this.control.throwIfUnusable(tag);
-    this.postAside();
+    this.postDeferred();
     const { lane } = this.lanes[request.priority ?? 0]!;
-    if (this.express !== undefined) return this.startBeside(this.express, lane, request, tag);
+    if (this.express !== undefined) return this.startWithExpress(this.express, lane, request, tag);
     const posted: PostedRequest = { ...request, tag };
-    const isAside = request.awaited === true && this.lendsAHand && lane.isIdle;
-    if (isAside) this.aside = { lane, request: posted };
-    const sequence = isAside ? lane.nextSequence : lane.post(posted);
+    const isDeferred = request.awaited === true && this.canExecute && lane.isIdle;
+    if (isDeferred) this.deferred = { lane, request: posted };
+    const sequence = isDeferred ? lane.nextSequence : lane.post(posted);
     return { id: (sequence >>> 0) * laneCount + lane.index };
   }
 
   /** Posts the deferred request, because the caller does something else before it waits. */
-  private postAside(): void {
-    if (this.aside === undefined) return;
-    const { lane, request } = this.aside;
-    this.aside = undefined;
+  private postDeferred(): void {
+    if (this.deferred === undefined) return;
+    const { lane, request } = this.deferred;
+    this.deferred = undefined;
     lane.post(request);
   }
 
@@ -156,11 +157,11 @@ export class RankRequests {
    *
    * @returns whether the deferred request is number `sequence` of `lane`.
    */
-  private runAside(lane: Lane, executor: RequestExecutor, sequence: number): boolean {
-    if (this.aside?.lane !== lane || lane.nextSequence !== sequence || !lane.tryLock()) return false;
-    const { request } = this.aside;
+  private runDeferred(lane: Lane, executor: RequestExecutor, sequence: number): boolean {
+    if (this.deferred?.lane !== lane || lane.nextSequence !== sequence || !lane.tryLock()) return false;
+    const { request } = this.deferred;
     const { tag } = request;
-    this.aside = undefined;
+    this.deferred = undefined;
     try {
       const sent = executor.executeBlocking(lane.unposted(request), (future) => this.waitForMessage(future, tag));
       lane.finishUnposted(sent);
@@ -173,13 +174,13 @@ export class RankRequests {
   }
 
   /** Starts a request when this thread executes small requests itself, concurrently with the companion's requests. */
-  private startBeside(
+  private startWithExpress(
     express: ExpressRequests,
     lane: Lane,
     request: Parameters<Communicator["start"]>[0],
     tag: number,
   ): CollectiveHandle {
-    return this.failing(tag, () => {
+    return this.reportFailure(tag, () => {
       if (kindOf(tag) !== "agreement" && express.covers(request, groupOf(tag)))
         return { id: -express.start(request, tag, groupOf(tag), lane) };
       // If the lane is full, the companion may be waiting for an express request of this rank.
@@ -193,7 +194,7 @@ export class RankRequests {
   }
 
   /** Runs `call`; an exception fails the world. */
-  private failing<T>(tag: number, call: () => T): T {
+  private reportFailure<T>(tag: number, call: () => T): T {
     try {
       return call();
     } catch (error) {
@@ -206,21 +207,21 @@ export class RankRequests {
     const { express } = this;
     if (id < 0) {
       const tag = express!.tagOf(-id);
-      if (tag !== undefined) this.failing(tag, () => express!.wait(() => express!.has(-id), tag, -id));
+      if (tag !== undefined) this.reportFailure(tag, () => express!.wait(() => express!.has(-id), tag, -id));
       return;
     }
     const { lane, executor } = this.lanes[id % laneCount]!;
     const sequence = Math.floor(id / laneCount) | 0;
-    if (this.runAside(lane, executor, sequence)) return;
-    this.postAside();
+    if (this.runDeferred(lane, executor, sequence)) return;
+    this.postDeferred();
     const tag = this.control.words[this.control.requestAt(lane.index, sequence) + requestWord.tag]!;
     if (express?.busy === true && !lane.has(sequence))
-      this.failing(tag, () =>
+      this.reportFailure(tag, () =>
         express.wait(() => lane.has(sequence) || !express.busy, tag, express.heldBy(sequence, lane)),
       );
     while (!lane.has(sequence)) {
       this.control.throwIfUnusable(tag);
-      if (this.lendsAHand && lane.tryLock()) {
+      if (this.canExecute && lane.tryLock()) {
         try {
           while (!lane.has(sequence))
             lane.finish(executor.executeBlocking(lane.next(), (future) => this.waitForMessage(future, tag)));
@@ -230,7 +231,7 @@ export class RankRequests {
         } finally {
           lane.unlock();
         }
-      } else lane.waitFor(() => lane.has(sequence) || (this.lendsAHand && !lane.isLocked), tag);
+      } else lane.waitFor(() => lane.has(sequence) || (this.canExecute && !lane.isLocked), tag);
     }
   }
 
@@ -242,7 +243,7 @@ export class RankRequests {
 
   private waitForMessage(future: Future<unknown>, tag: number): void {
     // Futures of a transport that this thread drives poll for messages themselves, sleep meanwhile, and time out.
-    if (this.travel !== undefined) while (!future.ready()) this.control.throwIfUnusable(tag);
+    if (this.laneTransports !== undefined) while (!future.ready()) this.control.throwIfUnusable(tag);
     else if (!this.control.waitUntil(future.ready, "message")) future.expire();
     this.control.throwIfUnusable(tag);
   }

@@ -112,7 +112,7 @@ export interface ScheduleCost {
 }
 
 /** Parameters of a cost: those of a schedule that are equal on all ranks, and S of docs/algorithms.md in bytes. */
-export interface CostPlace extends Omit<Place, "rank" | "elementCount" | "to" | "from"> {
+export interface CostParameters extends Omit<Place, "rank" | "elementCount" | "to" | "from"> {
   readonly byteLength: number;
 }
 
@@ -132,8 +132,8 @@ export interface Algorithm {
    * segments.
    */
   readonly mostSegments?: number;
-  readonly schedule: (place: Place) => Schedule;
-  readonly cost: (place: CostPlace) => ScheduleCost;
+  readonly schedule: (parameters: Place) => Schedule;
+  readonly cost: (parameters: CostParameters) => ScheduleCost;
 }
 
 export const input = (offset: number, count: number): ElementRange => ({ region: "input", offset, count });

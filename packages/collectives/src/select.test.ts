@@ -11,7 +11,7 @@ import {
   ethernetLinks,
   predictedSeconds,
   selectAlgorithm,
-  type Situation,
+  type SelectionOptions,
 } from "./select.ts";
 
 const named = (name: string) => algorithms.find((algorithm) => algorithm.name === name)!;
@@ -27,7 +27,7 @@ const links: fc.Arbitrary<LinkCosts> = fc.record({
   reduceSecondsPerByte: fc.double({ min: 1e-11, max: 1e-9, noNaN: true }),
 });
 const sizes = fc.integer({ min: 0, max: 28 }).map((exponent) => 2 ** exponent);
-const situations: fc.Arbitrary<Situation & { link: LinkCosts; hosts: number[][] }> = fc
+const situations: fc.Arbitrary<SelectionOptions & { link: LinkCosts; hosts: number[][] }> = fc
   .record({
     kind: fc.constantFrom<CollectiveKind>(...kinds),
     worldSize: fc.integer({ min: 1, max: 12 }),
@@ -42,7 +42,7 @@ const situations: fc.Arbitrary<Situation & { link: LinkCosts; hosts: number[][] 
     hosts: Object.values(hostShapes(situation.worldSize))[shape]!,
   }));
 
-const secondsOf = ({ algorithm, segments }: Choice, situation: Situation & { link: LinkCosts }): number =>
+const secondsOf = ({ algorithm, segments }: Choice, situation: SelectionOptions & { link: LinkCosts }): number =>
   predictedSeconds(algorithm, { ...situation, segments }, situation.link);
 
 describe("the choice", () => {
@@ -172,7 +172,7 @@ describe("the choice", () => {
   });
 
   test("on Ethernet has few rounds for small vectors, few bytes for large ones, and is the chain across hosts", () => {
-    const chosen = (situation: Partial<Situation>): string =>
+    const chosen = (situation: Partial<SelectionOptions>): string =>
       selectAlgorithm({ kind: "all-reduce", worldSize: 8, byteLength: 64, sharesMemory: false, ...situation }).algorithm
         .name;
     const large = 2 ** 26;

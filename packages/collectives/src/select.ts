@@ -8,7 +8,7 @@ import { pairwiseAllToAll } from "./algorithms/pairwise-all-to-all.ts";
 import { reduceScatterGatherReduce } from "./algorithms/reduce-scatter-gather-reduce.ts";
 import { algorithms } from "./algorithms/table.ts";
 import type { LinkCosts } from "./link-file.ts";
-import type { Algorithm, CostPlace, Load } from "./schedule.ts";
+import type { Algorithm, CostParameters, Load } from "./schedule.ts";
 
 /** Parameters that all choices in one group share. They are equal on all ranks, so all ranks make the same choice. */
 export interface GroupSituation {
@@ -28,7 +28,7 @@ export interface GroupSituation {
 }
 
 /** Parameters of one choice. */
-export interface Situation extends GroupSituation {
+export interface SelectionOptions extends GroupSituation {
   readonly kind: CollectiveKind;
   /** Operand size in bytes, S of docs/algorithms.md. */
   readonly byteLength: number;
@@ -73,8 +73,11 @@ const secondsOfPath = (
  * Seconds that an algorithm takes in the α–β–γ model: its messages, then its sums. With s segments, messages of one
  * segment overlap with sums of another, and only 1/s of the shorter part is added.
  */
-export const predictedSeconds = (algorithm: Pick<Algorithm, "cost">, place: CostPlace, link: LinkCosts): number =>
-  secondsOfPath(algorithm.cost(place).path, 1, place.segments ?? 1, link);
+export const predictedSeconds = (
+  algorithm: Pick<Algorithm, "cost">,
+  parameters: CostParameters,
+  link: LinkCosts,
+): number => secondsOfPath(algorithm.cost(parameters).path, 1, parameters.segments ?? 1, link);
 
 // Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has measurements of the
 // all-reduce between threads).
@@ -144,6 +147,6 @@ export const algorithmSelector = (
 
 /** Chooses an algorithm for a single request, with `algorithmSelector`. */
 export const selectAlgorithm = (
-  { kind, byteLength, ...group }: Situation,
+  { kind, byteLength, ...group }: SelectionOptions,
   candidates: readonly Algorithm[] = algorithms,
 ): Choice => algorithmSelector(group, candidates)(kind, byteLength);

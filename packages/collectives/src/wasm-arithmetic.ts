@@ -31,7 +31,7 @@ export const checkKernels = (module: WasmModule): void => {
   const missing = requiredExports.filter((name) => !present.has(name));
   if (missing.length > 0)
     throw new ArgumentError(
-      `the kernel module lacks ${missing.join(", ")}, which reductions need; pass the module of @skein/cpu-kernels, or say kernels: "none" for plain loops`,
+      `the kernel module lacks ${missing.join(", ")}, which reductions need; pass the module of @skein/cpu-kernels, or set kernels: "none" for plain loops`,
     );
 };
 

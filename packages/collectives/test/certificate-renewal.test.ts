@@ -20,7 +20,7 @@ import { type TlsFiles, type TlsIdentity, tlsClientOptions } from "../src/securi
 import { makeAuthority } from "./network-certificates.ts";
 import { Cable } from "./network-proxy.ts";
 import { openWorlds, secret } from "./network-worlds.ts";
-import { placeOf } from "./world.ts";
+import { parametersOf } from "./world.ts";
 
 // Renewal and revocation of certificates while connections are open, over real sockets.
 
@@ -87,7 +87,7 @@ const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1
 const serialOf = (certificate: string): string => new X509Certificate(certificate).serialNumber;
 
 /** The certificate that a listener presents to a peer with this identity. */
-const shownAt = async (
+const presentedAt = async (
   address: { readonly host: string; readonly port: number },
   identity: TlsIdentity,
   expected: Parameters<typeof tlsClientOptions>[1],
@@ -105,7 +105,7 @@ describe("links", () => {
   const sums = async (worlds: readonly NetworkWorld[], tag: number): Promise<readonly number[][]> =>
     Promise.all(
       worlds.map(async ({ transports }, rank) => {
-        const schedule = ring.schedule(placeOf(rank, worlds.length, 1000));
+        const schedule = ring.schedule(parametersOf(rank, worlds.length, 1000));
         const output = new Uint8Array(4000);
         const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
         const input = new Uint8Array(Float32Array.from({ length: 1000 }, (_, i) => i + rank).buffer);
@@ -149,7 +149,7 @@ describe("links", () => {
       cable.down = true;
       cable.cut();
     }
-    await until(() => cables.every(({ numTurnedAway }) => numTurnedAway > 0));
+    await until(() => cables.every(({ numRejected }) => numRejected > 0));
     for (const holder of holders) holder.refuse(old);
     await rest();
     for (const cable of cables) cable.down = false;
@@ -183,7 +183,7 @@ describe("links", () => {
       cable.down = true;
       cable.cut();
     }
-    await until(() => cables.every(({ numTurnedAway }) => numTurnedAway > 0));
+    await until(() => cables.every(({ numRejected }) => numRejected > 0));
     holders[0]!.refuse([holders[1]!.certificate]);
     await rest();
     for (const cable of cables) cable.down = false;
@@ -230,7 +230,7 @@ describe("links", () => {
     const listener = await listen(0, { tls: holder.identity, onRefused: (refusal) => refusals.push(refusal) });
     const address = { host: listener.host, port: listener.port };
     const stolen = thief.identity;
-    expect(await shownAt(address, stolen, { rank: 0 })).toBe(serialOf(holder.certificate));
+    expect(await presentedAt(address, stolen, { rank: 0 })).toBe(serialOf(holder.certificate));
     const knock = async (
       options: ConnectionOptions,
     ): Promise<{ readonly socket: TLSSocket; readonly ended: Promise<unknown> }> => {
@@ -261,7 +261,7 @@ describe("links", () => {
     // itself.
     expect(refusals.map(({ error }) => (error as NodeJS.ErrnoException).code)).not.toContain("link-timeout");
     const friend = authority.issue(["skein:rank:1"]);
-    expect(await shownAt(address, friend, { rank: 0 })).toBe(serialOf(holder.certificate));
+    expect(await presentedAt(address, friend, { rank: 0 })).toBe(serialOf(holder.certificate));
   });
 });
 
@@ -294,10 +294,14 @@ describe("a rendezvous", () => {
   test("presents a renewed certificate to the next process, and rejects one with a revoked certificate until it has a new one", async () => {
     const { coordinator, ranks } = parties();
     const hosted = await open(coordinator.identity);
-    expect(await shownAt(hosted.address, ranks[0]!.identity, "coordinator")).toBe(serialOf(coordinator.certificate));
+    expect(await presentedAt(hosted.address, ranks[0]!.identity, "coordinator")).toBe(
+      serialOf(coordinator.certificate),
+    );
     coordinator.renew();
     await rest();
-    expect(await shownAt(hosted.address, ranks[0]!.identity, "coordinator")).toBe(serialOf(coordinator.certificate));
+    expect(await presentedAt(hosted.address, ranks[0]!.identity, "coordinator")).toBe(
+      serialOf(coordinator.certificate),
+    );
     coordinator.refuse([ranks[1]!.certificate]);
     await rest();
     await expect(join(hosted, 1, ranks[1]!.identity)).rejects.toMatchObject({

@@ -6,7 +6,15 @@ import { sentElements, sentMessages } from "../src/schedule.ts";
 import { slotCount } from "../src/control-block/layout.ts";
 import { combiningKinds, inPlaceKinds } from "../src/requests/kind-facts.ts";
 import { nearlySquare } from "../src/topology.ts";
-import { countedCost, heedsHosts, hostShapes, messageEnds, placeOf, regionElements, schedulesOf } from "./world.ts";
+import {
+  countedCost,
+  dependsOnHosts,
+  hostShapes,
+  messageEnds,
+  parametersOf,
+  regionElements,
+  schedulesOf,
+} from "./world.ts";
 
 interface Formula {
   readonly evaluate: (symbols: Readonly<Record<string, number>>) => number;
@@ -99,7 +107,7 @@ const overlap = (a: ElementRange, b: ElementRange, inPlace: boolean): boolean =>
 describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   const algorithm = algorithms.find((candidate) => candidate.name === name)!;
   const inPlace = inPlaceKinds.has(algorithm.kind);
-  const onHosts = heedsHosts(algorithm);
+  const onHosts = dependsOnHosts(algorithm);
   const settings = (worldSize: number): Partial<Place>[] =>
     Object.values(onHosts ? hostShapes(worldSize) : { none: undefined }).flatMap((hosts) =>
       (algorithm.mostSegments === undefined ? [1] : [1, 2, 3, 8, 20]).map((segments) => ({
@@ -144,7 +152,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
           );
           const byteLength = operandElements(algorithm, worldSize, divisible);
           // Without hosts, algorithms that depend on hosts get them anyway, and the others are priced on them.
-          const said = algorithm.cost({ worldSize, byteLength, hosts, root });
+          const declared = algorithm.cost({ worldSize, byteLength, hosts, root });
           const figures = ({
             rounds: r,
             messages: count,
@@ -165,7 +173,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
               load.reducedBytes,
             ]),
           ];
-          figures(said).forEach((figure, i) =>
+          figures(declared).forEach((figure, i) =>
             close(figure, figures(counted)[i]!, `figure ${i} on ${JSON.stringify(hosts)}`),
           );
         }
@@ -190,9 +198,9 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
           expect(counted.messages).toBe(segments * whole.messages);
           close(counted.bytes, whole.bytes, "bytes");
           close(counted.reducedBytes, whole.reducedBytes, "bytes summed");
-          const said = algorithm.cost({ worldSize, byteLength: divisible, segments, ...place });
-          expect([said.rounds, said.messages]).toEqual([counted.rounds, counted.messages]);
-          close(said.bytes, counted.bytes, "bytes said");
+          const declared = algorithm.cost({ worldSize, byteLength: divisible, segments, ...place });
+          expect([declared.rounds, declared.messages]).toEqual([counted.rounds, counted.messages]);
+          close(declared.bytes, counted.bytes, "bytes declared");
         }
       }
     }
@@ -260,7 +268,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   });
 
   test("a single rank sends nothing", () => {
-    expect(sentMessages(algorithm.schedule({ ...placeOf(0, 1, 10), to: 0, from: 0 }))).toBe(0);
+    expect(sentMessages(algorithm.schedule({ ...parametersOf(0, 1, 10), to: 0, from: 0 }))).toBe(0);
     expect(algorithm.cost({ worldSize: 1, byteLength: 10 })).toMatchObject({
       rounds: 0,
       messages: 0,

@@ -65,7 +65,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
       if (held !== undefined) lanes[held.lane]!.lane.post(held.request);
       held = undefined;
     };
-    function* carryOut(walk: Walk<number>): Generator<Pause, number> {
+    function* perform(walk: Walk<number>): Generator<Pause, number> {
       for (let step = walk.next(); ; step = walk.next()) {
         if (step.done === true) return step.value;
         yield* sleep(own, "message", (step.value as Future<unknown>).ready);
@@ -94,7 +94,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const request = lane.unposted(held.request);
         held = undefined;
         yield undefined;
-        const sent = yield* carryOut(executor.execute(request));
+        const sent = yield* perform(executor.execute(request));
         yield undefined;
         lane.finishUnposted(sent);
         continue;
@@ -108,7 +108,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         }
         yield undefined;
         while (!lane.has(sequence)) {
-          const sent = yield* carryOut(executor.execute(lane.next()));
+          const sent = yield* perform(executor.execute(lane.next()));
           yield undefined;
           lane.finish(sent);
           yield undefined;
@@ -175,7 +175,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         /** It has registered itself as sleeping. */
         counted: boolean;
         /** It has read the event, and not yet checked the condition. */
-        looksAgain: boolean;
+        rechecks: boolean;
         computes: boolean;
       }
       const threads: Thread[] = ranks.flatMap((rank) => [
@@ -185,7 +185,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
           pause: undefined,
           seen: 0,
           counted: false,
-          looksAgain: false,
+          rechecks: false,
           computes: true,
         },
         {
@@ -194,13 +194,13 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
           pause: undefined,
           seen: 0,
           counted: false,
-          looksAgain: false,
+          rechecks: false,
           computes: false,
         },
       ]);
-      const awake = ({ pause, seen, looksAgain }: Thread): boolean =>
+      const awake = ({ pause, seen, rechecks }: Thread): boolean =>
         pause === undefined ||
-        looksAgain ||
+        rechecks ||
         Atomics.load(pause.control.words, pause.control.eventAt(pause.event)) !== seen;
       let living = threads;
       let last: Thread | undefined;
@@ -209,7 +209,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const able = living.filter(awake);
         if (able.length === 0)
           throw new Error(
-            `nobody can go on: ${living.map(({ name, pause }) => `${name} waits for ${pause!.event}${pause!.ready() ? ", of which nobody was notified" : ""}`).join("; ")}`,
+            `deadlock: ${living.map(({ name, pause }) => `${name} waits for ${pause!.event}${pause!.ready() ? ", without a notification" : ""}`).join("; ")}`,
           );
         const thread: Thread = able[choose(able.length, last === undefined ? -1 : able.indexOf(last))]!;
         last = thread;
@@ -225,10 +225,10 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
           const seen = Atomics.load(own.words, at);
           if (thread.seen !== seen) {
             thread.seen = seen;
-            thread.looksAgain = true;
+            thread.rechecks = true;
             continue;
           }
-          thread.looksAgain = false;
+          thread.rechecks = false;
           if (!ready()) continue;
           Atomics.sub(own.words, at + sleepersWord, 1);
           thread.counted = false;

@@ -3,9 +3,9 @@ import type { CollectiveKind } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Act, type Choose, interleavedWorld } from "./interleaved-world.ts";
-import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "./world.ts";
+import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "./world.ts";
 
-interface Ask {
+interface RequestCase {
   readonly kind: CollectiveKind;
   readonly n: number;
   readonly priority: number;
@@ -23,24 +23,24 @@ const rankBytes = 65_536;
  * waits for any request that it started, once it has started all requests before it. So no rank waits for a request
  * that another starts only after that wait.
  */
-const actsOf = (asks: readonly Ask[], begins: readonly Act[], roll: (sides: number) => number): Act[] => {
+const actsOf = (cases: readonly RequestCase[], begins: readonly Act[], roll: (sides: number) => number): Act[] => {
   const acts: Act[] = [];
   const started: number[] = [];
   const waited = new Set<number>();
   const has = (i: number): boolean => started.includes(i);
-  while (waited.size < asks.length) {
-    const next = asks.flatMap(({ priority, awaited }, i) => {
-      const free = !has(i) && asks.every((other, j) => j >= i || has(j) || (other.priority !== priority && !awaited));
+  while (waited.size < cases.length) {
+    const next = cases.flatMap(({ priority, awaited }, i) => {
+      const free = !has(i) && cases.every((other, j) => j >= i || has(j) || (other.priority !== priority && !awaited));
       return free ? [i] : [];
     });
-    const due = started.filter((i) => !waited.has(i) && asks.every((_, j) => j >= i || has(j)));
+    const due = started.filter((i) => !waited.has(i) && cases.every((_, j) => j >= i || has(j)));
     const at = roll(next.length + due.length);
     const chosen = [...next, ...due][at]!;
     if (at < next.length) {
       acts.push(begins[chosen]!);
       started.push(chosen);
     }
-    if (at >= next.length || asks[chosen]!.awaited) {
+    if (at >= next.length || cases[chosen]!.awaited) {
       acts.push({ wait: started.indexOf(chosen) });
       waited.add(chosen);
     }
@@ -54,7 +54,7 @@ const actsOf = (asks: readonly Ask[], begins: readonly Act[], roll: (sides: numb
  */
 const check = (
   worldSize: number,
-  asks: readonly Ask[],
+  cases: readonly RequestCase[],
   choose: Choose,
   order: (begins: readonly Act[], rank: number) => Act[],
 ): void => {
@@ -71,18 +71,18 @@ const check = (
       next += Math.ceil((elements * width) / 16) * 16;
       return bytes;
     };
-    const begins = asks.map(({ kind, n, priority, awaited, half }, i): Act => {
+    const begins = cases.map(({ kind, n, priority, awaited, half }, i): Act => {
       const members =
         half && worldSize > 1 ? halves[rank % 2]! : Array.from({ length: worldSize }, (_, other) => other);
       const [own, count] = [members.indexOf(rank), members.length];
       const sizes = regionElements(kind, count, n);
       const [input, output] = [take(sizes.input), take(sizes.output)];
       input.set(toBytes(operand(rank + i, sizes.input, "f32"), "f32"));
-      const { to, from } = placeOf(own, count, n);
+      const { to, from } = parametersOf(own, count, n);
       results.push(() => {
         const inputs = members.map((member) => operand(member + i, sizes.input, "f32"));
         expect(fromBytes(output, "f32"), `${kind} ${i} on rank ${rank}`).toEqual(
-          closedForm(kind, placeOf(own, count, n), inputs),
+          closedForm(kind, parametersOf(own, count, n), inputs),
         );
       });
       return {
@@ -105,7 +105,7 @@ const check = (
   for (const result of results) result();
 };
 
-const asks = fc.array(
+const cases = fc.array(
   fc.record({
     kind: fc.constantFrom<CollectiveKind>(
       "all-reduce",
@@ -143,7 +143,7 @@ describe("threads that share lanes and a control block", () => {
     [16, 4],
   ])("law: %i ranks end with the closed form in whatever order they run (%i schedules)", (worldSize, numRuns) => {
     fc.assert(
-      fc.property(asks, fc.integer(), fc.constantFrom(1, 3, 40), (requests, seed, stay) => {
+      fc.property(cases, fc.integer(), fc.constantFrom(1, 3, 40), (requests, seed, stay) => {
         const roll = dice(seed);
         // Threads that run for long stretches, as real ones do, and threads that switch at every step.
         const choose: Choose = (count, last) => (last >= 0 && roll(stay) !== 0 ? last : roll(count));
@@ -157,7 +157,7 @@ describe("threads that share lanes and a control block", () => {
   test("two ranks finish in all schedules with one preemption, and no notification is missing", () => {
     const one = { n: 3, half: false, awaited: false } as const;
     // The actions of each of two ranks: start (s) and wait for (w) requests by index.
-    const scripts: { readonly requests: readonly Ask[]; readonly acts: readonly [string, string] }[] = [
+    const scripts: { readonly requests: readonly RequestCase[]; readonly acts: readonly [string, string] }[] = [
       { requests: [{ ...one, kind: "all-reduce", priority: 0, awaited: true }], acts: ["s0 w0", "s0 w0"] },
       {
         // The second request, in flight on rank 0, completes only after the first, which rank 0 posts later.

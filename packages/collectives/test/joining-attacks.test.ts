@@ -299,7 +299,7 @@ describe("when there are more unauthenticated connections than slots", () => {
     ]);
   };
   /** Connect, send `words`, and wait for a reply if there were any. */
-  const stranger = async ({ host: name, port }: Address, words?: Buffer): Promise<Socket> => {
+  const connectUnauthenticated = async ({ host: name, port }: Address, words?: Buffer): Promise<Socket> => {
     const socket = connect(port, name);
     opened.add(() => socket.destroy());
     socket.on("error", () => undefined);
@@ -312,9 +312,9 @@ describe("when there are more unauthenticated connections than slots", () => {
 
   test("silent connections are closed before an older one that has sent a hello", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 60_000 });
-    const spoken = await stranger(hosted.coordinator.address, hello());
+    const spoken = await connectUnauthenticated(hosted.coordinator.address, hello());
     const silent: Socket[] = [];
-    for (let i = 0; i < places; i++) silent.push(await stranger(hosted.coordinator.address));
+    for (let i = 0; i < places; i++) silent.push(await connectUnauthenticated(hosted.coordinator.address));
     await until(() => silent.some(({ destroyed }) => destroyed));
     expect(spoken.destroyed).toBe(false);
   });
@@ -326,7 +326,7 @@ describe("when there are more unauthenticated connections than slots", () => {
     const first = hosted.join([0]);
     await until(() => hosted.events.some(({ kind }) => kind === "joined"));
     const crowd: Socket[] = [];
-    for (let i = 0; i <= places; i++) crowd.push(await stranger(hosted.coordinator.address, hello()));
+    for (let i = 0; i <= places; i++) crowd.push(await connectUnauthenticated(hosted.coordinator.address, hello()));
     await until(() => crowd.some(({ destroyed }) => destroyed));
     await Promise.all([first, hosted.join([1])]);
     expect(hosted.events.filter(({ kind }) => kind === "left")).toEqual([]);

@@ -13,11 +13,11 @@ import type { Transport } from "../src/transport/transport.ts";
 import {
   closedForm,
   fromBytes,
-  heedsHosts,
+  dependsOnHosts,
   hostShapes,
   operand,
-  placeOf,
-  puttingInto,
+  parametersOf,
+  receivingInto,
   regionElements,
   toBytes,
   withSlots,
@@ -31,16 +31,16 @@ const transports: { readonly [name: string]: (worldSize: number) => readonly Tra
   lent: (worldSize) =>
     memoryWorld(worldSize, { sharesMemory: true }).map((transport) => withSlots(transport, slotCount)),
   copied: (worldSize) => memoryWorld(worldSize),
-  "put in place": (worldSize) => memoryWorld(worldSize).map(puttingInto),
+  "put in place": (worldSize) => memoryWorld(worldSize).map(receivingInto),
 };
-type Travel = keyof typeof transports;
+type TransportName = keyof typeof transports;
 
 interface Setting {
   readonly worldSize: number;
   readonly n: number;
   readonly dtype?: DType;
   readonly reduction?: Reduction;
-  readonly travel?: Travel;
+  readonly travel?: TransportName;
   readonly inPlace?: boolean;
   readonly root?: number;
   readonly hosts?: Place["hosts"];
@@ -48,9 +48,9 @@ interface Setting {
   readonly values?: (rank: number, count: number) => number[];
 }
 
-const placesOf = ({ worldSize, n, root = 0, hosts, segments }: Setting): Place[] =>
+const parametersByRank = ({ worldSize, n, root = 0, hosts, segments }: Setting): Place[] =>
   Array.from({ length: worldSize }, (_, rank) => ({
-    ...placeOf(rank, worldSize, n, root),
+    ...parametersOf(rank, worldSize, n, root),
     ...(hosts && { hosts }),
     ...(segments !== undefined && { segments }),
   }));
@@ -71,10 +71,10 @@ const runWorld = async (
   const before = inputs.map((numbers) => toBytes(numbers, dtype));
   const input = before.map((bytes) => bytes.slice());
   const output = inPlace ? input : inputs.map(() => new Uint8Array(counts.output * bytesPerElement[dtype]).fill(0x55));
-  const places = placesOf(setting);
+  const parameters = parametersByRank(setting);
   const done = new Set<number>();
   const ranks = transports[travel]!(worldSize).map(async (transport, rank) => {
-    const schedule = algorithm.schedule(places[rank]!);
+    const schedule = algorithm.schedule(parameters[rank]!);
     const scratch = new Uint8Array(scratchBytes(schedule, dtype)).fill(0x33);
     await execute(
       schedule,
@@ -103,12 +103,12 @@ const runWorld = async (
 const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
   const { dtype = "f32", reduction } = setting;
   const { inputs, outputs } = await runWorld(algorithm, setting);
-  const places = placesOf(setting);
+  const parameters = parametersByRank(setting);
   const allAlike = algorithm.kind === "all-reduce" || algorithm.kind === "all-gather";
   let wanted = new Uint8Array();
   for (const [rank, bytes] of outputs.entries()) {
     if (rank === 0 || !allAlike)
-      wanted = toBytes(closedForm(algorithm.kind, places[rank]!, inputs, reduction), dtype).slice();
+      wanted = toBytes(closedForm(algorithm.kind, parameters[rank]!, inputs, reduction), dtype).slice();
     if (Buffer.compare(bytes, wanted) === 0) continue;
     expect(fromBytes(bytes, dtype), `rank ${rank} of ${JSON.stringify(setting)}`).toEqual(fromBytes(wanted, dtype));
     throw new Error(`rank ${rank} has different bits for equal numbers in ${JSON.stringify(setting)}`);
@@ -173,7 +173,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
     // More segments than slots between threads.
     if (algorithm.mostSegments !== undefined)
       await holds(algorithm, { worldSize, n: 401, segments: 20, travel: "lent" });
-    const shapes = heedsHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined];
+    const shapes = dependsOnHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined];
     const sizes = [1, worldSize, 61];
     for (const [i, hosts] of shapes.entries()) {
       for (const [j, segments] of (algorithm.mostSegments === undefined ? [1] : segmentCounts).entries()) {
@@ -205,7 +205,7 @@ describe("summation order", () => {
     async ({ algorithm }) => {
       let [settings, inOrder] = [0, 0];
       for (const worldSize of worldSizes.slice(1)) {
-        for (const hosts of heedsHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined]) {
+        for (const hosts of dependsOnHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined]) {
           for (const segments of algorithm.mostSegments === undefined ? [1] : [1, 3]) {
             const runs = [];
             for (const travel of travels)
@@ -253,7 +253,7 @@ test("ranks that start different requests get an error", async () => {
   const run = (transport: typeof a, n: number): Promise<void> => {
     const bytes = new Uint8Array(n * 4);
     return execute(
-      schedule(placeOf(transport!.rank, 2, n)),
+      schedule(parametersOf(transport!.rank, 2, n)),
       { input: bytes, output: bytes, dtype: "f32", tag: 1 },
       transport!,
       plainArithmetic(),

@@ -46,7 +46,7 @@ const certificate = ({ subject, issuer, publicKey, issuerKey, extensions, days }
 };
 
 /** The contents of a certificate revocation list; omitted fields get valid values. */
-export interface ListWishes {
+export interface RevocationListOptions {
   readonly number?: number | undefined;
   readonly thisUpdate?: Date;
   readonly nextUpdate?: Date;
@@ -59,7 +59,7 @@ export interface Authority {
   /** A new key and a certificate with these URIs. @param days validity in days, starting yesterday; default 1. */
   issue(uris: readonly string[], days?: number): TlsIdentity;
   /** A certificate revocation list. */
-  revoke(certificates: readonly string[], wishes?: ListWishes): string;
+  revoke(certificates: readonly string[], options?: RevocationListOptions): string;
 }
 
 /** A critical extension that no reader knows. */
@@ -68,7 +68,7 @@ export const strangeExtension: Buffer = extension("551d1c", true, sequence());
 const pem = (label: string, bytes: Buffer): string =>
   `-----BEGIN ${label}-----\n${bytes.toString("base64").replace(/.{1,64}/g, "$&\n")}-----END ${label}-----\n`;
 
-interface ListRequest extends ListWishes {
+interface ListRequest extends RevocationListOptions {
   readonly issuer: string;
   readonly issuerKey: KeyObject;
   readonly serials: readonly string[];
@@ -107,13 +107,13 @@ export const makeAuthority = (): Authority => {
     days: 1,
   });
   return {
-    revoke: (certificates, wishes = {}) =>
+    revoke: (certificates, options = {}) =>
       list({
         issuer: name,
         issuerKey: privateKey,
         serials: certificates.map((text) => new X509Certificate(text).serialNumber),
         number: 1,
-        ...wishes,
+        ...options,
       }),
     issue: (uris, days = 1) => {
       const own = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -10,7 +10,7 @@ import { memoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import { Cable, type Cut } from "./network-proxy.ts";
 import { openWorlds, type TestWorldOptions } from "./network-worlds.ts";
-import { placeOf, regionElements } from "./world.ts";
+import { parametersOf, regionElements } from "./world.ts";
 
 const open: NetworkWorld[] = [];
 const cables: Cable[] = [];
@@ -51,7 +51,7 @@ const run = (algorithm: Algorithm, n: number, transports: readonly Transport[], 
   const counts = regionElements(algorithm.kind, worldSize, n);
   return Promise.all(
     transports.map(async (transport, rank) => {
-      const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
+      const schedule = algorithm.schedule(parametersOf(rank, worldSize, n));
       const output = new Uint8Array(counts.output * 4);
       const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
       const input = delicate(rank, counts.input);

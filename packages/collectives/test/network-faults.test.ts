@@ -11,7 +11,7 @@ import { crc32c } from "../src/wire/crc32c.ts";
 import { SkeinError } from "@skein/tensor-core";
 import { Cable } from "./network-proxy.ts";
 import { openWorlds, type TestWorldOptions } from "./network-worlds.ts";
-import { placeOf } from "./world.ts";
+import { parametersOf } from "./world.ts";
 
 const open: NetworkWorld[] = [];
 const cables: Cable[] = [];
@@ -53,7 +53,7 @@ const allReduceUntilFailure = async (
   most = 10_000,
 ): Promise<unknown> => {
   const transport = world.transports[0]!;
-  const schedule = ringAllReduce.schedule(placeOf(transport.rank, worldSize, n));
+  const schedule = ringAllReduce.schedule(parametersOf(transport.rank, worldSize, n));
   for (let tag = 1; tag <= most; tag++) {
     const vector = values(transport.rank, n);
     const bytes = new Uint8Array(vector.buffer);
@@ -129,9 +129,9 @@ test("a cable with a delay of more than three heartbeats loses no rank", { tags:
 test("a cable that is pulled while no rank waits", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route, ...quick });
-  const told = worlds.map(failureOf);
+  const failures = worlds.map(failureOf);
   for (const cable of laid.values()) cable.freeze();
-  expect((await Promise.all(told)).map(named)).toEqual([
+  expect((await Promise.all(failures)).map(named)).toEqual([
     ["peer-lost", 1],
     ["peer-lost", 0],
   ]);
@@ -140,9 +140,9 @@ test("a cable that is pulled while no rank waits", async () => {
 test("a process that is killed while no rank waits for it: its connections end without a goodbye", async () => {
   const { route, laid } = withCables((from, to) => from + to === 1);
   const worlds = await opened(2, { route });
-  const told = worlds.map(failureOf);
+  const failures = worlds.map(failureOf);
   for (const cable of laid.values()) cable.sever();
-  const errors = await Promise.all(told);
+  const errors = await Promise.all(failures);
   expect(errors.map(named)).toEqual([
     ["peer-lost", 1],
     ["peer-lost", 0],
@@ -220,9 +220,9 @@ test("ranks that start different collectives both get an error", async () => {
   const [a, b] = await opened(2, quick);
   a!.transports[0]!.send(1, 1, new Uint8Array(100));
   await expect(Promise.resolve(b!.transports[0]!.receive(0, 2, 100))).rejects.toBeInstanceOf(RanksDisagreeError);
-  const told = await failureOf(a!);
-  expect(told).toBeInstanceOf(RanksDisagreeError);
-  expect(told).toMatchObject({ rank: 0, peer: 1 });
+  const failure = await failureOf(a!);
+  expect(failure).toBeInstanceOf(RanksDisagreeError);
+  expect(failure).toMatchObject({ rank: 0, peer: 1 });
 });
 
 describe("corruption in transit", () => {

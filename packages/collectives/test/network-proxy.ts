@@ -30,7 +30,7 @@ export class Cable {
   /** Reject new connections. */
   down = false;
   /** The number of connections rejected by it. */
-  numTurnedAway = 0;
+  numRejected = 0;
   /** The delay of all data. */
   delayMilliseconds = 0;
   #frozen = false;
@@ -40,7 +40,7 @@ export class Cable {
   private constructor(target: PeerAddress) {
     this.#server = createServer({ noDelay: true }, (near) => {
       if (this.down) {
-        this.numTurnedAway += 1;
+        this.numRejected += 1;
         near.resetAndDestroy();
         return;
       }

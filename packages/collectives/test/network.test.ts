@@ -10,7 +10,7 @@ import type { Algorithm } from "../src/schedule.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
 import type { Transport } from "../src/transport/transport.ts";
 import { openWorlds } from "./network-worlds.ts";
-import { placeOf, regionElements } from "./world.ts";
+import { parametersOf, regionElements } from "./world.ts";
 
 const open: NetworkWorld[] = [];
 const opened = async (...args: Parameters<typeof openWorlds>): Promise<readonly NetworkWorld[]> => {
@@ -38,7 +38,7 @@ const run = async (
   const counts = regionElements(algorithm.kind, worldSize, n);
   return Promise.all(
     transports.map(async (transport, rank) => {
-      const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
+      const schedule = algorithm.schedule(parametersOf(rank, worldSize, n));
       const output = new Uint8Array(counts.output * bytesPerElement.f32);
       const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
       await execute(

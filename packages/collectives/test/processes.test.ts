@@ -3,8 +3,8 @@ import { bytesPerElement } from "@skein/tensor-core";
 import { describe, expect, test } from "vitest";
 import { ethernetLinks } from "../src/index.ts";
 import { hostRendezvous, newSecret, type ProcessWorldOptions } from "../src/node.ts";
-import type { Answer, Ask, Job } from "./rank-worker.ts";
-import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
+import type { Answer, Request, Job } from "./rank-worker.ts";
+import { closedForm, fromBytes, operand, parametersOf, raggedAnswer, regionElements } from "./world.ts";
 
 /** Run a job on processes, with one thread per rank. @param during is called once all ranks are connected. */
 const runProcesses = async (
@@ -98,7 +98,7 @@ for (const { worlds, tags } of [
 
       test("several requests in flight equal the closed form", async () => {
         const worldSize = processes.flat().length;
-        const requests: Ask[] = [
+        const requests: Request[] = [
           { kind: "all-reduce", n: 100_003, inPlace: true },
           { kind: "all-gather", n: 7, dtype: "u8" },
           { kind: "barrier", n: 0 },
@@ -120,7 +120,7 @@ for (const { worlds, tags } of [
             const bytes = Uint8Array.from(answer!.outputs[i]!);
             expect(bytes.byteLength % bytesPerElement[dtype]).toBe(0);
             expect(fromBytes(bytes, dtype), `${kind} on rank ${rank}`).toEqual(
-              closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+              closedForm(kind, parametersOf(rank, worldSize, n, root), inputs, reduction),
             );
           });
         });
@@ -158,7 +158,7 @@ describe("processes with different settings are rejected at the start, by name",
     [
       "builds of the kernels",
       [{ facts: { kernels: "relaxed" } }, { facts: { kernels: "scalar" } }],
-      /^kernels: rank 2 has scalar, rank 0 has relaxed; .* hosts of one kind/,
+      /^kernels: rank 2 has scalar, rank 0 has relaxed; .* the same kind of host/,
     ],
   ])("%s", async (_, settings, message) => {
     const answers = await runProcesses(

@@ -8,7 +8,7 @@ import { walkRagged } from "../src/ragged.ts";
 import {
   raggedAllGatherSchedule,
   raggedExchange,
-  type RaggedPlace,
+  type RaggedParameters,
   raggedAllToAllSchedule,
   rowCountSchedule,
 } from "../src/ragged-schedule.ts";
@@ -41,21 +41,21 @@ const countFor = (rows: readonly number[], to: number): number => rows[rows.leng
 const i32 = (...numbers: number[]): Uint8Array => new Uint8Array(Int32Array.from(numbers).buffer);
 
 /** Copies bytes to where the transport can lend them from. */
-type Place = (bytes: Uint8Array) => Uint8Array;
+type CopyIn = (bytes: Uint8Array) => Uint8Array;
 
-const requestOf = (setting: Setting, rank: number, place: Place = (bytes) => bytes): CollectiveRequest => {
+const requestOf = (setting: Setting, rank: number, copyIn: CopyIn = (bytes) => bytes): CollectiveRequest => {
   const { kind, worldSize, capacity, rowElements, dtype, rows } = setting;
   const count = rows[rank]!.length * capacity * rowElements;
   return {
     kind,
     dtype,
-    input: place(toBytes(operand(rank, count, dtype), dtype)),
+    input: copyIn(toBytes(operand(rank, count, dtype), dtype)),
     // Neither zeros nor any value that is sent, so that unwritten elements show.
-    output: place(new Uint8Array(worldSize * capacity * rowElements * bytesPerElement[dtype]).fill(0x55)),
+    output: copyIn(new Uint8Array(worldSize * capacity * rowElements * bytesPerElement[dtype]).fill(0x55)),
     ragged: {
       capacity,
-      rows: place(i32(...rows[rank]!)),
-      receivedRows: place(new Uint8Array(4 * worldSize).fill(0x55)),
+      rows: copyIn(i32(...rows[rank]!)),
+      receivedRows: copyIn(new Uint8Array(4 * worldSize).fill(0x55)),
     },
   };
 };
@@ -96,7 +96,7 @@ const counting = (transport: Transport): { transport: Transport; sent: number[] 
 
 interface World {
   readonly transports: readonly Transport[];
-  readonly place?: Place;
+  readonly copyIn?: CopyIn;
 }
 
 /** Mailboxes between threads, used by ranks that take turns in one thread: messages are addresses in one memory. */
@@ -128,7 +128,7 @@ const mailboxes = (worldSize: number): World => {
         whenSent: (handle) => transport.whenSent(handle),
       };
     }),
-    place: (bytes) => {
+    copyIn: (bytes) => {
       const region = new Uint8Array(memory.buffer, end, bytes.byteLength);
       end = Math.ceil((end + bytes.byteLength) / 16) * 16;
       region.set(bytes);
@@ -152,9 +152,9 @@ const takeTurns = async (future: Future<unknown>): Promise<void> => {
   }
 };
 
-const check = async (setting: Setting, { transports, place }: World): Promise<void> => {
+const check = async (setting: Setting, { transports, copyIn }: World): Promise<void> => {
   const { worldSize, rows, rowElements, dtype } = setting;
-  const requests = transports.map((_, rank) => requestOf(setting, rank, place));
+  const requests = transports.map((_, rank) => requestOf(setting, rank, copyIn));
   const before = requests.map(({ input }) => input.slice());
   const counted = transports.map(counting);
   const returned = await Promise.all(
@@ -275,8 +275,8 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     "each send of the schedules has a matching receive on %i ranks in the same round",
     (worldSize) => {
       const rows = countsOf(kind, worldSize, (from, to) => (from + 2 * to) % 4);
-      const places = rows.map(
-        (sent, rank): RaggedPlace => ({
+      const parameters = rows.map(
+        (sent, rank): RaggedParameters => ({
           rank,
           worldSize,
           capacity: 3,
@@ -289,11 +289,11 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
         rowCountSchedule,
         kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule,
       ]) {
-        const schedules = places.map(schedule);
+        const schedules = parameters.map(schedule);
         expect(messageEnds(schedules, "send")).toEqual(messageEnds(schedules, "receive"));
         expect(messageEnds(schedules, "send").length).toBeGreaterThan(0);
       }
-      expect(places.map((place) => sentElements(rowCountSchedule(place)))).toEqual(rows.map(() => worldSize - 1));
+      expect(parameters.map((rank) => sentElements(rowCountSchedule(rank)))).toEqual(rows.map(() => worldSize - 1));
     },
   );
 
@@ -302,8 +302,8 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     (worldSize) => {
       const [capacity, rowElements] = [3, 2];
       const rows = countsOf(kind, worldSize, () => capacity);
-      const places = rows.map(
-        (sent, rank): RaggedPlace => ({
+      const parameters = rows.map(
+        (sent, rank): RaggedParameters => ({
           rank,
           worldSize,
           capacity,
@@ -313,9 +313,9 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
         }),
       );
       const hosts = Array.from({ length: worldSize }, (_, rank) => [rank]);
-      const schedules = places.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
+      const schedules = parameters.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
       // The last round of the rows only copies within a rank.
-      const [counts, full] = [places.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
+      const [counts, full] = [parameters.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
         ScheduleCost,
         ScheduleCost,
       ];

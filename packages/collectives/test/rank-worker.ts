@@ -5,19 +5,19 @@ import { ControlBlock } from "../src/control-block/control-block.ts";
 import { algorithms, executeBlocking, plainArithmetic, scratchBytes } from "../src/index.ts";
 import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
-import { operand, placeOf, regionElements, toBytes } from "./world.ts";
+import { operand, parametersOf, regionElements, toBytes } from "./world.ts";
 
 /** The job of each rank in a test. */
 export type Job =
   | { readonly name: "algorithms"; readonly runs: readonly Run[] }
   | {
       readonly name: "requests";
-      readonly requests: readonly Ask[];
+      readonly requests: readonly Request[];
       readonly startAllFirst: boolean;
       readonly repeats?: number;
     }
   | { readonly name: "die"; readonly how: "throw" | "never start" | "wait" }
-  | { readonly name: "disagree"; readonly one: Ask; readonly last: Ask }
+  | { readonly name: "disagree"; readonly one: Request; readonly last: Request }
   | { readonly name: "fail second" }
   | { readonly name: "full queue"; readonly count: number }
   | { readonly name: "groups"; readonly partitions: readonly (readonly (readonly number[])[])[]; readonly n: number }
@@ -34,7 +34,7 @@ export interface Run {
   readonly inPlace: boolean;
 }
 
-export interface Ask {
+export interface Request {
   readonly kind: CollectiveKind;
   readonly n: number;
   readonly dtype?: DType;
@@ -75,7 +75,7 @@ const regions = ({
   n,
   dtype = "f32",
   inPlace = false,
-}: Ask): { input: Uint8Array; output: Uint8Array; dtype: DType } => {
+}: Request): { input: Uint8Array; output: Uint8Array; dtype: DType } => {
   const counts = regionElements(kind, worldSize, n);
   const input = allocate(counts.input * bytesPerElement[dtype]);
   input.set(toBytes(operand(rank, counts.input, dtype), dtype));
@@ -83,9 +83,9 @@ const regions = ({
   return { input, output, dtype };
 };
 
-const requestOf = (ask: Ask): CollectiveRequest => {
+const requestOf = (ask: Request): CollectiveRequest => {
   const { kind, n, reduction, root, priority, awaited } = ask;
-  const place = placeOf(rank, worldSize, n);
+  const parameters = parametersOf(rank, worldSize, n);
   return {
     kind,
     ...regions(ask),
@@ -93,7 +93,7 @@ const requestOf = (ask: Ask): CollectiveRequest => {
     ...(root !== undefined && { root }),
     ...(priority !== undefined && { priority }),
     ...(awaited !== undefined && { awaited }),
-    ...(kind === "send-receive" && { to: place.to!, from: place.from! }),
+    ...(kind === "send-receive" && { to: parameters.to!, from: parameters.from! }),
   };
 };
 
@@ -104,7 +104,7 @@ const runAlgorithm = ({ algorithm: name, n, inPlace }: Run, tag: number, transpo
   const algorithm = algorithms.find((candidate) => candidate.name === name)!;
   const ask = { kind: algorithm.kind, n, inPlace };
   const { input, output } = regions(ask);
-  const schedule = algorithm.schedule(placeOf(rank, worldSize, n));
+  const schedule = algorithm.schedule(parametersOf(rank, worldSize, n));
   const scratch = allocate(scratchBytes(schedule, "f32"));
   executeBlocking(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic(), (future) => {
     if (!control.waitUntil(future.ready, "message")) future.expire();
@@ -202,7 +202,7 @@ const run = (): Answer => {
       count === 1
         ? [rank % (capacity + 1)]
         : Array.from({ length: count }, (_, to) => (rank + 3 * to) % (capacity + 1));
-    const asked = (["all-to-all", "all-gather"] as const).map((kind) => {
+    const started = (["all-to-all", "all-gather"] as const).map((kind) => {
       const n = capacity * rowElements;
       const rows = allocate(kind === "all-to-all" ? 4 * worldSize : 4);
       new Int32Array(rows.buffer, rows.byteOffset, rows.byteLength / 4).set(rowsFor(rows.byteLength / 4));
@@ -210,9 +210,9 @@ const run = (): Answer => {
       const request: CollectiveRequest = { kind, ...regions({ kind, n }), ragged: { capacity, rows, receivedRows } };
       return { ...request, receivedRows, handle: communicator.start(request) };
     });
-    for (const { handle } of asked) communicator.wait(handle);
+    for (const { handle } of started) communicator.wait(handle);
     return {
-      outputs: asked.flatMap(({ output, receivedRows }) => [output.slice(), receivedRows.slice()]),
+      outputs: started.flatMap(({ output, receivedRows }) => [output.slice(), receivedRows.slice()]),
       bytesSent: communicator.bytesSent(),
     };
   }

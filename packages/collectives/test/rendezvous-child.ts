@@ -7,7 +7,7 @@ import type { JoinOptions } from "../src/rendezvous/member.ts";
 /** A child process in a rendezvous. */
 export interface Child {
   /** The first group of `pattern`, once the process has printed it. */
-  says(pattern: RegExp): Promise<string>;
+  output(pattern: RegExp): Promise<string>;
   readonly ended: Promise<{ readonly code: number | null; readonly stdout: string }>;
   kill(signal?: NodeJS.Signals): void;
 }
@@ -40,7 +40,7 @@ export const startChild = (opened: Opened, task: Task): Child => {
   let stdout = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => void (stdout += text));
   return {
-    says: (pattern) =>
+    output: (pattern) =>
       new Promise((resolve) => {
         const look = (): void => {
           const found = pattern.exec(stdout);

@@ -42,7 +42,7 @@ const requestOf = (rank: number, worldSize: number, different: Partial<JoinReque
 });
 
 /** Opens a raw connection to the coordinator. */
-const stranger = async ({
+const connectRaw = async ({
   coordinator,
 }: Hosted): Promise<{
   readonly socket: Socket;
@@ -62,19 +62,19 @@ const stranger = async ({
 };
 
 /** Joins with hand-made frames and the right secret, up to the join request, which may be any bytes. */
-const joiningByHand = async (
+const joinWithRawFrames = async (
   hosted: Hosted,
   request: Uint8Array,
-): Promise<Awaited<ReturnType<typeof stranger>> & { readonly sealer: FrameSeal }> => {
-  const visitor = await stranger(hosted);
+): Promise<Awaited<ReturnType<typeof connectRaw>> & { readonly sealer: FrameSeal }> => {
+  const client = await connectRaw(hosted);
   const handshake = dialler();
-  visitor.socket.write(frame("hello", handshake.hello()));
-  await until(() => framesIn(visitor.received()).length > 0);
-  const answer = handshake.answer(framesIn(visitor.received())[0]!.payload);
+  client.socket.write(frame("hello", handshake.hello()));
+  await until(() => framesIn(client.received()).length > 0);
+  const answer = handshake.answer(framesIn(client.received())[0]!.payload);
   if ("what" in answer) throw new Error("the coordinator does not know the secret");
-  visitor.socket.write(frame("proof", answer.proof, 1));
-  visitor.socket.write(frame("join", answer.proven.sealer.sealed("join", request), 2));
-  return { ...visitor, sealer: answer.proven.sealer };
+  client.socket.write(frame("proof", answer.proof, 1));
+  client.socket.write(frame("join", answer.proven.sealer.sealed("join", request), 2));
+  return { ...client, sealer: answer.proven.sealer };
 };
 
 describe("a loss", () => {
@@ -86,7 +86,7 @@ describe("a loss", () => {
     const child = startChild(opened, { join: joining([1, 3]), after: "stay" });
     const second = startChild(opened, { join: joining([4]), after: "stay" });
     const members = await Promise.all([join([0]), join([2])]);
-    await Promise.all([child.says(/(complete)/), second.says(/(complete)/)]);
+    await Promise.all([child.output(/(complete)/), second.output(/(complete)/)]);
     const losses = Promise.all([coordinator, ...members].map(nextLoss));
     child.kill("SIGKILL");
     for (const loss of await losses)
@@ -108,7 +108,7 @@ describe("a loss", () => {
     });
     const child = startChild(opened, { join: joining([1]), after: "stay" });
     const member = await join([0]);
-    await child.says(/(complete)/);
+    await child.output(/(complete)/);
     await rest(1300); // Longer than the loss time; only pings keep the members.
     const silences = (): string[] => events.filter(({ kind }) => kind === "silent").map(({ message }) => message);
     child.kill("SIGSTOP");
@@ -148,7 +148,7 @@ describe("a loss", () => {
       host: { worldSize: 1, job, build, secret, ranks: [0], heartbeat },
       after: { blockMilliseconds: 3000 },
     });
-    const port = Number(await hostChild.says(/^listening (\d+)$/m));
+    const port = Number(await hostChild.output(/^listening (\d+)$/m));
     const addresses = [{ host: "127.0.0.1", port: 1 }];
     const member = await openMember({
       address: { host: "127.0.0.1", port },
@@ -181,7 +181,7 @@ describe("a loss", () => {
       heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000, stuckMilliseconds: 500_000 },
     });
     const child = startChild(opened, { join: joining([0]), after: "stay" });
-    await child.says(/(complete)/);
+    await child.output(/(complete)/);
     child.kill("SIGSTOP");
     const message = new Uint8Array(32 * 2 ** 20);
     let sent = 0;
@@ -209,7 +209,7 @@ describe("a loss", () => {
 
   test("of the coordinator is reported to every member, with the ranks of its process", async () => {
     const hostChild = startChild(opened, { host: { worldSize: 2, job, build, secret, ranks: [0] }, after: "stay" });
-    const port = Number(await hostChild.says(/^listening (\d+)$/m));
+    const port = Number(await hostChild.output(/^listening (\d+)$/m));
     const member = await openMember({
       address: { host: "127.0.0.1", port },
       ranks: [0, 1],
@@ -243,7 +243,7 @@ describe("a loss", () => {
   });
 });
 
-describe("a stranger", () => {
+describe("an unauthenticated connection", () => {
   test.each<[string, Uint8Array, RegExp]>([
     ["garbage", Buffer.from("GET / HTTP/1.1\r\nHost: here\r\n\r\n           "), /a frame begins with/],
     ["2^63 bytes", withLength(frame("hello", new Uint8Array(0)), 2n ** 63n), /announces 9223372036854775808 bytes/],
@@ -253,7 +253,7 @@ describe("a stranger", () => {
       /announces 1048576 bytes, at most 1024/,
     ],
     ["a control frame", frame("control", Buffer.from("x")), /announces 1 bytes, at most 0/],
-    ["a ping", frame("ping", new Uint8Array(0)), /a ping frame came, which is not due/],
+    ["a ping", frame("ping", new Uint8Array(0)), /unexpected ping frame/],
     ["a request at once", withLength(frame("join", new Uint8Array(0)), 1n), /announces 1 bytes, at most 0/],
     ["a hello of nonsense", frame("hello", Buffer.from("[[[[")), /its first frame is not a valid hello/],
     [
@@ -280,20 +280,20 @@ describe("a stranger", () => {
   ])("that sends %s is dropped without disturbing the others", async (_, bytes, reason) => {
     const hosted = await host(2);
     const first = hosted.join([0]);
-    const { socket, closed } = await stranger(hosted);
+    const { socket, closed } = await connectRaw(hosted);
     socket.write(bytes);
     await closed;
     await until(() => hosted.events.some(({ kind, message }) => kind === "dropped" && reason.test(message)));
     await Promise.all([first, hosted.join([1])]);
     expect(await hosted.coordinator.ready).toHaveLength(2);
-    const after = await stranger(hosted); // Later strangers do not disturb it either.
+    const after = await connectRaw(hosted); // Later connections do not affect it either.
     after.socket.write(bytes);
     await after.closed;
   });
 
   test("that sends nothing, or half a hello, is dropped at the handshake's deadline", async () => {
     const hosted = await host(1, { handshakeTimeoutMilliseconds: 100 });
-    const [silent, half] = await Promise.all([stranger(hosted), stranger(hosted)]);
+    const [silent, half] = await Promise.all([connectRaw(hosted), connectRaw(hosted)]);
     half.socket.write(frame("hello", dialler().hello()).subarray(0, headerBytes + 7));
     await Promise.all([silent.closed, half.closed]);
     await until(
@@ -306,7 +306,7 @@ describe("a stranger", () => {
 
   test("of another protocol version gets a refusal in this version, which is a typed error on its side", async () => {
     const hosted = await host(1);
-    const { socket, received, closed } = await stranger(hosted);
+    const { socket, received, closed } = await connectRaw(hosted);
     const bytes = frame("hello", new Uint8Array(0));
     bytes[4] = 1;
     socket.write(bytes);
@@ -325,7 +325,7 @@ describe("a stranger", () => {
       [joinCodec.encode(requestOf(1, 2, { hostName: "here\n2030-01-01 all is well" })), /hostName is wrong/],
     ];
     for (const [request, reason] of bad) {
-      const { closed } = await joiningByHand(hosted, request);
+      const { closed } = await joinWithRawFrames(hosted, request);
       await closed;
       await until(() => hosted.events.some(({ message }) => reason.test(message)));
     }
@@ -334,7 +334,7 @@ describe("a stranger", () => {
 
   test("that was admitted must not send messages before all ranks have joined", async () => {
     const hosted = await host(2);
-    const { socket, received, closed, sealer } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
+    const { socket, received, closed, sealer } = await joinWithRawFrames(hosted, joinCodec.encode(requestOf(1, 2)));
     await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
     const report = reportCodec.encode({ kind: "lost", rank: 0, reason: "no reason" });
     socket.write(frame("control", sealer.sealed("control", report), 3));
@@ -345,7 +345,7 @@ describe("a stranger", () => {
 
   test("that joins and leaves without a goodbye is named at the deadline, with the reason", async () => {
     const hosted = await host(2, { joinTimeoutMilliseconds: 3000 });
-    const { socket, received } = await joiningByHand(hosted, joinCodec.encode(requestOf(1, 2)));
+    const { socket, received } = await joinWithRawFrames(hosted, joinCodec.encode(requestOf(1, 2)));
     await until(() => framesIn(received()).some(({ type }) => type === "welcome"));
     socket.destroy();
     const { message } = await failureOf(hosted.coordinator.ready);
@@ -374,7 +374,7 @@ describe("a stranger", () => {
     );
     await fc.assert(
       fc.asyncProperty(mutation, fc.integer({ min: 1, max: 64 }), async (bytes, piece) => {
-        const { socket, received, closed } = await stranger(hosted);
+        const { socket, received, closed } = await connectRaw(hosted);
         for (let at = 0; at < bytes.length && !socket.destroyed; at += piece)
           socket.write(bytes.subarray(at, at + piece));
         socket.end();
@@ -411,7 +411,7 @@ describe("a process that is not a coordinator", () => {
       "a server that sends control before its welcome",
       (socket) => socket.write(frame("control", new Uint8Array(0))),
       "control-message",
-      /which is not due/,
+      /unexpected \w+ frame/,
     ],
     [
       "a server that announces more than a challenge",
@@ -423,7 +423,7 @@ describe("a process that is not a coordinator", () => {
       "a server that sends a welcome without a challenge",
       (socket) => socket.write(frame("welcome", new Uint8Array(0))),
       "control-message",
-      /which is not due/,
+      /unexpected \w+ frame/,
     ],
     [
       "a server with an invalid challenge",
@@ -468,7 +468,7 @@ describe("a process ends without being stopped", () => {
 
   test("after all ranks have joined the rendezvous that it hosts", async () => {
     const child = startChild(opened, { host: { worldSize: 1, job, build, secret }, after: "forget" });
-    const port = Number(await child.says(/^listening (\d+)$/m));
+    const port = Number(await child.output(/^listening (\d+)$/m));
     const member = await openMember({
       address: { host: "127.0.0.1", port },
       ranks: [0],

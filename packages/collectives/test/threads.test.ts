@@ -9,8 +9,8 @@ import { stateWord } from "../src/control-block/layout.ts";
 import { createThreadWorld, type ThreadWorldOptions } from "../src/node.ts";
 import { inPlaceKinds } from "../src/requests/kind-facts.ts";
 import { selectAlgorithm } from "../src/select.ts";
-import type { Answer, Ask, Job, RankData } from "./rank-worker.ts";
-import { closedForm, fromBytes, operand, placeOf, raggedAnswer, regionElements } from "./world.ts";
+import type { Answer, Request, Job, RankData } from "./rank-worker.ts";
+import { closedForm, fromBytes, operand, parametersOf, raggedAnswer, regionElements } from "./world.ts";
 
 /** Runs a job on real threads, one worker per rank. A rank whose worker fails answers with its error. */
 const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorldOptions> = {}): Promise<Answer[]> => {
@@ -57,7 +57,7 @@ for (const { worldSizes, tags } of [
         const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, "f32"));
         answers.forEach(({ outputs }, rank) => {
           expect(fromBytes(outputs[i]!, "f32"), `${algorithm} of ${n} on rank ${rank}`).toEqual(
-            closedForm(kind, placeOf(rank, worldSize, n), inputs),
+            closedForm(kind, parametersOf(rank, worldSize, n), inputs),
           );
         });
       });
@@ -76,7 +76,7 @@ for (const { worldSizes, tags } of [
     test.each([true, false])(
       "several requests may be in flight; all started before the first wait: %s",
       async (startAllFirst) => {
-        const requests: Ask[] = [
+        const requests: Request[] = [
           { kind: "all-reduce", n: 1003, inPlace: true },
           { kind: "all-gather", n: 7, dtype: "u8" },
           { kind: "barrier", n: 0 },
@@ -103,7 +103,7 @@ for (const { worldSizes, tags } of [
           const inputs = answers.map((_, rank) => operand(rank, regionElements(kind, worldSize, n).input, dtype));
           answers.forEach(({ outputs }, rank) => {
             expect(fromBytes(outputs[i]!, dtype), `${kind} on rank ${rank}`).toEqual(
-              closedForm(kind, placeOf(rank, worldSize, n, root), inputs, reduction),
+              closedForm(kind, parametersOf(rank, worldSize, n, root), inputs, reduction),
             );
           });
         });
@@ -117,7 +117,7 @@ for (const { worldSizes, tags } of [
               ? kind === "reduce"
                 ? Number(rank !== root) * n
                 : (worldSize - 1) * n
-              : sentElements(algorithm.schedule(placeOf(rank, worldSize, n, root)));
+              : sentElements(algorithm.schedule(parametersOf(rank, worldSize, n, root)));
             return sum + elements * bytesPerElement[dtype];
           }, 0);
           expect(bytesSent).toBe(repeats * perRound);
@@ -137,7 +137,7 @@ test("two ranks send half of the vector in each direction and back: 2·(P − 1)
 
 test("small requests need no extra memory in a world that cannot grow", async () => {
   const memory = new WebAssembly.Memory({ initial: 32, maximum: 32, shared: true }); // Only the inputs and outputs.
-  const requests: Ask[] = [
+  const requests: Request[] = [
     { kind: "barrier", n: 0 },
     { kind: "all-reduce", n: 1000 },
     { kind: "all-gather", n: 7, awaited: true },
@@ -147,12 +147,12 @@ test("small requests need no extra memory in a world that cannot grow", async ()
   requests.forEach(({ kind, n }, i) => {
     const inputs = [0, 1].map((rank) => operand(rank, regionElements(kind, 2, n).input, "f32"));
     for (const [rank, { outputs }] of answers.entries())
-      expect(fromBytes(outputs[i]!, "f32")).toEqual(closedForm(kind, placeOf(rank, 2, n), inputs));
+      expect(fromBytes(outputs[i]!, "f32")).toEqual(closedForm(kind, parametersOf(rank, 2, n), inputs));
   });
 });
 
 test("a wait returns at once if the request ends during its check", async () => {
-  const requests: Ask[] = Array.from({ length: 9 }, () => ({ kind: "barrier", n: 0 }));
+  const requests: Request[] = Array.from({ length: 9 }, () => ({ kind: "barrier", n: 0 }));
   const answers = await runWorld(
     1,
     { name: "requests", requests, startAllFirst: true, repeats: 5000 },
@@ -191,7 +191,7 @@ test("a group has the same number on all ranks, even if some ranks have split mo
     expect(fromBytes(outputs[0]!, "f32")).toEqual(
       closedForm(
         "all-reduce",
-        placeOf(0, 2, 5),
+        parametersOf(0, 2, 5),
         part.map((member) => operand(member, 5, "f32")),
       ),
     );
@@ -220,13 +220,13 @@ test("urgent requests overtake a request in flight", async () => {
     expect(fromBytes(outputs[0]!, "f32")).toEqual(
       closedForm(
         "all-reduce",
-        placeOf(0, 2, large),
+        parametersOf(0, 2, large),
         [0, 1].map((rank) => operand(rank, large, "f32")),
       ),
     );
     const once = closedForm(
       "all-reduce",
-      placeOf(0, 2, 16),
+      parametersOf(0, 2, 16),
       [0, 1].map((rank) => operand(rank, 16, "f32")),
     );
     expect(fromBytes(outputs[1]!, "f32")).toEqual(once.map((value) => value * 2 ** (small - 1)));
@@ -289,8 +289,8 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
   });
 
   // Small sums use exchanges, and all other requests use schedules; each rank must detect the other's request.
-  const sum: Ask = { kind: "all-reduce", n: 8, inPlace: true };
-  test.each<[string, boolean, Ask]>([
+  const sum: Request = { kind: "all-reduce", n: 8, inPlace: true };
+  test.each<[string, boolean, Request]>([
     ["size", true, { ...sum, n: 9 }],
     ["size that uses another algorithm", false, { ...sum, n: 9000 }],
     ["reduction", true, { ...sum, reduction: "max" }],

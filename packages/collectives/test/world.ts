@@ -50,11 +50,11 @@ export const fromBytes = (bytes: Uint8Array, dtype: DType): number[] => {
 /** Expected output of rank `rank`, computed without any algorithm. */
 export const closedForm = (
   kind: CollectiveKind,
-  place: Place,
+  parameters: Place,
   inputs: readonly (readonly number[])[],
   reduction: Reduction = "sum",
 ): number[] => {
-  const { rank, elementCount: n, root = 0, from } = place;
+  const { rank, elementCount: n, root = 0, from } = parameters;
   const fold = (i: number): number => {
     const column = inputs.map((values) => values[i]!);
     return reduction === "sum"
@@ -85,7 +85,7 @@ export const closedForm = (
 };
 
 /** Parameters of a rank's schedule, with the peers of a send-receive around the ring, which other kinds ignore. */
-export const placeOf = (rank: number, worldSize: number, elementCount: number, root = 0): Place => ({
+export const parametersOf = (rank: number, worldSize: number, elementCount: number, root = 0): Place => ({
   rank,
   worldSize,
   elementCount,
@@ -173,11 +173,11 @@ export const schedulesOf = (
   more: Partial<Place> = {},
 ): Schedule[] =>
   Array.from({ length: worldSize }, (_, rank) =>
-    algorithm.schedule({ ...placeOf(rank, worldSize, elementCount), ...more }),
+    algorithm.schedule({ ...parametersOf(rank, worldSize, elementCount), ...more }),
   );
 
 /** A transport that receives into given memory, as networks do. */
-export const puttingInto = (transport: Transport): Transport => ({
+export const receivingInto = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
     target.set((await transport.receive(peer, tag, target.byteLength)) as Uint8Array);
@@ -203,7 +203,7 @@ export const withSlots = (transport: Transport, slots: number): Transport => {
 };
 
 /** Whether an algorithm's schedules depend on hosts. */
-export const heedsHosts = ({ name }: Algorithm): boolean =>
+export const dependsOnHosts = ({ name }: Algorithm): boolean =>
   ["two-level-all-reduce", "masters-all-reduce", "chain-all-reduce", "two-level-all-to-all"].includes(name);
 
 /**

@@ -243,7 +243,7 @@ int Engine::receive(Awaited& awaited, bool* arrived) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
   int flag = 0;
-  // Any tag: a message of another collective is received and reported, instead of being waited past for ever.
+  // Any tag: a message of another collective is received and reported, instead of being waited past forever.
   int code = MPI_Improbe(awaited.peer, MPI_ANY_TAG, communicator, &flag, &message, &status);
   *arrived = flag != 0 || code != MPI_SUCCESS;
   if (flag == 0 || code != MPI_SUCCESS) return code;

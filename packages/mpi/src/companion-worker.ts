@@ -17,7 +17,7 @@ const run = async ({ connection, load }: MpiCompanionInput): Promise<void> => {
   const memory = wasmMessageMemory(connection.memory);
   const { timeoutMilliseconds } = connection;
   const nameOf = (tag: number): string => state.nameOf(tag);
-  const { communicators, ...travel } = await connectMpi({
+  const { communicators, ...laneTransports } = await connectMpi({
     world,
     lanes: laneCount,
     memory,
@@ -28,7 +28,7 @@ const run = async ({ connection, load }: MpiCompanionInput): Promise<void> => {
   const turn = hasOwnCore(connection.preference, connection.rank, threadsOfRank)
     ? (call: () => void): void => void setImmediate(call)
     : undefined;
-  await serveRequests(connection, travel, turn);
+  await serveRequests(connection, laneTransports, turn);
 };
 
 run(workerData as MpiCompanionInput)

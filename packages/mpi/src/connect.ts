@@ -24,7 +24,7 @@ export interface MpiConnection extends LaneTransports {
 }
 
 /** Transports of a thread's lanes: exchanges, MPI's own collectives, or messages of a schedule. */
-export const travelOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
+export const transportsOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
   transports: lanes.map((lane) => new MpiTransport(lane, memory)),
   memory,
   natives: (arithmetic) => [mpiExchange({ lanes, memory, arithmetic }), nativeCollectives(lanes)],
@@ -41,7 +41,7 @@ export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection
   } = options;
   const lanes = await openLanes(world, count, timeoutMilliseconds, nameOf);
   return {
-    ...travelOver(lanes, memory),
+    ...transportsOver(lanes, memory),
     communicators: lanes.map(({ communicator }) => communicator),
   };
 };

@@ -1,4 +1,4 @@
-import { CollectiveError, type CollectivePlace } from "@skein/collectives";
+import { CollectiveError, type FailureContext } from "@skein/collectives";
 import { SkeinError } from "@skein/tensor-core";
 
 /** MPI cannot be built, loaded or used on this machine. TCP needs no MPI. */
@@ -33,12 +33,12 @@ export class NativeTimeoutError extends CollectiveError {
 export class MpiTransferError extends CollectiveError {
   override name = "MpiTransferError";
 
-  constructor(place: CollectivePlace, reason: string) {
+  constructor(context: FailureContext, reason: string) {
     super(
       "environment",
       "mpi-transfer",
-      place,
-      `rank ${place.rank}: ${place.collective}${place.peer >= 0 ? ` with rank ${place.peer}` : ""} failed in MPI: ${reason}; ` +
+      context,
+      `rank ${context.rank}: ${context.collective}${context.peer >= 0 ? ` with rank ${context.peer}` : ""} failed in MPI: ${reason}; ` +
         "the group is unusable now: restart the job from the last checkpoint",
     );
   }

@@ -5,7 +5,7 @@ import {
   wasmMessageMemory,
   type WorldConnection,
 } from "@skein/collectives/transport";
-import { travelOver } from "./connect.ts";
+import { transportsOver } from "./connect.ts";
 import { loadMpi, type LoadOptions } from "./load-addon.ts";
 import { MpiLane } from "./lane.ts";
 import { BlockingRequests } from "./requests.ts";
@@ -36,5 +36,5 @@ export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicat
       new MpiLane({ rank, size, requests }, communicator, timeoutMilliseconds, (tag) => state.nameOf(tag)),
   );
   const messages = wasmMessageMemory(memory);
-  return joinWorld(connection, travelOver(lanes, messages));
+  return joinWorld(connection, transportsOver(lanes, messages));
 };

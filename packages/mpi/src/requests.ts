@@ -107,7 +107,7 @@ export interface Poster {
 /**
  * Commands of one JavaScript thread on which MPI works.
  *
- * The memory of a command is kept alive until its answer, and for ever after a failure, because MPI may still write to
+ * The memory of a command is kept alive until its answer, and forever after a failure, because MPI may still write to
  * it. Memory that JavaScript moves meanwhile (a transferred buffer, a growing unshared WebAssembly memory) cannot be
  * protected.
  */

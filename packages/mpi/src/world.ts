@@ -42,7 +42,7 @@ export interface MpiWorld {
    * Closes MPI in this process, once, when all ranks have finished: launchers treat a rank that exits without it as
    * failed.
    *
-   * @throws MpiError `mpi-call` while calls are in flight, which after a failed collective is for ever; use `abort`
+   * @throws MpiError `mpi-call` while calls are in flight, which after a failed collective is forever; use `abort`
    * then.
    */
   finalize(): Promise<void>;

@@ -250,7 +250,7 @@ const disagree = async (): Promise<void> => {
     exchanged: `${codeOf(second)}: ${second.message}`,
   });
   await world.barrier();
-  process.exit(0); // Messages that were not received are in flight for ever, so MPI cannot be closed.
+  process.exit(0); // Messages that were not received are in flight forever, so MPI cannot be closed.
 };
 
 const late = async (): Promise<void> => {

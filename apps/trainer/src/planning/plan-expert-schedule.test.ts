@@ -2,7 +2,12 @@ import type { LinearCollectiveModel, ParmModels } from "@skein/cost-model";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Job } from "../job/job.ts";
-import { expertSchedulePlanSchema, isAllowed, isSchedulePlanned, withPlannedSchedule } from "../plans/expert-schedule-plan.ts";
+import {
+  expertSchedulePlanSchema,
+  isAllowed,
+  isSchedulePlanned,
+  withPlannedSchedule,
+} from "../plans/expert-schedule-plan.ts";
 import { decideSchedule, formatSchedule } from "./plan-expert-schedule.ts";
 
 const jobOf = (experts: object = {}, tensor = 2): Job =>

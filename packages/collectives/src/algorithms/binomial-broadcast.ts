@@ -14,9 +14,9 @@ export const binomialBroadcast: Algorithm = segmented({
   name: "binomial-broadcast",
   kind: "broadcast",
   rankOrder: true,
-  schedule: ({ elementCount, ...place }) => {
-    const { worldSize } = place;
-    const { position, rankAt } = positionsOf(place);
+  schedule: ({ elementCount, ...parameters }) => {
+    const { worldSize } = parameters;
+    const { position, rankAt } = positionsOf(parameters);
     const whole = output(0, elementCount);
     const rounds: Step[][] = [
       position === 0 ? [{ action: "copy", source: input(0, elementCount), target: whole }] : [],
@@ -30,13 +30,13 @@ export const binomialBroadcast: Algorithm = segmented({
     }
     return { algorithm: "binomial-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength: bytes } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength: bytes } = parameters;
     return costOfRounds(
-      place,
+      parameters,
       Array.from({ length: splitLevels(worldSize) }, (_, k) => ({
         sends: (rank) => {
-          const { position, rankAt } = positionsOf({ ...place, rank });
+          const { position, rankAt } = positionsOf({ ...parameters, rank });
           const { child } = doublingBranch(position, worldSize, k);
           return child === undefined ? [] : [{ peer: rankAt(child), bytes }];
         },

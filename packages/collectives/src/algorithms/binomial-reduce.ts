@@ -15,9 +15,9 @@ export const binomialReduce: Algorithm = segmented({
   name: "binomial-reduce",
   kind: "reduce",
   rankOrder: false,
-  schedule: ({ elementCount, ...place }) => {
-    const { worldSize } = place;
-    const { position, rankAt } = positionsOf(place);
+  schedule: ({ elementCount, ...parameters }) => {
+    const { worldSize } = parameters;
+    const { position, rankAt } = positionsOf(parameters);
     const whole = output(0, elementCount);
     const levels = splitLevels(worldSize);
     const rounds: Step[][] = Array.from({ length: levels + 1 }, () => []);
@@ -34,13 +34,13 @@ export const binomialReduce: Algorithm = segmented({
     else if (levels === 0) rounds[0]!.push({ action: "copy", source: held, target: whole });
     return { algorithm: "binomial-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength: bytes } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength: bytes } = parameters;
     return costOfRounds(
-      place,
+      parameters,
       Array.from({ length: splitLevels(worldSize) }, (_, k) => ({
         sends: (rank) => {
-          const { position, rankAt } = positionsOf({ ...place, rank });
+          const { position, rankAt } = positionsOf({ ...parameters, rank });
           const { parent } = doublingBranch(position, worldSize, splitLevels(worldSize) - 1 - k);
           return parent === undefined ? [] : [{ peer: rankAt(parent), bytes, summed: true }];
         },

@@ -1,5 +1,5 @@
 import type { MessageRound } from "../cost.ts";
-import { type CostPlace, type ElementRange, modulo, type Place, type Step } from "../schedule.ts";
+import { type CostParameters, type ElementRange, modulo, type Place, type Step } from "../schedule.ts";
 import { splitLevels } from "./halves.ts";
 
 /** Position of a rank in a tree, its distance from the root modulo P, and the inverse mapping. */
@@ -59,11 +59,11 @@ export const halvingBranch = (position: number, worldSize: number, k: number): B
  * @param blocks returns the memory of `count` blocks from position `first` on, within the subtree of this position.
  */
 export const gatherRounds = (
-  place: Omit<Place, "elementCount">,
+  parameters: Omit<Place, "elementCount">,
   blocks: (first: number, count: number) => ElementRange,
 ): Step[][] => {
-  const { worldSize } = place;
-  const { position, rankAt } = positionsOf(place);
+  const { worldSize } = parameters;
+  const { position, rankAt } = positionsOf(parameters);
   return Array.from({ length: splitLevels(worldSize) }, (_, level): Step[] => {
     const { parent, child, first, count } = halvingBranch(position, worldSize, level);
     if (parent !== undefined) return [{ action: "send", peer: rankAt(parent), source: blocks(first, count) }];
@@ -78,13 +78,13 @@ export const gatherRounds = (
  * @param bytes bytes of one block.
  * @param summed whether the root reads the blocks for a sum.
  */
-export const gatherMessages = (place: CostPlace, bytes: number, summed = false): MessageRound[] =>
+export const gatherMessages = (parameters: CostParameters, bytes: number, summed = false): MessageRound[] =>
   Array.from(
-    { length: splitLevels(place.worldSize) },
+    { length: splitLevels(parameters.worldSize) },
     (_, level): MessageRound => ({
       sends: (rank) => {
-        const { position, rankAt } = positionsOf({ ...place, rank });
-        const { parent, count } = halvingBranch(position, place.worldSize, level);
+        const { position, rankAt } = positionsOf({ ...parameters, rank });
+        const { parent, count } = halvingBranch(position, parameters.worldSize, level);
         return parent === undefined
           ? []
           : [{ peer: rankAt(parent), bytes: count * bytes, summed: summed && parent === 0 }];

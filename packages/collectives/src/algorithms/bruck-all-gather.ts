@@ -49,12 +49,15 @@ export const bruckAllGather: Algorithm = {
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) =>
+  cost: (parameters) =>
     costOfRounds(
-      place,
-      bruckRounds(0, place.worldSize).map(({ blocks, first }) => ({
+      parameters,
+      bruckRounds(0, parameters.worldSize).map(({ blocks, first }) => ({
         sends: (rank) => [
-          { peer: modulo(rank - first, place.worldSize), bytes: (blocks * place.byteLength) / place.worldSize },
+          {
+            peer: modulo(rank - first, parameters.worldSize),
+            bytes: (blocks * parameters.byteLength) / parameters.worldSize,
+          },
         ],
       })),
     ),

@@ -11,7 +11,7 @@ import {
 } from "../schedule.ts";
 
 /** Remaining distances, in ranks, of the blocks that are sent in round k: distances with bit k set. */
-const travellers = (worldSize: number, k: number): number[] =>
+const hopDistances = (worldSize: number, k: number): number[] =>
   Array.from({ length: worldSize }, (_, distance) => distance).filter((distance) => (distance & (2 ** k)) !== 0);
 
 const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
@@ -34,7 +34,7 @@ export const bruckAllToAll: Algorithm = {
     // Scratch memory: P blocks by remaining distance, the packed outgoing blocks, and the received blocks.
     const most = Math.floor(worldSize / 2);
     const packed = (index: number): ElementRange => block(scratch, worldSize + index);
-    const came = (index: number): ElementRange => block(scratch, worldSize + most + index);
+    const received = (index: number): ElementRange => block(scratch, worldSize + most + index);
     const span = (first: ElementRange, blocks: number): ElementRange => ({ ...first, count: blocks * elementCount });
     const rounds: Step[][] = [[]];
     rounds[0]!.push({ action: "copy", source: block(input, rank), target: block(output, rank) });
@@ -45,23 +45,23 @@ export const bruckAllToAll: Algorithm = {
         target: block(scratch, distance),
       });
     for (let k = 0; k < roundCount(worldSize); k++) {
-      const going = travellers(worldSize, k);
+      const distances = hopDistances(worldSize, k);
       const steps = (rounds[k] ??= []);
       steps.push(
-        ...going.map(
+        ...distances.map(
           (distance, index): Step => ({ action: "copy", source: block(scratch, distance), target: packed(index) }),
         ),
-        { action: "send", peer: modulo(rank + 2 ** k, worldSize), source: span(packed(0), going.length) },
+        { action: "send", peer: modulo(rank + 2 ** k, worldSize), source: span(packed(0), distances.length) },
         {
           action: "receive",
           combine: "replace",
           peer: modulo(rank - 2 ** k, worldSize),
-          target: span(came(0), going.length),
+          target: span(received(0), distances.length),
         },
       );
       rounds.push(
-        going.map(
-          (distance, index): Step => ({ action: "copy", source: came(index), target: block(scratch, distance) }),
+        distances.map(
+          (distance, index): Step => ({ action: "copy", source: received(index), target: block(scratch, distance) }),
         ),
       );
     }
@@ -77,12 +77,12 @@ export const bruckAllToAll: Algorithm = {
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) =>
+  cost: (parameters) =>
     costOfRounds(
-      place,
-      Array.from({ length: roundCount(place.worldSize) }, (_, k) => {
-        const bytes = (travellers(place.worldSize, k).length * place.byteLength) / place.worldSize;
-        return { sends: (rank) => [{ peer: modulo(rank + 2 ** k, place.worldSize), bytes }] };
+      parameters,
+      Array.from({ length: roundCount(parameters.worldSize) }, (_, k) => {
+        const bytes = (hopDistances(parameters.worldSize, k).length * parameters.byteLength) / parameters.worldSize;
+        return { sends: (rank) => [{ peer: modulo(rank + 2 ** k, parameters.worldSize), bytes }] };
       }),
     ),
 };

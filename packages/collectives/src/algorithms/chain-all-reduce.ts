@@ -16,7 +16,7 @@ import { runsOf } from "../topology.ts";
  * Position of a rank: its run, its index in the run, and the number of ranks per run that own a chunk, which is the
  * length of the shortest run.
  */
-const placeIn = (runs: readonly (readonly number[])[], rank: number) => {
+const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));
   const run = runs[index]!;
   return {
@@ -47,7 +47,7 @@ export const chainAllReduce: Algorithm = segmented(
     rankOrder: true,
     schedule: ({ rank, worldSize, elementCount, hosts = separateHosts(worldSize) }) => {
       const runs = runsOf(hosts, worldSize);
-      const { owners, last, index, run, local } = placeIn(runs, rank);
+      const { owners, last, index, run, local } = positionIn(runs, rank);
       const chunk = (of: (offset: number, count: number) => ElementRange, i: number): ElementRange =>
         of(...chunkOf(elementCount, owners, i));
       const others = run.filter((peer) => peer !== rank);
@@ -96,10 +96,10 @@ export const chainAllReduce: Algorithm = segmented(
           });
       return { algorithm: "chain-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
     },
-    cost: (place) => {
-      const { worldSize, byteLength, hosts = separateHosts(worldSize) } = place;
+    cost: (parameters) => {
+      const { worldSize, byteLength, hosts = separateHosts(worldSize) } = parameters;
       const runs = runsOf(hosts, worldSize);
-      const ranks = Array.from({ length: worldSize }, (_, rank) => placeIn(runs, rank));
+      const ranks = Array.from({ length: worldSize }, (_, rank) => positionIn(runs, rank));
       const rounds: MessageRound[] = Array.from({ length: 2 * runs.length }, (_, round) => ({
         sends: (rank): Message[] => {
           const { owners, last, index, run, local } = ranks[rank]!;
@@ -118,7 +118,7 @@ export const chainAllReduce: Algorithm = segmented(
           return messages;
         },
       }));
-      return costOfRounds(place, rounds);
+      return costOfRounds(parameters, rounds);
     },
   },
   { mostSegments: 64, onePerPair: true },

@@ -30,10 +30,10 @@ export const chainBroadcast: Algorithm = segmented(
         });
       return { algorithm: "chain-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
     },
-    cost: (place) => {
-      const { worldSize, byteLength: bytes, root = 0 } = place;
+    cost: (parameters) => {
+      const { worldSize, byteLength: bytes, root = 0 } = parameters;
       return costOfRounds(
-        place,
+        parameters,
         Array.from({ length: worldSize - 1 }, (_, position) => ({
           sends: (rank) =>
             modulo(rank - root, worldSize) === position ? [{ peer: modulo(rank + 1, worldSize), bytes }] : [],

@@ -30,11 +30,11 @@ export const chainReduce: Algorithm = segmented(
       else if (rank < last) rounds[last]!.push({ action: "receive", combine: "replace", peer: last, target: whole });
       return { algorithm: "chain-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
     },
-    cost: (place) => {
-      const { worldSize, byteLength: bytes, root = 0 } = place;
+    cost: (parameters) => {
+      const { worldSize, byteLength: bytes, root = 0 } = parameters;
       const last = worldSize - 1;
       return costOfRounds(
-        place,
+        parameters,
         Array.from({ length: worldSize }, (_, round) => ({
           sends: (rank) => {
             if (rank !== round || (rank === last && rank === root)) return [];

@@ -27,8 +27,10 @@ export const directAllGather: Algorithm = {
     ];
     return { algorithm: "direct-all-gather", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
-  cost: (place) => {
-    const bytes = place.byteLength / place.worldSize;
-    return costOfRounds(place, [{ sends: (rank) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes })) }]);
+  cost: (parameters) => {
+    const bytes = parameters.byteLength / parameters.worldSize;
+    return costOfRounds(parameters, [
+      { sends: (rank) => peersOf(rank, parameters.worldSize).map((peer) => ({ peer, bytes })) },
+    ]);
   },
 };

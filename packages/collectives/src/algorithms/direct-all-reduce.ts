@@ -37,11 +37,11 @@ export const directAllReduce: Algorithm = segmented({
     }
     return { algorithm: "direct-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const bytes = place.byteLength / place.worldSize;
+  cost: (parameters) => {
+    const bytes = parameters.byteLength / parameters.worldSize;
     const toAll = (summed: boolean) => ({
-      sends: (rank: number) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes, summed })),
+      sends: (rank: number) => peersOf(rank, parameters.worldSize).map((peer) => ({ peer, bytes, summed })),
     });
-    return costOfRounds(place, [toAll(true), toAll(false)]);
+    return costOfRounds(parameters, [toAll(true), toAll(false)]);
   },
 });

@@ -23,10 +23,10 @@ export const directReduceScatter: Algorithm = {
           ];
     return { algorithm: "direct-reduce-scatter", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
-  cost: (place) => {
-    const bytes = place.byteLength / place.worldSize;
-    return costOfRounds(place, [
-      { sends: (rank) => peersOf(rank, place.worldSize).map((peer) => ({ peer, bytes, summed: true })) },
+  cost: (parameters) => {
+    const bytes = parameters.byteLength / parameters.worldSize;
+    return costOfRounds(parameters, [
+      { sends: (rank) => peersOf(rank, parameters.worldSize).map((peer) => ({ peer, bytes, summed: true })) },
     ]);
   },
 };

@@ -29,8 +29,10 @@ export const directReduce: Algorithm = segmented({
           : [[{ action: "send", peer: root, source: operand }], [{ action: "clear", target: whole }]];
     return { algorithm: "direct-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { byteLength: bytes, root = 0 } = place;
-    return costOfRounds(place, [{ sends: (rank) => (rank === root ? [] : [{ peer: root, bytes, summed: true }]) }]);
+  cost: (parameters) => {
+    const { byteLength: bytes, root = 0 } = parameters;
+    return costOfRounds(parameters, [
+      { sends: (rank) => (rank === root ? [] : [{ peer: root, bytes, summed: true }]) },
+    ]);
   },
 });

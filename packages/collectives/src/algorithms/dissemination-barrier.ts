@@ -22,11 +22,11 @@ export const disseminationBarrier: Algorithm = {
     }
     return { algorithm: "dissemination-barrier", scratchElements: 0, rounds };
   },
-  cost: (place) =>
+  cost: (parameters) =>
     costOfRounds(
-      place,
-      Array.from({ length: Math.ceil(Math.log2(place.worldSize)) }, (_, k) => ({
-        sends: (rank) => [{ peer: modulo(rank + 2 ** k, place.worldSize), bytes: 0 }],
+      parameters,
+      Array.from({ length: Math.ceil(Math.log2(parameters.worldSize)) }, (_, k) => ({
+        sends: (rank) => [{ peer: modulo(rank + 2 ** k, parameters.worldSize), bytes: 0 }],
       })),
     ),
 };

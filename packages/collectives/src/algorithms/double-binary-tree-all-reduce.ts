@@ -6,7 +6,7 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
  * A node of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and the children of a node
  * are on both sides of it.
  */
-interface TreePlace {
+interface TreeNode {
   readonly parent: number | undefined;
   readonly children: readonly number[];
   readonly depth: number;
@@ -23,7 +23,7 @@ const parentOf = (position: number, size: number): number | undefined => {
   return odd < size ? odd : position - low;
 };
 
-const treeOf = (size: number): TreePlace[] => {
+const treeOf = (size: number): TreeNode[] => {
   const parents = Array.from({ length: size }, (_, position) => parentOf(position, size));
   const children: number[][] = parents.map(() => []);
   for (const [position, parent] of parents.entries()) if (parent !== undefined) children[parent]!.push(position);
@@ -35,10 +35,10 @@ const treeOf = (size: number): TreePlace[] => {
  * Nodes of all ranks in both trees. In the second tree, ranks are mirrored (P even) or shifted by one (P odd), so that
  * an inner node of one tree is a leaf of the other. If P is odd, only rank 0 is an inner node of both trees.
  */
-const placesInTrees = (worldSize: number): readonly (readonly TreePlace[])[] => {
+const treeNodes = (worldSize: number): readonly (readonly TreeNode[])[] => {
   const tree = treeOf(worldSize);
   const move = (rank: number): number => (worldSize % 2 === 0 ? worldSize - 1 - rank : (rank + 1) % worldSize);
-  const second: TreePlace[] = [];
+  const second: TreeNode[] = [];
   for (const [position, { parent, children, depth }] of tree.entries())
     second[move(position)] = {
       parent: parent === undefined ? undefined : move(parent),
@@ -70,8 +70,8 @@ export const doubleBinaryTreeAllReduce: Algorithm = segmented(
       if (worldSize === 1)
         rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
       else {
-        for (const [half, places] of placesInTrees(worldSize).entries()) {
-          const { parent, children, depth } = places[rank]!;
+        for (const [half, nodes] of treeNodes(worldSize).entries()) {
+          const { parent, children, depth } = nodes[rank]!;
           const [offset, count] = chunkOf(elementCount, 2, half);
           const operand = input(offset, count);
           const sum = output(offset, count);
@@ -89,25 +89,25 @@ export const doubleBinaryTreeAllReduce: Algorithm = segmented(
       }
       return { algorithm: "double-binary-tree-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
     },
-    cost: (place) => {
-      const { worldSize, byteLength } = place;
+    cost: (parameters) => {
+      const { worldSize, byteLength } = parameters;
       const height = heightOf(worldSize);
-      const trees = placesInTrees(worldSize);
+      const trees = treeNodes(worldSize);
       const bytes = byteLength / 2;
       const up = (depth: number): MessageRound => ({
         sends: (rank) =>
-          trees.flatMap((places): Message[] =>
-            places[rank]!.depth === depth && depth > 0 ? [{ peer: places[rank]!.parent!, bytes, summed: true }] : [],
+          trees.flatMap((nodes): Message[] =>
+            nodes[rank]!.depth === depth && depth > 0 ? [{ peer: nodes[rank]!.parent!, bytes, summed: true }] : [],
           ),
       });
       const down = (depth: number): MessageRound => ({
         sends: (rank) =>
-          trees.flatMap((places) =>
-            places[rank]!.depth === depth ? places[rank]!.children.map((peer): Message => ({ peer, bytes })) : [],
+          trees.flatMap((nodes) =>
+            nodes[rank]!.depth === depth ? nodes[rank]!.children.map((peer): Message => ({ peer, bytes })) : [],
           ),
       });
       const depths = Array.from({ length: height }, (_, depth) => depth);
-      return costOfRounds(place, [...depths.map((depth) => up(height - depth)), ...depths.map(down)]);
+      return costOfRounds(parameters, [...depths.map((depth) => up(height - depth)), ...depths.map(down)]);
     },
   },
   { mostSegments: 64, onePerPair: true },

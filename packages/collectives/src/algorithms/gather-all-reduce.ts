@@ -46,12 +46,12 @@ export const gatherAllReduce: Algorithm = segmented({
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) =>
+  cost: (parameters) =>
     costOfRounds(
-      place,
-      bruckRounds(0, place.worldSize).map(({ blocks, first }) => ({
+      parameters,
+      bruckRounds(0, parameters.worldSize).map(({ blocks, first }) => ({
         sends: (rank) => [
-          { peer: modulo(rank - first, place.worldSize), bytes: blocks * place.byteLength, summed: true },
+          { peer: modulo(rank - first, parameters.worldSize), bytes: blocks * parameters.byteLength, summed: true },
         ],
       })),
     ),

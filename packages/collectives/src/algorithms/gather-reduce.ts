@@ -15,9 +15,9 @@ export const gatherReduce: Algorithm = segmented({
   name: "gather-reduce",
   kind: "reduce",
   rankOrder: true,
-  schedule: ({ elementCount, ...place }) => {
-    const { worldSize, root = 0 } = place;
-    const { position } = positionsOf(place);
+  schedule: ({ elementCount, ...parameters }) => {
+    const { worldSize, root = 0 } = parameters;
+    const { position } = positionsOf(parameters);
     const operand = input(0, elementCount);
     const whole = output(0, elementCount);
     // Blocks are in order of positions. The root, and a rank that forwards only its own operand, do not copy their
@@ -25,7 +25,7 @@ export const gatherReduce: Algorithm = segmented({
     const base = position === 0 ? 1 : position;
     let blocksHeld = 0;
     const block = (first: number, count = 1) => scratch((first - base) * elementCount, count * elementCount);
-    const rounds = gatherRounds(place, (first, count) => {
+    const rounds = gatherRounds(parameters, (first, count) => {
       if (first === position && count === 1) return operand;
       blocksHeld = Math.max(blocksHeld, first + count - base);
       return block(first, count);
@@ -49,5 +49,5 @@ export const gatherReduce: Algorithm = segmented({
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) => costOfRounds(place, gatherMessages(place, place.byteLength, true)),
+  cost: (parameters) => costOfRounds(parameters, gatherMessages(parameters, parameters.byteLength, true)),
 });

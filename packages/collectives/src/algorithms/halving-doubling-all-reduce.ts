@@ -70,8 +70,8 @@ export const halvingDoublingAllReduce: Algorithm = segmented({
     } else if (core > 1) rounds[0]!.unshift(...before);
     return { algorithm: "halving-doubling-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
     const halvings = Math.floor(Math.log2(worldSize));
     const core = 2 ** halvings;
     const distances = Array.from({ length: halvings }, (_, k) => 2 ** k);
@@ -79,7 +79,7 @@ export const halvingDoublingAllReduce: Algorithm = segmented({
       sends: (rank: number) =>
         rank < core ? [{ peer: rank ^ distance, bytes: (byteLength * distance) / core, summed }] : [],
     });
-    return costOfRounds(place, [
+    return costOfRounds(parameters, [
       { sends: (rank) => (rank >= core ? [{ peer: rank - core, bytes: byteLength, summed: true }] : []) },
       ...distances.toReversed().map((distance) => exchange(distance, true)),
       ...distances.map((distance) => exchange(distance, false)),

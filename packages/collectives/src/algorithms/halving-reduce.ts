@@ -16,9 +16,9 @@ export const halvingReduce: Algorithm = {
   name: "halving-reduce",
   kind: "reduce",
   rankOrder: false,
-  schedule: ({ elementCount, ...place }) => {
-    const { worldSize } = place;
-    const { position, rankAt } = positionsOf(place);
+  schedule: ({ elementCount, ...parameters }) => {
+    const { worldSize } = parameters;
+    const { position, rankAt } = positionsOf(parameters);
     const whole = output(0, elementCount);
     const chunks = (of: (offset: number, count: number) => ElementRange, from: number, to: number): ElementRange => {
       const begin = chunkOf(elementCount, worldSize, from)[0];
@@ -37,22 +37,22 @@ export const halvingReduce: Algorithm = {
         {},
         Array.from({ length: worldSize }, (_, other) => rankAt(other)),
       ),
-      ...gatherRounds(place, (first, count) => chunks(output, first, first + count)),
+      ...gatherRounds(parameters, (first, count) => chunks(output, first, first + count)),
       position === 0 ? atRoot : [{ action: "clear", target: whole }],
     ];
     return { algorithm: "halving-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
     const bytes = byteLength / worldSize;
     const halvings = halvingMessages(worldSize, bytes).map(
       ({ sends }): MessageRound => ({
         sends: (rank) => {
-          const { position, rankAt } = positionsOf({ ...place, rank });
+          const { position, rankAt } = positionsOf({ ...parameters, rank });
           return sends(position).map((message) => ({ ...message, peer: rankAt(message.peer) }));
         },
       }),
     );
-    return costOfRounds(place, [...halvings, ...gatherMessages(place, bytes)]);
+    return costOfRounds(parameters, [...halvings, ...gatherMessages(parameters, bytes)]);
   },
 };

@@ -78,8 +78,8 @@ export const mastersAllReduce: Algorithm = segmented({
       (rounds[0] ??= []).unshift({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
     return { algorithm: "masters-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength, hosts = separateHosts(worldSize) } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength, hosts = separateHosts(worldSize) } = parameters;
     const placeOf = new Map(
       hosts.flatMap((host, index) => host.map((rank, local) => [rank, { host, index, local }] as const)),
     );
@@ -102,7 +102,7 @@ export const mastersAllReduce: Algorithm = segmented({
           : [];
       },
     });
-    return costOfRounds(place, [
+    return costOfRounds(parameters, [
       ...turns.map((step) => ringInside(step, true)),
       ...turns.map((step) => ({
         sends: (rank: number): Message[] => {

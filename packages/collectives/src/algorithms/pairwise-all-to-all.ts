@@ -26,10 +26,10 @@ export const pairwiseAllToAll: Algorithm = {
     }
     return { algorithm: "pairwise-all-to-all", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
     return costOfRounds(
-      place,
+      parameters,
       Array.from({ length: worldSize - 1 }, (_, k) => ({
         sends: (rank) => [{ peer: modulo(rank + k + 1, worldSize), bytes: byteLength / worldSize }],
       })),

@@ -32,9 +32,9 @@ export const parameterServerAllReduce: Algorithm = segmented({
     }
     return { algorithm: "parameter-server-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength: bytes } = place;
-    return costOfRounds(place, [
+  cost: (parameters) => {
+    const { worldSize, byteLength: bytes } = parameters;
+    return costOfRounds(parameters, [
       { sends: (rank) => (rank === 0 ? [] : [{ peer: 0, bytes, summed: true }]) },
       { sends: (rank) => (rank === 0 ? peersOf(0, worldSize).map((peer) => ({ peer, bytes })) : []) },
     ]);

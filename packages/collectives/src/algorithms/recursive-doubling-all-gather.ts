@@ -34,14 +34,14 @@ export const recursiveDoublingAllGather: Algorithm = {
     }
     return { algorithm: "recursive-doubling-all-gather", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const chunk = place.byteLength / place.worldSize;
-    const levels = splitLevels(place.worldSize);
+  cost: (parameters) => {
+    const chunk = parameters.byteLength / parameters.worldSize;
+    const levels = splitLevels(parameters.worldSize);
     return costOfRounds(
-      place,
+      parameters,
       Array.from({ length: levels }, (_, round) => ({
         sends: (rank): Message[] => {
-          const split = splitsOf(rank, place.worldSize)[levels - 1 - round];
+          const split = splitsOf(rank, parameters.worldSize)[levels - 1 - round];
           if (split === undefined) return [];
           const { own, partners } = halvesOf(rank, split);
           return partners.map((peer) => ({ peer, bytes: (own[1] - own[0]) * chunk }));

@@ -52,11 +52,11 @@ export const recursiveDoublingAllReduce: Algorithm = segmented({
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) => {
-    const { worldSize, byteLength: bytes } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength: bytes } = parameters;
     const doublings = Math.floor(Math.log2(worldSize));
     const core = 2 ** doublings;
-    return costOfRounds(place, [
+    return costOfRounds(parameters, [
       { sends: (rank) => (rank >= core ? [{ peer: rank - core, bytes, summed: true }] : []) },
       ...Array.from({ length: doublings }, (_, k) => ({
         sends: (rank: number) => (rank < core ? [{ peer: rank ^ (2 ** k), bytes, summed: true }] : []),

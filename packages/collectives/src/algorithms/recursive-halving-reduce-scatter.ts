@@ -35,5 +35,6 @@ export const recursiveHalvingReduceScatter: Algorithm = {
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) => costOfRounds(place, halvingMessages(place.worldSize, place.byteLength / place.worldSize)),
+  cost: (parameters) =>
+    costOfRounds(parameters, halvingMessages(parameters.worldSize, parameters.byteLength / parameters.worldSize)),
 };

@@ -51,10 +51,10 @@ export const reduceScatterGatherReduce: Algorithm = segmented({
       );
     return { algorithm: "reduce-scatter-gather-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength, root = 0 } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength, root = 0 } = parameters;
     const bytes = byteLength / worldSize;
-    return costOfRounds(place, [
+    return costOfRounds(parameters, [
       { sends: (rank) => peersOf(rank, worldSize).map((peer) => ({ peer, bytes, summed: true })) },
       { sends: (rank) => (rank === root ? [] : [{ peer: root, bytes }]) },
     ]);

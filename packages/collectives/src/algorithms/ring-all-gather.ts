@@ -22,9 +22,9 @@ export const ringAllGather: Algorithm = {
     }
     return { algorithm: "ring-all-gather", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
-    return costOfRounds(place, [
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
+    return costOfRounds(parameters, [
       { times: worldSize - 1, sends: (rank) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize }] },
     ]);
   },

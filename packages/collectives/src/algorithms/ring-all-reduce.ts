@@ -42,12 +42,12 @@ export const ringAllReduce: Algorithm = segmented({
     }
     return { algorithm: "ring-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
     const round = (summed: boolean) => ({
       times: worldSize - 1,
       sends: (rank: number) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize, summed }],
     });
-    return costOfRounds(place, [round(true), round(false)]);
+    return costOfRounds(parameters, [round(true), round(false)]);
   },
 });

@@ -45,9 +45,9 @@ export const ringReduceScatter: Algorithm = {
       rounds: withoutEmpty(rounds),
     };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
-    return costOfRounds(place, [
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
+    return costOfRounds(parameters, [
       {
         times: worldSize - 1,
         sends: (rank) => [{ peer: modulo(rank + 1, worldSize), bytes: byteLength / worldSize, summed: true }],

@@ -23,9 +23,9 @@ export const scatterAllGatherBroadcast: Algorithm = segmented({
   name: "scatter-all-gather-broadcast",
   kind: "broadcast",
   rankOrder: true,
-  schedule: ({ elementCount, ...place }) => {
-    const { worldSize } = place;
-    const { position, rankAt } = positionsOf(place);
+  schedule: ({ elementCount, ...parameters }) => {
+    const { worldSize } = parameters;
+    const { position, rankAt } = positionsOf(parameters);
     const chunks = (first: number, count: number): ElementRange => {
       const offset = chunkOf(elementCount, worldSize, first)[0];
       return output(offset, Math.floor(((first + count) * elementCount) / worldSize) - offset);
@@ -52,13 +52,13 @@ export const scatterAllGatherBroadcast: Algorithm = segmented({
       ]);
     return { algorithm: "scatter-all-gather-broadcast", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
     const chunk = byteLength / worldSize;
-    return costOfRounds(place, [
+    return costOfRounds(parameters, [
       ...Array.from({ length: splitLevels(worldSize) }, (_, k) => ({
         sends: (rank: number): Message[] => {
-          const { position, rankAt } = positionsOf({ ...place, rank });
+          const { position, rankAt } = positionsOf({ ...parameters, rank });
           const { child, count } = halvingBranch(position, worldSize, k);
           return child === undefined ? [] : [{ peer: rankAt(child), bytes: count * chunk }];
         },

@@ -24,9 +24,9 @@ export const sendReceive: Algorithm = {
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
   // Ranks do not know each other's destinations; the cost is that of one step around the ring of ranks.
-  cost: (place) => {
-    const { worldSize, byteLength: bytes } = place;
-    return costOfRounds(place, [
+  cost: (parameters) => {
+    const { worldSize, byteLength: bytes } = parameters;
+    return costOfRounds(parameters, [
       { sends: (rank) => (worldSize === 1 ? [] : [{ peer: (rank + 1) % worldSize, bytes }]) },
     ]);
   },

@@ -35,8 +35,8 @@ export const torusAllReduce: Algorithm = segmented({
     const rounds: Step[][] = [...alongRow.slice(0, columns - 1), ...alongColumn, ...alongRow.slice(columns - 1)];
     return { algorithm: "torus-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
     const [columns, rows] = nearlySquare(worldSize);
     const alongRow = (summed: boolean) => ({
       times: columns - 1,
@@ -51,6 +51,6 @@ export const torusAllReduce: Algorithm = segmented({
         { peer: (rank + columns) % worldSize, bytes: byteLength / worldSize, summed },
       ],
     });
-    return costOfRounds(place, [alongRow(true), alongColumn(true), alongColumn(false), alongRow(false)]);
+    return costOfRounds(parameters, [alongRow(true), alongColumn(true), alongColumn(false), alongRow(false)]);
   },
 });

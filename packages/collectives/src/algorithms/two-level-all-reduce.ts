@@ -78,8 +78,8 @@ export const twoLevelAllReduce: Algorithm = segmented({
     }
     return { algorithm: "two-level-all-reduce", scratchElements: 0, rounds: withoutEmpty(rounds) };
   },
-  cost: (place) => {
-    const { worldSize, byteLength, hosts = separateHosts(worldSize) } = place;
+  cost: (parameters) => {
+    const { worldSize, byteLength, hosts = separateHosts(worldSize) } = parameters;
     const owners = chunkCount(hosts);
     const chunk = byteLength / owners;
     const hostOf = new Map(hosts.flatMap((host, index) => host.map((rank) => [rank, index] as const)));
@@ -100,7 +100,7 @@ export const twoLevelAllReduce: Algorithm = segmented({
         return [{ peer: hosts[(index + 1) % hosts.length]![local]!, bytes: chunk / hosts.length, summed }];
       },
     });
-    return costOfRounds(place, [
+    return costOfRounds(parameters, [
       inside((_, host) => host.slice(0, owners), true),
       across(true),
       across(false),

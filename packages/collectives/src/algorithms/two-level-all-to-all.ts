@@ -25,13 +25,13 @@ const gridRows = (worldSize: number): Hosts => {
  * Ranks of `host` that a relay sends to. On a sending host of `size` ranks, local rank i is the relay for all
  * destinations whose local index is i modulo `size`. On hosts of equal size each relay has one destination per host.
  */
-const carriedTo = (host: readonly number[], size: number, local: number): number[] => {
+const relayDestinations = (host: readonly number[], size: number, local: number): number[] => {
   const destinations: number[] = [];
   for (let index = local; index < host.length; index += size) destinations.push(host[index]!);
   return destinations;
 };
 
-const standing = (hosts: Hosts, rank: number): { index: number; host: readonly number[]; local: number } => {
+const locate = (hosts: Hosts, rank: number): { index: number; host: readonly number[]; local: number } => {
   const index = hosts.findIndex((members) => members.includes(rank));
   const host = hosts[index]!;
   return { index, host, local: host.indexOf(rank) };
@@ -51,23 +51,23 @@ export const twoLevelAllToAll: Algorithm = {
   kind: "all-to-all",
   rankOrder: true,
   schedule: ({ rank, worldSize, elementCount, hosts = gridRows(worldSize) }) => {
-    const { index, host, local } = standing(hosts, rank);
+    const { index, host, local } = locate(hosts, rank);
     const blocks = (of: (offset: number, count: number) => ElementRange, first: number, count = 1): ElementRange =>
       of(first * elementCount, count * elementCount);
     const size = host.length;
-    const carried = hosts.flatMap((members) => carriedTo(members, size, local));
-    const positionOf = new Map(carried.map((destination, position) => [destination, position]));
+    const relayed = hosts.flatMap((members) => relayDestinations(members, size, local));
+    const positionOf = new Map(relayed.map((destination, position) => [destination, position]));
 
     // Scratch memory: chunks for each relay; then chunks that this rank relays, by origin; then the same by
     // destination.
-    const handed = host.map((_, relay) => hosts.flatMap((members) => carriedTo(members, size, relay)));
-    const handedAt = handed.map((_, relay) => handed.slice(0, relay).reduce((sum, { length }) => sum + length, 0));
+    const byRelay = host.map((_, relay) => hosts.flatMap((members) => relayDestinations(members, size, relay)));
+    const byRelayAt = byRelay.map((_, relay) => byRelay.slice(0, relay).reduce((sum, { length }) => sum + length, 0));
     const byOriginAt = worldSize;
-    const byDestinationAt = byOriginAt + size * carried.length;
-    const cameAt = byDestinationAt + size * carried.length;
-    const pack = handed.flatMap((destinations, relay) =>
+    const byDestinationAt = byOriginAt + size * relayed.length;
+    const receivedAt = byDestinationAt + size * relayed.length;
+    const pack = byRelay.flatMap((destinations, relay) =>
       destinations.map((destination, position): Step => {
-        const first = relay === local ? byOriginAt + local * carried.length : handedAt[relay]!;
+        const first = relay === local ? byOriginAt + local * relayed.length : byRelayAt[relay]!;
         return { action: "copy", source: blocks(input, destination), target: blocks(scratch, first + position) };
       }),
     );
@@ -76,18 +76,18 @@ export const twoLevelAllToAll: Algorithm = {
       if (step + 1 >= size) return [];
       const [to, from] = [(local + step + 1) % size, modulo(local - step - 1, size)];
       return [
-        { action: "send", peer: host[to]!, source: blocks(scratch, handedAt[to]!, handed[to]!.length) },
+        { action: "send", peer: host[to]!, source: blocks(scratch, byRelayAt[to]!, byRelay[to]!.length) },
         {
           action: "receive",
           combine: "replace",
           peer: host[from]!,
-          target: blocks(scratch, byOriginAt + from * carried.length, carried.length),
+          target: blocks(scratch, byOriginAt + from * relayed.length, relayed.length),
         },
       ];
     });
-    const between = carried.flatMap((destination, position) =>
+    const between = relayed.flatMap((destination, position) =>
       host.map((source, origin): Step => {
-        const block = blocks(scratch, byOriginAt + origin * carried.length + position);
+        const block = blocks(scratch, byOriginAt + origin * relayed.length + position);
         // Of chunks that stay on this host, this rank relays only its own.
         const target =
           destination === rank ? blocks(output, source) : blocks(scratch, byDestinationAt + position * size + origin);
@@ -95,16 +95,16 @@ export const twoLevelAllToAll: Algorithm = {
       }),
     );
     const unpack: Step[] = [];
-    let cameEnd = cameAt;
+    let receivedEnd = receivedAt;
     const across = Array.from({ length: hosts.length - 1 }, (_, step): Step[] => {
       const to = hosts[(index + step + 1) % hosts.length]!;
       const origin = hosts[modulo(index - step - 1, hosts.length)]!;
-      const came = cameEnd;
-      cameEnd += origin.length;
+      const received = receivedEnd;
+      receivedEnd += origin.length;
       for (const [position, source] of origin.entries())
-        unpack.push({ action: "copy", source: blocks(scratch, came + position), target: blocks(output, source) });
+        unpack.push({ action: "copy", source: blocks(scratch, received + position), target: blocks(output, source) });
       return [
-        ...carriedTo(to, size, local).map((peer): Step => {
+        ...relayDestinations(to, size, local).map((peer): Step => {
           const first = byDestinationAt + positionOf.get(peer)! * size;
           return { action: "send", peer, source: blocks(scratch, first, size) };
         }),
@@ -112,37 +112,37 @@ export const twoLevelAllToAll: Algorithm = {
           action: "receive",
           combine: "replace",
           peer: origin[local % origin.length]!,
-          target: blocks(scratch, came, origin.length),
+          target: blocks(scratch, received, origin.length),
         },
       ];
     });
     const rounds = withoutEmpty([pack, ...inside, between, ...across, unpack]);
-    return { algorithm: "two-level-all-to-all", scratchElements: cameEnd * elementCount, rounds };
+    return { algorithm: "two-level-all-to-all", scratchElements: receivedEnd * elementCount, rounds };
   },
-  cost: (place) => {
-    const { worldSize, byteLength } = place;
-    const hosts = place.hosts ?? gridRows(worldSize);
+  cost: (parameters) => {
+    const { worldSize, byteLength } = parameters;
+    const hosts = parameters.hosts ?? gridRows(worldSize);
     const chunk = byteLength / worldSize;
-    const ranks = Array.from({ length: worldSize }, (_, rank) => standing(hosts, rank));
-    const carried = (size: number, local: number): number =>
-      hosts.reduce((count, members) => count + carriedTo(members, size, local).length, 0);
-    const carriedAt = hosts.map((host) => host.map((_, local) => carried(host.length, local)));
+    const ranks = Array.from({ length: worldSize }, (_, rank) => locate(hosts, rank));
+    const relayed = (size: number, local: number): number =>
+      hosts.reduce((count, members) => count + relayDestinations(members, size, local).length, 0);
+    const relayedAt = hosts.map((host) => host.map((_, local) => relayed(host.length, local)));
     const largest = Math.max(...hosts.map(({ length }) => length));
     const inside = Array.from({ length: largest - 1 }, (_, step) => ({
       sends: (rank: number): Message[] => {
         const { index, host, local } = ranks[rank]!;
         if (step + 1 >= host.length) return [];
         const to = (local + step + 1) % host.length;
-        return [{ peer: host[to]!, bytes: carriedAt[index]![to]! * chunk }];
+        return [{ peer: host[to]!, bytes: relayedAt[index]![to]! * chunk }];
       },
     }));
     const across = Array.from({ length: hosts.length - 1 }, (_, step) => ({
       sends: (rank: number): Message[] => {
         const { index, host, local } = ranks[rank]!;
         const to = hosts[(index + step + 1) % hosts.length]!;
-        return carriedTo(to, host.length, local).map((peer) => ({ peer, bytes: host.length * chunk }));
+        return relayDestinations(to, host.length, local).map((peer) => ({ peer, bytes: host.length * chunk }));
       },
     }));
-    return costOfRounds(place, [...inside, ...across]);
+    return costOfRounds(parameters, [...inside, ...across]);
   },
 };

@@ -50,12 +50,12 @@ export class CompanionThread {
     return new Promise((resolve, reject) => this.waiting.push({ type, resolve, reject }));
   }
 
-  tell(command: CompanionCommand): void {
+  send(command: CompanionCommand): void {
     this.worker.postMessage(command);
   }
 
   async end(graceMilliseconds: number): Promise<void> {
-    this.tell({ type: "end" });
+    this.send({ type: "end" });
     const timer = setTimeout(() => void this.worker.terminate(), graceMilliseconds);
     await this.ended;
     clearTimeout(timer);

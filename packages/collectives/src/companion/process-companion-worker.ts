@@ -69,10 +69,10 @@ const codecOf = (
 };
 
 /** Closes the connections of the rank's thread, but not while that thread reads or writes them. */
-const closeHanded = async ({ handed }: LinkListener, words: ExpressWords): Promise<void> => {
+const closeExpressSockets = async ({ expressSockets }: LinkListener, words: ExpressWords): Promise<void> => {
   const deadline = performance.now() + closingMilliseconds; // A terminated thread never releases the connections.
   while (!words.tryClose() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 1));
-  for (const socket of handed) socket.close();
+  for (const socket of expressSockets) socket.close();
 };
 
 const run = async (input: CompanionInput): Promise<void> => {
@@ -123,14 +123,14 @@ const run = async (input: CompanionInput): Promise<void> => {
     heartbeat,
     codec: codecOf(input, command.preference, kernels),
     nameOf: (tag) => control.nameOf(tag),
-    elsewhere: () => words.waiting,
+    expressWait: () => words.waiting,
     ...(turn && { turn }),
   });
   linked.world = world;
   world.onFailure((error) => control.failWith(error, 0));
   post({
     type: "connected",
-    express: listener.handed.map(({ peer, fd, headerOnly }) => ({ peer, fd, headerOnly })),
+    express: listener.expressSockets.map(({ peer, fd, headerOnly }) => ({ peer, fd, headerOnly })),
   });
   const isLocal = (peer: number): boolean => localRanks.includes(peer);
   try {
@@ -153,7 +153,7 @@ const run = async (input: CompanionInput): Promise<void> => {
   } finally {
     await world.close();
     await clock?.close();
-    await closeHanded(listener, words);
+    await closeExpressSockets(listener, words);
   }
 };
 

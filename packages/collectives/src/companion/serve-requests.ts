@@ -49,10 +49,10 @@ const pollingMilliseconds = 0.5;
  */
 export const serveRequests = async (
   connection: WorldConnection,
-  travel: LaneTransports,
+  laneTransports: LaneTransports,
   turn?: (call: () => void) => void,
 ): Promise<void> => {
-  const { control, lanes } = new RankLanes(connection, travel);
+  const { control, lanes } = new RankLanes(connection, laneTransports);
   let failed: unknown;
   const busy = new Set<number>();
 

@@ -83,9 +83,10 @@ export class ControlBlock {
   }
 
   /** Whether `peer` has published a part of an exchange in this lane that this rank has not begun. */
-  isAheadOfUs(lane: number, peer: number): boolean {
-    const shown = (rank: number): number => Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
-    return ((shown(peer) - shown(this.rank)) | 0) > 0;
+  isAheadOf(lane: number, peer: number): boolean {
+    const published = (rank: number): number =>
+      Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
+    return ((published(peer) - published(this.rank)) | 0) > 0;
   }
 
   isLocal(rank: number): boolean {

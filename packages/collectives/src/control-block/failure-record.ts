@@ -1,7 +1,7 @@
 import type { ErrorKind } from "@skein/tensor-core";
 import {
   CollectiveError,
-  type CollectivePlace,
+  type FailureContext,
   CollectiveTimeoutError,
   type LossKind,
   PeerLostError,
@@ -11,7 +11,7 @@ import {
 import { recordBytes } from "./layout.ts";
 
 /** The first failure of a group, as stored in the control block. Each rank converts it to an error of its own. */
-export interface FailureRecord extends CollectivePlace {
+export interface FailureRecord extends FailureContext {
   readonly cause: "timeout" | LossKind | "disagree" | "other";
   readonly text: string;
   readonly milliseconds?: number;
@@ -44,18 +44,18 @@ export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: numbe
   return { cause: "other", peer, kind, code, text: error instanceof Error ? error.message : String(error) };
 };
 
-/** Converts a record to the error that the rank of `place` throws. */
-export const errorOf = (record: FailureRecord, place: CollectivePlace): CollectiveError => {
+/** Converts a record to the error that the rank of `context` throws. */
+export const errorOf = (record: FailureRecord, context: FailureContext): CollectiveError => {
   switch (record.cause) {
     case "timeout":
-      return new CollectiveTimeoutError(place, record.milliseconds!, record.rank);
+      return new CollectiveTimeoutError(context, record.milliseconds!, record.rank);
     case "lost":
-      return new PeerLostError(place, record.text);
+      return new PeerLostError(context, record.text);
     case "revoked":
-      return new PeerRevokedError(place, record.text);
+      return new PeerRevokedError(context, record.text);
     case "disagree":
-      return new RanksDisagreeError(place, record.text);
+      return new RanksDisagreeError(context, record.text);
     case "other":
-      return new CollectiveError(record.kind!, record.code!, place, record.text);
+      return new CollectiveError(record.kind!, record.code!, context, record.text);
   }
 };

@@ -1,9 +1,9 @@
 import type { WasmMemory, WasmModule } from "@skein/tensor-core/backend";
 import type { Facts } from "../facts.ts";
-import type { Situation } from "../select.ts";
+import type { SelectionOptions } from "../select.ts";
 
 /** Settings by which algorithms are chosen, apart from the request. Equal on all ranks. */
-export type Preference = Pick<Situation, "hosts" | "link" | "order">;
+export type Preference = Pick<SelectionOptions, "hosts" | "link" | "order">;
 
 /** A connection to a peer that a rank's own thread reads and writes. */
 export interface ExpressEnd {

@@ -7,7 +7,7 @@ import { laneCount } from "../control-block/layout.ts";
 import { heapMessageMemory } from "../message-memory.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { ExpressConnection, expressBytes } from "./express-connection.ts";
-import { nodeMeans } from "../join-world.ts";
+import { nodeRuntime } from "../join-world.ts";
 
 const fdOf = (socket: Socket): number => {
   const { _handle: handle } = socket as unknown as { readonly _handle: { readonly fd: number; readStop(): number } };
@@ -29,7 +29,9 @@ const withPair = async (
   await new Promise<void>((resolve) => dialled.once("connect", resolve));
   const fds = [fdOf(sockets[0]!), fdOf(sockets[1]!)] as const;
   try {
-    const ends = fds.map((fd, peer) => new ExpressConnection({ peer, fd, headerOnly }, heapMessageMemory(), nodeMeans));
+    const ends = fds.map(
+      (fd, peer) => new ExpressConnection({ peer, fd, headerOnly }, heapMessageMemory(), nodeRuntime),
+    );
     body(ends[0]!, ends[1]!, fds, sockets);
   } finally {
     for (const socket of sockets) socket.destroy();

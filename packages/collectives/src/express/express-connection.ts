@@ -18,7 +18,7 @@ export const mostBegun = 16;
 const mostKept = 2 * mostBegun;
 
 /** Non-blocking socket calls of the operating system. A call throws EAGAIN if it would block. */
-export interface ExpressMeans {
+export interface ExpressRuntime {
   /** @returns number of bytes read; 0 at the end of the stream. */
   read(fd: number, target: Uint8Array): number;
   /** @returns number of bytes written, of `count` bytes from `begin`. */
@@ -51,7 +51,7 @@ export class ExpressConnection {
   /** Whether the peer has closed the connection. Everything that it sent before was received. */
   ended = false;
   readonly #fd: number;
-  readonly #means: Pick<ExpressMeans, "read" | "write">;
+  readonly #runtime: Pick<ExpressRuntime, "read" | "write">;
   readonly #headerOnly: boolean;
   readonly #reader: FrameReader;
   readonly #parts: readonly Part[][] = Array.from({ length: laneCount }, () => []);
@@ -64,16 +64,16 @@ export class ExpressConnection {
   constructor(
     { peer, fd, headerOnly }: ExpressEnd,
     memory: MessageMemory,
-    means: Pick<ExpressMeans, "read" | "write">,
+    runtime: Pick<ExpressRuntime, "read" | "write">,
   ) {
-    this.#means = means;
+    this.#runtime = runtime;
     this.peer = peer;
     this.#fd = fd;
     this.#headerOnly = headerOnly;
     this.#reader = new FrameReader({
       limit: ({ type, stream }) => (type === "data" && stream < laneCount ? expressBytes : 0),
       target: ({ length }) => memory.take(length),
-      frame: (header, payload) => this.#keep(header, payload),
+      frame: (header, payload) => this.#storePart(header, payload),
     });
   }
 
@@ -100,7 +100,7 @@ export class ExpressConnection {
   flush(): void {
     while (!this.flushed && !this.ended) {
       try {
-        this.#begin += this.#means.write(this.#fd, this.#outgoing, this.#begin, this.#end - this.#begin);
+        this.#begin += this.#runtime.write(this.#fd, this.#outgoing, this.#begin, this.#end - this.#begin);
       } catch (error) {
         if (wouldWait(error)) return;
         this.#lose(error);
@@ -119,7 +119,7 @@ export class ExpressConnection {
     for (let came = false; !this.ended; came = true) {
       let count: number;
       try {
-        count = this.#means.read(this.#fd, staging);
+        count = this.#runtime.read(this.#fd, staging);
       } catch (error) {
         if (!wouldWait(error)) this.#lose(error);
         return came;
@@ -146,7 +146,7 @@ export class ExpressConnection {
     this.ended = true;
   }
 
-  #keep({ type, stream, tag }: FrameHeader, payload: Uint8Array): void {
+  #storePart({ type, stream, tag }: FrameHeader, payload: Uint8Array): void {
     const parts = this.#parts[stream];
     if (type !== "data" || parts === undefined)
       throw new WireError(

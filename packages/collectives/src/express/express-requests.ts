@@ -28,7 +28,7 @@ interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "red
   readonly after: number;
   /** Connections in the order of the group; undefined for this rank. */
   readonly members: readonly (ExpressConnection | undefined)[];
-  begun: boolean;
+  isStarted: boolean;
 }
 
 /** A request of the companion that must wait for express requests. */
@@ -47,7 +47,7 @@ export interface ExpressOffer {
   readonly order: "rank" | "any";
 }
 
-export interface ExpressParts {
+export interface ExpressRequestsOptions {
   readonly control: ControlBlock;
   readonly arithmetic: Arithmetic;
   readonly memory: MessageMemory;
@@ -90,7 +90,7 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
  */
 export class ExpressRequests {
   bytesSent = 0;
-  private readonly parts: ExpressParts;
+  private readonly parts: ExpressRequestsOptions;
   private readonly words: ExpressWords;
   private readonly groups = new Map<number, ExpressRequest["members"] | undefined>();
   /** Started requests that are not done, by lane. */
@@ -99,7 +99,7 @@ export class ExpressRequests {
   private held: HeldRequest[] = [];
   private lastId = 0;
 
-  constructor(parts: ExpressParts) {
+  constructor(parts: ExpressRequestsOptions) {
     this.parts = parts;
     this.words = new ExpressWords(parts.control);
   }
@@ -130,7 +130,7 @@ export class ExpressRequests {
     const after = lane.posted;
     const members = this.membersOf(group)!;
     const rest = { kind, dtype, input, output, ...(reduction && { reduction }), ...(root !== undefined && { root }) };
-    this.queues[lane.index]!.push({ ...rest, id, tag, lane, after, members, begun: false });
+    this.queues[lane.index]!.push({ ...rest, id, tag, lane, after, members, isStarted: false });
     this.lanes.set(id, lane.index);
     this.advance();
     return id;
@@ -199,7 +199,7 @@ export class ExpressRequests {
     const { control, hasOwnCore } = this.parts;
     let since = performance.now();
     let rest = 0;
-    let said = "";
+    let published = "";
     try {
       while (!ready()) {
         if (this.advance()) {
@@ -213,28 +213,28 @@ export class ExpressRequests {
           if (hasOwnCore && performance.now() - since < lookingMilliseconds) continue;
           rest = firstRestMilliseconds;
         } else rest = Math.min(2 * rest, longestRestMilliseconds);
-        said = this.say(id, said);
+        published = this.publishWait(id, published);
         if (performance.now() - since > 3 * control.timeoutMilliseconds)
           control.failLost(control.rank, tag, "its communication thread does not respond");
         control.waitUntil(ready, "done", rest);
       }
     } finally {
-      if (said !== "") this.words.end();
+      if (published !== "") this.words.end();
     }
   }
 
   /**
    * Publishes to the companion which peer request `id` waits for.
    *
-   * @param said the previous return value.
+   * @param published the previous return value.
    * @returns a description of the published wait; empty if there is none.
    */
-  private say(id: number | undefined, said: string): string {
+  private publishWait(id: number | undefined, published: string): string {
     const entry = id === undefined ? undefined : this.find(id);
     const first = entry && this.queues[entry.lane.index]![0]!; // Its parts come first.
-    const missing = first?.begun === true ? this.missingOf(first) : undefined;
+    const missing = first?.isStarted === true ? this.missingOf(first) : undefined;
     const now = missing === undefined ? "" : `${first!.id} ${missing.peer} ${missing.ended}`;
-    if (now === said) return said;
+    if (now === published) return published;
     if (missing === undefined) this.words.end();
     else this.words.begin({ peer: missing.peer, tag: first!.tag, lane: first!.lane.index, ended: missing.ended });
     return now;
@@ -256,13 +256,13 @@ export class ExpressRequests {
     let progress = false;
     for (let i = 0; i < Math.min(queue.length, mostBegun); i++) {
       const entry = queue[i]!;
-      if (entry.begun) continue;
+      if (entry.isStarted) continue;
       const waits = queue.slice(0, i).some(({ output }) => overlap(entry.input, output));
       if (waits || !entry.lane.has(entry.after)) break; // Parts are sent in order, too.
       this.begin(entry);
       progress = true;
     }
-    while (queue[0]?.begun === true && this.isComplete(queue[0])) {
+    while (queue[0]?.isStarted === true && this.isComplete(queue[0])) {
       this.finish(queue.shift()!);
       progress = true;
     }
@@ -270,7 +270,7 @@ export class ExpressRequests {
   }
 
   private begin(entry: ExpressRequest): void {
-    entry.begun = true;
+    entry.isStarted = true;
     for (const [member, connection] of entry.members.entries()) {
       if (connection === undefined) continue;
       const part = entry.input.subarray(0, bytesFor(entry, member));
@@ -307,8 +307,8 @@ export class ExpressRequests {
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       const { control } = this.parts;
-      const place = { rank: control.rank, peer: connection.peer, collective: control.nameOf(tag) };
-      throw new PeerLostError(place, error.message);
+      const context = { rank: control.rank, peer: connection.peer, collective: control.nameOf(tag) };
+      throw new PeerLostError(context, error.message);
     }
   }
 

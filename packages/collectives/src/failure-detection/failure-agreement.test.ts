@@ -23,8 +23,8 @@ const world = (size: number, waitsFor: readonly (number | undefined)[] = [], cut
         clock,
         graceMilliseconds: 300,
         waiting: () => (waitsFor[rank] === undefined ? undefined : { peer: waitsFor[rank], tag: 7 }),
-        tell: (report) =>
-          ranks.forEach((other, to) => to !== rank && !cut.includes(`${rank}-${to}`) && other.hear(rank, report)),
+        broadcast: (report) =>
+          ranks.forEach((other, to) => to !== rank && !cut.includes(`${rank}-${to}`) && other.receive(rank, report)),
         decided: (decision) => {
           expect(decisions[rank], "decided once").toBeUndefined();
           decisions[rank] = decision;
@@ -47,7 +47,7 @@ test("decides after the grace time, and all name the lost rank", () => {
 test("if a rank gave up because of another, names the other", () => {
   const { clock, ranks, blamed } = world(4, [], ["0-3"]);
   ranks[3]!.suspect(lost(0)); // Rank 0's socket closed; its report is still in transit.
-  ranks[3]!.hear(0, lost(2));
+  ranks[3]!.receive(0, lost(2));
   clock.advance(300);
   expect(blamed()[3]).toBe(2);
 });
@@ -71,9 +71,9 @@ test("two ranks that cannot reach each other blame each other; others follow the
 test("a report from the watcher of the processes decides at once, for all ranks", () => {
   const { clock, ranks, decisions, blamed } = world(3);
   ranks[0]!.suspect(lost(1));
-  ranks[0]!.rule({ ...lost(2), reason: "exited with signal 9" });
+  ranks[0]!.decide({ ...lost(2), reason: "exited with signal 9" });
   expect(decisions[0]).toMatchObject({ rank: 2, reason: "exited with signal 9" });
-  ranks[1]!.rule({ ...lost(2), reason: "exited with signal 9" });
+  ranks[1]!.decide({ ...lost(2), reason: "exited with signal 9" });
   clock.advance(300);
   expect(blamed()).toEqual([2, 2, 1]); // Rank 2 learned before that rank 1 is lost.
 });
@@ -87,7 +87,7 @@ test("decides a disagreement without grace time", () => {
 test("prefers a disagreement to the report of a lost rank", () => {
   const { ranks, decisions } = world(2);
   ranks[0]!.suspect(lost(1));
-  ranks[0]!.hear(1, { kind: "disagree", rank: 0, tag: 7, reason: "8 bytes, not 4" });
+  ranks[0]!.receive(1, { kind: "disagree", rank: 0, tag: 7, reason: "8 bytes, not 4" });
   expect(decisions[0]).toMatchObject({ kind: "disagree", reporter: 1 });
 });
 

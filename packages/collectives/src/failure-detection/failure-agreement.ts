@@ -14,7 +14,7 @@ export interface FailureAgreementOptions {
   /** Returns what this rank itself waits for at the moment, or undefined. */
   readonly waiting: () => { readonly peer: number; readonly tag: number } | undefined;
   /** Sends a report to all peers. */
-  readonly tell: (report: FailureReport) => void;
+  readonly broadcast: (report: FailureReport) => void;
   /** Called once, with the outcome. */
   readonly decided: (decision: FailureDecision) => void;
 }
@@ -49,39 +49,39 @@ export class FailureAgreement {
   }
 
   /** Whether any rank has given up. */
-  get begun(): boolean {
+  get hasStarted(): boolean {
     return this.#start !== undefined;
   }
 
   /** Records that this rank gives up, and sends its report. */
   suspect(report: FailureReport): void {
-    if (this.begun) return;
-    const { rank, tell } = this.#options;
+    if (this.hasStarted) return;
+    const { rank, broadcast } = this.#options;
     this.#reports.set(rank, report);
     this.#start = { ...report, reporter: rank };
-    tell(report); // Send the report before a decision, because a decision ends the links.
+    broadcast(report); // Send the report before a decision, because a decision ends the links.
     this.#begin(this.#start);
   }
 
   /** Records that rank `from` has given up. */
-  hear(from: number, report: FailureReport): void {
+  receive(from: number, report: FailureReport): void {
     if (this.#decided || this.#reports.has(from)) return;
     this.#reports.set(from, report);
     if (isCertain(report)) return this.#decide({ ...report, reporter: from });
-    if (this.begun) return;
+    if (this.hasStarted) return;
     this.#begin({ ...report, reporter: from });
     const waiting = this.#options.waiting();
     // A rank that waits for another rank is not the cause, and reports so.
     if (report.kind !== "timeout" || waiting === undefined) return;
     const own: FailureReport = { kind: "timeout", rank: waiting.peer, tag: waiting.tag, reason: "it waits too" };
     this.#reports.set(this.#options.rank, own);
-    this.#options.tell(own);
+    this.#options.broadcast(own);
   }
 
   /** Decides by a report from the process that watches the ranks: a rank is lost. */
-  rule(report: FailureReport): void {
+  decide(report: FailureReport): void {
     if (this.#decided) return;
-    if (!this.#reports.has(this.#options.rank)) this.#options.tell(report);
+    if (!this.#reports.has(this.#options.rank)) this.#options.broadcast(report);
     this.#decide({ ...report, reporter: this.#options.rank });
   }
 

@@ -51,13 +51,13 @@ export class FailureDetector {
   readonly #heartbeat: LinkHeartbeat;
   readonly #clock: Clock;
   readonly #watches = new Set<Watch>();
-  #lookedAt: number;
+  #checkedAt: number;
   #cancel: () => void = () => undefined;
 
   constructor(heartbeat: LinkHeartbeat, clock: Clock = systemClock) {
     this.#heartbeat = heartbeat;
     this.#clock = clock;
-    this.#lookedAt = clock.now();
+    this.#checkedAt = clock.now();
     this.#arm();
   }
 
@@ -76,8 +76,8 @@ export class FailureDetector {
   /** Checks all peers by what was received until now. Called automatically, twice per interval. */
   look(): void {
     const now = this.#clock.now();
-    const missed = Math.max(0, now - this.#lookedAt - this.#heartbeat.intervalMilliseconds);
-    this.#lookedAt = now;
+    const missed = Math.max(0, now - this.#checkedAt - this.#heartbeat.intervalMilliseconds);
+    this.#checkedAt = now;
     for (const watch of this.#watches) this.#judge(watch, now, missed);
   }
 

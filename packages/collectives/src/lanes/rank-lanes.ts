@@ -38,11 +38,11 @@ export class RankLanes {
   readonly messages: MessageMemory;
   readonly lanes: readonly { readonly lane: Lane; readonly executor: RequestExecutor }[];
 
-  constructor(connection: WorldConnection, travel?: LaneTransports) {
+  constructor(connection: WorldConnection, laneTransports?: LaneTransports) {
     const { memory, kernels, preference } = connection;
     const control = new ControlBlock(connection);
     const arithmetic: Arithmetic = kernels === "none" ? plainArithmetic() : wasmArithmetic(kernels, memory);
-    const { memory: messages, transports, natives } = travel ?? betweenThreads(connection, control);
+    const { memory: messages, transports, natives } = laneTransports ?? betweenThreads(connection, control);
     const executing = natives?.(arithmetic) ?? [];
     this.control = control;
     this.arithmetic = arithmetic;

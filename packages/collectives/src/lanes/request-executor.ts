@@ -62,7 +62,7 @@ interface Planned {
 }
 
 /** A cached plan, with the fields that it depends on in addition to group, kind and bytes. */
-interface KeptPlan extends Planned {
+interface CachedPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;
   readonly to: number | undefined;
@@ -73,7 +73,7 @@ interface KeptPlan extends Planned {
 export class RequestExecutor {
   private readonly parts: RequestExecutorParts;
   private readonly selectors = new Map<string, Selector>();
-  private readonly plans = new Map<number, KeptPlan[]>();
+  private readonly plans = new Map<number, CachedPlan[]>();
   private readonly groups = new Map<number, Transport>();
   private readonly nameOf = (tag: number): string => this.parts.control.nameOf(tag);
 
@@ -92,7 +92,7 @@ export class RequestExecutor {
     const isAgreement = kindOf(request.tag) === "agreement";
     const native = this.nativeFor(request);
     if (native !== undefined) {
-      this.tell(request, native.name);
+      this.recordAlgorithm(request, native.name);
       const answer = native.run(request, this.parts.lane, request.tag, this.nameOf);
       if (isLater(answer)) yield* settled(answer);
       return native.bytesSent(request);
@@ -100,13 +100,13 @@ export class RequestExecutor {
     this.parts.transport.describe?.(request.dtype);
     const transport = this.transportOf(group);
     if (request.ragged !== undefined) {
-      this.tell(request, "ragged");
+      this.recordAlgorithm(request, "ragged");
       return yield* walkRagged(request, request.tag, transport, arithmetic);
     }
     const { schedule, algorithm } = isAgreement
       ? agreementPlan(request, transport)
       : this.planOf(request, transport, group);
-    this.tell(request, algorithm);
+    this.recordAlgorithm(request, algorithm);
     const bytes = scratchBytes(schedule, request.dtype);
     const scratch = bytes === 0 ? undefined : memory.take(bytes);
     try {
@@ -127,13 +127,13 @@ export class RequestExecutor {
     const native = this.nativeFor(request);
     if (native === undefined) return runWalkBlocking(this.execute(request), wait);
     // Without the generators of a walk, which take as long to create as exchanging a few KiB.
-    this.tell(request, native.name);
+    this.recordAlgorithm(request, native.name);
     const answer = native.run(request, this.parts.lane, request.tag, this.nameOf);
     if (isLater(answer)) settleBlocking(answer, wait);
     return native.bytesSent(request);
   }
 
-  private tell({ at }: NextRequest, algorithm: string): void {
+  private recordAlgorithm({ at }: NextRequest, algorithm: string): void {
     this.parts.control.words[at + requestWord.algorithm] = codes.get(algorithm) ?? 0;
   }
 
@@ -185,7 +185,7 @@ export class RequestExecutor {
       ...(to !== undefined && { to }),
       ...(from !== undefined && { from }),
     });
-    const planned: KeptPlan = { schedule, algorithm: algorithm.name, dtype, root, to, from };
+    const planned: CachedPlan = { schedule, algorithm: algorithm.name, dtype, root, to, from };
     plans.push(planned);
     return planned;
   }

@@ -9,7 +9,7 @@ import type { SocketFactory } from "./socket-factory.ts";
 import { LinkFailedError, type LinkPlaceError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
 import { remoteEnd } from "./socket-ends.ts";
-import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, misfitError } from "./handshake.ts";
+import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, mismatchError } from "./handshake.ts";
 import type { LinkSettings } from "./link-options.ts";
 
 /** A socket whose other end was proven to be a peer. */
@@ -93,13 +93,13 @@ export const acceptSocket = (
 
   const challenge = (payload: Uint8Array): void => {
     const answer = handshake.challenge(payload);
-    if ("what" in answer) return refuse(misfitError(identity.rank, remote, answer));
+    if ("what" in answer) return refuse(mismatchError(identity.rank, remote, answer));
     due = "proof";
     writeFrame(frames, "challenge", answer.challenge);
   };
   const prove = (payload: Uint8Array): void => {
     seals = handshake.prove(payload);
-    if (seals === undefined) return drop(misfitError(identity.rank, remote, secretUnknown));
+    if (seals === undefined) return drop(mismatchError(identity.rank, remote, secretUnknown));
     due = "join";
     taker.proven();
   };
@@ -136,8 +136,8 @@ export const acceptSocket = (
     else if (type === "join" && now === "join") judge(seals!.opener.open(type, payload));
     // The peer detected that this side does not know its secret. Its message is not authenticated, so it is not
     // repeated.
-    else if (type === "refuse" && now === "proof") drop(misfitError(identity.rank, remote, secretUnknown));
-    else drop(garbage(new Error(`it sent a ${type} frame, which is not due`)));
+    else if (type === "refuse" && now === "proof") drop(mismatchError(identity.rank, remote, secretUnknown));
+    else drop(garbage(new Error(`it sent an unexpected ${type} frame`)));
   };
 
   const timer = setTimeout(

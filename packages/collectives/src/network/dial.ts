@@ -14,7 +14,7 @@ import {
   encodeJson,
   judgeRequest,
   type LinkRequest,
-  misfitError,
+  mismatchError,
   type Resume,
 } from "./handshake.ts";
 import { localEnd } from "./socket-ends.ts";
@@ -34,7 +34,7 @@ const longestRestMilliseconds = 500;
 class Unreachable extends Error {}
 
 /** Index of the socket within a link, or the express socket, which the ranks' own threads read and write. */
-type SocketPlace = number | "express";
+type SocketIndex = number | "express";
 
 /** A socket to a peer, and the peer's answer. */
 export interface DialledSocket {
@@ -54,7 +54,7 @@ const refusedMilliseconds = 1500;
  */
 export const dialPeer = async (
   peer: PeerAddress,
-  index: SocketPlace,
+  index: SocketIndex,
   factory: SocketFactory,
   settings: LinkSettings,
   deadline: number,
@@ -125,7 +125,7 @@ export const redialPeer = async (
 
 const dialOnce = (
   peer: PeerAddress,
-  index: SocketPlace,
+  index: SocketIndex,
   factory: SocketFactory,
   settings: LinkSettings,
   signal: AbortSignal,
@@ -155,15 +155,15 @@ const dialOnce = (
       const answer = handshake!.answer(payload);
       if ("what" in answer) {
         writeFrame(frames, "refuse", new Uint8Array(0));
-        return fail(misfitError(identity.rank, `the process at ${peer.host}:${peer.port}`, answer));
+        return fail(mismatchError(identity.rank, `the process at ${peer.host}:${peer.port}`, answer));
       }
       seals = answer.proven;
       due = "welcome";
       writeFrame(frames, "proof", answer.proof);
-      const place = index === "express" ? { socket: 0, express: true } : { socket: index };
+      const socketFields = index === "express" ? { socket: 0, express: true } : { socket: index };
       const request: LinkRequest = {
         ...identity,
-        ...place,
+        ...socketFields,
         to: peer.rank,
         from: localEnd(socket),
         handsOver,

@@ -137,7 +137,7 @@ class EmulatedLink implements Link {
 
   /** Bytes are stored when they arrive; their arrival is reported when the line would have delivered them. */
   #throughLine(receiver: LinkReceiver, line: ComingLine): LinkReceiver {
-    const tell = (due: number, call: () => void): void =>
+    const deliverAt = (due: number, call: () => void): void =>
       line.arrivals.push(due, () => {
         if (!this.#destroyed) call();
       });
@@ -149,9 +149,9 @@ class EmulatedLink implements Link {
         if (header.type !== "data") return receiver.frame(header, payload);
         const bytes = headerBytes + payload.byteLength;
         line.busyUntil = Math.max(this.#clock.now(), line.busyUntil + bytes / this.#bytesPerMillisecond);
-        tell(line.busyUntil, () => receiver.frame(header, payload));
+        deliverAt(line.busyUntil, () => receiver.frame(header, payload));
       },
-      closed: (error) => tell(line.busyUntil, () => receiver.closed(error)),
+      closed: (error) => deliverAt(line.busyUntil, () => receiver.closed(error)),
     };
   }
 

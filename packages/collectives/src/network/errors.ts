@@ -14,7 +14,7 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 /** Codes of refusals that waiting does not resolve. */
-export type MisfitCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
+export type MismatchCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
 
 /** A rank refused the link of a rank that does not belong to its job. Both ranks report the reason. */
 export class LinkRefusedError extends SkeinError {

@@ -67,8 +67,8 @@ export class FrameSocket {
   #receiver: LinkReceiver | undefined;
   #socket: Socket | undefined;
   #direct = false;
-  #saidBye = false;
-  #heardBye = false;
+  #byeSent = false;
+  #byeReceived = false;
   #closed = false;
   #end: { readonly error: Error | undefined } | undefined; // Not reported yet.
 
@@ -112,7 +112,7 @@ export class FrameSocket {
     const fail = (error: Error): void => {
       // A connection to a revoked peer was ended on purpose, and must not be re-established.
       this.broken ||= !this.#closed && !(error instanceof RevokedPeerError);
-      this.#close(this.#heardBye ? undefined : error);
+      this.#close(this.#byeReceived ? undefined : error);
     };
     socket.on("error", fail);
     const ended = (): void => fail(new Error("its connection closed without a goodbye"));
@@ -144,7 +144,7 @@ export class FrameSocket {
    * Stops reading. From now on the rank's own thread reads and writes the socket by its file descriptor, which is valid
    * until `destroy`. Call it while the peer is known not to send.
    */
-  handOver(): number {
+  detach(): number {
     this.#closed = true;
     const socket = this.#socket!;
     socket.pause();
@@ -199,8 +199,8 @@ export class FrameSocket {
 
   /** Sends a goodbye and closes the connection after pending writes. */
   bye(): void {
-    if (this.#saidBye) return;
-    this.#saidBye = true;
+    if (this.#byeSent) return;
+    this.#byeSent = true;
     this.write({ type: "bye", flags: 0, stream: 0, sequence: 0, tag: 0, payload: empty });
     this.#socket?.end();
   }
@@ -236,7 +236,7 @@ export class FrameSocket {
   }
 
   #frame(header: FrameHeader, payload: Uint8Array): void {
-    if (header.type === "bye") this.#heardBye = true;
+    if (header.type === "bye") this.#byeReceived = true;
     else if (this.#receiver !== undefined) this.#receiver.frame(header, payload);
     else if (header.type === "ping" || header.type === "acknowledge") return;
     else if (this.#waiting.push({ header, payload }) > waitingFrames)

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Misfit } from "../security/handshake.ts";
+import type { HandshakeMismatch } from "../security/handshake.ts";
 import type { Flow } from "./flow.ts";
-import { LinkRefusedError, type MisfitCode, type RefusalCode, refusalCodes } from "./errors.ts";
+import { LinkRefusedError, type MismatchCode, type RefusalCode, refusalCodes } from "./errors.ts";
 
 /** Settings that all ranks of a world must share, and the identity of one rank. */
 export interface LinkIdentity extends Flow {
@@ -103,7 +103,7 @@ const otherJob = (own: string, peer: string): string =>
  * elsewhere.
  */
 export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {
-  const refuse = (code: MisfitCode, what: string): LinkRefusedError =>
+  const refuse = (code: MismatchCode, what: string): LinkRefusedError =>
     new LinkRefusedError(code, `rank ${own.rank} does not link with rank ${request.rank}: ${what}`);
   if (request.job !== own.job) return refuse("link-job", otherJob(own.job, request.job));
   if (request.build !== own.build)
@@ -135,8 +135,12 @@ export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefus
 };
 
 /** Converts a handshake mismatch to the error that each of two ranks throws before either has proven anything. */
-export const misfitError = (rank: number, who: string, { what, own, peer }: Misfit): LinkRefusedError => {
-  const beginning = `rank ${rank} does not link with ${who}: `;
+export const mismatchError = (
+  rank: number,
+  peerName: string,
+  { what, own, peer }: HandshakeMismatch,
+): LinkRefusedError => {
+  const beginning = `rank ${rank} does not link with ${peerName}: `;
   switch (what) {
     case "job":
       return new LinkRefusedError("link-job", beginning + otherJob(own, peer));

@@ -13,7 +13,7 @@ export interface NetworkTransport extends Transport {
 }
 
 /** Dependencies of a lane's transport. */
-export interface LaneParts {
+export interface LaneTransportOptions {
   readonly rank: number;
   readonly worldSize: number;
   readonly memory: MessageMemory;
@@ -43,7 +43,7 @@ export const laneTransport = ({
   waiting,
   hurry,
   attempt,
-}: LaneParts): NetworkTransport => {
+}: LaneTransportOptions): NetworkTransport => {
   const begin = (peer: number, tag: number): { readonly route: Route; readonly queue: SendQueue } => {
     const found = routeTo(peer);
     found.route.tag = tag;
@@ -67,10 +67,10 @@ export const laneTransport = ({
     },
     receive: (peer, tag, byteLength) => {
       const { route } = begin(peer, tag);
-      const kept = attempt(route, () => route.incoming.takeKept(tag, byteLength));
-      const target = kept ?? memory.take(byteLength);
+      const early = attempt(route, () => route.incoming.takeEarly(tag, byteLength));
+      const target = early ?? memory.take(byteLength);
       route.borrowed.push(target);
-      const waited = kept === undefined ? receiveInto(route, target) : undefined;
+      const waited = early === undefined ? receiveInto(route, target) : undefined;
       return waited === undefined ? target : waited.then(() => target);
     },
     receiveInto: (peer, tag, target) => receiveInto(begin(peer, tag).route, target),

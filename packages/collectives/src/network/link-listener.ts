@@ -20,7 +20,7 @@ import { linkDefaults, type LinkOptions, type LinkSettings, type Refusal } from 
 import { SocketLink } from "./socket-link.ts";
 
 /** A connection to a peer for the rank's own thread. Its file descriptor is valid until `close`. */
-export interface HandedSocket extends ExpressEnd {
+export interface ExpressSocket extends ExpressEnd {
   close(): void;
 }
 
@@ -37,13 +37,13 @@ export interface LinkListener {
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
   /** After `connect`: connections that the rank's own thread may read and write. The caller must close them. */
-  readonly handed: readonly HandedSocket[];
+  readonly expressSockets: readonly ExpressSocket[];
   /** Stops listening, and closes connections that are not links yet. */
   close(): Promise<void>;
 }
 
-// Maximum number of sockets of strangers, in addition to those of the peers. One more stranger ends another.
-const strangerSockets = 1024;
+// Maximum number of unauthenticated sockets, in addition to those of the peers. One more closes another.
+const unauthenticatedSockets = 1024;
 
 const complete = (
   options: LinkOptions,
@@ -98,26 +98,26 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   });
 
   const accepted = new Map<string, ResumableSocket>();
-  const handed = new Map<number, HandedSocket>();
+  const expressSockets = new Map<number, ExpressSocket>();
   /** Peers of a lower rank that will dial an express socket. Both ends know it from the first socket. */
-  const handing = new Set<number>();
+  const expressPeers = new Set<number>();
   let connected = false;
-  const handOver = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {
-    handed.get(peer)?.close();
-    handed.set(peer, { peer, fd: frames.handOver(), headerOnly, close: () => frames.destroy() });
+  const addExpressSocket = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {
+    expressSockets.get(peer)?.close();
+    expressSockets.set(peer, { peer, fd: frames.detach(), headerOnly, close: () => frames.destroy() });
   };
-  const strangers = new Set<() => void>();
+  const unauthenticated = new Set<() => void>();
   const key = (peer: number, socket: number): string => `${peer}/${socket}`;
   let whenAccepted: () => void = () => undefined;
   const expected = worldSize * socketsPerPair;
   const take = ({ request, frames, remote, direct }: AcceptedSocket): Taken => {
-    const place = key(request.rank, request.socket);
-    const known = accepted.get(place);
+    const socketKey = key(request.rank, request.socket);
+    const known = accepted.get(socketKey);
     const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({
       refused: new LinkPlaceError(code, what),
     });
     if (request.express === true) {
-      if (!handing.has(request.rank) || known?.session !== request.session)
+      if (!expressPeers.has(request.rank) || known?.session !== request.session)
         return refused(
           "link-session",
           `rank ${rank} has no link with rank ${request.rank} for this express connection`,
@@ -131,7 +131,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         session: request.session,
         received: undefined,
         answered: () => {
-          handOver(request.rank, frames, frames.headerOnly);
+          addExpressSocket(request.rank, frames, frames.headerOnly);
           whenAccepted();
         },
       };
@@ -157,19 +157,23 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
         "link-rank-taken",
         `rank ${rank} already has a link with a rank ${request.rank}, and ${remote} claims to be rank ${request.rank} too; start each rank once`,
       );
-    if (direct && settings.handsOver && request.handsOver === true && request.rank < rank) handing.add(request.rank);
-    accepted.set(place, new ResumableSocket(frames, { session: request.session, direct, width: socketsPerPair }));
+    if (direct && settings.handsOver && request.handsOver === true && request.rank < rank)
+      expressPeers.add(request.rank);
+    accepted.set(socketKey, new ResumableSocket(frames, { session: request.session, direct, width: socketsPerPair }));
     return { session: request.session, received: undefined, answered: () => whenAccepted() };
   };
   const accept = (socket: Socket): void => {
-    const place = placeOf(socket);
-    if (place === undefined) return void socket.destroy();
-    const end = acceptSocket(socket, factory, settings, { proven: place.leave, take });
-    strangers.add(end);
-    socket.once("close", () => strangers.delete(end));
+    const slot = slotOf(socket);
+    if (slot === undefined) return void socket.destroy();
+    const end = acceptSocket(socket, factory, settings, { proven: slot.leave, take });
+    unauthenticated.add(end);
+    socket.once("close", () => unauthenticated.delete(end));
   };
   const server = factory.serve(accept, (error, remote) => settings.onRefused({ remote, error }));
-  const placeOf = guardServer(server, new UnprovenConnections({ places: expected + strangerSockets, quota: expected }));
+  const slotOf = guardServer(
+    server,
+    new UnprovenConnections({ slots: expected + unauthenticatedSockets, quota: expected }),
+  );
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(settings.port, settings.host, () => {
@@ -181,20 +185,20 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
 
   const abort = new AbortController();
   const shut = async (): Promise<void> => {
-    for (const end of strangers) end();
+    for (const end of unauthenticated) end();
     factory.close();
     if (server.listening) await new Promise<void>((resolve) => (server.close(), resolve()));
   };
   const close = async (): Promise<void> => {
     abort.abort();
     for (const socket of accepted.values()) socket.destroy();
-    for (const socket of handed.values()) socket.close();
+    for (const socket of expressSockets.values()) socket.close();
     await shut();
   };
   const callExpress = async (peer: PeerAddress, deadline: number): Promise<void> => {
     const { frames } = await dialPeer(peer, "express", factory, settings, deadline, abort.signal);
     // The other end has found a direct connection, so checksums are as there.
-    handOver(peer.rank, frames, settings.sums !== "payload");
+    addExpressSocket(peer.rank, frames, settings.sums !== "payload");
     if (abort.signal.aborted) frames.destroy();
   };
 
@@ -219,7 +223,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
       .filter(
         (peer) =>
           sockets.some((index) => accepted.get(key(peer, index))?.ended !== false) ||
-          (handing.has(peer) && !handed.has(peer)),
+          (expressPeers.has(peer) && !expressSockets.has(peer)),
       );
   const allAccepted = (peers: readonly PeerAddress[], deadline: number): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -256,8 +260,8 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     host: settings.host,
     port,
     close,
-    get handed() {
-      return [...handed.values()];
+    get expressSockets() {
+      return [...expressSockets.values()];
     },
     connect: async (peers) => {
       const deadline = performance.now() + settings.connectMilliseconds;

@@ -29,7 +29,7 @@ export interface LinkOptions extends Partial<Flow> {
   readonly checksum?: Checksum;
   /**
    * Whether to open one more connection to each peer of this machine that does the same, for the rank's own thread
-   * (`LinkListener.handed`).
+   * (`LinkListener.expressSockets`).
    */
   readonly handsOver?: boolean;
   /** Time limit of a socket's handshake. */
@@ -37,8 +37,8 @@ export interface LinkOptions extends Partial<Flow> {
   /** Time that `connect` waits for all peers. */
   readonly connectMilliseconds?: number;
   /**
-   * Called for each refused connection: strangers, and peers that do not belong to this world. There may be thousands
-   * of strangers.
+   * Called for each refused connection: unauthenticated ones, and peers that do not belong to this world. There may be
+   * thousands of unauthenticated ones.
    */
   readonly onRefused?: (refusal: Refusal) => void;
 }

@@ -69,7 +69,7 @@ export interface NetworkWorldOptions extends Partial<Flow> {
   /** Time for which a waiting rank polls. Default: 1. */
   readonly pollMilliseconds?: number;
   /** Returns the wait of the rank's own thread on an express connection, which this world does not see itself. */
-  readonly elsewhere?: () => ExpressWait | undefined;
+  readonly expressWait?: () => ExpressWait | undefined;
   /** Returns the name of the collective of a tag, for errors. */
   readonly nameOf?: (tag: number) => string;
 }
@@ -135,7 +135,7 @@ class World implements NetworkWorld {
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
   /** Last seen wait on an express connection, and the time since which it lasts. */
-  #elsewhere = { count: 0, progress: 0 };
+  #expressProgress = { count: 0, progress: 0 };
   #decision: FailureDecision | undefined;
   #closed = false;
   #cancelTick: () => void = () => undefined;
@@ -158,7 +158,7 @@ class World implements NetworkWorld {
       clock,
       graceMilliseconds: options.graceMilliseconds ?? defaultGraceMilliseconds,
       waiting: () => this.#longestWait(),
-      tell: (report) => this.#tell(report),
+      broadcast: (report) => this.#broadcast(report),
       decided: (decision) => this.#fail(decision),
     });
     this.#detector = new FailureDetector(options.heartbeat ?? defaultHeartbeat, clock);
@@ -168,7 +168,7 @@ class World implements NetworkWorld {
         throw new InvariantError(
           `rank ${rank} of ${worldSize} got a link to rank ${link.peer}, which is the rank itself, outside the world, or already linked`,
         );
-      peers.set(link.peer, this.#meet(link, flow));
+      peers.set(link.peer, this.#addPeer(link, flow));
     }
     this.#peers = peers;
     this.transports = Array.from({ length: lanes }, (_, lane) =>
@@ -214,7 +214,7 @@ class World implements NetworkWorld {
   }
 
   reportLost(rank: number, reason: string, kind: LossKind = "lost"): void {
-    this.#agreement.rule({ kind, rank, tag: 0, reason });
+    this.#agreement.decide({ kind, rank, tag: 0, reason });
   }
 
   disagree({ peer, difference }: RanksDisagreeError): void {
@@ -231,7 +231,7 @@ class World implements NetworkWorld {
     await Promise.all(Array.from(this.#peers.values(), ({ link }) => link.close()));
   }
 
-  #meet(link: Link, flow: Flow): Peer {
+  #addPeer(link: Link, flow: Flow): Peer {
     const { rank, lanes, memory, codec, outstandingBytes = defaultOutstandingBytes } = this.#options;
     const { peer } = link;
     const disagree = (difference: string, tag: number): never => {
@@ -279,7 +279,7 @@ class World implements NetworkWorld {
       target: (header) =>
         header.type === "data" ? routes[header.stream]!.incoming.target(header) : new Uint8Array(header.length),
       torn: (header) => routes[header.stream]!.incoming.forget(header),
-      frame: (header, payload) => this.#take(peer, header, payload),
+      frame: (header, payload) => this.#receive(peer, header, payload),
       closed: (error) => {
         if (error !== undefined) return this.#broken(link.peer, error);
         peer.left = true;
@@ -303,15 +303,15 @@ class World implements NetworkWorld {
     for (const { lane } of routes) grantOn(link, lane, earlyBytes);
   }
 
-  #take({ link, queue, routes }: Peer, header: FrameHeader, payload: Uint8Array): void {
+  #receive({ link, queue, routes }: Peer, header: FrameHeader, payload: Uint8Array): void {
     const route = routes[header.stream];
     if (route === undefined) throw new Error(`a ${header.type} frame is for lane ${header.stream} of ${routes.length}`);
     if (header.type === "data") {
       route.progress = this.#clock.now();
       route.incoming.frame(header);
     } else if (header.type === "control") queue.grant(header.stream, header.tag);
-    else if (header.type === "error") this.#agreement.hear(link.peer, decodeFailureReport(payload));
-    else throw new Error(`a ${header.type} frame came after the handshake`);
+    else if (header.type === "error") this.#agreement.receive(link.peer, decodeFailureReport(payload));
+    else throw new Error(`unexpected ${header.type} frame after the handshake`);
   }
 
   /** Invalid bytes from a peer, or the end of its connection, fail the world. */
@@ -332,31 +332,31 @@ class World implements NetworkWorld {
   }
 
   #longestWait(): Wait | undefined {
-    let longest = this.#waitElsewhere();
+    let longest = this.#currentExpressWait();
     for (const route of this.#routes())
       if (route.waits && (longest === undefined || route.progress < longest.progress)) longest = route;
     return longest;
   }
 
-  #waitElsewhere(): Wait | undefined {
-    const found = this.#options.elsewhere?.();
+  #currentExpressWait(): Wait | undefined {
+    const found = this.#options.expressWait?.();
     if (found === undefined) return undefined;
     const { count, peer, tag } = found;
-    if (this.#elsewhere.count !== count) this.#elsewhere = { count, progress: this.#clock.now() };
-    return { peer, tag, progress: this.#elsewhere.progress };
+    if (this.#expressProgress.count !== count) this.#expressProgress = { count, progress: this.#clock.now() };
+    return { peer, tag, progress: this.#expressProgress.progress };
   }
 
   /** Checks for an express wait that will not end. */
-  #lookElsewhere(): void {
-    const found = this.#options.elsewhere?.();
+  #checkExpressWait(): void {
+    const found = this.#options.expressWait?.();
     if (found === undefined) return;
     const { peer, tag, lane, ended } = found;
     const { left, routes } = this.#peers.get(peer)!;
     if (ended && left) this.#suspectLeft(peer, tag);
-    else if (ended && this.#clock.now() - this.#waitElsewhere()!.progress > endedMilliseconds)
+    else if (ended && this.#clock.now() - this.#currentExpressWait()!.progress > endedMilliseconds)
       this.#agreement.suspect({ kind: "lost", rank: peer, tag, reason: "its connection for small messages ended" });
     // The peer sends the same request by the companion, because it has other operands there.
-    else if (routes[lane]!.incoming.keptTag === tag)
+    else if (routes[lane]!.incoming.earlyTag === tag)
       this.#agreement.suspect({
         kind: "disagree",
         rank: peer,
@@ -365,7 +365,7 @@ class World implements NetworkWorld {
       });
   }
 
-  #tell(report: FailureReport): void {
+  #broadcast(report: FailureReport): void {
     const frame: OutgoingFrame = {
       type: "error",
       flags: 0,
@@ -382,7 +382,7 @@ class World implements NetworkWorld {
     const { timeoutMilliseconds, heartbeat = defaultHeartbeat } = this.#options;
     this.#cancelTick = this.#clock.after(Math.min(heartbeat.intervalMilliseconds, timeoutMilliseconds / 4), () => {
       this.#detector.look(); // First, so that a lost peer is reported as lost, not as late.
-      this.#lookElsewhere();
+      this.#checkExpressWait();
       const longest = this.#longestWait();
       if (longest !== undefined && this.#clock.now() - longest.progress > timeoutMilliseconds)
         this.#agreement.suspect({
@@ -419,10 +419,10 @@ class World implements NetworkWorld {
     const own = this.#options.rank;
     if (kind === "revoked") return new PeerRevokedError({ rank: own, peer: rank, collective }, reason);
     // A rank that others blame knows that it lives: from its view, the reporter is lost.
-    const place = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
-    if (kind === "timeout") return new CollectiveTimeoutError(place, this.#options.timeoutMilliseconds, reporter);
-    const said = reporter === own ? reason : `rank ${reporter} reports about rank ${rank}: ${reason}`;
-    return kind === "disagree" ? new RanksDisagreeError(place, said) : new PeerLostError(place, said);
+    const context = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
+    if (kind === "timeout") return new CollectiveTimeoutError(context, this.#options.timeoutMilliseconds, reporter);
+    const reasonText = reporter === own ? reason : `rank ${reporter} reports about rank ${rank}: ${reason}`;
+    return kind === "disagree" ? new RanksDisagreeError(context, reasonText) : new PeerLostError(context, reasonText);
   }
 
   #nameOf(tag: number): string {

@@ -114,7 +114,7 @@ describe("laws, over 1 to 3 sockets that deliver frames in any order, some inter
           const ask = (): void => {
             if (waiting !== undefined || received.length === lengths.length) return;
             const length = lengths[received.length]!;
-            const kept = choose() % 2 === 0 ? incoming.takeKept(received.length, length) : undefined;
+            const kept = choose() % 2 === 0 ? incoming.takeEarly(received.length, length) : undefined;
             if (kept !== undefined) {
               received.push(kept.slice());
               held.memory.give(kept);
@@ -227,7 +227,7 @@ describe.each([
     const meet = (): void => {
       if (asked) incoming.post(1, new Uint8Array(length));
       land(incoming, sent);
-      if (!asked && incoming.takeKept(1, length) === undefined) incoming.post(1, new Uint8Array(length));
+      if (!asked && incoming.takeEarly(1, length) === undefined) incoming.post(1, new Uint8Array(length));
     };
     expect(meet).toThrow(message);
   });

@@ -16,7 +16,7 @@ interface Posted {
 }
 
 /** A frame that arrived before its message was requested, or that is not decoded yet. */
-interface Kept {
+interface EarlyFrame {
   readonly header: FrameHeader;
   readonly payload: Uint8Array;
   whole: boolean;
@@ -44,11 +44,11 @@ const empty = new Uint8Array(0);
  */
 export class ReceiveQueue {
   readonly #options: ReceiveQueueOptions;
-  readonly #kept = new Map<number, Kept>();
-  #keptCharge = 0;
+  readonly #early = new Map<number, EarlyFrame>();
+  #earlyCharge = 0;
   #first = 0; // Sequence number of the first frame of the next message.
   #posted: Posted | undefined;
-  #owed = 0; // Credit earned and not granted yet.
+  #ungranted = 0; // Credit earned and not granted yet.
 
   constructor(options: ReceiveQueueOptions) {
     this.#options = options;
@@ -65,14 +65,14 @@ export class ReceiveQueue {
     const frames = frameCount(target.byteLength, this.#options);
     const posted = { tag, target, frames, claimed: new Uint8Array(frames), arrived: 0 };
     this.#posted = posted;
-    for (let index = 0; index < frames && this.#kept.size > 0; index++) {
+    for (let index = 0; index < frames && this.#early.size > 0; index++) {
       const sequence = (this.#first + index) >>> 0;
-      const kept = this.#kept.get(sequence);
-      if (kept === undefined) continue;
-      this.#check(posted, index, kept.header);
+      const early = this.#early.get(sequence);
+      if (early === undefined) continue;
+      this.#check(posted, index, early.header);
       posted.claimed[index] = 1;
-      this.#keptCharge -= this.#chargeOf(kept.header);
-      if (kept.whole) this.#absorb(posted, index, sequence, kept);
+      this.#earlyCharge -= this.#chargeOf(early.header);
+      if (early.whole) this.#absorb(posted, index, sequence, early);
     }
     this.#earn(messageCharge(target.byteLength, this.#options));
     return this.#finish(posted);
@@ -82,22 +82,22 @@ export class ReceiveQueue {
    * Returns the next message itself if it has arrived completely, in one uncoded frame; the caller must free its
    * memory. Otherwise returns undefined.
    */
-  takeKept(tag: number, byteLength: number): Uint8Array | undefined {
-    const kept = this.#kept.get(this.#first);
-    if (byteLength === 0 || kept?.whole !== true || this.#posted !== undefined) return undefined;
-    const { header, payload } = kept;
+  takeEarly(tag: number, byteLength: number): Uint8Array | undefined {
+    const early = this.#early.get(this.#first);
+    if (byteLength === 0 || early?.whole !== true || this.#posted !== undefined) return undefined;
+    const { header, payload } = early;
     if ((header.flags & frameFlags.coded) !== 0 || byteLength > this.#options.frameBytes) return undefined;
     this.#check({ tag, target: { byteLength }, frames: 1 }, 0, header);
-    this.#kept.delete(this.#first);
-    this.#keptCharge -= this.#chargeOf(header);
+    this.#early.delete(this.#first);
+    this.#earlyCharge -= this.#chargeOf(header);
     this.#first = (this.#first + 1) >>> 0;
     this.#earn(frameCharge(byteLength));
     return payload;
   }
 
   /** Tag of the next message if its first frame arrived before it was requested, otherwise undefined. */
-  get keptTag(): number | undefined {
-    return this.#posted === undefined ? this.#kept.get(this.#first)?.header.tag : undefined;
+  get earlyTag(): number | undefined {
+    return this.#posted === undefined ? this.#early.get(this.#first)?.header.tag : undefined;
   }
 
   /** Returns the memory for the payload of a frame. */
@@ -106,32 +106,32 @@ export class ReceiveQueue {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
     if (posted === undefined || index >= posted.frames) {
-      this.#keptCharge += this.#chargeOf(header);
-      if (this.#keptCharge > this.#options.earlyBytes)
+      this.#earlyCharge += this.#chargeOf(header);
+      if (this.#earlyCharge > this.#options.earlyBytes)
         throw new WireError(
           "frame-length",
-          `a peer sent ${this.#keptCharge} unrequested bytes, ${this.#options.earlyBytes} are allowed; it exceeds the credit that it was granted`,
+          `a peer sent ${this.#earlyCharge} unrequested bytes, ${this.#options.earlyBytes} are allowed; it exceeds the credit that it was granted`,
         );
-      return this.#keep(header, memory.take(header.length));
+      return this.#storeEarly(header, memory.take(header.length));
     }
     this.#check(posted, index, header);
-    if (posted.claimed[index] === 1) this.#twice(header);
+    if (posted.claimed[index] === 1) this.#throwDuplicate(header);
     posted.claimed[index] = 1;
-    if ((header.flags & frameFlags.coded) !== 0) return this.#keep(header, memory.take(header.length));
+    if ((header.flags & frameFlags.coded) !== 0) return this.#storeEarly(header, memory.take(header.length));
     const begin = index * this.#options.frameBytes;
     return posted.target.subarray(begin, begin + header.length);
   }
 
   /** Records that a frame was received completely. */
   frame(header: FrameHeader): void {
-    if (header.length === 0) this.#landEmpty(header);
+    if (header.length === 0) this.#receiveEmpty(header);
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
-    const kept = this.#kept.get(header.sequence);
-    if (kept !== undefined) {
-      kept.whole = true;
+    const early = this.#early.get(header.sequence);
+    if (early !== undefined) {
+      early.whole = true;
       if (posted === undefined || index >= posted.frames) return;
-      this.#absorb(posted, index, header.sequence, kept);
+      this.#absorb(posted, index, header.sequence, early);
     } else if (posted !== undefined) posted.arrived += 1;
     if (posted !== undefined && this.#finish(posted)) this.#options.complete();
   }
@@ -142,44 +142,44 @@ export class ReceiveQueue {
     const index = (header.sequence - this.#first) >>> 0;
     const claimed = posted !== undefined && index < posted.frames;
     if (claimed) posted.claimed[index] = 0;
-    const kept = this.#kept.get(header.sequence);
-    if (kept === undefined) return;
-    this.#kept.delete(header.sequence);
-    this.#options.memory.give(kept.payload);
-    if (!claimed) this.#keptCharge -= this.#chargeOf(header);
+    const early = this.#early.get(header.sequence);
+    if (early === undefined) return;
+    this.#early.delete(header.sequence);
+    this.#options.memory.give(early.payload);
+    if (!claimed) this.#earlyCharge -= this.#chargeOf(header);
   }
 
   /** No target is requested for an empty payload, so its frame is registered here. */
-  #landEmpty(header: FrameHeader): void {
+  #receiveEmpty(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
     if (posted !== undefined && index < posted.frames) {
       this.#check(posted, index, header);
-      if (posted.claimed[index] === 1) this.#twice(header);
+      if (posted.claimed[index] === 1) this.#throwDuplicate(header);
       posted.claimed[index] = 1;
     } else {
-      this.#keptCharge += frameCharge(0);
-      if (this.#keptCharge > this.#options.earlyBytes)
+      this.#earlyCharge += frameCharge(0);
+      if (this.#earlyCharge > this.#options.earlyBytes)
         throw new WireError(
           "frame-length",
-          `a peer sent ${this.#kept.size + 1} unrequested empty messages; it exceeds the credit that it was granted`,
+          `a peer sent ${this.#early.size + 1} unrequested empty messages; it exceeds the credit that it was granted`,
         );
-      this.#keep(header, empty);
+      this.#storeEarly(header, empty);
     }
   }
 
-  #keep(header: FrameHeader, payload: Uint8Array): Uint8Array {
-    if (this.#kept.has(header.sequence)) this.#twice(header);
-    this.#kept.set(header.sequence, { header, payload, whole: false });
+  #storeEarly(header: FrameHeader, payload: Uint8Array): Uint8Array {
+    if (this.#early.has(header.sequence)) this.#throwDuplicate(header);
+    this.#early.set(header.sequence, { header, payload, whole: false });
     return payload;
   }
 
-  #absorb(posted: Posted, index: number, sequence: number, { header, payload }: Kept): void {
+  #absorb(posted: Posted, index: number, sequence: number, { header, payload }: EarlyFrame): void {
     const { frameBytes, codec, memory } = this.#options;
     const place = posted.target.subarray(index * frameBytes, (index + 1) * frameBytes);
     if ((header.flags & frameFlags.coded) === 0) place.set(payload);
     else codec!.decode(payload, place); // #check has made sure that there is a codec.
-    this.#kept.delete(sequence);
+    this.#early.delete(sequence);
     if (payload.byteLength > 0) memory.give(payload);
     posted.arrived += 1;
   }
@@ -199,10 +199,10 @@ export class ReceiveQueue {
 
   // Half of the credit always stays with the sender, so that small messages are acknowledged together.
   #earn(charge: number): void {
-    this.#owed += charge;
-    if (this.#owed < this.#options.earlyBytes / 2) return;
-    this.#options.grant(this.#owed);
-    this.#owed = 0;
+    this.#ungranted += charge;
+    if (this.#ungranted < this.#options.earlyBytes / 2) return;
+    this.#options.grant(this.#ungranted);
+    this.#ungranted = 0;
   }
 
   #check(
@@ -236,7 +236,7 @@ export class ReceiveQueue {
       );
   }
 
-  #twice(header: FrameHeader): never {
+  #throwDuplicate(header: FrameHeader): never {
     throw new WireError(
       "frame-sequence",
       `frame ${header.sequence} of lane ${header.stream} came twice; the connection repeats frames, so the link cannot be trusted`,

@@ -7,8 +7,8 @@ import { type SentFrame, Unacknowledged } from "./unacknowledged.ts";
 
 // A frame is acknowledged after at most this many bytes or frames, or with the next ping: a limit on what the peer
 // keeps.
-const unsaidBytes = 2 ** 20;
-const unsaidFrames = 64;
+const acknowledgeBytes = 2 ** 20;
+const acknowledgeFrames = 64;
 // The last frame of a message with payloads of this size or more is acknowledged at once, because its sender may wait
 // for its memory.
 const promptBytes = 65_536;
@@ -62,13 +62,13 @@ export class ResumableSocket {
   #heardAt = performance.now();
   #received = 0;
   /** Number of received frames and bytes that are not acknowledged yet. */
-  #unsaidFrames = 0;
-  #unsaidBytes = 0;
-  #saying = false;
-  #largeCame = false;
+  #unreportedFrames = 0;
+  #unreportedBytes = 0;
+  #isScheduled = false;
+  #largeReceived = false;
   /** Whether the other end of a new connection is known to be ready for frames. */
   #ready = true;
-  #saidBye = false;
+  #byeRequested = false;
   #ended = false;
 
   constructor(frames: FrameSocket, { session, direct, width, redial }: ResumableSocketOptions) {
@@ -125,7 +125,7 @@ export class ResumableSocket {
   }
 
   ping(): void {
-    if (this.#frames?.outstanding === 0) this.#say("ping");
+    if (this.#frames?.outstanding === 0) this.#sendReport("ping");
   }
 
   hurry(): void {
@@ -134,7 +134,7 @@ export class ResumableSocket {
 
   /** Sends a goodbye after all pending writes. */
   bye(): void {
-    this.#saidBye = true;
+    this.#byeRequested = true;
     if (this.#ready) this.#frames?.bye();
   }
 
@@ -169,7 +169,7 @@ export class ResumableSocket {
     if (this.#receiver !== undefined) this.#listen();
     // The accepting side waits for a frame, because the other end may still be checking the answer.
     this.#ready = this.#redial !== undefined;
-    if (this.#ready) this.#goOn();
+    if (this.#ready) this.#resume();
   }
 
   /** Ends the socket. Pending writes may still be sent. */
@@ -196,12 +196,12 @@ export class ResumableSocket {
       limit: (header) => receiver.limit(header),
       target: (header) => receiver.target(header),
       torn: (header) => receiver.torn(header),
-      frame: (header, payload) => this.#take(header, payload),
+      frame: (header, payload) => this.#receive(header, payload),
       closed: (error) => this.#closed(frames, error),
     });
   }
 
-  #take(header: FrameHeader, payload: Uint8Array): void {
+  #receive(header: FrameHeader, payload: Uint8Array): void {
     if (this.#direct) {
       if (header.type === "ping") return;
       this.#received = (this.#received + 1) >>> 0;
@@ -210,51 +210,52 @@ export class ResumableSocket {
     if (header.type !== "data") this.#unacknowledged.acknowledge(header.sequence);
     if (!this.#ready) {
       this.#ready = true;
-      this.#goOn();
+      this.#resume();
     }
     if (header.type === "ping" || header.type === "acknowledge") return;
     this.#received = (this.#received + 1) >>> 0;
-    this.#unsaidFrames += 1;
-    this.#unsaidBytes += header.length;
-    if (header.length > promptBytes) this.#largeCame = true;
-    const isWaitedFor = this.#largeCame && ((header.flags & frameFlags.last) !== 0 || this.#width > 1);
-    if (isWaitedFor) this.#say("acknowledge");
-    else if (this.#unsaidBytes >= unsaidBytes || this.#unsaidFrames >= unsaidFrames) this.#sayLater();
+    this.#unreportedFrames += 1;
+    this.#unreportedBytes += header.length;
+    if (header.length > promptBytes) this.#largeReceived = true;
+    const isWaitedFor = this.#largeReceived && ((header.flags & frameFlags.last) !== 0 || this.#width > 1);
+    if (isWaitedFor) this.#sendReport("acknowledge");
+    else if (this.#unreportedBytes >= acknowledgeBytes || this.#unreportedFrames >= acknowledgeFrames)
+      this.#reportLater();
     this.#receiver!.frame(header, payload);
   }
 
   /** Runs after the current frame was processed, because that may send credit, which carries the number as well. */
-  #sayLater(): void {
-    if (this.#saying) return;
-    this.#saying = true;
+  #reportLater(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     setImmediate(() => {
-      this.#saying = false;
-      if (this.#unsaidFrames > 0) this.#say("acknowledge");
+      this.#isScheduled = false;
+      if (this.#unreportedFrames > 0) this.#sendReport("acknowledge");
     });
   }
 
-  #say(type: "ping" | "acknowledge"): void {
+  #sendReport(type: "ping" | "acknowledge"): void {
     this.#frames?.write({ type, flags: 0, stream: 0, sequence: this.#received, tag: 0, payload: empty });
-    this.#said();
+    this.#resetUnreported();
   }
 
-  #said(): void {
-    this.#unsaidFrames = 0;
-    this.#unsaidBytes = 0;
-    this.#largeCame = false;
+  #resetUnreported(): void {
+    this.#unreportedFrames = 0;
+    this.#unreportedBytes = 0;
+    this.#largeReceived = false;
   }
 
   #put(sent: SentFrame): void {
     const { frame } = sent;
     const numbered = frame.type === "data" ? frame : { ...frame, sequence: this.#received };
-    if (frame.type !== "data") this.#said();
-    this.#frames?.write(numbered, () => this.#unacknowledged.handOver(sent));
+    if (frame.type !== "data") this.#resetUnreported();
+    this.#frames?.write(numbered, () => this.#unacknowledged.markWritten(sent));
   }
 
-  #goOn(): void {
-    this.#say("acknowledge");
+  #resume(): void {
+    this.#sendReport("acknowledge");
     for (const sent of this.#unacknowledged.frames.slice()) this.#put(sent);
-    if (this.#saidBye) this.#frames?.bye();
+    if (this.#byeRequested) this.#frames?.bye();
   }
 
   /** Ends the current connection; nothing more is read from it. */
@@ -271,7 +272,7 @@ export class ResumableSocket {
 
   #closed(frames: FrameSocket, error: Error | undefined): void {
     if (this.#ended || frames !== this.#frames) return;
-    if (error !== undefined && this.#saidBye && frames.finished) error = undefined; // The peer has received this side's goodbye.
+    if (error !== undefined && this.#byeRequested && frames.finished) error = undefined; // The peer has received this side's goodbye.
     if (error === undefined || !frames.broken || this.#direct) {
       this.#end();
       this.#receiver!.closed(error);

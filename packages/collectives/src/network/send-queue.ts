@@ -9,7 +9,7 @@ interface Message {
   readonly dtype: DType | undefined;
   readonly frames: number;
   /** Number of frames written to the link, and number of these whose bytes must not change yet. */
-  begun: number;
+  numStarted: number;
   unsettled: number;
   readonly settled: () => void;
 }
@@ -51,7 +51,7 @@ export class SendQueue {
   /** Queues a message; `settled` is called when its bytes may be changed. */
   push(lane: number, tag: number, bytes: Uint8Array, settled: () => void, dtype?: DType): void {
     const frames = frameCount(bytes.byteLength, this.#options);
-    this.#lanes[lane]!.messages.push({ tag, bytes, dtype, frames, begun: 0, unsettled: 0, settled });
+    this.#lanes[lane]!.messages.push({ tag, bytes, dtype, frames, numStarted: 0, unsettled: 0, settled });
     this.#pump();
   }
 
@@ -82,13 +82,13 @@ export class SendQueue {
       const message = lane.messages[0];
       if (message === undefined) continue;
       const { frameBytes, codec, write } = this.#options;
-      const raw = message.bytes.subarray(message.begun * frameBytes, (message.begun + 1) * frameBytes);
+      const raw = message.bytes.subarray(message.numStarted * frameBytes, (message.numStarted + 1) * frameBytes);
       const charge = frameCharge(raw.byteLength);
       if (charge > lane.credit) continue;
       lane.credit -= charge;
-      message.begun += 1;
+      message.numStarted += 1;
       message.unsettled += 1;
-      const last = message.begun === message.frames;
+      const last = message.numStarted === message.frames;
       if (last) lane.messages.shift();
       const coded = codec?.encode(raw, message.dtype);
       const flags = (last ? frameFlags.last : 0) | (coded === undefined ? 0 : frameFlags.coded);
@@ -97,7 +97,7 @@ export class SendQueue {
       this.#outstanding += charge;
       const freed = (): void => {
         message.unsettled -= 1;
-        if (message.unsettled === 0 && message.begun === message.frames) message.settled();
+        if (message.unsettled === 0 && message.numStarted === message.frames) message.settled();
       };
       const handedOver = (): void => {
         this.#outstanding -= charge;

@@ -12,7 +12,7 @@ test("frees a small payload when the system has it, and a large one when the pee
   const freed: string[] = [];
   const sent = [push(queue, small, () => freed.push("small")), push(queue, big, () => freed.push("large"))];
   expect(freed).toEqual([]);
-  for (const each of sent) queue.handOver(each);
+  for (const each of sent) queue.markWritten(each);
   expect(freed).toEqual(["small"]);
   small.fill(9);
   expect(queue.frames.map(({ frame }) => [frame.payload.byteLength, frame.payload[0]])).toEqual([
@@ -34,7 +34,7 @@ test("frees a large payload by a copy if a thread waits for it and the peer is s
     queue.hurry();
     vi.advanceTimersByTime(50);
     expect(freed).not.toHaveBeenCalled(); // The system still reads it.
-    queue.handOver(sent);
+    queue.markWritten(sent);
     expect(freed).toHaveBeenCalledOnce();
     payload.fill(9);
     expect(queue.frames[0]!.frame.payload.every((byte) => byte === 3)).toBe(true);
@@ -68,7 +68,7 @@ test("for any sequence of sending and acknowledging, keeps the unacknowledged fr
           );
         } else if (each.do === "hand over") {
           const sent = queue.frames[each.which];
-          if (sent !== undefined) queue.handOver(sent);
+          if (sent !== undefined) queue.markWritten(sent);
         } else {
           const count = acknowledged + each.many;
           if (count > all.length)

@@ -58,7 +58,7 @@ export class Unacknowledged {
   }
 
   /** Records that the system has accepted a frame. */
-  handOver(sent: SentFrame): void {
+  markWritten(sent: SentFrame): void {
     if (sent.taken) return;
     sent.taken = true;
     sent.handedOver?.();
@@ -89,7 +89,7 @@ export class Unacknowledged {
       const sent = this.#frames.shift()!;
       this.#quickest = Math.min(this.#quickest, now - sent.sentAt);
       this.#first = (this.#first + 1) >>> 0;
-      this.handOver(sent); // The acknowledgment may come before the system's callback.
+      this.markWritten(sent); // The acknowledgment may come before the system's callback.
       this.#free(sent);
       if (sent.copied) this.#copies.takeBack(sent.frame.payload);
     }

@@ -73,7 +73,7 @@ export class ControlConnection {
         (type === "ping" ? idleBytes : type === "bye" ? 0 : owner.limit(type)) +
         (this.#seals === undefined ? 0 : sealBytes),
       target: ({ length }) => new Uint8Array(length),
-      frame: ({ type }, payload) => this.#take(type, payload),
+      frame: ({ type }, payload) => this.#receive(type, payload),
     });
     socket.setNoDelay(true);
     socket.on("data", (chunk: Uint8Array) => {
@@ -196,7 +196,7 @@ export class ControlConnection {
     this.#socket.uncork();
   }
 
-  #take(type: FrameType, received: Uint8Array): void {
+  #receive(type: FrameType, received: Uint8Array): void {
     if (this.over) return;
     const payload = this.#seals === undefined ? received : this.#seals.opener.open(type, received);
     if (type === "ping" && this.#seals !== undefined) {

@@ -12,7 +12,7 @@ import type { RankAddress } from "./roster.ts";
 /**
  * Maximum number of unauthenticated connections at once, in addition to one per rank. One more connection ends another.
  */
-const strangersAtOnce = 1024;
+const unauthenticatedSlots = 1024;
 
 /** Listens for the processes of a job, by TLS if there is an identity, otherwise by TCP. */
 export class ControlListener {
@@ -24,7 +24,7 @@ export class ControlListener {
 
   /**
    * @param receive called with each connection, including those that TLS does not trust (`authorized` is false), so
-   * that they can be told the reason.
+   * that they can be sent the reason.
    * @param drop called with the reason for each failed connection.
    */
   constructor(
@@ -42,9 +42,9 @@ export class ControlListener {
       });
     this.#identity = identity;
     const ready = (socket: Socket): void => {
-      const place = placeOf(socket);
-      if (place === undefined) socket.destroy();
-      else receive(socket, place);
+      const slot = slotOf(socket);
+      if (slot === undefined) socket.destroy();
+      else receive(socket, slot);
     };
     this.#server =
       identity === undefined
@@ -60,9 +60,9 @@ export class ControlListener {
       );
       socket.destroy();
     });
-    const placeOf = guardServer(
+    const slotOf = guardServer(
       this.#server,
-      new UnprovenConnections({ places: worldSize + strangersAtOnce, quota: worldSize }),
+      new UnprovenConnections({ slots: worldSize + unauthenticatedSlots, quota: worldSize }),
     );
     this.#server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);

@@ -52,7 +52,7 @@ export interface RendezvousOptions {
   readonly insecure?: boolean;
   /** Time until all ranks must have joined. Default: `defaultJoinMilliseconds`. */
   readonly joinTimeoutMilliseconds?: number;
-  /** Time limit of a stranger's handshake. Default: 5 s. */
+  /** Time limit of a handshake. Default: 5 s. */
   readonly handshakeTimeoutMilliseconds?: number;
   /** Heartbeat of both sides. Default: `defaultHeartbeat`. */
   readonly heartbeat?: Heartbeat;

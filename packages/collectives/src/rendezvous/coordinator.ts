@@ -27,7 +27,7 @@ import { BufferedEmitter } from "./buffered-emitter.ts";
 import { Membership } from "./membership.ts";
 import { checkLost, checkProcess, formatRanks } from "../ranks.ts";
 import type { RankAddress, Roster } from "./roster.ts";
-import { StrangerLog } from "./stranger-log.ts";
+import { RejectionLog } from "./rejection-log.ts";
 import { isUnspecified } from "./unspecified.ts";
 import { WaitNotice } from "./wait-notice.ts";
 
@@ -124,9 +124,9 @@ class HostedRendezvous implements ThreadedCoordinator {
   readonly #membership: Membership<MemberConnection>;
   readonly #members = new Set<MemberConnection>();
   readonly #messages = new BufferedEmitter<MemberMessage>();
-  readonly #gone = new BufferedEmitter<number>();
+  readonly #departures = new BufferedEmitter<number>();
   readonly #loss = Promise.withResolvers<Loss>();
-  readonly #strangers = new StrangerLog((event) => this.#options.onEvent(event));
+  readonly #rejections = new RejectionLog((event) => this.#options.onEvent(event));
   readonly #idleMilliseconds: (() => number) | undefined;
   readonly #deadline: NodeJS.Timeout;
   readonly #notice: WaitNotice;
@@ -147,7 +147,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     this.#listener = new ControlListener(
       options,
       (socket, unproven) => this.#receive(socket, unproven),
-      (reason) => this.#strangers.note("dropped", reason),
+      (reason) => this.#rejections.note("dropped", reason),
     );
     this.#deadline = setTimeout(() => this.#giveUp(), options.joinTimeoutMilliseconds);
     const until = performance.now() + options.joinTimeoutMilliseconds;
@@ -204,7 +204,7 @@ class HostedRendezvous implements ThreadedCoordinator {
   }
 
   onGone(listener: (process: number) => void): void {
-    this.#gone.listen(listener);
+    this.#departures.listen(listener);
   }
 
   reportLost(rank: number, reason: string): void {
@@ -218,7 +218,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       else this.#fail("rendezvous-stopped", `the run was stopped ${before}: ${stopped}`);
     }
     this.#state = "closed";
-    this.#strangers.flush();
+    this.#rejections.flush();
     await this.#listener.stop(() => Promise.all([...this.#members].map(({ connection }) => connection.close())));
   }
 
@@ -230,7 +230,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     for (const { connection } of this.#members) connection.send("control", payload);
   }
 
-  /** Handles a new connection. A stranger gets limited time and memory, and one try. */
+  /** Handles a new connection. Before authentication it gets limited time and memory, and one attempt. */
   #receive(socket: Socket, unproven: Unproven): void {
     const from = `a connection from ${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
     const handshake = new JoinHandshake(socket, this.#options);
@@ -268,7 +268,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       frame: (type, payload) => {
         if (member === undefined) advance(handshake.take(type, payload));
         else if (type === "control" && this.#state === "running") this.#takeReport(member, payload);
-        else throw new RendezvousError("control-message", `a ${type} frame came, which is not due`);
+        else throw new RendezvousError("control-message", `unexpected ${type} frame`);
       },
       suspected: (isSuspected) => {
         const { heartbeat } = this.#options;
@@ -284,7 +284,7 @@ class HostedRendezvous implements ThreadedCoordinator {
         unproven.leave();
         if (member !== undefined) this.#memberEnded(member, ending);
         else if (ending.how === "broken")
-          this.#strangers.note(
+          this.#rejections.note(
             isOtherVersion(ending.error) ? "refused" : "dropped",
             `${from}: ${unproven.evicted ? "displaced by other connections before it had proven its identity" : ending.reason}`,
           );
@@ -320,7 +320,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     connection.send("refuse", refusalCodec.encode(refusal));
     const line = `${name}: ${refusal.message}`;
     if (proven) this.#event("refused", line);
-    else this.#strangers.note("refused", line);
+    else this.#rejections.note("refused", line);
     void connection.close();
   }
 
@@ -380,7 +380,7 @@ class HostedRendezvous implements ThreadedCoordinator {
       this.#membership.leave(member, reason);
       this.#event("left", `${member.name}: ${reason}`);
     } else if (this.#state === "running") {
-      this.#gone.emit(this.#numbers.indexOf(member));
+      this.#departures.emit(this.#numbers.indexOf(member));
       if (reason === undefined) this.#event("left", member.name);
       else if (!(ending.how === "broken" && ending.error instanceof RevokedPeerError))
         this.#lose(this.#membership.ranksOf(member), reason);

@@ -6,7 +6,7 @@ import { tlsClientOptions, type TlsIdentity } from "../security/tls-identity.ts"
 import type { RankAddress } from "./roster.ts";
 
 /** Codes of transient errors: the coordinator is not running yet, or its name does not resolve yet. */
-const passing: ReadonlySet<string> = new Set([
+const transientCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
   "EPIPE",
@@ -20,12 +20,12 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /** An attempt failed that may succeed if it is repeated. */
-export class PassingError extends Error {}
+export class TransientError extends Error {}
 
 /**
  * Connects once, by TLS if there is an identity.
  *
- * @throws PassingError, PeerIdentityError if either side refused TLS, or the system's error.
+ * @throws TransientError, PeerIdentityError if either side refused TLS, or the system's error.
  */
 export const dial = (
   address: RankAddress,
@@ -49,7 +49,7 @@ export const dial = (
       reject(error);
     };
     const late = setTimeout(
-      () => fail(new PassingError(`no connection within ${Math.round(timeoutMilliseconds)} ms`)),
+      () => fail(new TransientError(`no connection within ${Math.round(timeoutMilliseconds)} ms`)),
       timeoutMilliseconds,
     );
     const failed = (error: NodeJS.ErrnoException): void => fail(explain(error, `${host}:${port}`));
@@ -69,9 +69,9 @@ export const explain = (error: NodeJS.ErrnoException, where: string): Error => {
     return new RevokedPeerError(
       `the certificate of the process at ${where} was revoked; start the run's host again with new files`,
     );
-  if (passing.has(code)) return new PassingError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
+  if (transientCodes.has(code)) return new TransientError(`${error.syscall ?? "connection"} ${code}`, { cause: error });
   if (isTlsFault(error))
-    return new PassingError(`the received bytes are not TLS, or were altered in transit: ${tlsReasonOf(error)}`, {
+    return new TransientError(`the received bytes are not TLS, or were altered in transit: ${tlsReasonOf(error)}`, {
       cause: error,
     });
   if (isCertificateFault(error))

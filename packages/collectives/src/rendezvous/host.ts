@@ -77,7 +77,7 @@ export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordi
     broadcast: (message) => thread.relay(encodeBounded(announcementCodec, { kind: "message", body: message })),
     reportLost: (rank, reason) => {
       checkLost(rank, options.worldSize);
-      thread.tell({ type: "lost", rank, reason });
+      thread.send({ type: "lost", rank, reason });
     },
     close: (stopped) => {
       closed = true;

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { identityOf, provesWhat } from "../security/certificate-names.ts";
 import { channelBinding } from "../security/channel-binding.ts";
-import { HandshakeAcceptor, type Misfit, type Proven, unprovenBytes } from "../security/handshake.ts";
+import { HandshakeAcceptor, type HandshakeMismatch, type Proven, unprovenBytes } from "../security/handshake.ts";
 import type { FrameType } from "../wire/frame.ts";
 import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import { RendezvousError } from "./errors.ts";
@@ -37,7 +37,7 @@ const unprovenRanks = (socket: Socket, ranks: readonly number[]): Refusal | unde
   };
 };
 
-const refusalOf = ({ what, own, peer }: Misfit): Refusal =>
+const refusalOf = ({ what, own, peer }: HandshakeMismatch): Refusal =>
   what === "job"
     ? otherJob(own, peer)
     : {
@@ -56,9 +56,9 @@ export type Step =
   | { readonly kind: "refuse"; readonly refusal: Refusal; readonly request?: JoinRequest };
 
 /**
- * Processes the frames of a stranger in their only valid order: a hello, the proof that it knows the job's secret, a
- * request. Until the proof a stranger may send at most one kilobyte at a time, and nothing is stored about it except
- * the random number that it must answer.
+ * Processes the frames of a joining process in their only valid order: a hello, the proof that it knows the job's
+ * secret, a request. Before the proof, it may send at most one kilobyte at a time, and nothing is stored about it
+ * except the random number that it must answer.
  */
 export class JoinHandshake {
   readonly #socket: Socket;
@@ -84,7 +84,7 @@ export class JoinHandshake {
     return type === "join" ? joinBytes : unprovenBytes;
   }
 
-  /** @throws RendezvousError `control-message` if a frame is not due, or invalid. */
+  /** @throws RendezvousError `control-message` if a frame is unexpected or invalid. */
   take(type: FrameType, payload: Uint8Array): Step {
     const due = this.#due;
     this.#due = "nothing";
@@ -105,7 +105,7 @@ export class JoinHandshake {
       throw fault(
         "it left, because this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET",
       );
-    throw fault(`a ${type} frame came, which is not due; the peer uses another protocol, or is not a rank`);
+    throw fault(`unexpected ${type} frame; the peer uses another protocol, or is not a rank`);
   }
 
   #hello(payload: Uint8Array): Step {

@@ -57,7 +57,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
     }
   };
   const thread = new RendezvousThread({ role: "member", options: rest }, take);
-  const giveUp = (): void => thread.tell({ type: "give up" });
+  const giveUp = (): void => thread.send({ type: "give up" });
   signal?.addEventListener("abort", giveUp);
   if (signal?.aborted === true) giveUp();
   const { roster, process } = await joined.promise.finally(() => signal?.removeEventListener("abort", giveUp));
@@ -74,7 +74,7 @@ export const joinRendezvous = async (options: JoinOptions): Promise<Member> => {
     onMessage: (listener) => messages.listen(listener),
     reportLost: (rank, reason) => {
       checkLost(rank, options.worldSize);
-      thread.tell({ type: "lost", rank, reason });
+      thread.send({ type: "lost", rank, reason });
     },
     onLost: (listener) => void loss.promise.then(listener),
     close: () => {

@@ -7,7 +7,7 @@ import { RenewableIdentity } from "../security/renewable-identity.ts";
 import { requireSecure } from "../security/loopback.ts";
 import type { TlsIdentity } from "../security/tls-identity.ts";
 import { channelBinding } from "../security/channel-binding.ts";
-import { HandshakeDialler, jobKey, type Misfit, unprovenBytes } from "../security/handshake.ts";
+import { HandshakeDialler, jobKey, type HandshakeMismatch, unprovenBytes } from "../security/handshake.ts";
 import { printable } from "../security/printable.ts";
 import { checkSecret } from "../security/secret.ts";
 import { WireError } from "../wire/errors.ts";
@@ -21,7 +21,7 @@ import {
   reportCodec,
 } from "./control-messages.ts";
 import { checkMilliseconds, defaultJoinMilliseconds } from "./coordinator-options.ts";
-import { dial, explain, PassingError } from "./dial.ts";
+import { dial, explain, TransientError } from "./dial.ts";
 import { PlaceTakenError, RendezvousError } from "./errors.ts";
 import {
   joinBytes,
@@ -165,7 +165,7 @@ const seek = async (
     } catch (error) {
       search.found((error as Error).message.split(/[;\n]/)[0]!);
       if (error instanceof PlaceTakenError) refused = error;
-      else if (!(error instanceof PassingError)) throw error;
+      else if (!(error instanceof TransientError)) throw error;
       // Randomized, so that a thousand refused processes do not retry at the same time.
       const rest = pause * (0.5 + Math.random());
       if (performance.now() + rest >= deadline) {
@@ -278,7 +278,7 @@ class JoinedMember implements ThreadedMember {
         return this.#phase === "challenge" ? unprovenBytes : joinBytes;
       },
       frame: (type, payload) => {
-        if (type === "control" && this.#phase === "joined") this.#hear(announcementCodec.decode(payload));
+        if (type === "control" && this.#phase === "joined") this.#handleAnnouncement(announcementCodec.decode(payload));
         else if (type === "refuse" && this.#phase !== "joined")
           this.#welcome.reject(refusalError(refusalCodec.decode(payload)));
         else if (type === "challenge" && this.#phase === "challenge") this.#prove(payload, socket);
@@ -289,7 +289,7 @@ class JoinedMember implements ThreadedMember {
         } else
           throw new RendezvousError(
             "control-message",
-            `a ${type} frame came from ${this.#where}, which is not due; the process there is not a coordinator`,
+            `unexpected ${type} frame from ${this.#where}; the process there is not a coordinator`,
           );
       },
       ended: (ending) => this.#ended(ending),
@@ -300,7 +300,8 @@ class JoinedMember implements ThreadedMember {
   async join(timeoutMilliseconds: number, welcomed: () => void): Promise<void> {
     this.#connection.send("hello", this.#handshake.hello());
     const late = setTimeout(
-      () => this.#welcome.reject(new PassingError(`no answer to a hello within ${Math.round(timeoutMilliseconds)} ms`)),
+      () =>
+        this.#welcome.reject(new TransientError(`no answer to a hello within ${Math.round(timeoutMilliseconds)} ms`)),
       timeoutMilliseconds,
     );
     try {
@@ -362,7 +363,7 @@ class JoinedMember implements ThreadedMember {
     }
     if ("what" in answer) {
       this.#connection.send("refuse");
-      this.#welcome.reject(this.#misfit(answer));
+      this.#welcome.reject(this.#mismatchError(answer));
       return;
     }
     const { ranks, addresses, worldSize, build, hostName = hostname() } = this.#options;
@@ -376,7 +377,7 @@ class JoinedMember implements ThreadedMember {
     this.#connection.send("join", joinCodec.encode({ build, worldSize, ranks, addresses: reached, hostName }));
   }
 
-  #misfit({ what, own, peer }: Misfit): Error {
+  #mismatchError({ what, own, peer }: HandshakeMismatch): Error {
     return what === "secret"
       ? new PeerIdentityError(
           `the process at ${this.#where} claims to be the coordinator, but does not know this job's secret; give every process the same SKEIN_SECRET, and check that the address is right and that no other program uses the port`,
@@ -387,7 +388,7 @@ class JoinedMember implements ThreadedMember {
         );
   }
 
-  #hear(announcement: Announcement): void {
+  #handleAnnouncement(announcement: Announcement): void {
     switch (announcement.kind) {
       case "complete":
         this.roster = announcement.roster;
@@ -434,11 +435,11 @@ class JoinedMember implements ThreadedMember {
         `the process at ${this.#where} is not a coordinator of Skein: ${reason}; check that the port is right, and that both sides use TLS or neither`,
         { cause: error },
       );
-    if (error instanceof WireError && error.code === "frame-truncated") return new PassingError(reason);
+    if (error instanceof WireError && error.code === "frame-truncated") return new TransientError(reason);
     if (error instanceof WireError || error instanceof RendezvousError) return error;
     const explained = error instanceof Error ? explain(error, this.#where) : undefined;
-    if (explained !== undefined && !(explained instanceof PassingError)) return explained;
-    return new PassingError(
+    if (explained !== undefined && !(explained instanceof TransientError)) return explained;
+    return new TransientError(
       `it closed the connection without an answer, for example because only one side uses TLS: ${reason}`,
     );
   }

@@ -47,7 +47,7 @@ export const mismatch = (
  */
 export class Membership<Process> {
   readonly #world: World;
-  readonly #places = new Map<number, { readonly process: Process; readonly request: JoinRequest }>();
+  readonly #joined = new Map<number, { readonly process: Process; readonly request: JoinRequest }>();
   readonly #left = new Map<number, string>();
 
   constructor(world: World) {
@@ -55,18 +55,18 @@ export class Membership<Process> {
   }
 
   get complete(): boolean {
-    return this.#places.size === this.#world.worldSize;
+    return this.#joined.size === this.#world.worldSize;
   }
 
   /** Ranks without a process, ascending. */
   get missing(): number[] {
-    return Array.from({ length: this.#world.worldSize }, (_, rank) => rank).filter((rank) => !this.#places.has(rank));
+    return Array.from({ length: this.#world.worldSize }, (_, rank) => rank).filter((rank) => !this.#joined.has(rank));
   }
 
   /** Assigns the requested ranks to `process`, all or none. Returns the refusal if that is impossible. */
   admit(process: Process, request: JoinRequest): Refusal | undefined {
     const refusal = mismatch(this.#world, request) ?? this.#refuse(request);
-    if (refusal === undefined) for (const rank of request.ranks) this.#places.set(rank, { process, request });
+    if (refusal === undefined) for (const rank of request.ranks) this.#joined.set(rank, { process, request });
     return refusal;
   }
 
@@ -83,14 +83,14 @@ export class Membership<Process> {
         code: "join-rank",
         message: `a process joins with ranks ${ranks.join(", ")}, and one rank is given twice; give each thread a rank of its own`,
       };
-    const taken = ranks.filter((rank) => this.#places.has(rank));
+    const taken = ranks.filter((rank) => this.#joined.has(rank));
     if (this.complete)
       return {
         code: "join-late",
         message: `${formatRanks(ranks)} joined after all ${worldSize} ranks had joined; a lost rank can rejoin when the whole job restarts`,
       };
     if (taken.length > 0) {
-      const holders = [...new Set(taken.map((rank) => this.#places.get(rank)!.request.hostName))];
+      const holders = [...new Set(taken.map((rank) => this.#joined.get(rank)!.request.hostName))];
       return {
         code: "join-rank-taken",
         message: `${formatRanks(taken)} already joined from ${holders.join(", ")}; give each process ranks of its own, and end processes of an earlier start`,
@@ -103,14 +103,14 @@ export class Membership<Process> {
   leave(process: Process, reason: string): number[] {
     const ranks = this.ranksOf(process);
     for (const rank of ranks) {
-      this.#places.delete(rank);
+      this.#joined.delete(rank);
       this.#left.set(rank, reason);
     }
     return ranks;
   }
 
   ranksOf(process: Process): number[] {
-    return [...this.#places]
+    return [...this.#joined]
       .filter(([, place]) => place.process === process)
       .map(([rank]) => rank)
       .sort((a, b) => a - b);
@@ -118,7 +118,7 @@ export class Membership<Process> {
 
   /** Processes in the order of their lowest rank; the index of a process is its number. */
   processes(): Process[] {
-    const ordered = [...this.#places].sort(([a], [b]) => a - b).map(([, { process }]) => process);
+    const ordered = [...this.#joined].sort(([a], [b]) => a - b).map(([, { process }]) => process);
     return [...new Set(ordered)];
   }
 
@@ -126,7 +126,7 @@ export class Membership<Process> {
   roster(): Roster {
     const numbers = new Map(this.processes().map((process, number) => [process, number]));
     return Array.from({ length: this.#world.worldSize }, (_, rank) => {
-      const { process, request } = this.#places.get(rank)!;
+      const { process, request } = this.#joined.get(rank)!;
       return {
         rank,
         ...request.addresses[request.ranks.indexOf(rank)]!,

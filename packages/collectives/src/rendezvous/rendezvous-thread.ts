@@ -72,7 +72,7 @@ export class RendezvousThread {
     });
   }
 
-  tell(command: RendezvousThreadCommand): void {
+  send(command: RendezvousThreadCommand): void {
     this.#worker.postMessage(command);
   }
 
@@ -91,7 +91,7 @@ export class RendezvousThread {
   /** Says goodbye, then ends the thread. */
   async close(stopped?: string): Promise<void> {
     this.#worker.ref();
-    this.tell({ type: "close", stopped });
+    this.send({ type: "close", stopped });
     await this.#closed.promise;
     await this.#worker.terminate();
   }

@@ -49,7 +49,7 @@ export class Search {
       if (signal?.aborted === true) giveUp();
     });
     this.givenUp.catch(() => undefined); // It may reject while no code waits for it.
-    this.#notice = onWaiting && new WaitNotice(notice, () => this.#look(), onWaiting);
+    this.#notice = onWaiting && new WaitNotice(notice, () => this.#waitingState(), onWaiting);
   }
 
   /** Records the result of the last attempt, or `joined`. */
@@ -61,15 +61,15 @@ export class Search {
     this.#notice?.stop();
   }
 
-  #look(): Waiting {
+  #waitingState(): Waiting {
     const { address, ranks } = this.#options;
-    const [who, where, state] = [formatRanks(ranks), `${address.host}:${address.port}`, this.#found];
+    const [rankText, where, state] = [formatRanks(ranks), `${address.host}:${address.port}`, this.#found];
     if (state === joined)
-      return { state, line: `${who}: joined at ${where} and waiting for other ranks, which rank 0 names` };
+      return { state, line: `${rankText}: joined at ${where} and waiting for other ranks, which rank 0 names` };
     const seconds = Math.max(0, Math.ceil((this.deadline - performance.now()) / 1000));
     return {
       state,
-      line: `${who}: waiting for rank 0 at ${where}${state === "" ? "" : ` (${state})`}; trying for ${seconds} s more`,
+      line: `${rankText}: waiting for rank 0 at ${where}${state === "" ? "" : ` (${state})`}; trying for ${seconds} s more`,
     };
   }
 }

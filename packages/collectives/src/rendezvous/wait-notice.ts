@@ -9,7 +9,7 @@ export interface NoticeTimes {
 export const defaultNoticeTimes: NoticeTimes = { afterMilliseconds: 1500, everyMilliseconds: 10_000 };
 
 /** Number of intervals after which an unchanged state is reported again, as a sign of life. */
-const looksUntilAgain = 6;
+const checksUntilRepeat = 6;
 
 /** State of a wait, and the line that describes it to people. */
 export interface Waiting {
@@ -23,22 +23,22 @@ export interface Waiting {
  * case.
  */
 export class WaitNotice {
-  readonly #look: () => Waiting | undefined;
-  readonly #tell: (line: string) => void;
+  readonly #getState: () => Waiting | undefined;
+  readonly #notify: (line: string) => void;
   #timer: NodeJS.Timeout;
-  #told: string | undefined;
-  #looks = 0;
+  #lastState: string | undefined;
+  #checks = 0;
 
   constructor(
     { afterMilliseconds, everyMilliseconds }: NoticeTimes,
-    look: () => Waiting | undefined,
-    tell: (line: string) => void,
+    getState: () => Waiting | undefined,
+    notify: (line: string) => void,
   ) {
-    this.#look = look;
-    this.#tell = tell;
+    this.#getState = getState;
+    this.#notify = notify;
     this.#timer = setTimeout(() => {
-      this.#speak();
-      this.#timer = setInterval(() => this.#speak(), everyMilliseconds).unref();
+      this.#check();
+      this.#timer = setInterval(() => this.#check(), everyMilliseconds).unref();
     }, afterMilliseconds).unref();
   }
 
@@ -46,14 +46,14 @@ export class WaitNotice {
     clearTimeout(this.#timer); // Ends an interval, too.
   }
 
-  #speak(): void {
-    const waiting = this.#look();
+  #check(): void {
+    const waiting = this.#getState();
     if (waiting === undefined) return;
     const { state, line } = waiting;
-    this.#looks++;
-    if (state === this.#told && this.#looks < looksUntilAgain) return;
-    this.#told = state;
-    this.#looks = 0;
-    this.#tell(line);
+    this.#checks++;
+    if (state === this.#lastState && this.#checks < checksUntilRepeat) return;
+    this.#lastState = state;
+    this.#checks = 0;
+    this.#notify(line);
   }
 }

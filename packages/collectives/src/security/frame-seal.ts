@@ -26,10 +26,10 @@ export class FrameSeal {
 
   /** Returns the seal of the next frame, to be sent after its payload. */
   seal(type: FrameType, payload: Uint8Array): Uint8Array {
-    const place = new Uint8Array(9);
-    new DataView(place.buffer).setBigUint64(0, this.#count++, true);
-    place[8] = frameTypes[type];
-    return createHmac("sha256", this.#key).update(place).update(payload).digest().subarray(0, sealBytes);
+    const framePrefix = new Uint8Array(9);
+    new DataView(framePrefix.buffer).setBigUint64(0, this.#count++, true);
+    framePrefix[8] = frameTypes[type];
+    return createHmac("sha256", this.#key).update(framePrefix).update(payload).digest().subarray(0, sealBytes);
   }
 
   /** Returns the payload of the next frame followed by its seal, in new memory. For small payloads. */

@@ -13,16 +13,16 @@ const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddres
  */
 export const guardServer = (
   server: Server,
-  places: UnprovenConnections,
+  connections: UnprovenConnections,
 ): ((socket: Socket) => Unproven | undefined) => {
   const held = new Map<string, Unproven>();
   server.prependListener("connection", (socket: Socket) => {
     const end = endOf(socket);
-    const place = places.enter(sourceOf(socket.remoteAddress), () => socket.destroy());
-    held.set(end, place);
+    const slot = connections.enter(sourceOf(socket.remoteAddress), () => socket.destroy());
+    held.set(end, slot);
     socket.once("close", () => {
-      place.leave();
-      if (held.get(end) === place) held.delete(end); // Otherwise another connection has the same ends by now.
+      slot.leave();
+      if (held.get(end) === slot) held.delete(end); // Otherwise another connection has the same ends by now.
     });
   });
   return (socket) => held.get(endOf(socket));

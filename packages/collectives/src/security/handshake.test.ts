@@ -2,19 +2,24 @@ import { createHash, createHmac, hkdfSync } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { agreeMinor } from "../wire/version.ts";
-import { HandshakeAcceptor, HandshakeDialler, type HandshakePlace, jobKey, unprovenBytes } from "./handshake.ts";
+import { HandshakeAcceptor, HandshakeDialler, type HandshakeContext, jobKey, unprovenBytes } from "./handshake.ts";
 import { newSecret } from "./secret.ts";
 
 const secret = newSecret();
 const job = "job-1";
-const place: HandshakePlace = { audience: "control", job, key: jobKey(secret, job), binding: Uint8Array.of(1, 2, 3) };
+const context: HandshakeContext = {
+  audience: "control",
+  job,
+  key: jobKey(secret, job),
+  binding: Uint8Array.of(1, 2, 3),
+};
 
 type Outcome = "both" | "dialler turned away" | "acceptor turned away" | "no hello" | "no challenge";
 
 /** Runs a handshake of two sides. `onTheWay` may change the messages: 0 the hello, 1 the challenge, 2 the proof. */
 const shake = (
-  dialling: HandshakePlace,
-  accepting: HandshakePlace,
+  dialling: HandshakeContext,
+  accepting: HandshakeContext,
   onTheWay: (bytes: Uint8Array, which: number) => Uint8Array = (bytes) => bytes,
 ): Outcome => {
   const [dialler, acceptor] = [new HandshakeDialler(dialling), new HandshakeAcceptor(accepting)];
@@ -43,8 +48,8 @@ const shake = (
 
 describe("a handshake", () => {
   test("proves to both sides that the other knows the secret, in small messages", () => {
-    expect(shake(place, place)).toBe("both");
-    const longest = { ...place, job: "j".repeat(256) };
+    expect(shake(context, context)).toBe("both");
+    const longest = { ...context, job: "j".repeat(256) };
     const sizes: number[] = [];
     expect(shake(longest, longest, (bytes) => (sizes.push(bytes.byteLength), bytes))).toBe("both");
     expect(Math.max(...sizes)).toBeLessThanOrEqual(unprovenBytes);
@@ -58,13 +63,13 @@ describe("a handshake", () => {
           if (which === message) changed[at % changed.length]! ^= 1 << bit;
           return changed;
         };
-        expect(shake(place, place, flip)).not.toBe("both");
+        expect(shake(context, context, flip)).not.toBe("both");
       }),
       { numRuns: 500 },
     );
   });
 
-  test.each<[string, Partial<HandshakePlace>, Outcome]>([
+  test.each<[string, Partial<HandshakeContext>, Outcome]>([
     ["another secret", { key: jobKey(newSecret(), job) }, "dialler turned away"],
     ["another job", { job: "job-2", key: jobKey(secret, "job-2") }, "acceptor turned away"],
     ["the key of another job of the same secret", { key: jobKey(secret, "job-2") }, "dialler turned away"],
@@ -76,27 +81,27 @@ describe("a handshake", () => {
     ],
     ["no TLS at one end", { binding: new Uint8Array(0) }, "dialler turned away"],
   ])("fails with %s", (_, different, outcome) => {
-    expect(shake(place, { ...place, ...different })).toBe(outcome);
+    expect(shake(context, { ...context, ...different })).toBe(outcome);
   });
 
   test("rejects repeated and reflected proofs", () => {
-    const [dialler, acceptor] = [new HandshakeDialler(place), new HandshakeAcceptor(place)];
+    const [dialler, acceptor] = [new HandshakeDialler(context), new HandshakeAcceptor(context)];
     const challenged = acceptor.challenge(dialler.hello());
     if ("what" in challenged) throw new Error("refused");
     const answer = dialler.answer(challenged.challenge);
     if ("what" in answer) throw new Error("refused");
     // The acceptor's proof is not a valid proof of a dialer.
-    const reflected = new HandshakeAcceptor(place);
+    const reflected = new HandshakeAcceptor(context);
     reflected.challenge(dialler.hello());
     expect(reflected.prove(challenged.challenge.subarray(0, 32))).toBeUndefined();
     // The proof is valid for its own connection, once.
-    const again = new HandshakeAcceptor(place);
+    const again = new HandshakeAcceptor(context);
     again.challenge(dialler.hello());
     expect(again.prove(answer.proof)).toBeUndefined();
     expect(acceptor.prove(answer.proof)).toBeDefined();
     expect(acceptor.prove(answer.proof)).toBeUndefined();
     // An earlier answer is not a valid answer to a new hello.
-    expect(new HandshakeDialler(place).answer(challenged.challenge)).toMatchObject({ what: "secret" });
+    expect(new HandshakeDialler(context).answer(challenged.challenge)).toMatchObject({ what: "secret" });
   });
 });
 
@@ -111,7 +116,7 @@ const protocolKeys = (hello: Uint8Array, challenge: Uint8Array): ((label: string
     length.writeUInt32LE(part.byteLength);
     return Buffer.concat([length, part]);
   };
-  const parts = [Buffer.from(place.audience), place.binding, hello, challenge].map(behindLength);
+  const parts = [Buffer.from(context.audience), context.binding, hello, challenge].map(behindLength);
   const transcript = createHash("sha256")
     .update(Buffer.concat([Buffer.from("skein handshake 2\0"), ...parts]))
     .digest();
@@ -120,7 +125,7 @@ const protocolKeys = (hello: Uint8Array, challenge: Uint8Array): ((label: string
 };
 
 test("proofs and seals are those of docs/protocol.md", () => {
-  const [dialler, acceptor] = [new HandshakeDialler(place), new HandshakeAcceptor(place)];
+  const [dialler, acceptor] = [new HandshakeDialler(context), new HandshakeAcceptor(context)];
   const challenged = acceptor.challenge(dialler.hello());
   if ("what" in challenged) throw new Error("refused");
   const [proof, body] = [challenged.challenge.subarray(0, 32), challenged.challenge.subarray(32)];
@@ -135,8 +140,8 @@ test("proofs and seals are those of docs/protocol.md", () => {
     [proven.sealer, "frames of who accepts"],
   ] as const) {
     for (let number = 0; number < 3; number++) {
-      const place = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12: join.
-      const sealed = createHmac("sha256", derive(label)).update(place).update("payload").digest();
+      const framePrefix = Buffer.from([number, 0, 0, 0, 0, 0, 0, 0, 12]); // 12: join.
+      const sealed = createHmac("sha256", derive(label)).update(framePrefix).update("payload").digest();
       expect(Buffer.from(sealer.seal("join", Buffer.from("payload")))).toEqual(sealed.subarray(0, 16));
     }
   }
@@ -156,11 +161,11 @@ describe("minor versions", () => {
     [4, 6, "acceptor turned away"],
     [6, 4, "acceptor turned away"],
   ])("%d meets %d", (dialling, accepting, outcome) => {
-    expect(shake({ ...place, minor: dialling }, { ...place, minor: accepting })).toBe(outcome);
+    expect(shake({ ...context, minor: dialling }, { ...context, minor: accepting })).toBe(outcome);
   });
 
   test("the dialer checks the version itself, whatever the other side accepts", () => {
-    const dialler = new HandshakeDialler({ ...place, minor: 4 });
+    const dialler = new HandshakeDialler({ ...context, minor: 4 });
     for (const [minor, taken] of [
       [5, true],
       [6, false],
@@ -177,6 +182,6 @@ describe("minor versions", () => {
     const more = (bytes: Uint8Array, which: number): Uint8Array =>
       which === 0 ? Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(bytes).toString()), zeal: 1 })) : bytes;
     // The added field is ignored, but the handshake fails because the dialer had not sent it.
-    expect(shake(place, place, more)).toBe("dialler turned away");
+    expect(shake(context, context, more)).toBe("dialler turned away");
   });
 });

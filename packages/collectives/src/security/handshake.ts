@@ -14,7 +14,7 @@ export type Audience = "control" | "data";
 export const unprovenBytes = 1024;
 
 /** Values that both sides of a connection must share before they can prove anything. */
-export interface HandshakePlace {
+export interface HandshakeContext {
   readonly audience: Audience;
   /** Hash of the job. */
   readonly job: string;
@@ -27,7 +27,7 @@ export interface HandshakePlace {
 }
 
 /** Reason why two sides cannot continue; sent to the peer although neither side is authenticated. */
-export interface Misfit {
+export interface HandshakeMismatch {
   readonly what: "job" | "minor" | "secret";
   readonly own: string;
   readonly peer: string;
@@ -73,7 +73,7 @@ export const jobKey = (secret: string, job: string): Uint8Array =>
 class Session {
   readonly #key: Uint8Array;
 
-  constructor({ audience, key, binding }: HandshakePlace, hello: Uint8Array, challenge: Uint8Array) {
+  constructor({ audience, key, binding }: HandshakeContext, hello: Uint8Array, challenge: Uint8Array) {
     const transcript = createHash("sha256").update(`skein handshake ${protocolVersion.major}\0`);
     for (const part of [new TextEncoder().encode(audience), binding, hello, challenge]) {
       const length = new Uint8Array(4);
@@ -110,17 +110,17 @@ const labels = {
  * RFC 9266.
  */
 export class HandshakeDialler {
-  readonly #place: HandshakePlace;
+  readonly #context: HandshakeContext;
   readonly #minor: number;
   readonly #hello: Uint8Array;
 
-  constructor(place: HandshakePlace) {
-    this.#place = place;
-    this.#minor = place.minor ?? protocolVersion.minor;
+  constructor(context: HandshakeContext) {
+    this.#context = context;
+    this.#minor = context.minor ?? protocolVersion.minor;
     this.#hello = json.encode({
-      audience: place.audience,
+      audience: context.audience,
       minor: this.#minor,
-      job: place.job,
+      job: context.job,
       nonce: randomBytes(nonceBytes).toString("hex"),
     });
   }
@@ -137,10 +137,10 @@ export class HandshakeDialler {
    * incompatible.
    * @throws SyntaxError, TypeError or ZodError if the answer is not a challenge.
    */
-  answer(payload: Uint8Array): { readonly proof: Uint8Array; readonly proven: Proven } | Misfit {
+  answer(payload: Uint8Array): { readonly proof: Uint8Array; readonly proven: Proven } | HandshakeMismatch {
     const [proof, challenge] = [payload.subarray(0, proofBytes), payload.subarray(proofBytes)];
     const { minor: peer } = challengeSchema.parse(json.decode(challenge));
-    const session = new Session(this.#place, this.#hello, challenge);
+    const session = new Session(this.#context, this.#hello, challenge);
     if (!session.proves(labels.accepts, proof)) return { what: "secret", own: "", peer: "" };
     const agreed = agreeMinor(this.#minor, peer);
     if (agreed === undefined) return { what: "minor", own: versionOf(this.#minor), peer: versionOf(peer) };
@@ -160,11 +160,11 @@ export class HandshakeDialler {
  * until it has the peer's proof.
  */
 export class HandshakeAcceptor {
-  readonly #place: HandshakePlace;
+  readonly #context: HandshakeContext;
   #pending: { readonly session: Session; readonly minor: number } | undefined;
 
-  constructor(place: HandshakePlace) {
-    this.#place = place;
+  constructor(context: HandshakeContext) {
+    this.#context = context;
   }
 
   /**
@@ -173,8 +173,8 @@ export class HandshakeAcceptor {
    * @returns the challenge to send, or the reason for sending none.
    * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or a hello for another purpose.
    */
-  challenge(hello: Uint8Array): { readonly challenge: Uint8Array } | Misfit {
-    const { audience, job, minor: ownMinor = protocolVersion.minor } = this.#place;
+  challenge(hello: Uint8Array): { readonly challenge: Uint8Array } | HandshakeMismatch {
+    const { audience, job, minor: ownMinor = protocolVersion.minor } = this.#context;
     const peer = helloSchema.parse(json.decode(hello));
     if (peer.audience !== audience)
       throw new Error(`it asks for a ${peer.audience} connection, and this port serves ${audience} connections`);
@@ -182,7 +182,7 @@ export class HandshakeAcceptor {
     const agreed = agreeMinor(ownMinor, peer.minor);
     if (agreed === undefined) return { what: "minor", own: versionOf(ownMinor), peer: versionOf(peer.minor) };
     const body = json.encode({ minor: ownMinor, nonce: randomBytes(nonceBytes).toString("hex") });
-    const session = new Session(this.#place, hello, body);
+    const session = new Session(this.#context, hello, body);
     this.#pending = { session, minor: agreed };
     return { challenge: Buffer.concat([session.derive(labels.accepts), body]) };
   }

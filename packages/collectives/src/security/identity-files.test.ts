@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { othersWhoRead } from "./identity-files.ts";
+import { otherReaders } from "./identity-files.ts";
 
 test.each<[string, number, number, string | undefined]>([
   ["readable by this user only", 1000, 0o100600, undefined],
@@ -11,5 +11,5 @@ test.each<[string, number, number, string | undefined]>([
   ["root's and readable by everyone", 0, 0o100644, "others, as its mode is 0644"],
   ["another user's", 1001, 0o100600, "user 1001, the owner of the file"],
 ])("a key file that is %s", (_, uid, mode, others) => {
-  expect(othersWhoRead({ uid, mode }, 1000)).toBe(others);
+  expect(otherReaders({ uid, mode }, 1000)).toBe(others);
 });

@@ -10,7 +10,7 @@ import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
  * readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator gives to a service.
  * PostgreSQL has the same rule.
  */
-export const othersWhoRead = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
+export const otherReaders = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
   if (uid !== 0 && uid !== ownUid) return `user ${uid}, the owner of the file`;
   const refused = uid === 0 ? 0o037 : 0o077;
   return (mode & refused) === 0 ? undefined : `others, as its mode is ${(mode & 0o777).toString(8).padStart(4, "0")}`;
@@ -48,7 +48,7 @@ export const readPem = (path: string, what: What, mostBytes: number = maxPemByte
     );
   }
   const ownUid = process.geteuid?.(); // Windows has no user ids, and protects files in other ways.
-  const others = what === "private key" && ownUid !== undefined ? othersWhoRead(stats, ownUid) : undefined;
+  const others = what === "private key" && ownUid !== undefined ? otherReaders(stats, ownUid) : undefined;
   if (others !== undefined)
     throw new CertificateError(
       `private key ${path} can be read by ${others}; a key is its owner's alone: chmod 600 ${path}, and replace the key if others may have read it`,

@@ -1,2 +1,2 @@
-/** Printable ASCII. Texts of strangers are logged, so they must not contain line ends or control characters. */
+/** Printable ASCII. Unauthenticated input is logged, so they must not contain line ends or control characters. */
 export const printable: RegExp = /^[ -~]*$/;

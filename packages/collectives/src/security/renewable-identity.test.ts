@@ -81,7 +81,7 @@ describe("files that are replaced while a process runs", () => {
     expect(notes).toEqual([]);
   });
 
-  test("are checked at most ten times a second for the connections of a stranger", () => {
+  test("are checked at most ten times a second for incoming connections", () => {
     const { identity } = openAt(sound[0]!);
     const first = connect(identity);
     write(sound[1]!);

@@ -13,17 +13,17 @@ export interface RenewalOptions {
   readonly onNote?: (line: string) => void;
 }
 
-// Reading four small files takes some 0.1 ms, on network storage some milliseconds. This limits the cost of a stranger
-// that dials all the time.
+// Reading four small files takes about 0.1 ms, on network storage some milliseconds. This limits the cost of a peer
+// that connects continually.
 const restMilliseconds = 100;
 
 /** Reports a fault once, if it has lasted for some time, because files that are being replaced are not a fault. */
-class Complaint {
+class LastingFault {
   readonly #note: (line: string) => void;
   readonly #lastingMilliseconds: number;
   #cause: string | undefined;
   #since = 0;
-  #told = false;
+  #reported = false;
 
   constructor(note: (line: string) => void, lastingMilliseconds: number) {
     this.#note = note;
@@ -36,9 +36,9 @@ class Complaint {
     if (cause !== this.#cause) {
       this.#cause = cause;
       this.#since = now;
-      this.#told = false;
-    } else if (!this.#told && now - this.#since >= this.#lastingMilliseconds) {
-      this.#told = true;
+      this.#reported = false;
+    } else if (!this.#reported && now - this.#since >= this.#lastingMilliseconds) {
+      this.#reported = true;
       this.#note(`the current identity of this process stays in use: ${(error as Error).message}`);
     }
   }
@@ -60,17 +60,17 @@ class Complaint {
  */
 export class RenewableIdentity {
   readonly #onNote: (line: string) => void;
-  readonly #pairFault: Complaint;
-  readonly #listFault: Complaint;
-  readonly #ownFault: Complaint;
+  readonly #pairFault: LastingFault;
+  readonly #listFault: LastingFault;
+  readonly #ownFault: LastingFault;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #standing = new Map<
+  readonly #connections = new Map<
     TLSSocket,
-    { readonly serial: string; readonly who: string; readonly cut: (error: RevokedPeerError) => void }
+    { readonly serial: string; readonly peerName: string; readonly cut: (error: RevokedPeerError) => void }
   >();
   #identity: TlsIdentity;
   #list: RevocationList | undefined;
-  #lookedAt = -Infinity;
+  #reloadedAt = -Infinity;
 
   /** @throws CertificateError if the list of revoked certificates cannot be used. */
   constructor(identity: TlsIdentity, { lookMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
@@ -79,15 +79,15 @@ export class RenewableIdentity {
     this.#list =
       revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "of this process");
     this.#onNote = onNote;
-    const complaint = (): Complaint => new Complaint((line) => this.#onNote(line), lookMilliseconds / 2);
-    [this.#pairFault, this.#listFault, this.#ownFault] = [complaint(), complaint(), complaint()];
-    if (files !== undefined) this.#timer = setInterval(() => this.#look(files), lookMilliseconds).unref();
+    const lastingFault = (): LastingFault => new LastingFault((line) => this.#onNote(line), lookMilliseconds / 2);
+    [this.#pairFault, this.#listFault, this.#ownFault] = [lastingFault(), lastingFault(), lastingFault()];
+    if (files !== undefined) this.#timer = setInterval(() => this.#reload(files), lookMilliseconds).unref();
   }
 
   /** Returns the identity for a new connection. The same object until the contents of the files change. */
   current(): TlsIdentity {
     const { files } = this.#identity;
-    if (files !== undefined && performance.now() - this.#lookedAt >= restMilliseconds) this.#look(files);
+    if (files !== undefined && performance.now() - this.#reloadedAt >= restMilliseconds) this.#reload(files);
     return this.#identity;
   }
 
@@ -110,22 +110,22 @@ export class RenewableIdentity {
   guard(socket: TLSSocket, cut: (error: RevokedPeerError) => void): void {
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return; // A peer without a certificate is refused elsewhere.
-    const who = provesWhat(identityOf(certificate.subjectAltName)).replace(/^to be /, "");
-    this.#standing.set(socket, { serial: serialOf(certificate.serialNumber), who, cut });
-    socket.once("close", () => this.#standing.delete(socket));
+    const peerName = provesWhat(identityOf(certificate.subjectAltName)).replace(/^to be /, "");
+    this.#connections.set(socket, { serial: serialOf(certificate.serialNumber), peerName, cut });
+    socket.once("close", () => this.#connections.delete(socket));
     this.#cutRevoked();
   }
 
   /** Stops checking the files. */
   close(): void {
     clearInterval(this.#timer);
-    this.#standing.clear();
+    this.#connections.clear();
   }
 
-  #look(files: TlsFiles): void {
-    this.#lookedAt = performance.now();
-    this.#lookAtList(files);
-    this.#lookAtPair(files);
+  #reload(files: TlsFiles): void {
+    this.#reloadedAt = performance.now();
+    this.#reloadList(files);
+    this.#reloadPair(files);
     const { certificate } = this.#identity;
     if (this.#list?.serials.has(serialOf(new X509Certificate(certificate).serialNumber)) !== true)
       return this.#ownFault.clear();
@@ -136,7 +136,7 @@ export class RenewableIdentity {
     );
   }
 
-  #lookAtPair(files: TlsFiles): void {
+  #reloadPair(files: TlsFiles): void {
     let pair: Pair | undefined;
     try {
       pair = readPair(files);
@@ -178,20 +178,20 @@ export class RenewableIdentity {
       );
   }
 
-  #lookAtList(files: TlsFiles): void {
+  #reloadList(files: TlsFiles): void {
     let text: string | undefined;
     try {
       text = readRevoked(files);
       if (text === undefined && this.#list !== undefined)
         throw new CertificateError(`the list of revoked certificates ${files.revoked} is gone; put it back`);
-      if (text !== undefined && text !== this.#list?.text) this.#takeList(text, files.revoked!);
+      if (text !== undefined && text !== this.#list?.text) this.#applyList(text, files.revoked!);
       this.#listFault.clear();
     } catch (error) {
       this.#listFault.raise(text ?? (error as Error).message, error);
     }
   }
 
-  #takeList(text: string, path: string): void {
+  #applyList(text: string, path: string): void {
     const list = checkRevoked(text, this.#identity, path);
     if (this.#list !== undefined && isOlder(list, this.#list))
       throw new CertificateError(
@@ -205,10 +205,10 @@ export class RenewableIdentity {
   }
 
   #cutRevoked(): void {
-    for (const [socket, { serial, who, cut }] of this.#standing) {
+    for (const [socket, { serial, peerName, cut }] of this.#connections) {
       if (this.#list?.serials.has(serial) !== true) continue;
-      this.#standing.delete(socket);
-      cut(new RevokedPeerError(`its certificate (of ${who}, serial number ${serial}) was revoked`));
+      this.#connections.delete(socket);
+      cut(new RevokedPeerError(`its certificate (of ${peerName}, serial number ${serial}) was revoked`));
     }
   }
 }

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ListWishes, makeAuthority, strangeExtension } from "../../test/network-certificates.ts";
+import { type RevocationListOptions, makeAuthority, strangeExtension } from "../../test/network-certificates.ts";
 import { isOlder, parseRevocationList, serialOf } from "./revocation-list.ts";
 
 const authority = makeAuthority();
@@ -86,7 +86,7 @@ describe("a list of revoked certificates", () => {
     });
   });
 
-  test.each<[string, ListWishes, ListWishes, boolean]>([
+  test.each<[string, RevocationListOptions, RevocationListOptions, boolean]>([
     ["by its number", { number: 1 }, { number: 2 }, true],
     ["not by its number", { number: 2 }, { number: 1, thisUpdate: new Date(Date.now() - 1000) }, false],
     [

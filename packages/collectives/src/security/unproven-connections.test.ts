@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import { sourceOf, type Unproven, UnprovenConnections } from "./unproven-connections.ts";
 
 /** Connections of a test, and the names of evicted ones. */
-const open = (places: number, quota: number, random: () => number = () => 0) => {
-  const pool = new UnprovenConnections({ places, quota, random });
+const open = (slots: number, quota: number, random: () => number = () => 0) => {
+  const pool = new UnprovenConnections({ slots, quota, random });
   const evicted: string[] = [];
   const held = new Map<string, Unproven>();
   const enter = (name: string, source = "a"): Unproven => {
-    const place = pool.enter(source, () => evicted.push(name));
-    held.set(name, place);
-    return place;
+    const slot = pool.enter(source, () => evicted.push(name));
+    held.set(name, slot);
+    return slot;
   };
   return { pool, evicted, held, enter };
 };
@@ -53,7 +53,7 @@ describe("slots for unauthenticated connections", () => {
     for (let attempt = 0; attempt < 4000; attempt++) {
       const rank = enter("rank");
       rank.spoke();
-      for (let i = 0; i < 40; i++) enter("stranger").spoke();
+      for (let i = 0; i < 40; i++) enter("flood").spoke();
       if (!rank.evicted) stayed++;
       rank.leave();
     }
@@ -96,8 +96,8 @@ describe("slots for unauthenticated connections", () => {
         fc.integer({ min: 1, max: 8 }),
         fc.integer({ min: 1, max: 8 }),
         fc.array(step, { maxLength: 60 }),
-        (places, quota, steps) => {
-          const { enter, evicted, pool, held } = open(places, quota);
+        (slots, quota, steps) => {
+          const { enter, evicted, pool, held } = open(slots, quota);
           const left = new Set<string>();
           let count = 0;
           for (const each of steps) {
@@ -111,7 +111,7 @@ describe("slots for unauthenticated connections", () => {
               enter(name, each.source);
               expect(evicted).not.toContain(name);
               const victim = evicted.find((other) => before.has(other));
-              expect(victim !== undefined).toBe(before.size === places);
+              expect(victim !== undefined).toBe(before.size === slots);
               if (victim !== undefined) {
                 // No connection of a source within its quota is evicted while another source exceeds its quota.
                 const of = (source: string): number =>
@@ -128,7 +128,7 @@ describe("slots for unauthenticated connections", () => {
               }
             }
             expect(pool.size).toBe(held.size - left.size - evicted.length);
-            expect(pool.size).toBeLessThanOrEqual(places);
+            expect(pool.size).toBeLessThanOrEqual(slots);
           }
           expect(new Set(evicted).size).toBe(evicted.length);
         },

@@ -8,7 +8,7 @@ export interface Unproven {
   leave(): void;
 }
 
-interface Place {
+interface Slot {
   readonly source: string;
   readonly evict: () => void;
   silent: boolean;
@@ -16,7 +16,7 @@ interface Place {
 }
 
 /**
- * Limits the connections of strangers without locking any process out. There is always room for one more: if all slots
+ * Limits unauthenticated connections without locking any process out. There is always room for one more: if all slots
  * are taken, a new connection evicts another. The first candidates are connections of a source that exceeds its quota,
  * if there is one; among those the oldest silent connection; and if none is silent, a random one. The choice is random
  * because a flood of connections that send valid messages would otherwise evict each rank before its second round trip;
@@ -26,10 +26,10 @@ interface Place {
  * address, on one machine or behind address translation (NAT).
  */
 export class UnprovenConnections {
-  readonly #places: number;
+  readonly #slots: number;
   readonly #quota: number;
   readonly #random: () => number;
-  readonly #held = new Set<Place>(); // Oldest first.
+  readonly #held = new Set<Slot>(); // Oldest first.
   readonly #counts = new Map<string, number>();
 
   /**
@@ -38,11 +38,11 @@ export class UnprovenConnections {
    * @param options.random random numbers in [0, 1). Default: `Math.random`.
    */
   constructor({
-    places,
+    slots,
     quota,
     random = Math.random,
-  }: { readonly places: number; readonly quota: number; readonly random?: () => number }) {
-    this.#places = places;
+  }: { readonly slots: number; readonly quota: number; readonly random?: () => number }) {
+    this.#slots = slots;
     this.#quota = quota;
     this.#random = random;
   }
@@ -55,27 +55,27 @@ export class UnprovenConnections {
    * Registers a connection from `source` (see `sourceOf`). `evict` is called when another connection takes its slot.
    */
   enter(source: string, evict: () => void): Unproven {
-    if (this.#held.size >= this.#places) this.#evictOne();
-    const place: Place = { source, evict, silent: true, evicted: false };
-    this.#held.add(place);
+    if (this.#held.size >= this.#slots) this.#evictOne();
+    const slot: Slot = { source, evict, silent: true, evicted: false };
+    this.#held.add(slot);
     this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
     return {
       get evicted() {
-        return place.evicted;
+        return slot.evicted;
       },
       spoke: () => {
-        place.silent = false;
+        slot.silent = false;
       },
-      leave: () => this.#release(place),
+      leave: () => this.#release(slot),
     };
   }
 
   #evictOne(): void {
-    let first: Place[] = [];
-    for (const place of this.#held) {
-      const order = first.length === 0 ? -1 : this.#compare(place, first[0]!);
-      if (order < 0) first = [place];
-      else if (order === 0) first.push(place);
+    let first: Slot[] = [];
+    for (const slot of this.#held) {
+      const order = first.length === 0 ? -1 : this.#compare(slot, first[0]!);
+      if (order < 0) first = [slot];
+      else if (order === 0) first.push(slot);
     }
     const victim = first[0]!.silent ? first[0]! : first[Math.floor(this.#random() * first.length)]!;
     this.#release(victim);
@@ -83,21 +83,21 @@ export class UnprovenConnections {
     victim.evict();
   }
 
-  /** Negative if `place` should be evicted before `other`, apart from their ages. */
-  #compare(place: Place, other: Place): number {
-    const difference = this.#excess(other) - this.#excess(place);
-    return difference === 0 ? Number(other.silent) - Number(place.silent) : difference;
+  /** Negative if `slot` should be evicted before `other`, apart from their ages. */
+  #compare(slot: Slot, other: Slot): number {
+    const difference = this.#excess(other) - this.#excess(slot);
+    return difference === 0 ? Number(other.silent) - Number(slot.silent) : difference;
   }
 
-  #excess({ source }: Place): number {
+  #excess({ source }: Slot): number {
     return Math.max(0, this.#counts.get(source)! - this.#quota);
   }
 
-  #release(place: Place): void {
-    if (!this.#held.delete(place)) return;
-    const left = this.#counts.get(place.source)! - 1;
-    if (left === 0) this.#counts.delete(place.source);
-    else this.#counts.set(place.source, left);
+  #release(slot: Slot): void {
+    if (!this.#held.delete(slot)) return;
+    const left = this.#counts.get(slot.source)! - 1;
+    if (left === 0) this.#counts.delete(slot.source);
+    else this.#counts.set(slot.source, left);
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../../test/world.ts";
+import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "../../test/world.ts";
 import { algorithms } from "../algorithms/table.ts";
 import { execute, scratchBytes } from "../execute.ts";
 import { plainArithmetic } from "../plain-arithmetic.ts";
@@ -30,7 +30,7 @@ describe.each([true, false])("groups with another order than the world; memory s
         const inputs = members.map((member) => operand(member, counts.input, "f32"));
         const outputs = await Promise.all(
           members.map(async (member, rank) => {
-            const schedule = algorithm.schedule(placeOf(rank, 3, n));
+            const schedule = algorithm.schedule(parametersOf(rank, 3, n));
             const regions = [
               toBytes(inputs[rank]!, "f32"),
               new Uint8Array(counts.output * 4),
@@ -46,7 +46,7 @@ describe.each([true, false])("groups with another order than the world; memory s
         );
         outputs.forEach((output, rank) =>
           expect(output, `rank ${rank} of ${members.join()}`).toEqual(
-            closedForm(algorithm.kind, placeOf(rank, 3, n), inputs),
+            closedForm(algorithm.kind, parametersOf(rank, 3, n), inputs),
           ),
         );
       }),

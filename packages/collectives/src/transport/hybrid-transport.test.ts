@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { algorithms } from "../algorithms/table.ts";
 import { execute, scratchBytes } from "../execute.ts";
 import { plainArithmetic } from "../plain-arithmetic.ts";
-import { closedForm, fromBytes, operand, placeOf, regionElements, toBytes } from "../../test/world.ts";
+import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "../../test/world.ts";
 import { hybridTransport } from "./hybrid-transport.ts";
 import { memoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
@@ -38,7 +38,7 @@ describe.each([
         inputs.map(async (values, rank) => {
           const own = processes.find((ranks) => ranks.includes(rank))!;
           const transport = hybridTransport(local[rank]!, network[rank]!, (peer) => own.includes(peer));
-          const schedule = algorithm.schedule(placeOf(rank, worldSize, 23));
+          const schedule = algorithm.schedule(parametersOf(rank, worldSize, 23));
           const [input, output] = [toBytes(values, "f32"), new Uint8Array(counts.output * 4)];
           const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
           await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, transport, plainArithmetic());
@@ -46,7 +46,7 @@ describe.each([
         }),
       );
       outputs.forEach((output, rank) =>
-        expect(output, `rank ${rank}`).toEqual(closedForm(algorithm.kind, placeOf(rank, worldSize, 23), inputs)),
+        expect(output, `rank ${rank}`).toEqual(closedForm(algorithm.kind, parametersOf(rank, worldSize, 23), inputs)),
       );
     },
   );

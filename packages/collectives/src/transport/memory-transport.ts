@@ -66,9 +66,9 @@ export const memoryWorld = (
         const message = link.messages.shift()!;
         link.taken += 1;
         if (message.tag !== tag || message.bytes.byteLength !== byteLength) {
-          const place = { rank, peer, collective: `collective ${tag}` };
+          const context = { rank, peer, collective: `collective ${tag}` };
           throw new RanksDisagreeError(
-            place,
+            context,
             `rank ${peer} sent ${message.bytes.byteLength} bytes for collective ${message.tag}, ${byteLength} were expected for collective ${tag}`,
           );
         }

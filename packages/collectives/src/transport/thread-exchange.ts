@@ -43,7 +43,7 @@ const meaningOf = ({ kind, dtype, reduction = "sum", root = 0 }: CollectiveReque
   reductions.indexOf(reduction);
 
 /** Describes an encoded meaning for messages. */
-const meaningIn = (meaning: number): string => {
+const describeMeaning = (meaning: number): string => {
   const typeAndRoot = Math.floor(meaning / reductions.length);
   const root = Math.floor(typeAndRoot / dtypes.length);
   const what = `${reductions[meaning % reductions.length]} of ${dtypes[typeAndRoot % dtypes.length]}`;
@@ -51,7 +51,7 @@ const meaningIn = (meaning: number): string => {
 };
 
 /** Word indices of one lane, cached because computing them takes as long as reading the words. */
-interface Places {
+interface ExchangeWords {
   readonly own: number;
   /** Other ranks: words of their exchange parts, and their channels to this rank. */
   readonly peers: readonly { readonly rank: number; readonly exchange: number; readonly channel: number }[];
@@ -59,9 +59,9 @@ interface Places {
 }
 
 /** An exchange whose part was published by this rank. */
-interface Begun {
+interface StartedExchange {
   readonly request: CollectiveRequest;
-  readonly places: Places;
+  readonly laneWords: ExchangeWords;
   readonly tag: number;
   readonly meaning: number;
   /** Number of the exchange in its lane. */
@@ -87,7 +87,7 @@ export class ThreadExchange implements NativeCollectives {
   private readonly arithmetic: Arithmetic;
   private readonly parts: number;
   /** Word indices by lane. */
-  private readonly places: (Places | undefined)[] = [];
+  private readonly laneWords: (ExchangeWords | undefined)[] = [];
   /** View that was last used at an address. */
   private readonly regions = new Map<number, Uint8Array>();
 
@@ -110,39 +110,47 @@ export class ThreadExchange implements NativeCollectives {
   }
 
   run(request: CollectiveRequest, lane: number, tag: number): Eventually<void> {
-    const places = (this.places[lane] ??= this.placesOf(lane));
+    const laneWords = (this.laneWords[lane] ??= this.laneWordsOf(lane));
     const meaning = meaningOf(request);
-    const begun: Begun = { request, places, tag, meaning, sequence: this.show(request, places, tag, meaning) };
-    const { sequence } = begun;
+    const started: StartedExchange = {
+      request,
+      laneWords,
+      tag,
+      meaning,
+      sequence: this.publish(request, laneWords, tag, meaning),
+    };
+    const { sequence } = started;
     const { words } = this.control;
-    const { peers } = places;
+    const { peers } = laneWords;
     /** Number of leading `peers` that have published their part. */
-    let shown = 0;
-    const haveAllShown = (): boolean => {
-      for (; shown < peers.length; shown++)
-        if (((Atomics.load(words, peers[shown]!.exchange + exchangeWord.shown) - sequence) | 0) < 0) return false;
+    let numPublished = 0;
+    const haveAllPublished = (): boolean => {
+      for (; numPublished < peers.length; numPublished++)
+        if (((Atomics.load(words, peers[numPublished]!.exchange + exchangeWord.shown) - sequence) | 0) < 0)
+          return false;
       return true;
     };
-    if (haveAllShown() || this.control.isSoon(haveAllShown, "message")) return this.finish(begun);
+    if (haveAllPublished() || this.control.isSoon(haveAllPublished, "message")) return this.finish(started);
     /** Whether the first peer that has not joined this exchange has sent a message of another collective. */
-    const isSentAnother = (): boolean => {
-      const { channel } = peers[shown]!;
+    const hasSentOther = (): boolean => {
+      const { channel } = peers[numPublished]!;
       return Atomics.load(words, channel + channelWord.sent) !== Atomics.load(words, channel + channelWord.returned);
     };
     return new Future<void>(
-      () => haveAllShown() || isSentAnother(),
+      () => haveAllPublished() || hasSentOther(),
       () => {
-        if (!haveAllShown()) this.disagree(peers[shown]!.rank, begun, "sent a message of another collective");
-        this.finish(begun);
+        if (!haveAllPublished())
+          this.disagree(peers[numPublished]!.rank, started, "sent a message of another collective");
+        this.finish(started);
       },
       () => {
-        this.control.failTimeout(peers[shown]!.rank, tag);
+        this.control.failTimeout(peers[numPublished]!.rank, tag);
         throw this.control.failure(tag)!;
       },
     );
   }
 
-  private placesOf(lane: number): Places {
+  private laneWordsOf(lane: number): ExchangeWords {
     const { control } = this;
     const { rank, worldSize } = control;
     return {
@@ -161,7 +169,12 @@ export class ThreadExchange implements NativeCollectives {
    *
    * @returns the number of the exchange in its lane.
    */
-  private show(request: CollectiveRequest, { own, peers, lane }: Places, tag: number, meaning: number): number {
+  private publish(
+    request: CollectiveRequest,
+    { own, peers, lane }: ExchangeWords,
+    tag: number,
+    meaning: number,
+  ): number {
     const { words } = this.control;
     const { input } = request;
     const sequence = (Atomics.load(words, own + exchangeWord.shown) + 1) | 0;
@@ -176,13 +189,13 @@ export class ThreadExchange implements NativeCollectives {
     return sequence;
   }
 
-  private finish(begun: Begun): void {
-    const { input, output, dtype, reduction = "sum", kind, root = 0 } = begun.request;
+  private finish(started: StartedExchange): void {
+    const { input, output, dtype, reduction = "sum", kind, root = 0 } = started.request;
     const { rank } = this.control;
     const parts: Uint8Array[] = [];
-    for (const peer of begun.places.peers) {
+    for (const peer of started.laneWords.peers) {
       if (parts.length === rank) parts.push(input);
-      parts.push(this.partOf(peer, begun));
+      parts.push(this.partOf(peer, started));
     }
     if (parts.length === rank) parts.push(input);
     if (input.byteLength === 0) return;
@@ -192,8 +205,8 @@ export class ThreadExchange implements NativeCollectives {
       this.arithmetic.copy(output.subarray(i * input.byteLength, (i + 1) * input.byteLength), part);
   }
 
-  private partOf({ rank, exchange }: Places["peers"][number], begun: Begun): Uint8Array {
-    const { request, tag, meaning, sequence, places } = begun;
+  private partOf({ rank, exchange }: ExchangeWords["peers"][number], started: StartedExchange): Uint8Array {
+    const { request, tag, meaning, sequence, laneWords } = started;
     const { words } = this.control;
     const { byteLength } = request.input;
     const at = exchange + exchangeWord.parts + (sequence & 1) * exchangeWord.ofPart;
@@ -202,8 +215,8 @@ export class ThreadExchange implements NativeCollectives {
       words[at + exchangeWord.bytes] !== byteLength ||
       words[at + exchangeWord.meaning] !== meaning
     )
-      this.disagree(rank, begun, described(words, at, this.control));
-    return this.partAt(places.lane, rank, sequence, byteLength);
+      this.disagree(rank, started, described(words, at, this.control));
+    return this.partAt(laneWords.lane, rank, sequence, byteLength);
   }
 
   /** The first bytes of a rank's part. Even and odd exchanges have separate memory. */
@@ -219,21 +232,21 @@ export class ThreadExchange implements NativeCollectives {
     return region;
   }
 
-  private disagree(peer: number, begun: Begun, difference: string): never {
+  private disagree(peer: number, started: StartedExchange, difference: string): never {
     const { control } = this;
     control.failDisagree(
       peer,
-      begun.tag,
-      `rank ${peer} ${difference}, but rank ${control.rank} expected ${expected(begun, control)}`,
+      started.tag,
+      `rank ${peer} ${difference}, but rank ${control.rank} expected ${expected(started, control)}`,
     );
-    throw control.failure(begun.tag)!;
+    throw control.failure(started.tag)!;
   }
 }
 
-const expected = ({ request: { input }, tag, meaning }: Begun, control: ControlBlock): string =>
-  `${input.byteLength} bytes for ${control.nameOf(tag)} (${meaningIn(meaning)})`;
+const expected = ({ request: { input }, tag, meaning }: StartedExchange, control: ControlBlock): string =>
+  `${input.byteLength} bytes for ${control.nameOf(tag)} (${describeMeaning(meaning)})`;
 
 const described = (words: Int32Array, at: number, control: ControlBlock): string => {
-  const meaning = meaningIn(words[at + exchangeWord.meaning]!);
+  const meaning = describeMeaning(words[at + exchangeWord.meaning]!);
   return `sent ${words[at + exchangeWord.bytes]!} bytes for ${control.nameOf(words[at + exchangeWord.tag]!)} (${meaning})`;
 };

@@ -58,13 +58,13 @@ export class ThreadTransport implements Transport {
     const { words } = this.control;
     const channel = this.control.channelAt(this.lane, peer, this.rank);
     const taken = (Atomics.load(words, channel + channelWord.returned) + this.borrowed[peer]!) | 0;
-    const hasCome = (): boolean => Atomics.load(words, channel + channelWord.sent) !== taken;
-    if (hasCome()) return this.take(peer, channel, taken, tag, byteLength);
+    const hasArrived = (): boolean => Atomics.load(words, channel + channelWord.sent) !== taken;
+    if (hasArrived()) return this.take(peer, channel, taken, tag, byteLength);
     return new Future(
-      () => hasCome() || this.control.isAheadOfUs(this.lane, peer),
+      () => hasArrived() || this.control.isAheadOf(this.lane, peer),
       () => {
         // The peer sends all messages of this request before it joins an exchange.
-        if (!hasCome()) this.disagree(peer, tag, byteLength, "has begun another collective");
+        if (!hasArrived()) this.disagree(peer, tag, byteLength, "has begun another collective");
         return this.take(peer, channel, taken, tag, byteLength);
       },
       () => this.expire(peer, tag),

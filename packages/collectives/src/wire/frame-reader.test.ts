@@ -11,19 +11,19 @@ const encode = (payload: Uint8Array, fields: Partial<FrameHeader> = {}): Uint8Ar
 
 const open = (limit = 1000, options?: FrameReaderOptions) => {
   const got: { header: FrameHeader; payload: Uint8Array }[] = [];
-  const asked: number[] = [];
+  const requested: number[] = [];
   const reader = new FrameReader(
     {
       limit: () => limit,
       target: ({ length }) => {
-        asked.push(length);
+        requested.push(length);
         return new Uint8Array(length);
       },
       frame: (header, payload) => got.push({ header, payload }),
     },
     options,
   );
-  return { reader, got, asked };
+  return { reader, got, asked: requested };
 };
 const wireError = (code: string, message = /./): unknown =>
   expect.objectContaining({ name: "WireError", code, message: expect.stringMatching(message) });
@@ -82,11 +82,11 @@ test("accepts bytes written into its space without a push", () => {
 });
 
 test("rejects a length above the limit before requesting memory", () => {
-  const { reader, asked } = open(10);
+  const { reader, asked: requested } = open(10);
   expect(() => reader.push(encode(new Uint8Array(11)))).toThrow(
     wireError("frame-length", /announces 11 bytes, at most 10 are allowed/),
   );
-  expect(asked).toEqual([]);
+  expect(requested).toEqual([]);
 });
 
 test.each(Array.from({ length: 32 + 5 }, (_, i) => i))("detects a flipped bit in byte %i, and stays closed", (at) => {

@@ -57,7 +57,7 @@ export class FrameReader {
   readonly #next = new Map<number, number>();
   readonly #headerSpace = new Uint8Array(headerBytes);
   #header: ReceivedHeader | undefined; // Header of the frame whose payload is being received.
-  #landing: Uint8Array = this.#headerSpace; // Memory that is being filled.
+  #target: Uint8Array = this.#headerSpace; // Memory that is being filled.
   #filled = 0;
   #sum = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -74,7 +74,7 @@ export class FrameReader {
    */
   space(): Uint8Array {
     this.#refuseAfterFailure();
-    return this.#filled === 0 ? this.#landing : this.#landing.subarray(this.#filled);
+    return this.#filled === 0 ? this.#target : this.#target.subarray(this.#filled);
   }
 
   /**
@@ -115,7 +115,7 @@ export class FrameReader {
     const what = this.#header === undefined ? "a header" : `the payload of a ${this.#header.type} frame`;
     const error = new WireError(
       "frame-truncated",
-      `the link ended ${this.#filled} bytes into ${what} of ${this.#landing.byteLength}; the peer died, or the connection was cut`,
+      `the link ended ${this.#filled} bytes into ${what} of ${this.#target.byteLength}; the peer died, or the connection was cut`,
     );
     this.#failure = { error };
     throw error;
@@ -138,9 +138,9 @@ export class FrameReader {
     this.#filled += count;
     const header = this.#header;
     if (header !== undefined && (header.flags & frameFlags.headerOnly) === 0)
-      this.#sum = this.#checksum(this.#landing.subarray(begin, this.#filled), this.#sum);
-    if (this.#filled < this.#landing.byteLength) return;
-    if (header !== undefined) this.#deliver(header, this.#landing);
+      this.#sum = this.#checksum(this.#target.subarray(begin, this.#filled), this.#sum);
+    if (this.#filled < this.#target.byteLength) return;
+    if (header !== undefined) this.#deliver(header, this.#target);
     else this.#open(decodeHeader(this.#headerSpace));
   }
 
@@ -159,7 +159,7 @@ export class FrameReader {
     if (target.byteLength !== header.length)
       throw new InvariantError(`a sink gave ${target.byteLength} bytes for a payload of ${header.length}`);
     this.#header = header;
-    this.#landing = target;
+    this.#target = target;
     this.#filled = 0;
   }
 
@@ -167,7 +167,7 @@ export class FrameReader {
     this.#checkSum(header);
     if (this.#inSequence) this.#checkSequence(header);
     this.#header = undefined;
-    this.#landing = this.#headerSpace;
+    this.#target = this.#headerSpace;
     this.#filled = 0;
     this.#sink.frame(header, payload);
   }

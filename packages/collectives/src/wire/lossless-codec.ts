@@ -79,7 +79,7 @@ export const losslessCodec = (kernels: WireKernels = openWireKernels()): Lossles
   const decodeElements = { bf16: exports.decodeBf16, f32: exports.decodeF32 };
 
   /** Runs `work` with `bytes`, or with a copy in the kernels' memory if `bytes` are outside of it. */
-  const inHome = <T>(bytes: Uint8Array, work: (resident: Uint8Array) => T): T => {
+  const inMemory = <T>(bytes: Uint8Array, work: (resident: Uint8Array) => T): T => {
     if (addressOf(bytes) !== undefined) return work(bytes);
     const copy = messages.take(bytes.byteLength);
     try {
@@ -120,9 +120,9 @@ export const losslessCodec = (kernels: WireKernels = openWireKernels()): Lossles
         throw new ArgumentError(
           `a target of ${target.byteLength} bytes may be too small for ${bytes.byteLength} bytes, coded; make it as large as the source`,
         );
-      const length = inHome(bytes, (source) => {
+      const length = inMemory(bytes, (source) => {
         if (source !== bytes) source.set(bytes);
-        return inHome(target, (written) => {
+        return inMemory(target, (written) => {
           const length = encodeResident(dtype, source, written);
           if (length !== undefined && written !== target) target.set(written.subarray(0, length));
           return length;
@@ -132,9 +132,9 @@ export const losslessCodec = (kernels: WireKernels = openWireKernels()): Lossles
     },
     decode: (coded, target) => {
       const { dtype, first, count, numEscapes } = readCodedHeader(coded, target.byteLength);
-      inHome(coded, (source) => {
+      inMemory(coded, (source) => {
         if (source !== coded) source.set(coded);
-        inHome(target, (restored) => {
+        inMemory(target, (restored) => {
           const fault = decodeElements[dtype](
             source.byteOffset + codedHeaderBytes,
             count,

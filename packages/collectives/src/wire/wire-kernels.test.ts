@@ -6,13 +6,13 @@ import { crc32cOf } from "./folded-crc32c.ts";
 import { losslessCodec } from "./lossless-codec.ts";
 import { openWireKernels } from "./wire-kernels.ts";
 
-const openHome = (initial = 1) => {
+const openMemory = (initial = 1) => {
   const memory = new WebAssembly.Memory({ initial, maximum: 256, shared: true });
   return { memory, messages: wasmMessageMemory(memory) };
 };
 
 test("recognizes bytes of the memory, also through the memory's buffer from before it grew", () => {
-  const { memory, messages } = openHome();
+  const { memory, messages } = openMemory();
   const kernels = openWireKernels({ memory, messages });
   const before = new Uint8Array(memory.buffer, 100, 10);
   memory.grow(1);
@@ -23,7 +23,7 @@ test("recognizes bytes of the memory, also through the memory's buffer from befo
 });
 
 test("does not mistake bytes of other memories for its own", () => {
-  const kernels = openWireKernels(openHome());
+  const kernels = openWireKernels(openMemory());
   const foreign = new WebAssembly.Memory({ initial: 64, maximum: 64, shared: true });
   expect(kernels.addressOf(new Uint8Array(foreign.buffer, 100))).toBeUndefined();
   expect(kernels.addressOf(new Uint8Array(new SharedArrayBuffer(2 ** 22), 100))).toBeUndefined();
@@ -39,7 +39,7 @@ test("does not mistake bytes of other memories for its own", () => {
 });
 
 test("in a fully used memory, writes only what was allocated to it", () => {
-  const { memory, messages } = openHome(8);
+  const { memory, messages } = openMemory(8);
   new Uint8Array(memory.buffer).fill(0xcd);
   const kernels = openWireKernels({ memory, messages });
   const [checksum, codec] = [crc32cOf(kernels), losslessCodec(kernels)];

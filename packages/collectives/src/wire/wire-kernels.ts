@@ -16,7 +16,7 @@ interface WireExports {
 }
 
 /** Memory in which checksums and the codec work in place; other bytes are copied to it in pieces. */
-export interface WireHome {
+export interface WireMemory {
   readonly memory: WasmMemory;
   /** Allocator of `memory` for this thread. */
   readonly messages: MessageMemory;
@@ -34,26 +34,26 @@ export interface WireKernels {
  * Compiles and instantiates the functions, about 1 ms. Call it once per thread; do not share the result between
  * threads.
  *
- * The module has no data segment and no stack: its working memory comes from `home.messages`, so it can run over a
- * world's memory without overwriting other data. (A separate memory would cost a copy of every payload.)
- * @param home memory of the kernels. Default: a new memory.
+ * The module has no data segment and no stack: its working memory comes from `wireMemory.messages`, so it can run over
+ * a world's memory without overwriting other data. (A separate memory would cost a copy of every payload.)
+ * @param wireMemory memory of the kernels. Default: a new memory.
  */
-export const openWireKernels = (home: WireHome = ownHome()): WireKernels => {
-  const { memory, messages } = home;
+export const openWireKernels = (wireMemory: WireMemory = newWireMemory()): WireKernels => {
+  const { memory, messages } = wireMemory;
   const module = new WebAssembly.Module(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as WireExports;
   const probe = messages.take(probeBytes);
   const known = new WeakMap<ArrayBufferLike, boolean>();
-  const isOurs = (buffer: ArrayBufferLike): boolean => {
+  const isKernelMemory = (buffer: ArrayBufferLike): boolean => {
     if (!(buffer instanceof SharedArrayBuffer)) return false;
-    let ours = known.get(buffer);
-    if (ours === undefined) known.set(buffer, (ours = shows(buffer, probe)));
-    return ours;
+    let isShared = known.get(buffer);
+    if (isShared === undefined) known.set(buffer, (isShared = sharesMemory(buffer, probe)));
+    return isShared;
   };
-  return { exports, messages, addressOf: (bytes) => (isOurs(bytes.buffer) ? bytes.byteOffset : undefined) };
+  return { exports, messages, addressOf: (bytes) => (isKernelMemory(bytes.buffer) ? bytes.byteOffset : undefined) };
 };
 
-const ownHome = (): WireHome => {
+const newWireMemory = (): WireMemory => {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 65_536, shared: true });
   return { memory, messages: wasmMessageMemory(memory) };
 };
@@ -63,7 +63,7 @@ const probeBytes = 16;
 // A memory that has grown has another buffer object over the same bytes, and views of the old buffer stay in use. So
 // buffer objects cannot be compared; instead, a value written to the kernels' memory is visible through every buffer
 // over it. A buffer that ends before the probe counts as foreign, which costs a copy.
-const shows = (buffer: SharedArrayBuffer, probe: Uint8Array): boolean => {
+const sharesMemory = (buffer: SharedArrayBuffer, probe: Uint8Array): boolean => {
   if (buffer.byteLength < probe.byteOffset + probe.byteLength) return false;
   const seen = new Uint8Array(buffer, probe.byteOffset, probe.byteLength);
   return [0x5a, 0xa5].every((value) => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Clock } from "../clock.ts";
-import { StrangerLog } from "./stranger-log.ts";
+import { RejectionLog } from "./rejection-log.ts";
 
 /** A clock controlled by a test. */
 class TestClock implements Clock {
@@ -28,17 +28,17 @@ class TestClock implements Clock {
   }
 }
 
-test("the number of log lines depends on time and not on strangers, and all strangers are counted", () => {
-  const burst = fc.record({ strangers: fc.nat(3000), pause: fc.nat(20_000), length: fc.nat(2000) });
+test("the number of log lines depends on time and not on the number of connections, and all connections are counted", () => {
+  const burst = fc.record({ connections: fc.nat(3000), pause: fc.nat(20_000), length: fc.nat(2000) });
   fc.assert(
     fc.property(fc.array(burst, { maxLength: 10 }), (bursts) => {
       const clock = new TestClock();
       const lines: string[] = [];
-      const log = new StrangerLog(({ message }) => lines.push(message), clock);
-      let came = 0;
-      for (const { strangers, pause, length } of bursts) {
-        for (let i = 0; i < strangers; i++) log.note("dropped", "x".repeat(length));
-        came += strangers;
+      const log = new RejectionLog(({ message }) => lines.push(message), clock);
+      let total = 0;
+      for (const { connections, pause, length } of bursts) {
+        for (let i = 0; i < connections; i++) log.note("dropped", "x".repeat(length));
+        total += connections;
         clock.turn(pause);
       }
       log.flush();
@@ -46,9 +46,9 @@ test("the number of log lines depends on time and not on strangers, and all stra
       expect(lines.length).toBeLessThanOrEqual(9 * windows);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(401);
       const leftOut = lines
-        .map((line) => Number(/^(\d+) more connections/.exec(line)?.[1] ?? 0))
+        .map((line) => Number(/^(\d+) more unauthenticated connections/.exec(line)?.[1] ?? 0))
         .reduce((sum, count) => sum + count, 0);
-      expect(lines.filter((line) => !line.includes("more connections")).length + leftOut).toBe(came);
+      expect(lines.filter((line) => !line.includes("more unauthenticated connections")).length + leftOut).toBe(total);
     }),
     { numRuns: 30 },
   );
