@@ -41,14 +41,21 @@ export const findDrift = (tensors: readonly string[], digests: readonly (readonl
     // the first of equals holds the lowest rank
     const largest = [...holders.values()].find((ranks) => ranks.length === most)!;
     return [
-      { tensor, majority: largest, differing: digests.map((_, rank) => rank).filter((rank) => !largest.includes(rank)) },
+      {
+        tensor,
+        majority: largest,
+        differing: digests.map((_, rank) => rank).filter((rank) => !largest.includes(rank)),
+      },
     ];
   });
 
 const describe = (drift: readonly Drift[]): string => {
   const listed = drift
     .slice(0, 3)
-    .map(({ tensor, majority, differing }) => `${tensor} on ${formatRanks(differing)} differs from ${formatRanks(majority)}`);
+    .map(
+      ({ tensor, majority, differing }) =>
+        `${tensor} on ${formatRanks(differing)} differs from ${formatRanks(majority)}`,
+    );
   return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
 };
 
