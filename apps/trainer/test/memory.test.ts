@@ -102,7 +102,7 @@ evaluation: { batch: 8 }
     expect(await run(bound, "overlap=dear")).toEqual(plain);
   });
 
-  test("reports its cost, and is refused where the limit cannot be met, with the least possible memory", async () => {
+  test("reports its cost, and an impossible limit is refused with the least possible memory", async () => {
     const path = ["memory"];
     const within = async (maxBytes: number): Promise<StepMemory> =>
       stepMemoryOf(

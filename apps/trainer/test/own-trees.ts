@@ -143,7 +143,7 @@ export const towers: ModelFactory = defineModel({
   },
 });
 
-/** Norms of the document embeddings, and of the queries: metrics over arbitrary outputs and batches. */
+/** Mean squared length of the document embeddings, and mean kind of the queries: metrics of arbitrary outputs and batches. */
 export const lengths: MetricsFactory = defineMetrics({
   create: () => ({
     rows: ({ logits, batch }: Judged<Pairs, Embeddings>) => ({

@@ -206,7 +206,7 @@ describe("a mismatch is refused in one line before the first step", () => {
   });
 });
 
-test("commands that need it name the right usage", async () => {
+test("usage errors of commands are reported", async () => {
   const imported = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml", "--json");
   expect(JSON.parse(imported.stdout)).toMatchObject({ kind: "llama", dtypes: ["bf16"], job: "imported.yaml" });
   const again = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml");

@@ -36,7 +36,7 @@ export class Passage {
   readonly target: number;
   /** Bytes sent by each side so far. */
   readonly said: Readonly<Record<Direction, Buffer[]>> = { up: [], down: [] };
-  readonly #ends: Readonly<Record<Direction, Socket>>; // receiver of a direction
+  readonly #ends: Readonly<Record<Direction, Socket>>; // socket that receives each direction
   readonly #tampers: Partial<Record<Direction, Tamper>> = {};
 
   constructor(near: Socket, target: number) {
