@@ -1,4 +1,4 @@
-// Plain JavaScript, so that an old Node comes as far as the line that says what it lacks.
+// Plain JavaScript, so that an old Node reaches the line that reports what is missing.
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 

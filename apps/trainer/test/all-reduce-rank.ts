@@ -3,21 +3,21 @@ import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { add, allGather, allReduce, type DeviceArray, jit, multiply, NdArray, type Tensor } from "@skein/tensor-core";
 import { openBackend } from "../src/backend/backend.ts";
 
-/** The values that a rank brings: small whole numbers, so that sums are exact in any order. */
+/** The operand of a rank: small integers, so that sums are exact in any order. */
 export const operandOf = (rank: number): NdArray =>
   NdArray.from(
     Array.from({ length: 1001 }, (_, i) => ((i * 7 + rank * 5) % 13) - 6),
     [7, 143],
   );
 
-/** What all ranks compute: two collectives under way at once, and one that needs the first. */
+/** The program of all ranks: two concurrent collectives, and one that depends on the first. */
 export const worldProgram = (x: Tensor): Tensor[] => {
   const sum = allReduce(multiply(x, 2), "data");
   const all = allGather(add(x, 1), "data");
   return [sum, all, allReduce(add(sum, x), "data", "max")];
 };
 
-// Entry of a rank's thread.
+// Entry point of a rank's thread.
 if (parentPort !== null) {
   const connection = workerData as WorldConnection;
   const { backend, close } = await openBackend("webgpu", { memory: connection.memory });

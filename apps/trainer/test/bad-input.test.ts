@@ -149,7 +149,7 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
     expectOneLine(await skeinTrain(folder, ...args), text);
   });
 
-  test.each([[["rnu"]], [["run"]], [["run", "job.yaml", "--rank", "2"]], [[]]])("wrong usage: %j", async (args) => {
+  test.each([[["rnu"]], [["run"]], [["run", "job.yaml", "--rank", "2"]], [[]]])("usage error: %j", async (args) => {
     const { code, stderr } = await skeinTrain(folder, ...args);
     expect(code).toBe(2);
     expect(stderr).not.toMatch(/^\s+at /m);

@@ -10,7 +10,7 @@ import { expectTold } from "./run-ends.ts";
 const built = mkdtempSync(join(tmpdir(), "skein-train-blas-"));
 afterAll(() => rmSync(built, { recursive: true }));
 
-/** A build by whose table every product, convolution and attention is faster; or what is missing for one. */
+/** A build whose table makes every product, convolution and attention faster; or what is missing for one. */
 const missing: string | undefined = await (async () => {
   const product = {
     op: "matmul",
@@ -37,7 +37,7 @@ const missing: string | undefined = await (async () => {
   }
 })();
 const onBlas = { SKEIN_BLAS: built };
-/** Whatever whoever runs the tests has built for himself is not found. */
+/** A BLAS built by the user who runs the tests is not found. */
 const withoutBlas = { SKEIN_BLAS: "", XDG_CACHE_HOME: join(built, "no-cache") };
 
 let folder: string;
@@ -70,12 +70,12 @@ const expectLossesWithout = async (
   const dense = [...args, ...set("compression={kind: identity}"), "--steps", "30"];
   const [on, off] = [await losses(onBlas, "on", ...dense), await losses(withoutBlas, "off", ...dense)];
   expect(on).toHaveLength(30);
-  // Sums run in another order; a step of training carries that on into the next.
+  // Sums are in another order; a training step carries the difference into the next.
   on.forEach((loss, i) => expect(Math.abs(loss - off[i]!)).toBeLessThan(1e-3 * Math.abs(off[i]!)));
-  // It did run elsewhere. On some processors a BLAS adds short sums up in our order, but not those of patches.
+  // It did run on the BLAS. On some processors a BLAS adds short sums up in our order, but not those of patches.
   if (model === "a CNN") expect(on).not.toEqual(off);
 };
-test("a CNN has the losses on a BLAS that it has without", (context) =>
+test("a CNN has the same losses with a BLAS as without", (context) =>
   expectLossesWithout(["a CNN", set("model={kind: cnn, channels: [4, 8], hidden: 16}")], context));
 test.for([
   ["an MLP", []],
@@ -87,7 +87,7 @@ test.for([
       "evaluation.batch=10",
     ),
   ],
-] as const)("%s has the losses on a BLAS that it has without", { tags: "full" }, expectLossesWithout);
+] as const)("%s has the same losses with a BLAS as without", { tags: "full" }, expectLossesWithout);
 
 test("blas: off has the bits of a machine without one, and a run on a BLAS those of the same run", {
   tags: "full",
@@ -100,7 +100,7 @@ test("blas: off has the bits of a machine without one, and a run on a BLAS those
   expect(await losses(onBlas, "processes", "--transport", "tcp")).toEqual(on);
 });
 
-test("a rank on a BLAS and one without are not let into one run: one line with both and the cure", async (context) => {
+test("a rank with a BLAS and one without cannot join one run: one line with both and the remedy", async (context) => {
   needsBlas(context);
   const port = await freePort();
   const args = ["--transport", "tcp", "--output", "run", ...set("network.joinSeconds=20")];
@@ -115,7 +115,7 @@ test("a rank on a BLAS and one without are not let into one run: one line with b
   );
 });
 
-test("a build whose library was measured as another one is told before anything is trained, with the cure", async (context) => {
+test("a build whose library differs from the measured one is reported before training, with the remedy", async (context) => {
   needsBlas(context);
   const changed = mkdtempSync(join(tmpdir(), "skein-train-blas-changed-"));
   try {
@@ -138,7 +138,7 @@ test("a build whose library was measured as another one is told before anything 
   }
 });
 
-test("a compiler that is not there: what to install", async () => {
+test("a missing compiler: what to install", async () => {
   expectTold(
     await skeinTrain(folder, "blas", "build", "--compiler", "g++-that-is-not-here", "--output", "blas"),
     /apt install/,

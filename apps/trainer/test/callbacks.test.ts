@@ -36,7 +36,7 @@ const heard = (): { readonly type: string; readonly step: number }[] =>
     .split("\n")
     .map((line) => JSON.parse(line) as { type: string; step: number });
 
-test("callbacks and whoever goes over a run hear of the same events, each once and in order; they change no bit", async () => {
+test("callbacks and readers of a run get the same events, each once and in order; they change no bit", async () => {
   const output = join(folder, "run");
   const events: TrainEvent[] = [];
   const run = train({ ...job, callbacks: callbacks({}) }, { output });
@@ -57,7 +57,7 @@ test("callbacks and whoever goes over a run hear of the same events, each once a
   const judged = happened.filter((event) => event.type === "evaluation");
   expect(judged.at(-1)).toMatchObject({ loss: summary!.testLoss, accuracy: summary!.testAccuracy });
 
-  // Who leaves the loop stops the run, which has saved by then, and goes on to the same bits.
+  // Leaving the loop stops the run, which has saved by then, and resumes to the same bits.
   const early = train(job, { output: join(folder, "left") });
   for await (const event of early) if (event.type === "step" && event.step === 1) break;
   const { step, summary: none, checkpoint } = await early;
@@ -69,7 +69,7 @@ test("callbacks and whoever goes over a run hear of the same events, each once a
 });
 
 describe("a run is stopped and saved", () => {
-  test("where a callback throws, which is told with its place; it goes on once that is mended", async () => {
+  test("when a callback throws, which is reported with its location; it resumes once that is fixed", async () => {
     const output = join(folder, "run");
     const long = { ...job, steps: 4000, checkpoint: {}, evaluation: { batch: 16 } };
     await expect(train({ ...long, callbacks: callbacks({ throwsAt: 2 }) }, { output })).rejects.toThrow(

@@ -47,7 +47,7 @@ const jobOf = (names: readonly string[], model: object = {}): TrainJob => ({
   evaluation: { batch: 6 },
 });
 
-test("a checkpoint is trained on data whose classes have another order as on data in its own", async () => {
+test("fine-tuning a checkpoint gives the same on data with its classes in another order", async () => {
   const [ours, theirs] = await Promise.all(
     [
       ["duck", "goose", "swan"],
@@ -58,7 +58,7 @@ test("a checkpoint is trained on data whose classes have another order as on dat
   expect(ours!.parameters()).toEqual(theirs!.parameters());
 });
 
-test("exports of a new head name the classes of the data, and nothing of the checkpoint's", async () => {
+test("exports of a new head name the classes of the data, and none of the checkpoint's", async () => {
   const names = ["duck", "goose", "swan"];
   const output = join(folder, "new");
   const { summary } = await train(jobOf(names, { head: "new" }), { output });

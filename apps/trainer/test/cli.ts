@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Node's options and the program: what a package ships, where the whole run of tests has built it, since it starts in
- * 0.6 of the time; else the source as it stands. `--no-memory-protection-keys`: see vitest.config.ts.
+ * Node's options and the program: the built package if the test run has built it, since it starts in 0.6 of the time;
+ * otherwise the source. `--no-memory-protection-keys`: see vitest.config.ts.
  */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
@@ -18,7 +18,7 @@ const program: readonly string[] =
       ]
     : ["--no-memory-protection-keys", fileURLToPath(new URL("../src/main.ts", import.meta.url))];
 
-/** A run of the command line that has ended. */
+/** A finished command-line process. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -33,7 +33,7 @@ export interface Running {
 }
 
 export interface StartOptions {
-  /** Beside those of this process. */
+  /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   /** A launcher and its options, which start the command. */
   readonly launcher?: readonly string[];
@@ -56,7 +56,7 @@ export const startWith = ({ env = {}, launcher = [] }: StartOptions, folder: str
 
 export const skeinTrain = (folder: string, ...args: string[]): Promise<Ended> => start(folder, ...args).ended;
 
-/** A port of this machine that nobody listens on. */
+/** A free port of this machine. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
@@ -71,7 +71,7 @@ export interface RankStart {
   /** Where rank 0 hosts the rendezvous. */
   readonly port: number;
   readonly rank: number;
-  /** After `run job.yaml`. */
+  /** Appended to `run job.yaml`. */
   readonly args: readonly string[];
   readonly secret?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
@@ -95,7 +95,7 @@ export const startRank = ({ folder, port, rank, args, secret = "s".repeat(43), e
     "--resume-if-possible",
   );
 
-/** A folder of its own, with a tiny job in `job.yaml`: 2 ranks, 640 digits, a small MLP, top-k with error feedback. */
+/** A new folder with a tiny job in `job.yaml`: 2 ranks, 640 digits, a small MLP, top-k with error feedback. */
 export const jobFolder = (): { readonly folder: string; readonly remove: () => void } => {
   const folder = mkdtempSync(join(tmpdir(), "skein-train-"));
   writeFileSync(join(folder, "job.yaml"), tinyJob);
@@ -118,8 +118,8 @@ checkpoint: { everySteps: 10, keep: 3 }
 `;
 
 /**
- * Options with which that job compiles to more memory than ranks have: what a step computes counts, which no one knows
- * before.
+ * Options with which that job needs more memory than ranks have: the activations of a step count, which are unknown
+ * before compilation.
  */
 export const tooLarge: readonly string[] = ["model={kind: cnn}", "data.trainSamples=60000", "batch=60000"].flatMap(
   (value) => ["--set", value],
@@ -150,7 +150,7 @@ export const checkpointNames = (output: string): string[] => {
   return existsSync(folder) ? readdirSync(folder).sort() : [];
 };
 
-/** What is told of the update of each step, in order of steps: with it, or by itself. */
+/** Metrics of the update of each step, in order of steps: with it, or on a line of their own. */
 export const updatesTold = (
   output: string,
 ): { readonly step: number; readonly gradientNorm: number; readonly learningRate: number }[] =>
@@ -158,7 +158,7 @@ export const updatesTold = (
     gradientNorm === undefined || learningRate === undefined ? [] : [{ step, gradientNorm, learningRate }],
   );
 
-/** The files with the tensors of a checkpoint, as they lie on disk, in the order of their names. */
+/** Tensor files of a checkpoint, in the order of their names. */
 export const checkpointFiles = (output: string, step: number): [name: string, content: Buffer][] => {
   const folder = join(output, "checkpoints", `step-${String(step).padStart(8, "0")}`);
   return readdirSync(folder)
@@ -186,15 +186,14 @@ export const until = async (running: Running, condition: () => boolean): Promise
 };
 
 /**
- * Says that a run was over before a test had disturbed it, since a busy machine held the test up: it has tested
- * nothing, and is run again (vitest.config.ts).
+ * A run that was over before a test had disturbed it, since a busy machine delayed the test: nothing was tested, so the
+ * test is repeated (vitest.config.ts).
  */
 const tooLate = ({ stderr }: Ended): Error =>
   new Error(`too late: the run had ended well before it was disturbed: ${stderr}`);
 
 /**
- * The end of a run that a test has disturbed, as `isSeen` shows; default: by its exit code.
- *
+ * The end of a run after a test disturbed it, as `isSeen` detects; default: by its exit code.
  * @throws Error if it was over by then.
  */
 export const disturbed = async (
@@ -206,13 +205,10 @@ export const disturbed = async (
   return ended;
 };
 
-/** Whether a run has begun again by itself after the loss of a process. */
+/** Whether a run has resumed by itself after the loss of a process. */
 export const hasGoneOn = ({ stderr }: Ended): boolean => stderr.includes("going on from");
 
-/**
- * Connections that this machine has made to a port and that stand, by Linux's table: address, port and state in
- * hexadecimal.
- */
+/** Established connections from this machine to a port, by Linux's table: address, port and state in hexadecimal. */
 export const connectionsTo = (port: number): number => {
   const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")} 01 `;
   return readFileSync("/proc/net/tcp", "utf8")
@@ -220,7 +216,7 @@ export const connectionsTo = (port: number): number => {
     .filter((line) => line.includes(remote)).length;
 };
 
-/** The processes that a process has started, oldest first. Linux. */
+/** Child processes of a process, oldest first. Linux only. */
 export const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
     .split(" ")

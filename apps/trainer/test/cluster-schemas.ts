@@ -6,7 +6,7 @@ import { z } from "zod";
  * (jobset.x-k8s.io/v1alpha2; its rules in pkg/webhooks) and of Kubeflow Trainer v2.2.0 (trainer.kubeflow.org/v1alpha1).
  */
 
-/** A DNS label as RFC 1035 has it, which names of Services, JobSets and TrainJobs are. */
+/** A DNS label by RFC 1035, as required for names of Services, JobSets and TrainJobs. */
 const label = z
   .string()
   .regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/)
@@ -87,7 +87,7 @@ const volume = z.union([
 const podTemplate = z.strictObject({
   metadata: z.strictObject({ labels }),
   spec: z.strictObject({
-    restartPolicy: z.literal("Never"), // podFailurePolicy asks for it
+    restartPolicy: z.literal("Never"), // required by podFailurePolicy
     subdomain: label.optional(),
     terminationGracePeriodSeconds: z.int().min(0),
     automountServiceAccountToken: z.literal(false),
@@ -133,7 +133,7 @@ const jobSpec = z
     backoffLimit: z.int().min(0).optional(),
     backoffLimitPerIndex: z.int().min(0).optional(),
     maxFailedIndexes: z.int().min(0).optional(),
-    podReplacementPolicy: z.literal("Failed").optional(), // the only one beside a podFailurePolicy
+    podReplacementPolicy: z.literal("Failed").optional(), // the only one allowed with a podFailurePolicy
     activeDeadlineSeconds: z.int().min(1).optional(),
     podFailurePolicy: z.strictObject({ rules: z.array(failureRule).max(20) }),
     template: podTemplate,

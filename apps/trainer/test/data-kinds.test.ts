@@ -17,7 +17,7 @@ afterEach(() => remove());
 
 const mlp = "{ kind: mlp, hidden: [4] }";
 
-/** A way to give data, and what changes in its files that a run depends on. */
+/** A kind of data source, and what changes in its files that a run depends on. */
 interface Kind {
   readonly name: string;
   readonly data: string;
@@ -99,7 +99,7 @@ describe.each(kinds)("data of kind $name", (kind) => {
     write(kind);
   });
 
-  test("trains on two ranks, and what its files hold is in the hash of the job, but not where they lie", async () => {
+  test("trains on two ranks, and the content of its files is in the hash of the job, but not their location", async () => {
     const { jobHash, dataDigest } = await prepare(await job());
     expect(dataDigest).toMatch(/^[\da-f]{64}$/);
     const { step } = await train((await job()) as TrainJob, { output: join(folder, "threads") });
@@ -128,14 +128,14 @@ describe.each(kinds)("data of kind $name", (kind) => {
   });
 });
 
-test("arrays of NumPy lie in a file or a folder, not both", async () => {
+test("NumPy arrays are in a file or a folder, not both", async () => {
   write({ ...kinds[0]!, data: "{ kind: numpy }" });
   await expect(async () => job()).rejects.toThrow("neither file nor folder is given; give file: an .npz");
   write({ ...kinds[0]!, data: "{ kind: numpy, file: a.npz, folder: b }" });
   await expect(async () => job()).rejects.toThrow("both file and folder are given");
 });
 
-test("what is no image of bytes is not moved or mirrored", async () => {
+test("data other than byte images are not shifted or mirrored", async () => {
   kinds[0]!.put(1);
   write({ ...kinds[0]!, data: "{ kind: numpy, file: digits.npz, shape: [3, 2, 1], augment: { flip: true } }" });
   await expect(async () => prepare(await job())).rejects.toThrow(

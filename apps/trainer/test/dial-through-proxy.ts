@@ -4,8 +4,8 @@ import { syncBuiltinESMExports } from "node:module";
 import tls from "node:tls";
 
 // Loaded before everything else in each thread of a run, for tests: its data links go through the proxy on port
-// SKEIN_TEST_PROXY, which tells by the address that it was dialled at (127.1.x.y) which port is meant. What
-// certificates were shown is written to SKEIN_TEST_DIALLED.
+// SKEIN_TEST_PROXY, which gets the target port from the dialled address (127.1.x.y). The presented certificates are
+// written to SKEIN_TEST_DIALLED.
 
 interface Dialled {
   host: string;

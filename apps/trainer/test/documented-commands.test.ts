@@ -11,12 +11,12 @@ const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const examplesIn = (text: string): string[][] =>
   [...text.matchAll(/^ *(?:npx )?skein-train (.*)$/gm)]
     .map(([, command]) => command!.replace(/\s+[#>].*$/, ""))
-    .filter((command) => !/[<…]/.test(command)) // forms, not examples
+    .filter((command) => !/[<…]/.test(command)) // usage forms, not examples
     .map((command) => [...command.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => (a ?? b ?? c)!));
 
 const withSubcommands = (command: Command): Command[] => [command, ...command.commands.flatMap(withSubcommands)];
 
-/** The program with commands that take their words and do nothing. */
+/** The program with commands that parse their arguments and do nothing. */
 const inertProgram = (): Command => {
   const program = makeProgram(() => undefined);
   for (const command of withSubcommands(program)) {
@@ -42,7 +42,7 @@ test.each([
       .map(helpText)
       .join("\n"),
   ] as const,
-])("the command line takes the examples of %s", async (_, text) => {
+])("the command line accepts the examples of %s", async (_, text) => {
   const examples = examplesIn(text);
   expect(examples.length).toBeGreaterThan(0);
   for (const words of examples)

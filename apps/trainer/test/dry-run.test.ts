@@ -10,7 +10,7 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-test("a dry run foresees the steps and bytes that a run then makes and sends, and writes nothing", async () => {
+test("a dry run predicts the steps and bytes of the actual run, and writes nothing", async () => {
   const { code, stdout } = await skeinTrain(folder, "run", "job.yaml", "--dry-run", "--json", "--output", "out");
   expect(code).toBe(0);
   expect(readdirSync(folder)).toEqual(["job.yaml"]);
@@ -24,7 +24,7 @@ test("a dry run foresees the steps and bytes that a run then makes and sends, an
   expect(foreseen.memory.other).toBeGreaterThanOrEqual(4 * parameters);
   expect(foreseen.denseBytesPerStep).toBe(4 * parameters);
   expect(foreseen.runSeconds).toBe(30 * foreseen.prediction.computeSeconds);
-  expect(foreseen.prediction.stepSeconds).toBeUndefined(); // nobody has measured threads
+  expect(foreseen.prediction.stepSeconds).toBeUndefined(); // no one has measured threads
 
   expect((await skeinTrain(folder, "run", "job.yaml", "--output", "out", "--quiet")).code).toBe(0);
   const steps = metricLines(join(folder, "out")).filter(({ type }) => type === "step");
@@ -35,7 +35,7 @@ test("a dry run foresees the steps and bytes that a run then makes and sends, an
   expect(again.stderr).toContain("the folder already holds a run");
 });
 
-test("a batch in parts whose update comes a step later is foreseen, too", {
+test("accumulated gradients with a delayed update are predicted, too", {
   tags: "full",
 }, async () => {
   const own = ["overlap=dear", "compression={kind: identity}", "batch=36"].flatMap((value) => ["--set", value]);
@@ -53,7 +53,7 @@ test("a batch in parts whose update comes a step later is foreseen, too", {
   for (const step of steps) expect(step).toMatchObject({ bytesSent: inThree.sentBytesPerStep });
 });
 
-test("a dry run tells what is wrong with a job as a run does", async () => {
+test("a dry run reports errors of a job as a run does", async () => {
   for (const fault of ["data.trainSamples=8", "batch=999", "learningRate.peak=-1"].slice(0, examples(1, 3))) {
     const [dry, real] = [
       await skeinTrain(folder, "run", "job.yaml", "--set", fault, "--dry-run"),

@@ -26,7 +26,7 @@ let remove: () => void;
 beforeEach(() => {
   ({ folder, remove } = jobFolder());
   images = join(folder, "images");
-  // ten to learn from, of two classes, and six others to judge by
+  // ten for training, of two classes, and six others for evaluation
   for (const [i, name] of names.entries())
     for (const part of i < 6 ? ["train", "test"] : ["train"]) {
       const place = join(images, part, i % 2 === 0 ? "one" : "other");
@@ -38,10 +38,10 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   vi.useRealTimers();
   remove();
-  await expect.poll(() => readingThreads(), { timeout: 30_000 }).toEqual([]); // none outlives its run, however that ended
+  await expect.poll(() => readingThreads(), { timeout: 30_000 }).toEqual([]); // none outlives its run, however it ended
 });
 
-/** Threads of this process that assemble batches, by their numbers; none where the system does not say. */
+/** Threads of this process that assemble batches, by their numbers; empty where the system does not list them. */
 const readingThreads = (): string[] => {
   const tasks = "/proc/self/task";
   const nameOf = (task: string): string => {
@@ -69,8 +69,8 @@ const job = (data: object = {}, more: Partial<TrainJob> = {}): TrainJob => ({
   ...more,
 });
 
-describe("images that are decoded beside training", () => {
-  test("give the run that decoding them before gives, resumed with another cache, too, and are judged alike", async () => {
+describe("images that are decoded during training", () => {
+  test("give the same run as images decoded before, when resumed with another cache too, and the same evaluations", async () => {
     const output = (name: string): string => join(folder, name);
     const eager = await train(job(), { output: output("before") });
     const few = { cacheMegabytes: (5 * imageBytes) / 1e6, decodesAtOnce: 2 };
@@ -91,9 +91,9 @@ describe("images that are decoded beside training", () => {
     expectSameEnd(output("resumed"), output("beside"), 8);
   });
 
-  test("are not read for their digest again where a run goes on, but those that have changed", async () => {
+  test("are not hashed again when a run resumes, except those that changed", async () => {
     vi.stubEnv("SKEIN_CACHE_DIR", join(folder, "cache"));
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 }); // files of ten seconds ago
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 }); // files from ten seconds ago
     const data = { cacheMegabytes: 0 };
     const output = join(folder, "stopped");
     const notes: string[] = [];
@@ -120,7 +120,7 @@ describe("images that are decoded beside training", () => {
     ]);
   });
 
-  test("are judged by in one thread of each rank, however often", async () => {
+  test("are evaluated in one thread of each rank, however often", async () => {
     const threads = new Set<string>();
     const onStep = (): void => readingThreads().forEach((thread) => threads.add(thread));
     const evaluation = { batch: 4, everySteps: 1 };
@@ -129,11 +129,11 @@ describe("images that are decoded beside training", () => {
       onStep,
     });
     expect(summary!.testLoss).toBeGreaterThan(0);
-    // two ranks, and a thread of each for what is learnt and for what is judged
+    // two ranks, each with a thread for training and one for evaluation
     if (existsSync("/proc/self/task")) expect(threads.size).toBe(4);
   });
 
-  test("that are damaged give way to others, are named once, and counted", async () => {
+  test("that are damaged are replaced by others, named once, and counted", async () => {
     for (const place of ["train/one/plain.jpg", "test/other/grey-16.png"])
       for (const name of readdirSync(join(images, place, "..")).slice(0, 1))
         writeFileSync(join(images, place, "..", name), "no image");
@@ -148,7 +148,7 @@ describe("images that are decoded beside training", () => {
   });
 });
 
-describe("a folder of images that vanishes in the midst of a run", () => {
+describe("a folder of images that disappears during a run", () => {
   const withoutFolder = async (
     data: object,
     more: Partial<TrainJob>,
@@ -173,7 +173,7 @@ describe("a folder of images that vanishes in the midst of a run", () => {
     return { output, step };
   };
 
-  test("ends it after a step of all ranks, which is saved; it goes on as if nothing had been", async () => {
+  test("ends it after a step of all ranks, which is saved; it resumes as if nothing had happened", async () => {
     const data = { cacheMegabytes: 0 };
     const { output, step } = await withoutFolder(data, { evaluation: { batch: 4, everySteps: 100_000 } }, 5);
     const steps = step + 3;
@@ -183,14 +183,14 @@ describe("a folder of images that vanishes in the midst of a run", () => {
     expectSameEnd(output, join(folder, "whole"), steps);
   });
 
-  /** All of the training images are kept by then, and none of the others. */
+  /** All of the training images are cached by then, and none of the others. */
   const beforeEvaluation = async (more: Partial<TrainJob>): Promise<void> => {
     const data = { cacheMegabytes: (names.length * imageBytes) / 1e6 };
     const { step } = await withoutFolder(data, { ...more, evaluation: { batch: 4, everySteps: 120 } }, 60);
     expect([120, 121]).toContain(step);
   };
 
-  test("before an evaluation does so, too", { tags: "full" }, () => beforeEvaluation({}));
+  test("does so before an evaluation, too", { tags: "full" }, () => beforeEvaluation({}));
 
   test("and where ranks compare their evaluations", { tags: "full" }, () =>
     beforeEvaluation({ checkpoint: { best: true } }),

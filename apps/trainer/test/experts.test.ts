@@ -14,9 +14,9 @@ afterAll(() => remove());
 const numExperts = 4;
 const gptOf = (experts: string): string =>
   `model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: ${numExperts}, ${experts}}}`;
-/** No token is dropped, no noise drawn: what is computed does not depend on which rank sees which tokens. */
+/** No token is dropped, no noise drawn: results do not depend on which rank has which tokens. */
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
-/** The same, each token once to each of two hosts with two ranks, in two chunks. */
+/** The same over two hosts with two ranks each, sending each token once per host, in two chunks. */
 const overLevels = gptOf("capacity: all, every: 1, gate: sigmoid, dispatch: duplicate-free, chunks: 2");
 const plain = smallGptJob(8);
 const steps = 8;
@@ -49,7 +49,7 @@ describe("a GPT with experts", () => {
     await train("mesh", [dropless, ...mesh(4, 2)]);
   });
 
-  test("with gradients in what layers of experts leave idle it has the same bits, and keeps the plan", {
+  test("that fills idle time of expert layers with gradients has the same bits, and keeps the plan", {
     tags: "full",
   }, async () => {
     const own = [dropless, ...mesh(4, 2), "buckets={kind: moe-idle, profileSteps: 2}"];
@@ -65,7 +65,7 @@ describe("a GPT with experts", () => {
     for (const bucket of plan.buckets) expect(new Set(bucket.map(isExpert)).size).toBe(1);
   });
 
-  test("learns the same where gradients are merged as measured, of which experts' go nowhere", {
+  test("gives the same result with measured merging of gradients, where experts' gradients are not exchanged", {
     tags: "full",
   }, async () => {
     await train("alone", [dropless, ...mesh(2, 2), "buckets={kind: mg-wfbp, profileSteps: 2}"]);
@@ -77,7 +77,7 @@ describe("a GPT with experts", () => {
     expect(alone.map(({ length }) => length)).toEqual([1, 1, 1, 1]);
   });
 
-  test("learns on a mesh what it learns on one rank", () => {
+  test("gives the same result on a mesh as on one rank", () => {
     expectClose("mesh", "one");
     expect(stepLosses(join(folder, "mesh")).at(-1)).toBeLessThan(5.5);
     const evaluations = ["mesh", "one"].map((output) =>
@@ -87,12 +87,12 @@ describe("a GPT with experts", () => {
     expect(Math.abs(Number(evaluations[0]![0]!["loss"]) - Number(evaluations[1]![0]!["loss"]))).toBeLessThan(1e-3);
   });
 
-  test("learns the same where tokens travel over levels", { tags: "full" }, async () => {
+  test("gives the same result where tokens are exchanged over levels", { tags: "full" }, async () => {
     await train("levels", [overLevels, ...twoLevels]);
     expectClose("levels", "one");
   });
 
-  test("tells loads, drops and entropy of each layer", () => {
+  test("reports loads, drops and entropy of each layer", () => {
     const lines = metricLines(join(folder, "mesh")).filter(({ type }) => type === "step") as unknown as readonly Record<
       string,
       number
@@ -104,7 +104,7 @@ describe("a GPT with experts", () => {
         const loads = Array.from({ length: numExperts }, (_, expert) =>
           Number(line[`block-${block}.load_E.${expert}`]),
         );
-        expect(loads.reduce((sum, load) => sum + load, 0)).toBe(2 * 8 * 16); // choices of all tokens of all ranks
+        expect(loads.reduce((sum, load) => sum + load, 0)).toBe(2 * 8 * 16); // choices of all tokens on all ranks
         expect(line[`block-${block}.droppedShare`]).toBe(0);
         expect(Number(line[`block-${block}.entropy`])).toBeLessThanOrEqual(Math.log(numExperts) + 1e-5);
         expect(Number(line[`block-${block}.auxiliaryLoss`])).toBeGreaterThan(0);
@@ -112,7 +112,7 @@ describe("a GPT with experts", () => {
     }
   });
 
-  test("shows on a page where its tokens went", async () => {
+  test("shows its routing on a page", async () => {
     const { code, stdout } = await skeinTrain(folder, "report", "mesh");
     expect([code, stdout]).toEqual([0, "written to mesh/report.html\n"]);
     const page = readFileSync(join(folder, "mesh/report.html"), "utf8");
@@ -135,7 +135,7 @@ describe("a GPT with experts", () => {
     await runSoundly(folder, "resume", output, ...args);
     expectClose(output, "longer");
   };
-  describe("goes on on another mesh from a checkpoint of this one", () => {
+  describe("resumes on another mesh from a checkpoint of this one", () => {
     beforeAll(() => train("longer", [dropless, ...mesh(4, 2)], "--steps", `${steps + 4}`));
     test("of one rank", () => goesOn(1, 1));
     test.each([
@@ -149,7 +149,7 @@ test.each([
   ["dense", mesh(4, 2)],
   ["ragged", mesh(4, 2)],
   ["duplicate-free", twoLevels],
-] as const)("tokens that travel %s wait for no gradients", async (dispatch, on) => {
+] as const)("tokens exchanged by %s wait for no gradients", async (dispatch, on) => {
   const job = await openJob(join(folder, "job.yaml"), { set: [...plain, gptOf(`dispatch: ${dispatch}`), ...on] });
   const starts = job.step().graph.nodes.filter(({ op }) => op === "collective-start");
   const priorities = (scope: RegExp): number[] =>
@@ -166,14 +166,18 @@ test.each([
   ["replicas", "dispatch: duplicate-free", ["ranks=4", "mesh={expert: 2, expertLevels: [2, 1]}"]],
   ["ragged", "dispatch: ragged, chunks: 3", mesh(4, 2)],
   ["apart", "dispatch: dense, chunks: 2, backwardChunks: 3", mesh(4, 2)],
-] as const)("tokens that travel in the way %s teach what all slots do", { tags: "full" }, async (name, way, on) => {
-  const model = (own: string): string => gptOf(`capacity: all, every: 1, gate: sigmoid, ${own}`);
-  await train(`way-${name}`, [model(way), ...on]);
-  await train(`way-${name}-slots`, [model("dispatch: dense"), ...on]);
-  expectClose(`way-${name}`, `way-${name}-slots`);
-});
+] as const)(
+  "tokens exchanged by %s give the result of exchanging all slots",
+  { tags: "full" },
+  async (name, way, on) => {
+    const model = (own: string): string => gptOf(`capacity: all, every: 1, gate: sigmoid, ${own}`);
+    await train(`way-${name}`, [model(way), ...on]);
+    await train(`way-${name}-slots`, [model("dispatch: dense"), ...on]);
+    expectClose(`way-${name}`, `way-${name}-slots`);
+  },
+);
 
-test("tokens that travel over levels have the same bits over TCP", { tags: "full" }, async () => {
+test("tokens exchanged over levels have the same bits over TCP", { tags: "full" }, async () => {
   const parts = ["shared", "experts-0", "experts-1", "experts-2", "experts-3"];
   await train("levels-threads", [overLevels, ...twoLevels]);
   await train("levels-tcp", [overLevels, ...twoLevels, "transport=tcp"]);
@@ -186,7 +190,7 @@ test.each([
   ["cosine", "gate: cosine, activation: swiglu"],
   ["balancing-bias", "gate: balancing-bias, balanceLoss: 0, zLoss: 0.001"],
   ["sinkhorn", "gate: sinkhorn"],
-])("with the gate %s, too, four ranks learn what one learns", { tags: "full" }, async (name, experts) => {
+])("with the gate %s, too, four ranks give the result of one", { tags: "full" }, async (name, experts) => {
   const model = gptOf(`capacity: all, ${experts}`);
   await train(`${name}-one`, [model, ...mesh(1, 1)]);
   await train(`${name}-mesh`, [model, ...mesh(4, 2)]);
@@ -198,7 +202,7 @@ test.each([
   ["soft", "gate: soft"],
   ["dropping", "capacity: 0.6, dropOrder: probability, importanceLoadLoss: 0.1"],
   ["dropping-by-chance", "capacity: 0.6, dropOrder: chance"],
-])("%s trains on a mesh, in halves too", { tags: "full" }, async (name, experts) => {
+])("%s trains on a mesh, with split all-reduces too", { tags: "full" }, async (name, experts) => {
   for (const overlap of ["wait-free", "dear"]) {
     await train(`${name}-${overlap}`, [gptOf(experts), ...mesh(4, 2), `overlap=${overlap}`]);
     const losses = stepLosses(join(folder, `${name}-${overlap}`));
@@ -206,7 +210,7 @@ test.each([
   }
 });
 
-test("says that a gate sees later tokens", async () => {
+test("reports that a gate sees later tokens", async () => {
   const args = ["run", "job.yaml", "--output", "soft", "--steps", "1", ...settings([...plain, gptOf("gate: soft")])];
   const { code, stderr } = await skeinTrain(folder, ...args);
   expect(stderr).toMatch(/with soft later tokens influence the prediction of earlier ones/);

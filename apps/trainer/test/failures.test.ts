@@ -21,11 +21,11 @@ beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
 const long = ["--steps", "200", "--set", "checkpoint.keep=100"];
-/** Far enough from the end that the run is still going when the test acts. */
+/** Far enough from the end that the run is still running when the test acts. */
 const reached = (output: string, step: number) => (): boolean =>
   checkpointNames(join(folder, output)).includes(`step-${String(step).padStart(8, "0")}`);
 
-describe("a run that was cut off and resumed ends with the bits of one left alone", () => {
+describe("a run that was interrupted and resumed ends with the bits of an uninterrupted one", () => {
   const expectSame = (output: string): void => expectSameEnd(join(folder, output), join(wholeFolder, "whole"), 200);
   const { folder: wholeFolder, remove: removeWhole } = jobFolder();
   afterAll(removeWhole);
@@ -90,7 +90,7 @@ describe("resuming", () => {
   });
   beforeEach(() => cpSync(join(doneFolder, "done"), join(folder, "done"), { recursive: true }));
 
-  test("passes over a torn checkpoint, and says so", async () => {
+  test("skips a torn checkpoint, and reports it", async () => {
     truncateSync(join(folder, "done/checkpoints/step-00000030/shared.safetensors"), 1000);
     const { code, stderr } = await skeinTrain(folder, "resume", "done");
     expect(stderr).toContain(
@@ -100,7 +100,7 @@ describe("resuming", () => {
     expect(code).toBe(0);
   });
 
-  test("where all checkpoints are torn ends with the code of what time can cure: their disk may come back", async () => {
+  test("with only torn checkpoints it ends with the retriable exit code: their disk may recover", async () => {
     for (const name of checkpointNames(join(folder, "done")))
       truncateSync(join(folder, "done/checkpoints", name, "shared.safetensors"), 1000);
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "done", "--resume-if-possible");
@@ -115,7 +115,7 @@ describe("resuming", () => {
   const savedSteps = (): unknown =>
     (JSON.parse(readFileSync(join(folder, "done/job.json"), "utf8")) as { readonly steps: unknown }).steps;
 
-  test("a finished run evaluates it again, and can go on longer, which the next resume knows; a trace that finds no room costs no result", async () => {
+  test("a finished run evaluates again, and can continue longer, which the next resume knows; a trace without disk space costs no result", async () => {
     const [again, longer] = [
       await skeinTrain(folder, "resume", "done", "--json"),
       await skeinTrain(folder, "resume", "done", "--json", "--steps", "40", "--trace", "/dev/full"),
@@ -179,15 +179,15 @@ test("a non-finite loss stops before the update and names the tensor", async () 
     "--set",
     "checkpoint.everySteps=1",
   );
-  // the same steps lead there again: no launcher should try
+  // the same steps would fail again: no launcher should retry
   expectTold(ended, /step \d+: the (loss|gradient of params?.*) is not finite \(loss .*\); the update was not made/, 2);
 });
 
-test("a rank that fails ends the run, is named, and leaves nothing behind", async () => {
+test("a rank that fails ends the run, is named, and leaves no files behind", async () => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...tooLarge);
   expect(stderr).toMatch(/rank [01]: .*bytes were asked for, but .* shared memory of all ranks/);
   expect(code).toBe(1);
-  expect(existsSync(join(folder, "runs"))).toBe(false); // not even the folders that were made for its own
+  expect(existsSync(join(folder, "runs"))).toBe(false); // not even the folders created for its own files
 });
 
 describe("a disk that fills up while saving", () => {
@@ -202,16 +202,16 @@ describe("a disk that fills up while saving", () => {
       disk("size=640k");
       mounted = true;
     } catch {
-      mounted = false; // needs the right to mount
+      mounted = false; // needs permission to mount
     }
   });
   afterEach(() => {
     if (mounted) execFileSync("umount", [join(folder, "small")]);
   });
 
-  test("the run says so in one line and keeps the checkpoint before; with room again it goes on", async (context) => {
+  test("is reported in one line and the previous checkpoint is kept; with space again the run resumes", async (context) => {
     if (!mounted) return context.skip("mounting a small tmpfs is not permitted here");
-    // A checkpoint takes about 250 KiB, so two fit and the third does not.
+    // A checkpoint takes about 250 KiB, so two fit and a third does not.
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
     expect(stderr.trimEnd().split("\n").at(-1)).toMatch(
       /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the previous checkpoint is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: \S.* resume small\/run$/,
@@ -219,7 +219,7 @@ describe("a disk that fills up while saving", () => {
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(code).toBe(75);
     expect(checkpointNames(join(folder, "small/run")).every((name) => name.startsWith("step-"))).toBe(true);
-    writeFileSync(join(folder, "small/filler"), ""); // takes the rest, as whoever has filled the disk
+    writeFileSync(join(folder, "small/filler"), ""); // takes the rest, like whatever filled the disk
     expect(() => writeFileSync(join(folder, "small/filler"), new Uint8Array(2 ** 20))).toThrow("ENOSPC");
     for (const again of ["resume", "report"]) {
       const full = await skeinTrain(folder, again, "small/run");

@@ -7,30 +7,30 @@ import type { RankInput, RankMessage } from "../src/rank/messages.ts";
 import { trainRank } from "../src/rank/train-rank.ts";
 import type { DeviceState } from "../src/step/train-state.ts";
 
-/** What goes wrong, once in all attempts of a run. */
+/** A fault that happens once in all attempts of a run. */
 export interface RankFault {
   /**
-   * The WebGPU device of the rank is lost, or a bit of its first parameter flips, or its thread ends: at once, or amid
-   * moves of experts after the step, when those of one layer have moved and those of the next begin to.
+   * The WebGPU device of the rank is lost, or a bit of its first parameter flips, or its thread ends: at once, or
+   * between moves of experts after the step, when those of one layer have moved and those of the next are about to.
    */
   readonly kind: "lose-device" | "flip-bit" | "end" | "end-amid-moves";
   readonly rank: number;
-  /** Before this step. */
+  /** The fault happens before this step. */
   readonly step: number;
-  /** A file that is not there yet: it says that the fault has been. */
+  /** A file that does not exist yet; it is written when the fault has happened. */
   readonly mark: string;
 }
 
-/** What threads inherit; a URL's query does not reach them. */
+/** Threads inherit the environment; they do not get the query of a URL. */
 const variable = "SKEIN_TEST_FAULT";
 
-/** The entry of a rank's thread in which something goes wrong, for the runs that follow. */
+/** The entry point of a faulty rank's thread, for the runs that follow. */
 export const faultyRank = (fault: RankFault): URL => {
   process.env[variable] = JSON.stringify(fault);
   return new URL("./faulty-rank.ts", import.meta.url);
 };
 
-/** As a fault of the memory does it: one bit of one number, high enough that no rounding takes it away. */
+/** Like a memory fault: one bit of one number, high enough that rounding does not hide it. */
 const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<DeviceState> => {
   const { leaves, structure } = flattenTree<DeviceArray>(state.params);
   const array = await backend.download(leaves[0]!);
@@ -39,7 +39,7 @@ const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<Dev
   return { ...state, params: unflattenTree(structure, [backend.upload(array), ...leaves.slice(1)]) };
 };
 
-/** Places are uploaded twice for each layer: for the move, and as the new state. */
+/** Placements are uploaded twice for each layer: for the move, and as the new state. */
 const uploadsBefore = 2;
 
 const endAmidMoves = (backend: Backend): void => {

@@ -21,11 +21,11 @@ interface Found {
 }
 
 const foundIn = (name: string): Found => JSON.parse(readFileSync(join(folder, name), "utf8")) as Found;
-/** Few samples, so that few batches are tried. */
+/** Few samples, so that few batch sizes are tried. */
 const few = ["--set", "data.trainSamples=8", "--ranks", "1"];
 const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("skein-find-batch-"));
 
-test("batches double while they fit; the one that is chosen was made steps of, and nothing is left", {
+test("batch sizes double while they fit; the chosen one was tried with real steps, and nothing is left behind", {
   tags: "full",
 }, async () => {
   const before = left();
@@ -38,7 +38,7 @@ test("batches double while they fit; the one that is chosen was made steps of, a
   expect(stdout).toContain(`suggested  --set batch=${batch}\n`);
   expect(readdirSync(folder).sort()).toEqual(["batches.json", "job.yaml"]);
   expect(left()).toEqual(before);
-  // The second of the batches, and no more, fits a bound between the plans of both.
+  // A limit between the plans of the last two batch sizes, so that the smaller one fits.
   const bytes = Math.floor((tries.at(-2)!.plannedBytes + tries.at(-1)!.plannedBytes) / 2);
   const bound = ["--memory", `${bytes}`, "--output", "bounded.json"];
   await skeinTrain(folder, "find-batch", "job.yaml", ...few, ...bound);
@@ -48,7 +48,7 @@ test("batches double while they fit; the one that is chosen was made steps of, a
   for (const one of bounded.tries) expect(one.plannedBytes <= bytes).toBe(one.refused === undefined);
 });
 
-test("a run keeps the batch that it has found as a number, and goes on with it", async () => {
+test("a run stores the batch size that it found as a number, and resumes with it", async () => {
   const run = ["run", "job.yaml", ...few, "--find-batch", "--steps", "2", "--output", "out"];
   const begun = await skeinTrain(folder, ...run);
   const [, batch] = /^batch (\d+): .* a sample, .* planned of /m.exec(begun.stderr)!;

@@ -15,7 +15,7 @@ interface Found {
   readonly points: readonly { readonly rate: number; readonly loss: number }[];
 }
 
-test("a range test suggests a rate below that with the least loss, on threads as on processes, and leaves its file alone", async () => {
+test("a range test suggests a learning rate below that with the least loss, on threads and processes, and leaves the job file unchanged", async () => {
   const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("skein-find-rate-"));
   const before = left();
   const found: Found[] = [];
@@ -46,7 +46,7 @@ test("a range test suggests a rate below that with the least loss, on threads as
   expect(suggestion.rate).toBeGreaterThan(1e-4);
 });
 
-test("where no rate lets the loss fall a line says so, and bad ranges are refused", async () => {
+test("a line reports that no learning rate lowers the loss, and invalid ranges are refused", async () => {
   const tiny = ["--set", "optimizer={kind: sgd}", "--from", "1e-12", "--to", "1e-11", "--steps", "20"];
   const none = await skeinTrain(folder, "find-rate", "job.yaml", "--ranks", "1", ...tiny);
   expect(none.stderr).toContain("no rate can be suggested: over 20 steps from 1e-12 on, the loss did not decrease");

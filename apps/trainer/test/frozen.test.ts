@@ -48,11 +48,11 @@ describe("frozen parameters", () => {
       Buffer.from(saved.get(`params.${path}`)!.bytes());
     for (const path of frozen) expect(bytesOf(last, path)).toEqual(bytesOf(first, path));
     for (const path of trained) expect(bytesOf(last, path)).not.toEqual(bytesOf(first, path));
-    // what is kept for a parameter is kept for the trained ones
+    // optimizer state exists for trained parameters only
     const kept = [...last.keys()].filter((path) => !path.startsWith("params."));
     expect(kept.filter((path) => frozen.some((own) => path.endsWith(`.${own}`)))).toEqual([]);
     expect(kept.some((path) => path.endsWith(`.${trained[0]}`))).toBe(true);
-    // all of the model is what the program gets
+    // the program gets all parameters of the model
     const learnt = leavesByPath<NdArray>(done.parameters());
     const { average } = settings;
     for (const path of [...frozen, ...trained]) {
@@ -72,7 +72,7 @@ describe("frozen parameters", () => {
       },
     ],
     ["a step late, with a mean", { overlap: "dear", average: { decay: 0.5 }, optimizer: { kind: "lars" } }],
-  ])("keep every bit, and all others move: %s", expectKept);
+  ])("keep every bit, while all others change: %s", expectKept);
   test.each<[string, Partial<TrainJob<MlpParams>>]>([
     ["as they are", {}],
     ["with curvature", { optimizer: { kind: "kfac", factorEvery: 1, inverseEvery: 1 } }],
@@ -80,9 +80,9 @@ describe("frozen parameters", () => {
     ["in bases of its own, after the backward pass", { optimizer: { kind: "soap" }, overlap: "none" }],
     ["with planned buckets", { buckets: { kind: "mg-wfbp" } as never, overlap: "dear" }],
     ["with buckets that are sought", { buckets: { kind: "tuned", trials: 2, stepsEach: 2, leastBytes: 64 } as never }],
-  ])("keep every bit, and all others move: %s", { tags: "full" }, expectKept);
+  ])("keep every bit, while all others change: %s", { tags: "full" }, expectKept);
 
-  test("are those whose gradients are zero, without their bytes", async () => {
+  test("equal parameters with zero gradients, without their exchanged bytes", async () => {
     const plain = { optimizer: { kind: "sgd" } } as const;
     const still = (params: MlpParams): MlpParams =>
       mapTree(params, (leaf: Tensor, path) => (frozen.includes(path) ? stopGradient(leaf) : leaf)) as MlpParams;
@@ -99,7 +99,7 @@ describe("frozen parameters", () => {
     expect(other.summary!.denseBytesPerRank - own.summary!.denseBytesPerRank).toBe(4 * 4 * numbers);
   });
 
-  test("go on with a run, to the same bits, and are judged with it", async () => {
+  test("resume with a run to the same bits, and are used in evaluation", async () => {
     const average = { average: { decay: 0.9 } };
     const whole = await run("whole", average);
     await run("parts", { ...average, steps: 2 });
@@ -109,7 +109,7 @@ describe("frozen parameters", () => {
     });
     expect(checkpointBytes(join(folder, "parts"), 4)).toEqual(checkpointBytes(join(folder, "whole"), 4));
     expect(again.summary!.testLoss).toBe(whole.summary!.testLoss);
-    // what an optimizer would need to know of them it does not
+    // an optimizer cannot know what it would need about them
     await expect(
       train({ ...job, ...average, freeze: undefined, steps: 6 } as TrainJob<MlpParams>, {
         output: join(folder, "parts"),
@@ -118,7 +118,7 @@ describe("frozen parameters", () => {
     ).rejects.toThrow("layers.0.bias");
   });
 
-  test("may not be all, and must be there", async () => {
+  test("may not be all, and must exist", async () => {
     await expect(run("never", { freeze: ["layers"] })).rejects.toThrow(
       'all 6 parameters of the model are frozen, so nothing is left to train; unfreeze some, as in freeze: ["**", "!layers.2.weight"]',
     );

@@ -28,7 +28,7 @@ const job = {
   evaluation: { batch: 20 },
 } as const satisfies TrainJob;
 
-/** What a run has taken after steps 0, 2 and 4; without the wish for it, it has the same bits. */
+/** Histograms taken after steps 0, 2 and 4; a run without this option has the same bits. */
 const taken = async (
   name: string,
   own: Partial<TrainJob> = {},
@@ -43,13 +43,13 @@ const taken = async (
   return new Map([0, 2, 4].map((step) => [step, readHistograms(watched, step).shown!.parameters]));
 };
 
-/** Root of the sum of squares of all gradients, after each step. */
+/** Norm of all gradients, after each step. */
 const gradientNorms = (found: Awaited<ReturnType<typeof taken>>): number[] =>
   [...found.values()].map((parameters) =>
     Math.sqrt(parameters.reduce((sum, { gradients }) => sum + (gradients?.norm ?? 0) ** 2, 0)),
   );
 
-/** The same, as the run's updates tell it. */
+/** The same, as reported with the run's updates. */
 const toldNorms = (name: string): number[] => {
   const lines = metricLines(join(folder, name));
   return [1, 3, 5].map((step) =>
@@ -77,7 +77,7 @@ test("on a schedule: no bit changes, and the gradients are those of the next upd
   expect(metricLines(join(folder, "schedule")).filter(({ type }) => type === "histograms")).toHaveLength(3);
 });
 
-test("a run that is asked answers before one of its next steps, once", async () => {
+test("a run answers a request before one of its next steps, once", async () => {
   const output = join(folder, "asked");
   const run = train({ ...job, ranks: 1, steps: 200_000 }, { output });
   let asked = false;
@@ -93,13 +93,13 @@ test("a run that is asked answers before one of its next steps, once", async () 
   expect(shown!.parameters.map(({ path }) => path)).toHaveLength(4);
 });
 
-test("a request that no run has answered is gone with it, and is none of the next one's", async () => {
+test("an unanswered request ends with its run, and does not reach the next one", async () => {
   const output = join(folder, "left");
   const request = join(output, requestFile);
   const many = { ...job, steps: 4000 } as TrainJob;
-  // Ranks look once a second, or after so many steps: a run that is asked to stop has no step left to look before.
+  // Ranks look once a second, or after a number of steps: a run that is stopping has no step left in which to look.
   for (const isResumed of [false, true]) {
-    if (isResumed) askForHistograms(output); // as one that was killed has left it
+    if (isResumed) askForHistograms(output); // as left by a killed run
     const run = train(many, { output, resume: isResumed });
     let first: number | undefined;
     for await (const event of run) {
@@ -113,7 +113,7 @@ test("a request that no run has answered is gone with it, and is none of the nex
   }
 });
 
-test("of a run that is over the newest checkpoint has the weights", async () => {
+test("of a finished run show the weights of its newest checkpoint", async () => {
   const output = join(folder, "over");
   await train({ ...job, steps: 4, histograms: { everySteps: 2 }, checkpoint: { everySteps: 2, keep: 9 } } as TrainJob, {
     output,
@@ -157,7 +157,7 @@ describe("all kinds of steps", { tags: "full" }, () => {
     expectCloseTo(gradientNorms(found), toldNorms(name), share);
   });
 
-  test("what is frozen has weights, and no gradients", async () => {
+  test("frozen parameters have weights, and no gradients", async () => {
     const found = await taken("frozen", { freeze: ["layers.0.*"] });
     expect(found.get(4)!.map(({ path, gradients }) => [path, gradients !== undefined])).toEqual([
       ["layers.0.bias", false],
@@ -171,7 +171,7 @@ describe("all kinds of steps", { tags: "full" }, () => {
     ["experts", experts, { ranks: 4, mesh: { expert: 2 } }],
     ["tensor", gpt, { ranks: 4, mesh: { tensor: 2 } }],
     ["both", experts, { ranks: 4, mesh: { expert: 2, tensor: 2 } }],
-  ])("ranks that share a model out tell of it as one rank that has all: %s", async (name, own, shared) => {
+  ])("ranks that shard a model report the same as one rank with all of it: %s", async (name, own, shared) => {
     const one = await taken(`${name}-one`, { ...own, ranks: 1 });
     const mesh = await taken(name, { ...own, ...shared });
     expectCloseTo(gradientNorms(mesh), gradientNorms(one), 1e-3);
@@ -199,7 +199,7 @@ describe("all kinds of steps", { tags: "full" }, () => {
     expectCloseTo(gradientNorms(found), toldNorms("webgpu"), 1e-4);
   });
 
-  test("a run that goes on takes again what it forgot", async () => {
+  test("a resumed run takes again those it dropped", async () => {
     const output = join(folder, "again");
     const own = { ...job, histograms: { everySteps: 2 }, checkpoint: { everySteps: 3 } } as const;
     await train(own, { output });

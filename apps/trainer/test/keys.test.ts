@@ -6,7 +6,7 @@ import { checkpointNames, childrenOf, jobFolder, startWith, until } from "./cli.
 const { folder, remove } = jobFolder();
 afterAll(remove);
 
-/** Files below a folder that hold a private key. */
+/** Files below a folder that contain a private key. */
 const filesWithKeys = (below: string): string[] =>
   readdirSync(below, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -14,7 +14,7 @@ const filesWithKeys = (below: string): string[] =>
     .filter((path) => readFileSync(path, "latin1").includes("PRIVATE KEY"));
 
 test.runIf(process.platform === "linux")(
-  "a host that is killed leaves no key behind, and each process has its own only",
+  "a host that is killed leaves no key behind, and each process has only its own",
   { tags: "full" },
   async () => {
     const temporary = join(folder, "tmp");
@@ -43,7 +43,7 @@ test.runIf(process.platform === "linux")(
     running.child.kill("SIGKILL");
     await running.ended;
     expect(filesWithKeys(folder)).toEqual([]);
-    // they see that the host is gone
+    // they notice the loss of the host
     await expect.poll(() => members.filter((pid) => isAlive(pid)), { timeout: 60_000 }).toEqual([]);
   },
 );

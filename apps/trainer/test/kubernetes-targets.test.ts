@@ -76,7 +76,7 @@ test.each([
   ["k8s-job", k8sJob],
   ["jobset", jobset],
   ["trainjob", trainjob],
-] as const)("%s gives each pod its own key and no other", (target, make) => {
+] as const)("%s gives each pod its own key only", (target, make) => {
   const objects = objectsOf(make(plan({ target, ...cluster, ranks: "4" }, { ranksPerProcess: 2 }), secret));
   const [pod] = podsOf(objects);
   const mount = pod!.spec.containers[0]!.volumeMounts.find(({ name }) => name === "certificates");
@@ -103,7 +103,7 @@ test.each([
     "rank-0.pem",
   ]);
   expect(filesOf("1", false).sort()).toEqual(["authority.pem", "rank-2.key.pem", "rank-2.pem"]);
-  for (const index of ["0", "1"]) expect(filesOf(index, true)).toEqual(["revoked.pem"]); // which need not be there
+  for (const index of ["0", "1"]) expect(filesOf(index, true)).toEqual(["revoked.pem"]); // may be absent
   expect(sources.flatMap(({ secret: { items } }) => items)).toHaveLength(10);
 });
 
@@ -125,7 +125,7 @@ describe.each(manifests)("%s", (_, target, options) => {
   test.each([
     ["with defaults", small],
     ["with every option", whole],
-  ])("is valid %s, and has no key that the API does not know", (__, objects) => {
+  ])("is valid %s, without keys unknown to the API", (__, objects) => {
     for (const object of objects) {
       const parsed = clusterSchemas[object.kind]!.safeParse(object);
       expect(parsed.error?.issues ?? [], object.kind).toEqual([]);
@@ -136,14 +136,14 @@ describe.each(manifests)("%s", (_, target, options) => {
     for (const { spec } of jobsOf(objects)) new Job({ metadata: { name: "x" }, spec: spec as never }).validate();
   });
 
-  test("gives each process an index of its own, and tells all how many there are", () => {
+  test("gives each process its own index, and all of them their number", () => {
     const [ranks] = jobsOf(whole);
     const overMpi = options.transport === "mpi";
     const pods = jobsOf(whole).reduce((sum, { spec }) => sum + spec.completions, 0);
     expect(pods).toBe(overMpi ? 2 : 4);
     for (const { spec } of jobsOf(whole))
       expect(spec).toMatchObject({ completionMode: "Indexed", parallelism: spec.completions });
-    if (overMpi) return; // mpirun tells its ranks
+    if (overMpi) return; // mpirun sets the ranks
     const container = ranks!.spec.template.spec.containers[0]!;
     const worldSize = variable(container, "WORLD_SIZE")!;
     const ranksFound = Array.from(
@@ -153,7 +153,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     expect(ranksFound).toEqual([0, 1, 2, 3]);
   });
 
-  test("has all ranks meet at the DNS name of the first pod, on the port that is opened", () => {
+  test("makes all ranks meet at the DNS name of the first pod, on the opened port", () => {
     for (const portOption of [undefined, "4321"]) {
       const objects = objectsOf(target(plan({ ...options, ...(portOption && { port: portOption }) }), secret));
       const port = Number(portOption ?? 29410);
@@ -173,7 +173,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     }
   });
 
-  test("keeps the secret in the Secret, and hands it to ranks by reference", () => {
+  test("keeps the secret in the Secret, and passes it to ranks by reference", () => {
     const launch = target(plan(options), secret);
     const holders = objectsOf(launch).filter((object) => JSON.stringify(object).includes(secret));
     expect(holders.map(({ kind }) => kind)).toEqual(["Secret"]);
@@ -190,7 +190,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     }
   });
 
-  test("lets nobody but its own pods reach them", () => {
+  test("lets only its own pods reach them", () => {
     for (const objects of [small, whole]) {
       const { spec } = ofKind(objects, "NetworkPolicy");
       expect(spec.policyTypes).toEqual(["Ingress"]);
@@ -229,7 +229,7 @@ describe.each(manifests)("%s", (_, target, options) => {
       ...whole.map((object) => (object.kind === "TrainJob" ? object.spec.activeDeadlineSeconds : undefined)),
     ];
     expect(deadlines.filter((seconds) => seconds !== undefined)).toEqual([3600]);
-    const each = options.transport === "mpi" ? 2 : 1; // processes in a pod
+    const each = options.transport === "mpi" ? 2 : 1; // processes per pod
     for (const { resources } of containersOf(whole)) {
       expect(resources.limits).toEqual({
         cpu: String(3 * each),
@@ -240,7 +240,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     }
   });
 
-  test("never tries wrong use again, counts what another try may cure, and no pod that the cluster took away", () => {
+  test("never retries usage errors, counts retriable failures, and ignores pods evicted by the cluster", () => {
     for (const { spec } of jobsOf(whole)) {
       const rules = spec.podFailurePolicy!.rules;
       const onExit = (code: number): string | undefined =>
@@ -254,14 +254,14 @@ describe.each(manifests)("%s", (_, target, options) => {
     }
     const set = jobSetOf(whole);
     if (set === undefined) return;
-    /** What a JobSet does of a Job's failure: the first rule that fits. */
+    /** What a JobSet does on a Job's failure: the first matching rule. */
     const action = (reason: string, message: string): string =>
       set.failurePolicy.rules.find(
         ({ onJobFailureReasons, onJobFailureMessagePatterns: patterns }) =>
           (onJobFailureReasons as readonly string[]).includes(reason) &&
           (patterns === undefined || patterns.some((pattern) => new RegExp(pattern).test(message))),
       )?.action ?? "RestartJobSet";
-    // Messages as the Job controller words them.
+    // Messages in the Job controller's wording.
     const exit = (code: number): string =>
       `Container node for pod ml/mnist-node-0-1-x failed with exit code ${code} matching FailJob rule at index 0`;
     expect(action("PodFailurePolicy", exit(2))).toBe("FailJobSet");
@@ -273,7 +273,7 @@ describe.each(manifests)("%s", (_, target, options) => {
         "Pod ml/mnist-node-0-1-x has condition DisruptionTarget matching FailJob rule at index 1",
       ),
     ).toBe("RestartJobSetAndIgnoreMaxRestarts");
-    expect(action("PodFailurePolicy", "words of another version")).toBe("FailJobSet"); // rather than for ever
+    expect(action("PodFailurePolicy", "words of another version")).toBe("FailJobSet"); // rather than forever
     expect(action("DeadlineExceeded", "Job was active longer than specified deadline")).toBe("FailJobSet");
     expect(action("BackoffLimitExceeded", "Job has reached the specified backoff limit")).toBe("RestartJobSet");
   });
@@ -283,7 +283,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     const { args } = trained;
     const output = args![args!.lastIndexOf("--output") + 1]!;
     expect(output).toBe("/output/mnist");
-    if (options.transport !== "mpi") expect(args).toContain("--resume-if-possible"); // else the launcher's skein-train says it
+    if (options.transport !== "mpi") expect(args).toContain("--resume-if-possible"); // otherwise the launcher's skein-train reports it
     expect(trained.volumeMounts).toContainEqual({ name: "output", mountPath: "/output" });
     for (const { spec } of podsOf(whole))
       expect(spec.volumes).toContainEqual({ name: "output", persistentVolumeClaim: { claimName: "runs" } });
@@ -299,14 +299,14 @@ test("a rank's arguments survive the kubelet, which expands $(NAME)", () => {
   const [container] = containersOf(
     objectsOf(k8sJob({ ...plan({ target: "k8s-job", ...cluster }), overrides: nasty }, secret)),
   );
-  // What Kubernetes documents: $(NAME) is expanded, $$ is one $, any other $ stays.
+  // As Kubernetes documents it: $(NAME) is expanded, $$ is one $, any other $ stays.
   const kubelet = (text: string): string =>
     text.replace(/\$(\$|\((\w+)\))/g, (_, what: string, name: string) => (what === "$" ? "$" : `<${name}>`));
   expect(container!.args!.map(kubelet).filter((arg) => nasty.includes(arg))).toEqual(nasty);
   expect(kubelet(literal("$$$(A)$"))).toBe("$$$(A)$");
 });
 
-test("words that YAML 1.1 takes for something else are printed as text", () => {
+test("words with a special meaning in YAML 1.1 are printed as strings", () => {
   const data = Object.fromEntries(
     [
       "no",
@@ -353,7 +353,7 @@ describe("names of objects", () => {
     ["a".repeat(40), "a".repeat(40)],
   ])("%s becomes %s", (text, name) => expect(objectName(text)).toBe(name));
 
-  test("are DNS labels with room for what operators append, and long ones stay apart", () => {
+  test("are DNS labels with room for the suffixes of operators, and long ones stay distinct", () => {
     const texts = Array.from({ length: 128 }, (_, i) => `${String.fromCharCode(i)}${"-x_".repeat(i % 30)}${i}`);
     const names = texts.map(objectName);
     for (const name of names) {

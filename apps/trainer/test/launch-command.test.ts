@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => remove());
 
-/** Put a bash script on the PATH of what the test starts. */
+/** Put a bash script on the PATH of the commands that tests start. */
 const fake = (name: string, script: string): void => {
   const path = join(folder, "bin", name);
   writeFileSync(path, `#!/bin/bash\n${script}\n`);
@@ -49,7 +49,7 @@ const startProcess = (
   return { child, ended: new Promise((resolve) => child.once("close", (code) => resolve({ code, ...written }))) };
 };
 
-/** The addon is there as far as `launch` looks; a fake mpirun loads none. */
+/** The addon exists as far as `launch` checks; a fake mpirun loads none. */
 const startLaunch = (...args: string[]): ReturnType<typeof startProcess> =>
   startProcess(process.execPath, [cli, "launch", "job.yaml", ...args], { SKEIN_MPI_ADDON: join(folder, "mpi.node") });
 const launch = (...args: string[]): Promise<Ended> => startLaunch(...args).ended;
@@ -85,7 +85,7 @@ describe("without --submit nothing is started", () => {
     expect(command.slice(-6)).toEqual(["--ranks", "4", "--transport", "threads", "--max-restarts", "3"]);
   });
 
-  test("a fault of the job file or of an option ends it with code 2", async () => {
+  test("an error in the job file or an option ends it with code 2", async () => {
     expect(await launch("--target", "local", "--set", "batch=0")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--set batch=0: batch is 0"),
@@ -97,7 +97,7 @@ describe("without --submit nothing is started", () => {
 });
 
 describe("--submit", () => {
-  test("hands the script to sbatch", async () => {
+  test("passes the script to sbatch", async () => {
     fake("sbatch", 'cat > script; echo "$# arguments"; echo Submitted batch job 7');
     expect(await launch("--target", "slurm", "--insecure", "--submit")).toEqual({
       code: 0,
@@ -107,7 +107,7 @@ describe("--submit", () => {
     expect(read("script")).toContain("#SBATCH --requeue");
   });
 
-  test("hands the objects to kubectl, with a secret that it prints nowhere", async () => {
+  test("passes the objects to kubectl, with a secret that it prints nowhere", async () => {
     fake("kubectl", 'echo "$*" > arguments; cat > manifest');
     const first = await launch("--target", "k8s-job", ...inKubernetes, "--namespace", "ml", "--submit");
     expect(first).toEqual({ code: 0, stdout: "", stderr: "" });
@@ -118,8 +118,8 @@ describe("--submit", () => {
     expect(secretOf()).not.toBe(secret);
   });
 
-  test("tells of a command that refuses", async () => {
-    fake("kubectl", "echo 'Error: already exists' >&2; exit 3"); // without reading what it is given
+  test("reports a command that fails", async () => {
+    fake("kubectl", "echo 'Error: already exists' >&2; exit 3"); // without reading its input
     const { code, stderr } = await launch("--target", "k8s-job", ...inKubernetes, "--submit");
     expect(code).toBe(1);
     expect(stderr).toBe(
@@ -131,7 +131,7 @@ describe("--submit", () => {
     ["slurm", "sbatch", ["--insecure"]],
     ["k8s-job", "kubectl", inKubernetes],
     ["mpirun", "mpirun", []],
-  ])("for %s says in one line that %s is missing", async (target, program, options) => {
+  ])("for %s reports in one line that %s is missing", async (target, program, options) => {
     const env = { PATH: join(folder, "bin") };
     const { code, stderr } = await startProcess(
       process.execPath,
@@ -144,7 +144,7 @@ describe("--submit", () => {
 });
 
 describe("mpirun", () => {
-  /** An mpirun that says it is Open MPI, notes how it was called, and then does as `script` says. */
+  /** An mpirun that reports to be Open MPI, records its arguments, and then does as `script` says. */
   const fakeMpirun = (script: string, version = "mpirun (Open MPI) 4.1.4"): void =>
     fake(
       "mpirun",
@@ -170,7 +170,7 @@ ${script}`,
     expect(lines("calls")[0]).not.toContain(environments[0]!.split(" ")[1]);
   });
 
-  test("is given up after --max-restarts, with its code", async () => {
+  test("gives up after --max-restarts, with its code", async () => {
     fakeMpirun("exit 7");
     const { code, stderr } = await launch("--target", "mpirun", "--submit", "--max-restarts", "1");
     expect({ code, calls: lines("calls").length }).toEqual({ code: 7, calls: 2 });
@@ -186,7 +186,7 @@ ${script}`,
     ["Open MPI", "mpirun (Open MPI) 4.1.4", "USR2", "SIGINT", 130],
     ["Open MPI", "mpirun (Open MPI) 5.0.7", "USR2", "SIGTERM", 143],
     ["MPICH", "HYDRA build details:", "TERM", "SIGTERM", 143],
-  ] as const)("%s (%s) is told by SIG%s when we get %s", async (_, version, told, signal, code) => {
+  ] as const)("%s (%s) gets SIG%s when we get %s", async (_, version, told, signal, code) => {
     fakeMpirun(
       `for s in INT TERM USR2; do trap "echo $s >> signals; [[ $s == ${told} ]] && exit 143" $s; done
 touch ready
@@ -230,7 +230,7 @@ for ((i = 0; i < 2000; i++)); do sleep 0.02; done`,
     expect(lines("calls")[0]).toContain(`--hostfile\0${folder}/hosts\0`);
   });
 
-  test("a missing or empty host file is told", async () => {
+  test("a missing or empty host file is reported", async () => {
     fakeMpirun("exit 0");
     writeFileSync(join(folder, "empty"), "# none\n");
     const options = ["--target", "mpirun", "--insecure", "--hostfile"];
@@ -258,7 +258,7 @@ for ((i = 0; i < 2000; i++)); do sleep 0.02; done`,
 describe("the batch script", () => {
   const environment = { SLURM_JOB_ID: "4711", SLURM_JOB_NODELIST: "node-[0-1]" };
 
-  /** A Slurm whose step does as `step` says, and notes what the script asks for. */
+  /** A Slurm whose step does as `step` says, and records the requests of the script. */
   const fakeSlurm = async (step: string, ...options: string[]): Promise<void> => {
     fake("scontrol", '[[ $1 == show ]] && { echo node-0; echo node-1; exit; }; echo "$*" >> asked');
     fake("scancel", 'echo "scancel $*" >> asked; kill -TERM "$(cat step.pid)"');
@@ -272,7 +272,7 @@ describe("the batch script", () => {
 
   const run = (): ReturnType<typeof startProcess> => startProcess("bash", ["script"], environment);
 
-  test("starts a step that meets on the first node, with a secret made on the spot", async () => {
+  test("starts a step that meets on the first node, with a newly generated secret", async () => {
     await fakeSlurm("exit 0", "--cpus", "3");
     expect(await run().ended).toEqual({ code: 0, stdout: "", stderr: "" });
     const [coordinator, secret] = lines("environments")[0]!.split(" ");
@@ -292,7 +292,7 @@ describe("the batch script", () => {
     expect(lines("environments")[1]!.split(" ")[1]).not.toBe(secret);
   });
 
-  test("takes any folder for its output", async () => {
+  test("accepts any folder for its output", async () => {
     const output = 'it\'s $HOME `x` "y"';
     await fakeSlurm("exit 0", "--output", output);
     expect((await run().ended).code).toBe(0);
@@ -300,7 +300,7 @@ describe("the batch script", () => {
     expect(existsSync(join(folder, output))).toBe(true);
   });
 
-  test.each([9, 75])("is queued again after a failure with code %i, as often as allowed", async (code) => {
+  test.each([9, 75])("is requeued after a failure with code %i, as often as allowed", async (code) => {
     await fakeSlurm(`exit ${code}`);
     for (const restart of [1, 2])
       expect((await run().ended).stderr).toBe(
@@ -313,8 +313,8 @@ describe("the batch script", () => {
     expect(lines("asked")).toHaveLength(2);
   });
 
-  test("has as many restarts as it takes while each brings a newer checkpoint, and so many from one that brings none", async () => {
-    // Each turn that `turns` names saves a step and fails; steps 8, 9, 10: as words, 10 would come first.
+  test("restarts without limit while each start brings a newer checkpoint, and a limited number of times from one that brings none", async () => {
+    // Each turn in `turns` saves a step and fails; steps 8, 9, 10: sorted as words, 10 would come first.
     await fakeSlurm('next=$(head -n 1 turns); sed -i 1d turns; mkdir -p "runs/tiny/4711/checkpoints/$next"; exit 9');
     const turns = ["step-00000008", "step-00000009", "step-00000010", "step-00000010", ".writing-step-00000011"];
     writeFileSync(join(folder, "turns"), turns.map((turn) => `${turn}\n`).join(""));
@@ -330,16 +330,13 @@ describe("the batch script", () => {
     ]);
   });
 
-  test.each([0, 2, 130, 143])(
-    "ends with the code of a step that ended with %i, and is not queued again",
-    async (code) => {
-      await fakeSlurm(`exit ${code}`);
-      expect((await run().ended).code).toBe(code);
-      expect(lines("asked")).toEqual([]);
-    },
-  );
+  test.each([0, 2, 130, 143])("ends with the code of a step that ended with %i, and is not requeued", async (code) => {
+    await fakeSlurm(`exit ${code}`);
+    expect((await run().ended).code).toBe(code);
+    expect(lines("asked")).toEqual([]);
+  });
 
-  test("near the end of its time has the ranks save, waits for them, and is queued again at no cost", async () => {
+  test("near its time limit has the ranks save, waits for them, and is requeued without counting a restart", async () => {
     await fakeSlurm(
       `trap 'sleep 0.3; touch saved; exit 143' TERM
 touch ready

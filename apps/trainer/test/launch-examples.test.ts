@@ -15,7 +15,7 @@ const programWith = (finish: (code: number) => void): Command => {
   return program;
 };
 
-/** Examples of the command in a text, without comments and redirections. */
+/** Example commands in a text, without comments and redirections. */
 const examplesIn = (text: string): string[] =>
   [...text.matchAll(/^ *skein-train (launch \S+ --target .*)$/gm)].map(([, command]) =>
     command!.replace(/\s+[#>].*$/, "").replaceAll("apps/trainer/jobs/", "jobs/"),
@@ -37,7 +37,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(bin, { recursive: true }));
 
-test("examples of launch, in its help and in the docs, are accepted as they stand", async () => {
+test("examples of launch, in its help and in the docs, are accepted unchanged", async () => {
   const texts = [
     helpText(),
     ...["docs/launching.md", "apps/trainer/README.md"].map((page) => readFileSync(join(repository, page), "utf8")),

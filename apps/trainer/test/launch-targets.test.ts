@@ -8,7 +8,7 @@ import { shellCommand } from "../src/console/shell-quote.ts";
 import { slurm } from "../src/launch-targets/slurm.ts";
 import { cluster, job, plan, secret } from "./launch-plans.ts";
 
-/** What the shell makes of words. */
+/** Words as parsed by the shell. */
 const bashWords = (command: string): string[] => {
   const { stdout, status } = spawnSync("bash", ["-c", `for word in "$@"; do :; done; printf '%s\\0' ${command}`], {
     encoding: "utf8",
@@ -101,7 +101,7 @@ describe("mpirun", () => {
     );
   });
 
-  test("checks the keys of hosts unless it is told not to", () => {
+  test("checks host keys unless disabled", () => {
     const openMpi = { ...host, version: "open-mpi-4" } as const;
     const options = { target: "mpirun", hostfile: "/h", sshKey: "/k", insecure: true };
     const unchecked = mpirunCommand(plan({ ...options, sshTrustAnyHost: true }), openMpi, "/out");
@@ -155,7 +155,7 @@ describe("mpirun", () => {
     expect(command[command.indexOf("--ranks") + 1]).toBe("8");
   });
 
-  test("as a script has each word arrive as it was", () => {
+  test("as a script passes each word unchanged", () => {
     const command = mpirunCommand(
       plan({ target: "mpirun", set: ["a='b c' $HOME \"`x`\" \\ !"] }),
       { ...host, version: "open-mpi-4" },
@@ -174,7 +174,7 @@ describe("mpirun", () => {
   ])("rank 0 of host file %j is on %s", (text, expected) => expect(firstHost(text)).toBe(expected));
 });
 
-test("every character that a shell minds arrives as it is", () => {
+test("every character that is special to the shell arrives unchanged", () => {
   const words = [
     ...Array.from({ length: 126 }, (_, i) => `a${String.fromCharCode(i + 1)}b`),
     "",
@@ -201,7 +201,7 @@ describe("slurm", () => {
       ),
     ].map(([, directive]) => directive!);
 
-  test("asks for what the plan says", () => {
+  test("requests what the plan says", () => {
     expect(
       directives({
         ranks: "8",
@@ -249,13 +249,13 @@ describe("slurm", () => {
   });
 
   test.each([{}, { output: "a b'c$d`e`" }, { set: ["x='$(id)'"] }, { port: "1" }])(
-    "is a sound script with %j",
+    "is a valid script with %j",
     (options) => {
       expectSound(slurm(plan({ target: "slurm", insecure: true, ...options })).files[0]!.text);
     },
   );
 
-  test("is handed over as it is printed, and holds no secret", () => {
+  test("is passed on as printed, and holds no secret", () => {
     const launch = slurm(plan({ target: "slurm", insecure: true }));
     expect(launch.submission).toEqual({ command: ["sbatch"], input: launch.files[0]!.text });
     expect(launch.files[0]!.text).toMatch(/SKEIN_SECRET="\$\(od [^)]*\/dev\/urandom/);

@@ -18,7 +18,7 @@ import {
 } from "./cli.ts";
 import { expectDone, expectSameEnd, expectTold } from "./run-ends.ts";
 
-// Processes that a launcher has started, all by one command: each finds out by its environment which rank it is.
+// Processes started by a launcher with the same command: each finds its rank in its environment.
 
 const { folder: reference, remove: removeReference } = jobFolder();
 afterAll(removeReference);
@@ -45,11 +45,11 @@ const launch = async (
 const reached = (): boolean => checkpointNames(join(folder, "run")).includes("step-00000030");
 const expectSame = (): void => expectSameEnd(join(folder, "run"), join(reference, "threads"), 120);
 
-test("two processes train together, and only that of rank 0 speaks", async () => {
+test("two processes train together, and only that of rank 0 prints", async () => {
   const ranks = await launch();
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([0, 0]);
-  // where the other is slow to come
+  // where the other starts slowly
   const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still connecting to) .*\n/gm, "");
   expect([ended[1]!.stdout, words]).toEqual(["", ""]);
   expect(ended[0]!.stdout).toContain("test accuracy");
@@ -69,7 +69,7 @@ const endOf = async (killed: number): Promise<void> => {
   expect(again[0]!.stderr).toContain("resuming from run/checkpoints/step-");
   expectSame();
 };
-test("after kill -9 of rank 0 the other says so and ends; the same command again goes on to the same bits", () =>
+test("after kill -9 of rank 0 the other reports it and ends; the same command again resumes to the same bits", () =>
   endOf(0));
 test("so it does after kill -9 of rank 1", { tags: "full" }, () => endOf(1));
 
@@ -86,7 +86,7 @@ const stopByOne = async (told: number): Promise<void> => {
 };
 test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143", { tags: "full" }, stopByOne);
 
-/** Numbers from 0 to 1 that look random and are the same in each run. */
+/** Reproducible pseudo-random numbers from 0 to 1. */
 const moments = (seed: number): number[] => Array.from({ length: 2 }, (_, i) => (Math.sin(seed * 97 + i * 31) + 1) / 2);
 
 // As mpirun, Slurm and the deletion of pods do.
@@ -108,13 +108,13 @@ const stopByAll = async (seed: number): Promise<void> => {
   expectSame();
 };
 test.each([1, 2, 3])(
-  "SIGTERM to all ranks, at moments %i, saves once, and all exit with 143",
+  "SIGTERM to all ranks, at times %i, saves once, and all exit with 143",
   { tags: "full" },
   stopByAll,
 );
 
 describe("a process whose run is not complete", () => {
-  /** Told, and left nothing. */
+  /** It reported, and left no files behind. */
   const expectLeft = async (running: Running, signal: "SIGINT" | "SIGTERM", line: RegExp): Promise<void> => {
     running.child.kill(signal);
     const { code, stderr } = await running.ended;
@@ -125,7 +125,7 @@ describe("a process whose run is not complete", () => {
   };
   const args = ["--transport", "tcp", "--output", "run"];
 
-  test("says for whom it waits and where, and ends at once when it is asked to: rank 0", async () => {
+  test("reports whom it waits for and where, and ends at once on a signal: rank 0", async () => {
     const port = await freePort();
     const host = startRank({ folder, port, rank: 0, args });
     await until(host, () =>
@@ -134,7 +134,7 @@ describe("a process whose run is not complete", () => {
     await expectLeft(host, "SIGINT", /^stopped before all ranks had joined; nothing was trained$/);
   });
 
-  test("says for whom it waits and where, and ends at once when it is asked to: rank 1", { tags: "full" }, async () => {
+  test("reports whom it waits for and where, and ends at once on a signal: rank 1", { tags: "full" }, async () => {
     const port = await freePort();
     const other = startRank({ folder, port, rank: 1, args });
     await until(other, () =>
@@ -144,7 +144,7 @@ describe("a process whose run is not complete", () => {
   });
 });
 
-test("a port that an earlier start still holds is told as what time can cure", async () => {
+test("a port that an earlier start still holds is reported as retriable", async () => {
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
   const { port } = holder.address() as AddressInfo;
@@ -175,7 +175,7 @@ test("an output folder that the machines do not share is refused before the firs
   expect(existsSync(join(folder, "run", "metrics.jsonl")) ? stepLosses(join(folder, "run")) : []).toEqual([]);
 });
 
-test("ranks that write no part of a checkpoint need no shared folder; a run goes on from a copy of it", {
+test("ranks that write no part of a checkpoint need no shared folder; a run resumes from a copy of it", {
   tags: "full",
 }, async () => {
   const elsewhere = jobFolder();
@@ -198,7 +198,7 @@ test("ranks that write no part of a checkpoint need no shared folder; a run goes
   expect(stepLosses(join(folder, "run"))).toHaveLength(20);
 });
 
-test("a process with another secret is turned away, and says so", async () => {
+test("a process with another secret is refused, and reports it", async () => {
   const [host, stranger] = await launch([], [undefined, "t".repeat(43)]);
   const { code, stderr } = await stranger!.ended;
   expect(code).toBe(2);
@@ -229,7 +229,7 @@ test.each([
     ["--transport", "tls"],
     /transport: tls needs the certificates of all; make them with \S.* certs init/,
   ],
-] as const)("what the launcher says must fit the job: %j", async (env, args, line) => {
+] as const)("a launcher's environment must match the job: %j", async (env, args, line) => {
   const { code, stderr } = await startWith({ env }, folder, "run", "job.yaml", ...args).ended;
   expect(stderr).toMatch(line);
   expect(code).toBe(2);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const { version } = JSON.parse(readFileSync(beside("../package.json"), "utf8")) as { readonly version: string };
 
-/** Run a bin as a Node that calls itself `nodeVersion`. */
+/** Run a bin under a Node that reports `nodeVersion` as its version. */
 const launch = (
   bin: string,
   nodeVersion: string,
@@ -26,14 +26,14 @@ test("the bin of a clone starts the source", () => {
   });
 });
 
-test.each(["18.20.8", "20.20.2", "22.17.1"])("Node %s is told what it lacks, in one line", (nodeVersion) => {
+test.each(["18.20.8", "20.20.2", "22.17.1"])("on Node %s, one line names what is missing", (nodeVersion) => {
   const { code, stdout, stderr } = launch("../bin/skein-train.js", nodeVersion, "--version");
   expect(stderr).toMatch(/^skein-train needs Node 22\.18 or later, but .* is [\d.]+; .*\n$/);
   expect(stderr).toContain(` is ${nodeVersion}; `);
   expect([code, stdout]).toEqual([2, ""]);
 });
 
-test("the bin of skein-profile is looked after by the same", () => {
+test("the bin of skein-profile has the same checks", () => {
   const { code, stderr } = launch("../../profiler/bin/skein-profile.js", "20.20.2", "--version");
   expect(stderr).toMatch(
     /^skein-profile needs Node 22\.18 or later, but .* is 20\.20\.2; start it by .* exec skein-profile, which .*\n$/,

@@ -8,7 +8,7 @@ const { folder: root, remove } = jobFolder();
 const folder = join(root, "f".repeat(200), "g".repeat(200));
 const numFiles = 350;
 
-/** A job of a few KB, whose files have long names once they are absolute. */
+/** A job of a few KB, whose files have long names as absolute paths. */
 beforeAll(() => {
   mkdirSync(join(folder, "t"), { recursive: true });
   const files = Array.from({ length: numFiles }, (_, file) => `t/${file}.txt`);
@@ -30,7 +30,7 @@ checkpoint: { everySteps: 1 }
 });
 afterAll(remove);
 
-test("a job that is longer than an environment variable can be runs in processes, and is read again", async () => {
+test("a job longer than an environment variable can be runs in processes, and can be read again", async () => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "o", "--transport", "tcp");
   expect([code, stderr.match(/^\s+at .*/m)]).toEqual([0, null]);
   const job = recordedJob(join(folder, "o"));

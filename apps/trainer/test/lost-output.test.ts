@@ -8,7 +8,7 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-/** The command line, started by a shell that redirects it as `redirected` says. */
+/** The command line, started by a shell that redirects it with `redirected`. */
 const redirect = (redirected: string, ...args: string[]): Promise<Ended> =>
   startWith({ launcher: ["bash", "-c", redirected, "bash"] }, folder, ...args).ended;
 
@@ -23,13 +23,13 @@ const expectLost = async (_: string, redirected: string, why: RegExp): Promise<v
   expect(code).toBe(1);
 };
 test.each([["a file with room for a part", 'ulimit -f 1; exec "$@" > part', /EFBIG: [^\n]*/]])(
-  "what cannot be printed to %s ends a command with one line and code 1",
+  "a failed print to %s ends a command with one line and code 1",
   expectLost,
 );
 test.each([
   ["a full device", 'exec "$@" > /dev/full', /ENOSPC: [^\n]*/],
   ["a descriptor that is open for reading alone", 'exec "$@" 1< /dev/null', /EBADF: [^\n]*/],
-])("what cannot be printed to %s ends a command with one line and code 1", { tags: "full" }, expectLost);
+])("a failed print to %s ends a command with one line and code 1", { tags: "full" }, expectLost);
 
 test("a run whose lines and results cannot be printed trains to its end, and its exit code reports it", async () => {
   const args = ["run", "job.yaml", "--output", "run", "--json"];

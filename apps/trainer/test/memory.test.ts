@@ -35,8 +35,9 @@ const rows: readonly {
 ];
 
 describe.each(rows)("blocks of $name", ({ model, batch }) => {
-  test("computed again give loss, gradients and statistics the same bits, in less memory", async () => {
-    // The relaxed build rounds a product and a sum in one kernel once, so its bits follow from what is fused with what.
+  test("with recomputation give loss, gradients and statistics the same bits, in less memory", async () => {
+    // The relaxed build rounds a product and a sum in one kernel once, so its bits depend on which operations are
+    // fused.
     const backend = await createCpuBackend({ build: "simd" });
     const of = async (recompute: Recompute): Promise<{ readonly bits: string[]; readonly workspace: number }> => {
       const { init, loss } = model(recompute) as Model;
@@ -56,13 +57,13 @@ describe.each(rows)("blocks of $name", ({ model, batch }) => {
   });
 });
 
-describe("a job that keeps less", () => {
+describe("a job with recomputation", () => {
   let folder: string;
   let remove: () => void;
   let memory: StepMemory;
   const model = "model={kind: gpt, layers: 4, width: 16, heads: 2}";
 
-  /** What of a gpt on two ranks is saved after some steps. */
+  /** Checkpoint of a GPT on two ranks after some steps. */
   const run = async (...set: string[]): Promise<Buffer> => {
     const output = `out-${set.join("-").replaceAll(/[^a-z0-9]/g, "")}`;
     const all = [model, ...set].flatMap((text) => ["--set", text]);
@@ -92,7 +93,7 @@ evaluation: { batch: 8 }
   });
   afterAll(() => remove());
 
-  test("learns the same bits on two ranks: blocks in processes, and within a bound with gradients in halves", {
+  test("gives the same bits on two ranks: blocks in processes, and within a memory limit with accumulated gradients", {
     tags: "full",
   }, async () => {
     const plain = await run();
@@ -101,7 +102,7 @@ evaluation: { batch: 8 }
     expect(await run(bound, "overlap=dear")).toEqual(plain);
   });
 
-  test("is told what that costs, and refused where the bound cannot be met, with the least that can be", async () => {
+  test("reports its cost, and an impossible limit is refused with the least possible memory", async () => {
     const path = ["memory"];
     const within = async (maxBytes: number): Promise<StepMemory> =>
       stepMemoryOf(

@@ -50,8 +50,8 @@ const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
 };
 
-describe("what a server of MLflow takes", () => {
-  test("more points than a request holds, more options, longer ones, other names, and what is not finite", async () => {
+describe("what an MLflow server accepts", () => {
+  test("more points than fit in a request, more options, longer ones, other names, and non-finite values", async () => {
     const layers = Object.fromEntries(Array.from({ length: 250 }, (_, i) => [`layer:${i}`, i]));
     const job = {
       name: "n".repeat(300),
@@ -95,7 +95,7 @@ describe("what a server of MLflow takes", () => {
     expect([run.status, typeof run.endTime]).toEqual(["FINISHED", "number"]);
   });
 
-  test("options that it refuses are told, and metrics arrive all the same", async () => {
+  test("refused options are reported, and metrics arrive all the same", async () => {
     server.refuses = (path) =>
       path === "runs/log-batch" && only().metrics.length === 0 && server.requests.length === 4 ? 400 : undefined;
     const { log, notes } = logOf();
@@ -107,7 +107,7 @@ describe("what a server of MLflow takes", () => {
     expect([losses(only()), only().status]).toEqual([[[1, 1]], "KILLED"]);
   });
 
-  test("an experiment that was deleted is told with what to do", async () => {
+  test("a deleted experiment is reported with what to do", async () => {
     server.experiments.set("tiny", { id: "7", isDeleted: true });
     const { log, notes } = logOf();
     log.record(step(1));
@@ -117,14 +117,14 @@ describe("what a server of MLflow takes", () => {
   });
 });
 
-describe("a run that goes on", () => {
+describe("a resumed run", () => {
   test("is the same run there, with each step once, however it ended before", async () => {
     const first = logOf({ name: "tiny", batch: 40 } as { name: string });
     for (let at = 1; at <= 7; at++) first.log.record(step(at));
     await until(() => server.runs.size === 1 && losses(only()).length === 7);
-    expect(only().status).toBe("RUNNING"); // killed: nobody says more
+    expect(only().status).toBe("RUNNING"); // killed: no end is reported
 
-    // It had done steps 8 and 9, which the server has not heard of, and saved itself after step 9.
+    // It had done steps 8 and 9, which the server has not received, and saved itself after step 9.
     const written: (Measurement | object)[] = [...Array.from({ length: 9 }, (_, i) => step(i + 1)), step(10), step(11)];
     written.splice(9, 0, { type: "checkpoint", step: 9, folder: "x" }, { type: "evaluation", step: 9, loss: null });
     writeFileSync(join(output, "metrics.jsonl"), written.map((line) => `${JSON.stringify(line)}\n`).join(""));
@@ -138,18 +138,18 @@ describe("a run that goes on", () => {
     expect(only().status).toBe("FINISHED");
     await first.log.end("failed"); // its timer
 
-    // From a checkpoint before the last step that the server has heard of.
+    // From a checkpoint before the last step that the server received.
     const again = logOf({ name: "tiny" }, {}, 9);
     for (let at = 10; at <= 13; at++) again.log.record(step(at));
     await again.log.end("finished");
     expect(losses(only()).map(([at]) => at)).toEqual(Array.from({ length: 13 }, (_, i) => i + 1));
   });
 
-  test("goes back to a checkpoint after a lost rank, and tells no step twice", async () => {
+  test("goes back to a checkpoint after a lost rank, and sends no step twice", async () => {
     const { log } = logOf();
     const metrics = new MetricFiles(output, 0, log);
     for (let at = 1; at <= 6; at++) metrics.record(step(at));
-    await new Promise((resolve) => setTimeout(resolve, 5)); // a later moment: else it is the same point
+    await new Promise((resolve) => setTimeout(resolve, 5)); // a later time: otherwise it is the same point
     metrics.rewind(3);
     for (let at = 4; at <= 8; at++) {
       metrics.record(step(at));
@@ -164,7 +164,7 @@ describe("a run that goes on", () => {
   test.each([
     ["deleted", (run: KeptRun) => (run.isDeleted = true)],
     ["gone", () => server.runs.set("run1", undefined as never)],
-  ])("is a new one where that was %s there, which is told", async (_, lose) => {
+  ])("is a new one where that was %s there, which is reported", async (_, lose) => {
     const first = logOf();
     first.log.record(step(1));
     await first.log.end("stopped");
@@ -178,7 +178,7 @@ describe("a run that goes on", () => {
     expect(losses(server.runs.get("run2")!)).toEqual([[2, 1 / 2]]);
   });
 
-  test("on another server, or with a file that says nothing, begins there", async () => {
+  test("on another server, or with an empty file, begins there", async () => {
     for (const text of ['{"server":"http://elsewhere","experiment":"x","run":"run9"}', "{", '{"run":1}']) {
       writeFileSync(join(output, "mlflow.json"), text);
       const before = server.runs.size;
@@ -190,8 +190,8 @@ describe("a run that goes on", () => {
   });
 });
 
-describe("a server that is away", () => {
-  test("in the middle of a run is told in one line, and gets what it missed once it is back", async () => {
+describe("a server that is unavailable", () => {
+  test("during a run is reported in one line, and gets the missed points once it is back", async () => {
     const { log, notes } = logOf();
     log.record(step(1));
     await until(() => server.runs.size === 1 && losses(only()).length === 1);
@@ -205,7 +205,7 @@ describe("a server that is away", () => {
     expect(losses(only()).map(([at]) => at)).toEqual(Array.from({ length: 1500 }, (_, i) => i + 1));
   });
 
-  test("as it answers: what is sent once more is there once", async () => {
+  test("while it answers: what is sent again is stored once", async () => {
     const { log } = logOf();
     log.record(step(1));
     await until(() => server.runs.size === 1 && losses(only()).length === 1);
@@ -216,7 +216,7 @@ describe("a server that is away", () => {
     expect(losses(only()).map(([at]) => at)).toEqual([1, 2]);
   });
 
-  test("at the very end, with all points there, is told: it shows the run as running", async () => {
+  test("at the very end, with all points there, is reported: it shows the run as running", async () => {
     const { log, notes } = logOf();
     log.record(step(1));
     await until(() => server.runs.size === 1 && losses(only()).length === 1);
@@ -227,7 +227,7 @@ describe("a server that is away", () => {
     ]);
   });
 
-  test("because it is elsewhere: that is told, and nothing is sent there", async () => {
+  test("because it redirects elsewhere: that is reported, and nothing is sent there", async () => {
     const other = await openTestMlflow();
     try {
       server.elsewhere = `${other.address}/`;
@@ -244,7 +244,7 @@ describe("a server that is away", () => {
   });
 });
 
-describe("who asks, and whom", () => {
+describe("client and server identity", () => {
   test.each([
     ["a token", { MLFLOW_TRACKING_TOKEN: "t" }, "Bearer t"],
     ["a name", { MLFLOW_TRACKING_USERNAME: "a", MLFLOW_TRACKING_PASSWORD: "ö:" }, `Basic ${btoa("a:\xc3\xb6:")}`],
@@ -266,7 +266,7 @@ describe("who asks, and whom", () => {
     expect(stranger.notes[0]).toMatch(/answers 401 \(who are you\); the run continues$/);
   });
 
-  test("over TLS with an authority of one's own, and nobody else's", async () => {
+  test("over TLS with a custom authority, and with no other", async () => {
     const authority = await makeAuthority("mine", 1);
     const { certificate, key } = await issueCertificate(authority, {
       days: 1,

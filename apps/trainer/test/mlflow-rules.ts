@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 
-// What a server of MLflow refuses, by mlflow/utils/validation.py, mlflow/server/handlers.py and
-// mlflow/store/tracking/sqlalchemy_store.py of MLflow (3.x; where versions differ, the strictest since 1.28), in own
-// words.
+// Requests that an MLflow server refuses, by mlflow/utils/validation.py, mlflow/server/handlers.py and
+// mlflow/store/tracking/sqlalchemy_store.py of MLflow (3.x; where versions differ, the strictest since 1.28), rewritten
+// independently.
 
 export class Refusal extends Error {
   readonly status: number;
@@ -25,13 +25,13 @@ const mostMetrics = 1000;
 const mostEntries = 100;
 const mostKeyLength = 250;
 const mostTagLength = 5000;
-/** 6000 since 2.10, where longer ones are cut or refused, as the server is set. */
+/** 6000 since 2.10, where longer ones are cut or refused, depending on the server's settings. */
 const mostParamLength = 500;
 
-/** Characters as Python counts them. */
+/** Length in characters as Python counts them. */
 const lengthOf = (text: string): number => [...text].length;
 
-/** Text that a database with UTF-8 takes. */
+/** Text that a UTF-8 database accepts. */
 const requireText = (value: unknown, most: number, what: string): string => {
   if (typeof value !== "string") return invalid(`${what} is no text`);
   if (!value.isWellFormed() || value.includes("\0")) throw new Refusal(500, "INTERNAL_ERROR", `${what} is no UTF-8`);
@@ -82,7 +82,7 @@ export const entriesOf = (list: unknown, what: "params" | "tags"): Entry[] =>
     value: requireText(value ?? "", what === "params" ? mostParamLength : mostTagLength, `${what}[${i}].value`),
   }));
 
-/** What a request to `runs/log-batch` holds, all of which is taken, or nothing. */
+/** Content of a request to `runs/log-batch`, which is accepted whole or not at all. */
 export const batchOf = (
   body: Raw,
 ): { readonly metrics: Metric[]; readonly params: Entry[]; readonly tags: Entry[] } => {
@@ -110,7 +110,10 @@ export const batchOf = (
   return { metrics, params, tags };
 };
 
-/** Parameters never change. @returns those that are new. */
+/**
+ * Parameters never change.
+ * @returns the new ones.
+ */
 export const newParams = (there: Readonly<Record<string, string>>, params: readonly Entry[]): Entry[] => {
   const changed = params.find(({ key, value }) => key in there && there[key] !== value);
   if (changed !== undefined) invalid(`Changing param values is not allowed. Param with key='${changed.key}' is there`);
@@ -121,7 +124,7 @@ export const newParams = (there: Readonly<Record<string, string>>, params: reado
 export const requireName = (name: unknown, most: number, what: string): string =>
   name === "" || name === undefined ? invalid(`Invalid ${what}`) : requireText(name, most, what);
 
-/** Times are whole milliseconds. */
+/** Times are integer milliseconds. */
 export const requireTime = (time: unknown, what: string): number | undefined =>
   time === undefined ? undefined : longOf(time, what);
 

@@ -14,13 +14,13 @@ import {
   statusOf,
 } from "./mlflow-rules.ts";
 
-/** A run as a server of MLflow keeps it. */
+/** A run as stored by an MLflow server. */
 export interface KeptRun {
   readonly experiment: string;
   readonly name: string;
   readonly tags: Record<string, string>;
   readonly params: Record<string, string>;
-  /** In the order in which they came; the same point twice is kept once. */
+  /** In order of arrival; equal points are stored once. */
   readonly metrics: Metric[];
   status: string;
   endTime?: number | undefined;
@@ -36,15 +36,15 @@ export interface TestMlflow {
   readonly address: string;
   readonly experiments: Map<string, KeptExperiment>;
   readonly runs: Map<string, KeptRun>;
-  /** Requests that came, by their paths. */
+  /** Paths of the received requests. */
   readonly requests: string[];
-  /** What requests are refused with: a status, or nothing where they are answered. */
+  /** Status with which requests are refused; undefined where they are answered. */
   down: number | undefined;
-  /** Called with each request before it is answered. Refuses it, where it gives a status. */
+  /** Called with each request before it is answered; a returned status refuses it. */
   refuses: ((path: string) => number | undefined) | undefined;
-  /** Where requests are sent instead. */
+  /** Redirect target of requests. */
   elsewhere: string | undefined;
-  /** Take the next request in, and break the connection instead of an answer. */
+  /** Process the next request, and break the connection instead of answering. */
   losesAnswer: boolean;
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export interface TestMlflowOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** What proxies before servers take. */
+/** Limit of typical proxies in front of servers. */
 const mostRequestBytes = 1_000_000;
 
 const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>> => {
@@ -68,13 +68,13 @@ const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>
   return JSON.parse(content.toString("utf8")) as Record<string, unknown>;
 };
 
-/** In protobuf's JSON. */
+/** As protobuf's JSON. */
 const toldMetric = ({ value, ...metric }: Metric): object => ({
   ...metric,
   value: Number.isFinite(value) ? value : String(value),
 });
 
-/** A server that keeps the rules of MLflow's tracking protocol: see mlflow-rules.ts. None of its code is MLflow's. */
+/** A server with the rules of MLflow's tracking protocol: see mlflow-rules.ts. It contains no code of MLflow. */
 export const openTestMlflow = async ({ authorization, tls }: TestMlflowOptions = {}): Promise<TestMlflow> => {
   const experiments = new Map<string, KeptExperiment>();
   const runs = new Map<string, KeptRun>();
@@ -136,7 +136,7 @@ export const openTestMlflow = async ({ authorization, tls }: TestMlflowOptions =
         if (other === undefined || isLater(metric, other)) latest.set(metric.key, metric);
       }
       const params = Object.entries(run.params).map(([key, value]) => ({ key, value }));
-      // Lists without anything in them are left out.
+      // Empty lists are left out.
       const data = {
         ...(latest.size > 0 && { metrics: [...latest.values()].map(toldMetric) }),
         ...(params.length > 0 && { params }),

@@ -43,7 +43,7 @@ const filesOf = (output: string): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-test("a run is there while it trains and after, with its job; a run that goes on goes on there, too", async () => {
+test("a run is there during training and after, with its job; a resumed run continues there, too", async () => {
   const first = await run("live", 6);
   expect(first.code, first.stderr).toBe(0);
   expect(first.stderr).not.toContain("mlflow:");
@@ -70,7 +70,7 @@ test("a run is there while it trains and after, with its job; a run that goes on
   expect(kept!.status).toBe("FINISHED");
 });
 
-test("a server that is away, or refuses, changes nothing of a run, and is told what it lacks later", {
+test("a server that is unavailable, or refuses, does not affect a run, and gets the missed points later", {
   tags: "full",
 }, async () => {
   server.down = 503;
@@ -104,7 +104,7 @@ test("a server that is away, or refuses, changes nothing of a run, and is told w
   }
 });
 
-test("a run that was killed goes on as the same run there, with each step once", { tags: "full" }, async () => {
+test("a run that was killed resumes as the same run there, with each step once", { tags: "full" }, async () => {
   const many = [
     "--output",
     "killed",
@@ -128,14 +128,14 @@ test("a run that was killed goes on as the same run there, with each step once",
   child.kill("SIGKILL");
   expect((await ended).signal).toBe("SIGKILL");
   expect(kept().status).toBe("RUNNING");
-  const upTo = lastStep() + 2000; // more than it has done unheard
+  const upTo = lastStep() + 2000; // more steps than the server has received
   const resumed = await skein({}, "resume", join(folder, "killed"), "--steps", `${upTo}`, "--log", "mlflow");
   expect(resumed.code, resumed.stderr).toBe(0);
   expect([server.runs.size, kept().status]).toEqual([before + 1, "FINISHED"]);
   expect(valuesOf(kept(), "train/loss").map(([step]) => step)).toEqual(Array.from({ length: upTo }, (_, i) => i + 1));
 });
 
-test("what cannot be is told before the run", { tags: "full" }, async () => {
+test("an impossible setting is reported before the run", { tags: "full" }, async () => {
   for (const [args, env, says] of [
     [["--log", "wandb"], {}, /wandb sync/],
     [["--log", "mlflow"], { MLFLOW_TRACKING_URI: "" }, /names no server/],

@@ -17,7 +17,7 @@ interface Own {
   readonly byte: Tensor;
 }
 
-/** A model with state of several dtypes, which all ranks have alike. */
+/** A model with state of several dtypes, which is the same on all ranks. */
 const model = labelledModel({
   init: (key: Tensor) => ({
     params: { w: normal(key, [2, 2]) },
@@ -33,7 +33,7 @@ const model = labelledModel({
   ],
 });
 
-/** A model that counts what its rank has seen. */
+/** A model that counts the samples of its rank. */
 const counting = {
   ...model,
   loss: (params: never, state: Own, batch: LabelledBatch, context: never) => {
@@ -55,12 +55,12 @@ const job = {
   data,
 } as const;
 
-test("state of any dtype that all ranks have alike is trained with on several ranks", async () => {
+test("state of any dtype that is the same on all ranks can be trained on several ranks", async () => {
   const { step } = await train({ ...job, model } as unknown as TrainJob, { output: join(folder, "run") });
   expect(step).toBe(2);
 });
 
-test("state that ranks would have differently is refused before the first step", async () => {
+test("state that would differ between ranks is refused before the first step", async () => {
   await expect(
     train({ ...job, model: counting } as unknown as TrainJob, { output: join(folder, "run") }),
   ).rejects.toThrow(/^train\(\): model: state steps is i32\[\] and depends on the samples, so that 2 ranks would/);

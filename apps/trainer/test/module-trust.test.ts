@@ -33,13 +33,13 @@ for (const name of ["optimizer.mjs", "callbacks.mjs"])
   );
 const named = `optimizer.file ${join(folder, "optimizer.mjs")}, callbacks.file ${join(folder, "callbacks.mjs")}`;
 
-test("the code that a job names is said, and nothing of it loaded", () => {
+test("the code that a job names is listed, and none of it loaded", () => {
   expect(codeLine(readJobs(file))).toContain(named);
   expect(codeLine(readJobs(join(folder, "job.yaml")))).toBeUndefined();
   expect(existsSync(marker)).toBe(false);
 });
 
-test("a process that refuses modules loads none, whichever way a job comes in", async () => {
+test("a process that refuses modules loads none, however a job arrives", async () => {
   vi.stubEnv(noModulesVariable, "1");
   await expect(loadJob(file)).rejects.toThrow(`the job runs code, which --no-modules refuses: ${named}; read the code`);
   saveJob(folder, readJobs(file)[0]!);
@@ -48,7 +48,7 @@ test("a process that refuses modules loads none, whichever way a job comes in", 
   expect(existsSync(marker)).toBe(false);
 });
 
-test("validate says which code it runs; with --no-modules it runs none", async () => {
+test("validate lists the code that it runs; with --no-modules it runs none", async () => {
   const refused = await skeinTrain(folder, "validate", "foreign.yaml", "--no-modules");
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(named) as string]);
   expect(existsSync(marker)).toBe(false);

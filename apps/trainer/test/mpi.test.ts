@@ -71,7 +71,7 @@ test("4 ranks under mpirun end with the bits of threads", { tags: "full" }, (con
 );
 test("2 ranks under mpirun end with the bits of threads", (context) => expectBitsOfThreads(2, context));
 
-test("ranks that share out experts, and move them, end with the bits of threads, under mpirun too", {
+test("ranks that shard experts, and move them, end with the bits of threads, under mpirun too", {
   tags: "full",
 }, async (context) => {
   if (missing.length > 0) return context.skip(reason);
@@ -94,7 +94,7 @@ test("ranks that share out experts, and move them, end with the bits of threads,
   expect(metricLines(join(folder, "mpi")).filter(({ type }) => (type as string) === "placement")).not.toEqual([]);
 });
 
-test("ranks that mpirun has started find each other", async (context) => {
+test("ranks started by mpirun find each other", async (context) => {
   if (missing.length > 0) return context.skip(reason);
   const args = ["run", "job.yaml", ...long, "--transport", "mpi", "--output", "run"];
   const { code, stdout } = await startWith(
@@ -107,8 +107,8 @@ test("ranks that mpirun has started find each other", async (context) => {
   expectSame("run", 2);
 });
 
-// That mpirun is started again is tested with one that fails as it is told to (`launch-command.test.ts`).
-test("a rank that is killed takes the others with it, and the run goes on to the same bits", {
+// Restarts of mpirun are tested with a fake one that fails on request (`launch-command.test.ts`).
+test("a rank that is killed ends the others too, and the run resumes to the same bits", {
   tags: "full",
 }, async (context) => {
   if (missing.length > 0) return context.skip(reason);

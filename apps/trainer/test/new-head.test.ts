@@ -11,7 +11,7 @@ import { exportHuggingFace } from "../src/export/hugging-face.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 
-/** A checkpoint that tells three classes of pictures of MNIST's size. */
+/** A checkpoint that classifies pictures of MNIST's size into three classes. */
 const config = {
   model_type: "vit",
   architectures: ["ViTForImageClassification"],
@@ -47,7 +47,7 @@ const job = (more: object = {}): TrainJob => ({
   ...more,
 });
 
-test("a checkpoint with a new head tells the classes of the data, and keeps its body", async () => {
+test("a checkpoint with a new head predicts the classes of the data, and keeps its body", async () => {
   const output = place("run");
   const trained = leavesByPath<NdArray>((await train(job(), { output })).parameters());
   const before = leavesByPath<NdArray>((await loadPretrained(place("vit"))).params);
@@ -56,7 +56,7 @@ test("a checkpoint with a new head tells the classes of the data, and keeps its 
     if (path.startsWith("classifier.")) expect(array.shape.at(-1)).toBe(10);
     else {
       const was = before.get(path)!.toNumbers();
-      // two steps of a rate that moves only zeros
+      // two steps of a learning rate that changes only zeros
       expect(Math.max(...array.toNumbers().map((value, i) => Math.abs(value - was[i]!))), path).toBeLessThan(1e-30);
     }
 
@@ -65,14 +65,14 @@ test("a checkpoint with a new head tells the classes of the data, and keeps its 
   await exportHuggingFace(run, place("mine"));
   expect(JSON.parse(readFileSync(place("mine", "config.json"), "utf8"))).toMatchObject({ num_labels: 10 });
 
-  // a run that goes on has its head from the checkpoint of the run
+  // a resumed run has its head from its own checkpoint
   const head = trained.get("classifier.weight")!;
   const further = leavesByPath<NdArray>((await train(job({ steps: 3 }), { output, resume: true })).parameters());
   expect(further.get("classifier.weight")).toEqual(head);
   expect(leavesByPath<NdArray>((await loadPretrained(place("mine"))).params).get("classifier.weight")).toEqual(head);
 });
 
-test("is refused where there are no classes; and told of where there are others", async () => {
+test("is refused for data without classes, and reported for data with other classes", async () => {
   const refused = async (folderName: string, more: object): Promise<string> =>
     train(job({ model: { kind: "pretrained", folder: place(folderName), ...more }, ...more }), {
       output: place("refused"),

@@ -11,7 +11,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-batch-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-// Each sample is a bit of its own, so that a loss says which samples a step has seen.
+// Each sample is a bit of its own, so that a loss shows which samples a step has seen.
 const count = 16;
 const samples = arrayRecords({
   inputs: NdArray.from(
@@ -71,7 +71,7 @@ const run = async (settings: object, output: string, options: object = {}) => {
   return { steps, notes, result };
 };
 
-test("place, epochs, end and learning rate go by the samples seen", { timeout: 60_000 }, async () => {
+test("position, epochs, end and learning rate follow the samples seen", { timeout: 60_000 }, async () => {
   await run({ batch: 4, epochs: 3 }, "run");
   rmSync(join(folder, "run/checkpoints/step-00000012"), { recursive: true });
   cpSync(join(folder, "run"), join(folder, "again"), { recursive: true });
@@ -95,7 +95,7 @@ test("place, epochs, end and learning rate go by the samples seen", { timeout: 6
       expect(own.flatMap(({ seen }) => seen).toSorted((a, b) => a - b)).toEqual(
         Array.from({ length: count }, (_, i) => i),
       );
-    // The rate of the step that an uninterrupted run of this batch makes at these samples.
+    // Learning rate of the step that an uninterrupted run of this batch makes at these samples.
     const all = (3 * count) / batch;
     for (const { step, rate } of steps.slice(6)) {
       const samplesBefore = 6 * 4 + (step - 7) * batch;

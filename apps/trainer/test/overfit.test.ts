@@ -11,7 +11,7 @@ afterEach(() => remove());
 
 const fast = ["--set", "compression={kind: identity}", "--set", "learningRate.peak=0.02"];
 
-test("a batch is memorized, though the run was stopped and went on", async () => {
+test("a batch is memorized, even if the run was stopped and resumed", async () => {
   const running = start(folder, "run", "job.yaml", "--overfit", "1", "--steps", "120", "--output", "out", ...fast);
   await until(running, () => running.stderr().includes("step   1/120"));
   running.child.kill("SIGINT");
@@ -23,7 +23,7 @@ test("a batch is memorized, though the run was stopped and went on", async () =>
   expect(data).toEqual({ kind: "mnist", trainSamples: 32, judgeBy: "training" });
 });
 
-test("a run that does not memorize its samples ends with a line that says the loss, and with code 2", async () => {
+test("a run that does not memorize its samples ends with a line that gives the loss, and with code 2", async () => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--overfit", "2", "--steps", "3", ...fast);
   expect(stderr).toMatch(
     /\nsamples not memorized: the loss of the samples went from 2\.\d+ to \d\.\d+, but a loss below 0\.02/,
@@ -31,7 +31,7 @@ test("a run that does not memorize its samples ends with a line that says the lo
   expect(code).toBe(2);
 });
 
-test("values are memorized too", { tags: "full" }, async () => {
+test("regression targets are memorized too", { tags: "full" }, async () => {
   const data = `import { arrayRecords } from "@skein/data";
 import { NdArray } from "@skein/tensor-core";
 const points = (count) => arrayRecords({
@@ -68,7 +68,7 @@ export default () => ({
   expect(code).toBe(0);
 });
 
-test("more batches than there are, or none, are refused with both numbers", async () => {
+test("more batches than available, or zero, are refused with both numbers", async () => {
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--overfit", "21");
   expect(stderr).toBe(
     "--overfit 21: 21 batches of 32 are 672 samples, but there are only 640 training samples, which make 20 batches; use at most 20\n",
@@ -79,7 +79,7 @@ test("more batches than there are, or none, are refused with both numbers", asyn
   );
 });
 
-test("the verdict is by a hundredth of the first loss, which must be above 0", () => {
+test("the verdict compares with a hundredth of the first loss, which must be above 0", () => {
   expect(verdictOn({ firstLoss: 2, loss: 0.0199, output: "out" })).toContain("samples memorized");
   expect(() => verdictOn({ firstLoss: 2, loss: 0.02, output: "out" })).toThrow("samples not memorized");
   expect(() => verdictOn({ firstLoss: 2, loss: Number.NaN, output: "out" })).toThrow("samples not memorized");

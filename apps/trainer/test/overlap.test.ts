@@ -18,7 +18,10 @@ const dense = [
   "buckets={kind: per-tensor}",
 ];
 
-/** Run the tiny job; what it ends with: parameters, optimizer state and losses. */
+/**
+ * Run the tiny job.
+ * @returns parameters, optimizer state and losses at its end.
+ */
 const run = async (
   output: string,
   ...args: string[]
@@ -44,7 +47,7 @@ const savedBy = (output: string): { readonly saved: Buffer; readonly losses: rea
   losses: stepLosses(join(folder, output)),
 });
 
-describe("when and how gradients travel does not change what is learnt", () => {
+describe("when and how gradients are exchanged does not change the result", () => {
   let plain: Awaited<ReturnType<typeof run>>;
   beforeAll(async () => {
     plain = await run("plain", ...dense);
@@ -79,8 +82,8 @@ describe("when and how gradients travel does not change what is learnt", () => {
   ])("%s", { tags: "full" }, expectSameLearnt);
 });
 
-test("a run in halves that was stopped goes on with the same bits", async () => {
-  // no cosine, whose end would be another
+test("a stopped run with split all-reduces resumes with the same bits", async () => {
+  // no cosine, which would end elsewhere
   const settings = [...dense, "--set", "overlap=dear", "--set", "learningRate={peak: 0.005}"];
   const whole = await run("whole", ...settings);
   expect((await skeinTrain(folder, "run", "job.yaml", "--output", "parts", ...settings, "--steps", "17")).code).toBe(0);
@@ -88,7 +91,7 @@ test("a run in halves that was stopped goes on with the same bits", async () => 
   expect(savedBy("parts").saved.equals(whole.saved)).toBe(true);
 });
 
-test("a measured plan is kept with the checkpoint, so that residuals fit when the run goes on", async () => {
+test("a measured plan is kept with the checkpoint, so that residuals fit when the run resumes", async () => {
   const settings = ["--set", "model.hidden=[24, 16]", "--set", "buckets={kind: mg-wfbp}"];
   const { stderr } = await run("planned", ...settings);
   expect(stderr).toMatch(/6 gradients in \d buckets?; an all-reduce takes .* expected exposed communication/);
@@ -101,7 +104,7 @@ test("a measured plan is kept with the checkpoint, so that residuals fit when th
   expect((await skeinTrain(folder, "resume", "planned", "--steps", "33")).code).toBe(0);
 });
 
-test("in halves too, a loss or gradient that is not finite stops the run and names the tensor", async () => {
+test("with split all-reduces too, a non-finite loss or gradient stops the run and names the tensor", async () => {
   const { code, stderr } = await skeinTrain(
     folder,
     "run",

@@ -17,14 +17,15 @@ import { heNormal, labelledModel, type Model } from "@skein/models";
 
 const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
 
-/** Rounds, and lets gradients through as if it did not: without its rule no gradient would reach the first layer. */
+/** Rounds, with a straight-through gradient: without this rule no gradient would reach the first layer. */
 const roundStraightThrough = customGradient(
   (x: Tensor) => multiply(round(multiply(x, 8)), 1 / 8),
   ({ cotangents }) => [cotangents],
 );
 
 /**
- * A model with an operator and a derivative of its own, and with dropout: what is hardest to carry to another thread.
+ * A model with a user-defined operator and derivative, and with dropout: the hardest case for moving a model to another
+ * thread.
  */
 export const ownDerivatives = (): Model<
   { readonly first: Tensor; readonly second: Tensor; readonly shift: Tensor },

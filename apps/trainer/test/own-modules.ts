@@ -18,14 +18,14 @@ import type {
   ScheduleFactory,
 } from "../src/modules/factories.ts";
 
-// Parts as a person writes them into modules: each does what one of ours does, so that results can be compared.
+// Parts as a user writes them in modules: each does the same as a built-in one, so that results can be compared.
 
 export const optimizer: OptimizerFactory<{ readonly beta1: number }> = defineOptimizer({
   options: z.strictObject({ beta1: z.number().min(0).lt(1) }),
   create: ({ learningRate }, { beta1 }) => adam({ learningRate, beta1 }) as GradientTransformation<unknown>,
 });
 
-/** The same with nothing but what ranks may share out. */
+/** The same from elementwise operations only, whose state ranks may shard. */
 export const byElement: OptimizerFactory = defineOptimizer({
   elementwise: true,
   create: ({ learningRate }) => adam({ learningRate }) as GradientTransformation<unknown>,
@@ -53,7 +53,7 @@ interface CallbackOptions {
   readonly stopsAt?: number | undefined;
 }
 
-/** Writes down what it hears of, a line each, some of it a while later; throws or stops the run if asked to. */
+/** Records its events, a line each, some of them delayed; throws or stops the run on request. */
 export const callbacks: CallbacksFactory<CallbackOptions> = defineCallbacks({
   options: z.strictObject({ file: z.string(), throwsAt: z.int().optional(), stopsAt: z.int().optional() }),
   create: (run, { file, throwsAt, stopsAt }) => {

@@ -31,7 +31,7 @@ const job = {
   model,
 } as const;
 
-/** The parts of own-modules.ts as a program writes them in place. */
+/** The parts of own-modules.ts as objects of a program. */
 const objects = {
   optimizer: (context) => modules.optimizer(context, { beta1: 0.8 }),
   learningRate: { peak: 0.05, warmupSteps: 2, schedule: stepDecay({ initial: 0.05, factor: 0.5, every: 4 }) },
@@ -42,7 +42,7 @@ const objects = {
   },
 } satisfies Partial<TrainJob>;
 
-test("a program's own objects do on the threads of ranks what the same do in a module, bit for bit, and go on by being given again", async () => {
+test("a program's objects do the same on the threads of ranks as in a module, bit for bit, and resume when passed again", async () => {
   const [mine, theirs] = [join(folder, "mine"), join(folder, "theirs")];
   const heard: string[] = [];
   const callbacks = { onStart: () => void heard.push("start"), onEnd: () => void heard.push("end") };
@@ -77,7 +77,7 @@ test("a program's own objects do on the threads of ranks what the same do in a m
   expect(notes.join("\n")).toContain("the job differs from the one that wrote the checkpoint");
 });
 
-test("factories are called once with what their modules' would be, and a run whose training alone was given is judged without the program", async () => {
+test("factories are called once with the arguments of their modules, and a run given only training parts is evaluated without the program", async () => {
   const output = join(folder, "factories");
   let calls = 0;
   const { summary } = await train(
@@ -144,7 +144,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
     /^train\(\): evaluation contains a function, but it cannot be an object/,
   ],
   [{ zero: 1 }, /zero: ranks are to share the optimizer's state out, but/],
-])("what is wrong with an object is one line, and nothing is written: %#", async (change, line) => {
+])("an invalid object gives a one-line error, and nothing is written: %#", async (change, line) => {
   const output = join(folder, "never");
   await expect(train({ ...job, ...objects, ...change } as TrainJob, { output })).rejects.toThrow(line);
   expect(existsSync(output)).toBe(false);

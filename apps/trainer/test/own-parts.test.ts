@@ -32,7 +32,7 @@ const job = {
 const tensorsOf = (output: string, step: number): ReadonlyMap<string, NdArray> =>
   readSafetensors(readFileSync(join(checkpointsFolder(output), folderName(step), "shared.safetensors"))).tensors;
 
-test("optimizer, schedule, exchange and metrics of a person's do what those that a job names do, bit for bit, and go on after a stop", async () => {
+test("a user's optimizer, schedule, exchange and metrics match the built-in ones bit for bit, and resume after a stop", async () => {
   const own = {
     optimizer: { ...named("optimizer"), options: { beta1: 0.8 } },
     learningRate: { peak: 0.05, warmupSteps: 2, schedule: named("schedule") },
@@ -87,7 +87,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { learningRate: { peak: 1, schedule: "metrics.ts" as never } },
     /^train\(\): learningRate\.schedule is "metrics\.ts"/,
   ],
-])("what is wrong with a part of a person's is one line, and nothing is written: %#", async (change, line) => {
+])("an invalid user part gives a one-line error, and nothing is written: %#", async (change, line) => {
   const output = join(folder, "never");
   const own = {
     optimizer: { ...named("optimizer"), options: { beta1: 0.8 } },
@@ -98,7 +98,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
   expect(existsSync(output)).toBe(false);
 });
 
-test("ranks share out the state of an optimizer of a person's that works by element, and learn and save what they do without", async () => {
+test("ranks shard the state of a user's elementwise optimizer, with the same results and files as without sharding", async () => {
   const own = {
     optimizer: { ...named("optimizer"), export: "byElement" },
     learningRate: { peak: 0.05 },

@@ -40,7 +40,7 @@ import { factor } from "./factor.js";
 export const bigger = (task, { hidden }) => mlp({ sizes: [...task.inputs.shape, factor * hidden, task.classes] });
 `;
 
-/** A folder as a person has it: a job, a model in JavaScript that imports a file of its own, data in TypeScript. */
+/** A typical user folder: a job, a model in JavaScript that imports another file, data in TypeScript. */
 const ownFiles = {
   "job.yaml": job,
   "my-data.ts": data,
@@ -48,7 +48,7 @@ const ownFiles = {
   "factor.js": "export const factor = 2;\n",
 };
 
-test("a job with a model and data of one's own trains on threads and on processes, with the same bits, from any folder", async () => {
+test("a job with a user's model and data trains on threads and on processes, with the same bits, from any folder", async () => {
   write(ownFiles);
   const threads = await skeinTrain(tmpdir(), "run", join(folder, "job.yaml"), "--output", join(folder, "threads"));
   expect(threads.stderr).toContain("own: 12 steps on 2 ranks");
@@ -59,7 +59,7 @@ test("a job with a model and data of one's own trains on threads and on processe
   expect(stepLosses(join(folder, "tcp"))).toEqual(stepLosses(join(folder, "threads")));
   expect(metricLines(join(folder, "tcp")).filter(({ type }) => type === "evaluation")).toHaveLength(1);
 
-  // What a module imports is part of the job.
+  // The imports of a module are part of the job.
   const differs = "the job differs from the one that wrote the checkpoint";
   expect((await skeinTrain(folder, "resume", "threads")).stderr).not.toContain(differs);
   write({ "factor.js": "export const factor = 1 + 1;\n" });
@@ -68,7 +68,7 @@ test("a job with a model and data of one's own trains on threads and on processe
   expect(changed.code).toBe(0);
 });
 
-describe("what is wrong with a module is one line that names the file and the place, and leaves nothing behind", () => {
+describe("a faulty module gives one line with the file and the location, and leaves no files behind", () => {
   test.each<[string, Readonly<Record<string, string>>, RegExp]>([
     [
       "a module that is not there",

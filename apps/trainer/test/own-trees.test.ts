@@ -43,12 +43,12 @@ const givesTheSameBits = async (ranks: number): Promise<void> => {
   expect(summary!.metrics!["right"]).toBe(metricLines(ours).findLast(({ type }) => type === "evaluation")!["accuracy"]);
 };
 
-test("the same samples under other names and with a loss of one's own give the same bits", () => givesTheSameBits(2));
+test("the same samples under other names and with a custom loss give the same bits", () => givesTheSameBits(2));
 test.each([1, 4])("so they do on %i ranks", { tags: "full" }, givesTheSameBits);
 
 const towers = { ...job, ranks: 2, data: own("pairData"), model: own("towers"), metrics: own("lengths") } as const;
 
-test("two towers learn from pairs, go on after a stop with the same bits, and become an ONNX model of several inputs", {
+test("two towers learn from pairs, resume after a stop with the same bits, and export to an ONNX model of several inputs", {
   tags: "full",
 }, async () => {
   const [whole, parts] = [join(folder, "whole"), join(folder, "parts")];
@@ -81,7 +81,7 @@ test("two towers learn from pairs, go on after a stop with the same bits, and be
   await session.release();
 });
 
-test("an autoencoder learns from samples that have no labels", async () => {
+test("an autoencoder learns from samples without labels", async () => {
   const output = join(folder, "autoencoder");
   const { summary } = await train(
     { ...job, steps: 60, ranks: 2, data: own("plainData"), model: own("autoencoder") },
@@ -101,6 +101,6 @@ test.each<[Partial<TrainJob>, RegExp]>([
     /^model\.file \S+: samples have no tensor "numbers": they are inputs\.document .*own-trees\.ts:\d+/,
   ],
   [{ model: own("renamedModel"), data: own("plainData") }, /place\.0.*numbers f32\[5\]/],
-])("what does not take a tree says so in one line: %#", async (change, line) => {
+])("features without support for trees report it in one line: %#", async (change, line) => {
   await expect(train({ ...towers, ...change } as TrainJob, { output: join(folder, "never") })).rejects.toThrow(line);
 });

@@ -28,7 +28,7 @@ import {
   type ModelFactory,
 } from "../src/index.ts";
 
-// Samples that are no images with labels, and models with losses of their own, as a person writes them into modules.
+// Samples other than labelled images, and models with custom losses, as a user writes them in modules.
 
 const wave = (count: number, width: number, from: number): NdArray =>
   NdArray.from(
@@ -36,7 +36,7 @@ const wave = (count: number, width: number, from: number): NdArray =>
     [count, width],
   );
 
-/** The points of points.ts under other names: deeper in a tree, and the class as u8. */
+/** The points of points.ts under other names: deeper in a tree, and with the class as u8. */
 const renamed = (count: number, from: number): DataSet["train"] =>
   arrayRecords({
     place: [wave(count, 2, from)],
@@ -61,7 +61,7 @@ interface Renamed {
   readonly mask?: Tensor;
 }
 
-/** The network of points.ts for those. */
+/** The network of points.ts for these samples. */
 export const renamedModel: ModelFactory = defineModel({
   create: (task): Model<ReturnType<ReturnType<typeof mlp>["init"]>["params"], EmptyState, Renamed> => {
     const inner = mlp({ sizes: [...task.spec("place.0").shape, 16, 2] });
@@ -80,7 +80,7 @@ export const renamedModel: ModelFactory = defineModel({
   },
 });
 
-/** Pairs: a document holds what its query does, turned; what kind a query is of is a whole number. */
+/** Pairs: a document holds the values of its query, rotated; the kind of a query is an integer. */
 export const pairData: DataFactory = defineData({
   create: (): DataSet => {
     const pairs = (count: number, from: number): DataSet["train"] => {
@@ -110,7 +110,7 @@ interface Embeddings {
   readonly document: Tensor;
 }
 
-/** Two towers, whose outputs are near each other for a pair and not for others of the batch. */
+/** Two towers whose outputs are close for a pair and far apart for other samples of the batch. */
 export const towers: ModelFactory = defineModel({
   create: (task) => {
     const [width] = task.spec("inputs.query.vector").shape as readonly [number];
@@ -143,7 +143,7 @@ export const towers: ModelFactory = defineModel({
   },
 });
 
-/** How long the embeddings of documents are, and how much their queries hold: figures of any outputs and any batch. */
+/** Mean squared length of the document embeddings, and mean kind of the queries: metrics of arbitrary outputs and batches. */
 export const lengths: MetricsFactory = defineMetrics({
   create: () => ({
     rows: ({ logits, batch }: Judged<Pairs, Embeddings>) => ({
@@ -154,7 +154,7 @@ export const lengths: MetricsFactory = defineMetrics({
   }),
 });
 
-/** Numbers alone, nothing beside them: what an autoencoder learns. */
+/** Inputs only, without labels: data for an autoencoder. */
 export const plainData: DataFactory = defineData({
   create: (): DataSet => {
     const some = (count: number, from: number): DataSet["train"] => {
@@ -166,7 +166,7 @@ export const plainData: DataFactory = defineData({
   },
 });
 
-/** Five numbers through two. */
+/** An autoencoder from five values through two. */
 export const autoencoder: ModelFactory = defineModel({
   create: (task) => {
     const [width] = task.spec("numbers").shape as readonly [number];

@@ -37,7 +37,9 @@ afterAll(() => remove());
 
 const [numExperts, steps] = [8, 8];
 
-/** On data 2 × expert 2: eight experts in each of two blocks, placed anew after every second step. */
+/**
+ * On data 2 × expert 2: eight experts in each of two blocks, whose placement is planned again after every second step.
+ */
 const jobFile = `name: placed
 seed: 3
 ranks: 4
@@ -66,9 +68,8 @@ const from = (path: string, value: unknown): { path: string[]; value: unknown; o
 });
 
 /**
- * Run the job on threads of this process, from the newest checkpoint of `resumed`, if named.
- *
- * @returns what people are told.
+ * Run the job on threads of this process, from the newest checkpoint of `resumed`, if given.
+ * @returns the printed notes.
  */
 const run = async (
   output: string,
@@ -124,7 +125,7 @@ const tensorsOf = (output: string, name: string, step = steps): ReadonlyMap<stri
   return readPart(nodeFiles, at, manifest.files.find((file) => file.name === `${name}.safetensors`)!);
 };
 
-/** Of each expert in turn what ranks have of it, parameters and moments, wherever it lies. */
+/** The parameters and moments of each expert on all ranks, wherever it is stored. */
 const byExpert = (output: string, numParts: number): Record<string, number[][]> => {
   const shared = tensorsOf(output, "shared");
   const parts = Array.from({ length: numParts }, (_, part) => tensorsOf(output, `experts-${part}`));
@@ -141,13 +142,13 @@ const byExpert = (output: string, numParts: number): Record<string, number[][]> 
 
 const still = { "model.experts.placement": { everySteps: 1000 } };
 
-describe("experts that change their ranks while a GPT trains", () => {
+describe("experts that move between ranks while a GPT trains", () => {
   beforeAll(async () => {
     await run("placed");
     await run("still", still);
   });
 
-  test("change no bit of what is learnt, and follow with their moments", () => {
+  test("change no bit of the result, and take their moments along", () => {
     expect(stepLosses(join(folder, "placed"))).toEqual(stepLosses(join(folder, "still")));
     expect(movesOf("still")).toEqual([]);
     const [places, inOrder] = ["placed", "still"].map((output) =>
@@ -159,7 +160,7 @@ describe("experts that change their ranks while a GPT trains", () => {
     expect(got).toEqual(wanted);
   });
 
-  test("change no choice of a token; those of the last recorded steps are there to be replayed", () => {
+  test("change no token's choice; the choices of the last recorded steps are available for replay", () => {
     const [routings, others] = ["placed", "still"].map((output) => readFileSync(join(folder, output, "routing.json")));
     expect(routings).toEqual(others);
     const records = JSON.parse(routings!.toString()) as Readonly<Record<string, RoutingRecordJson>>;
@@ -170,20 +171,20 @@ describe("experts that change their ranks while a GPT trains", () => {
       for (const { routing } of replayed) {
         const counts = expertCounts(routing);
         expect(counts).toHaveLength(numExperts);
-        expect(counts.reduce((sum, count) => sum + count)).toBe(2 * 8 * 16); // choices of all tokens of all ranks
+        expect(counts.reduce((sum, count) => sum + count)).toBe(2 * 8 * 16); // choices of all tokens on all ranks
         expect(Math.max(...counts)).toBeGreaterThan(Math.min(...counts));
       }
     }
   });
 
-  test("are told, with loads that even out", () => {
+  test("are reported, with loads that even out", () => {
     const moves = movesOf("placed");
     expect(moves.length).toBeGreaterThan(1);
     for (const { step, layer, moves: numMoves, busiestBefore, busiestAfter, seconds } of moves) {
       expect(step % 2).toBe(0);
       expect(layer).toMatch(/^block-[01]$/);
       expect(numMoves).toBeGreaterThan(0);
-      expect(numMoves % 2).toBe(0); // ranks hold equally many: for each that leaves another one comes
+      expect(numMoves % 2).toBe(0); // ranks hold equally many: each expert that leaves is replaced by another
       expect(busiestAfter).toBeLessThan(busiestBefore);
       expect(busiestAfter).toBeGreaterThanOrEqual(1);
       expect(seconds).toBeGreaterThan(0);
@@ -202,16 +203,16 @@ describe("experts that change their ranks while a GPT trains", () => {
     );
   };
 
-  test("go on to the same bits after a rank was killed amid their moves", { tags: "full" }, async () => {
+  test("resume to the same bits after a rank was killed during their moves", { tags: "full" }, async () => {
     expect(movesOf("placed").filter(({ step }) => step === 4)).toHaveLength(2); // one layer has moved, one has not
     await expectGoesOn("end-amid-moves", 4);
   });
 
-  test("go on to the same bits after a rank was killed between two moves", { tags: "full" }, () =>
+  test("resume to the same bits after a rank was killed between two moves", { tags: "full" }, () =>
     expectGoesOn("end", 8),
   );
 
-  test("go on to the same bits over TCP after a process was killed", { tags: "full" }, async () => {
+  test("resume to the same bits over TCP after a process was killed", { tags: "full" }, async () => {
     const args = ["--set", "transport=tcp", "--set", "checkpoint.everySteps=1"];
     const running = start(folder, "run", "job.yaml", "--output", "tcp", ...args);
     await until(running, () => running.stderr().includes("step 4: block-"));
@@ -221,7 +222,7 @@ describe("experts that change their ranks while a GPT trains", () => {
     expect(stderr).toMatch(/going on from tcp\/checkpoints\/step-0000000\d \(restart 1 of 3\)/);
     expect(checkpointBytes(join(folder, "tcp"), steps)).toEqual(checkpointBytes(join(folder, "placed"), steps));
     expect(stepLosses(join(folder, "tcp"))).toEqual(stepLosses(join(folder, "placed")));
-    // And then over TCP among all four ranks, where they move again.
+    // Then over TCP on all four ranks, where they move again.
     cpSync(join(folder, "tcp"), join(folder, "tcp-on-four"), { recursive: true });
     const more = ["--steps", `${steps + 2}`, "--set", "mesh.expert=4"];
     expect((await skeinTrain(folder, "resume", "tcp-on-four", ...more)).code).toBe(0);
@@ -231,7 +232,7 @@ describe("experts that change their ranks while a GPT trains", () => {
     got!.forEach((loss, i) => expect(Math.abs(loss - wanted![i]!)).toBeLessThan(1e-4));
   });
 
-  /** From the end of a run with moves, on its own mesh and on another, with one more move. */
+  /** From the end of a run with moves, on its own mesh and on another one, with one more move. */
   const expectOn = async (name: string, mesh: Readonly<Record<string, number>>): Promise<void> => {
     const more = { steps: steps + 2, "model.experts.placement": { everySteps: 9 } };
     const notes = await run(`on-${name}`, { ...more, ...mesh }, undefined, "placed");
@@ -242,11 +243,11 @@ describe("experts that change their ranks while a GPT trains", () => {
     got!.forEach((loss, i) => expect(Math.abs(loss - wanted![i]!), `step ${steps + i + 1}`).toBeLessThan(1e-4));
   };
 
-  test("go on on another mesh from where they are", { tags: "full" }, () =>
+  test("resume on another mesh from their current placement", { tags: "full" }, () =>
     expectOn("one", { ranks: 1, "mesh.expert": 1 }),
   );
 
-  test("go on among four ranks, and move on", { tags: "full" }, async () => {
+  test("resume on four ranks, and keep moving", { tags: "full" }, async () => {
     await expectOn("four", { "mesh.expert": 4 });
     expect(movesOf("on-four").length).toBeGreaterThan(0);
   });
@@ -264,7 +265,7 @@ test.each([
     await run(`${output}-still`, { overlap, ...still });
     const placement = { everySteps: 2, planner, when, swaps: 2 };
     const notes = await run(output, { overlap, "model.experts.placement": placement, "memory.recompute": "blocks" });
-    // A move is weighed by what was measured, which checkpoints keep: a step that is done again decides the same.
+    // Moves are decided from measurements, which checkpoints keep: a repeated step decides the same.
     expect(notes.some((line) => line.startsWith("an exchange of tokens with experts takes "))).toBe(when === "pays");
     const { plan } = newestCheckpoint(nodeFiles, join(folder, output), expect.fail).manifest;
     expect(plan?.expertExchange === undefined).toBe(when === "always");

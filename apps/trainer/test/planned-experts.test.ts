@@ -22,9 +22,9 @@ const saved = (output: string, step: number, file: string): Buffer =>
 const planOf = (output: string, step: number): ExpertsPlan =>
   (JSON.parse(saved(output, step, "manifest.json").toString()) as { plan: { experts: ExpertsPlan } }).plan.experts;
 
-test("how tokens travel is planned, told, kept, and the same as if the job had said it", { tags: "full" }, async () => {
-  // In two chunks ways differ by the order of sums, and with little room the dense one, which is no default of a plan,
-  // is by far the fastest: so another way than the planned one would have other bits.
+test("token routing is planned, reported, kept, and the same as if the job had set it", { tags: "full" }, async () => {
+  // With two chunks, methods differ in the order of sums; with little capacity the dense method, which plans never
+  // default to, is by far the fastest: a method other than the planned one would give other bits.
   const planned = await skeinTrain(
     folder,
     "run",
@@ -61,7 +61,7 @@ test("how tokens travel is planned, told, kept, and the same as if the job had s
     expect(saved("planned", 5, file)).toEqual(saved("named", 5, file));
 });
 
-test("chunks of both passes are planned for slots", { tags: "full" }, async () => {
+test("chunks of both passes are planned for slot dispatch", { tags: "full" }, async () => {
   const args = ["--output", "apart", "--steps", "3", ...job("dispatch: dense, chunks: auto, backwardChunks: auto")];
   const planned = await skeinTrain(folder, "run", "job.yaml", ...args);
   expect(planned.code, planned.stderr).toBe(0);
@@ -75,7 +75,7 @@ test("chunks of both passes are planned for slots", { tags: "full" }, async () =
     expect(saved("apart", 3, file)).toEqual(saved("apart-named", 3, file));
 });
 
-test("both are planned over levels, and anew on another mesh", { tags: "full" }, async () => {
+test("both are planned over levels, and planned again on another mesh", { tags: "full" }, async () => {
   const way = job("dispatch: auto, chunks: auto, capacity: all, gate: sigmoid");
   const levels = settings(["ranks=4", "mesh={expert: 4, expertLevels: [2, 2]}"]);
   await runSoundly(folder, "run", "job.yaml", "--output", "levels", "--steps", "3", ...way, ...levels);

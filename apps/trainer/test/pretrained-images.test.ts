@@ -15,7 +15,7 @@ import { train, type TrainJob } from "../src/train.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";
 import { expectSameEnd } from "./run-ends.ts";
 
-/** A checkpoint that tells two classes of pictures of 12×12. */
+/** A checkpoint that classifies pictures of 12×12 into two classes. */
 const config = {
   model_type: "vit",
   architectures: ["ViTForImageClassification"],
@@ -61,7 +61,7 @@ const job = (data: object = {}, from = "vit", steps = 2): TrainJob => ({
   learningRate: { peak: 0.01 },
 });
 
-/** What a run of the job would learn from. */
+/** Training samples of a run of the job. */
 const samplesOf = async (asked: TrainJob): Promise<readonly number[]> => {
   const { data } = await settleJob(checkJob({ name: "images", ...asked }, { file: "job.yaml" }));
   return Array.from(((await buildData(data)).train as Records).fields["inputs"]!.bytes);
@@ -69,7 +69,7 @@ const samplesOf = async (asked: TrainJob): Promise<readonly number[]> => {
 
 const clip = { image_processor_type: "CLIPImageProcessor", image_mean: [0.9, 0.9, 0.9], image_std: [0.5, 0.4, 0.3] };
 
-/** Images are made as the checkpoint says, and so does one that is exported. */
+/** Images are preprocessed as the checkpoint specifies, by its export too. */
 const expectSameImages = async (name: string, said: object): Promise<void> => {
   say(said);
   const { processor } = (await loadImageProcessor(place("vit"), "vit"))!;
@@ -80,12 +80,12 @@ const expectSameImages = async (name: string, said: object): Promise<void> => {
 
   const samples = await samplesOf(job());
   expect(await samplesOf(job({}, `${name} out`))).toEqual(samples);
-  // and these are others than those of the job by itself
+  // and these differ from those of the job alone
   expect(await samplesOf(job({ fit: "cover", resample: "decoder" }))).not.toEqual(samples);
 };
 
-describe("images of a run that trains a checkpoint on", () => {
-  test("are cut as it says; what is exported says so, and makes the same ones", () =>
+describe("images of a run that fine-tunes a checkpoint", () => {
+  test("are preprocessed as it specifies; an export specifies it too, and gives the same images", () =>
     expectSameImages("cut", { ...clip, size: { shortest_edge: 16 }, crop_size: 12, resample: 3 }));
 
   test.for([
@@ -93,7 +93,7 @@ describe("images of a run that trains a checkpoint on", () => {
     ["stretched and cut", { ...clip, size: { height: 20, width: 14 }, crop_size: { height: 12, width: 12 } }],
   ] as const)("likewise %s", { tags: "full" }, ([name, said]) => expectSameImages(name, said));
 
-  test("stay so in a run that goes on when the folder says otherwise, or is gone, and beside training", {
+  test("keep it in a resumed run when the folder says otherwise, or is gone, and when decoded during training", {
     tags: "full",
   }, async () => {
     say({ ...clip, size: { shortest_edge: 16 }, crop_size: 12 });
@@ -106,7 +106,7 @@ describe("images of a run that trains a checkpoint on", () => {
     expectSameEnd(place("parts"), place("whole"), 4);
   });
 
-  test("that no image processor makes are told, and the folder's file is not taken for them", async () => {
+  test("whose preprocessing no image processor supports are reported, and the folder's file is not used", async () => {
     say({ size: 12 });
     await train(job({ fit: "contain", normalise: { mean: [0], std: [1] } }), { output: place("contained") });
     const { files, remarks } = await exportHuggingFace(await openSavedRun(place("contained")), place("contained out"));
@@ -115,7 +115,7 @@ describe("images of a run that trains a checkpoint on", () => {
   });
 });
 
-test("import writes a job for images that runs as it is, once images are there", async () => {
+test("import writes an image job that runs unchanged, once images are there", async () => {
   say({ size: 12 });
   const imported = await skeinTrain(folder, "import", "vit", "--output", "imported.yaml", "--json");
   expect([imported.stderr, JSON.parse(imported.stdout)]).toEqual([

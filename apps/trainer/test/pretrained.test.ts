@@ -65,8 +65,8 @@ const job = (more: object = {}): TrainJob => ({
 const bitsOf = (tree: unknown): readonly (readonly number[])[] =>
   flattenTree<NdArray>(tree).leaves.map((array) => [...array.bytes()]);
 
-describe("a job that trains a checkpoint of Hugging Face's on", () => {
-  test("begins with its weights, or with fresh ones of its sizes", async () => {
+describe("a job that fine-tunes a checkpoint of Hugging Face", () => {
+  test("starts from its weights, or from fresh ones of the same sizes", async () => {
     const still = { steps: 1, optimizer: { kind: "sgd" }, learningRate: { peak: 1e-30 } } as const;
     const begun = await train(job(still), { output: place("begun") });
     const { params } = await loadPretrained(place("llama"));
@@ -80,7 +80,7 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
     expect(bitsOf(fresh.parameters())).not.toEqual(bitsOf(params));
   });
 
-  test("is judged, exported, loaded and continued the same wherever it lies", async () => {
+  test("is evaluated, exported, loaded and continued the same wherever the folder is", async () => {
     const output = place("run");
     const { summary } = await train(job(), { output });
     const run = await openSavedRun(output);
@@ -104,7 +104,7 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
 
     const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
     try {
-      // longer than the context of 48, so the last ones slide
+      // longer than the context of 48, so the last tokens slide the window
       const asked = { prompt: "the th", tokens: 60, temperature: 0.9, seed: 4, count: 2 };
       const pieces = ["", ""];
       const onText = (text: string, index: number): void => void (pieces[index] += text);
@@ -113,7 +113,7 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
       expect(texts[0]).not.toBe(texts[1]);
       const exported = await openTextModel(place("mine"));
       expect(await generateText(exported, asked, backend)).toEqual(texts);
-      // what goes on from keys and values of the tokens before is what looks at all of them each time
+      // generation with a KV cache equals generation that recomputes all tokens each time
       expect(await generateText({ ...exported, goesOn: false }, asked, backend)).toEqual(texts);
       const shorter = await generateText(exported, { ...asked, tokens: 20, count: 1 }, backend);
       expect(texts[0]!.startsWith(shorter[0]!)).toBe(true);
@@ -133,7 +133,7 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
     }
   });
 
-  test("goes on when the folder is gone, and is told when it holds other weights", async () => {
+  test("resumes when the folder is gone, and reports when it holds other weights", async () => {
     const moved = place("moved");
     mkdirSync(moved);
     for (const name of ["config.json", "model.safetensors"])
@@ -141,7 +141,7 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
     const from = (steps: number) => job({ steps, model: { kind: "pretrained", folder: moved } });
     const output = place("going-on");
     await train(from(2), { output });
-    // a bit of a weight
+    // one bit of a weight
     const weights = readFileSync(join(moved, "model.safetensors"));
     weights[weights.length - 1]! ^= 1;
     writeFileSync(join(moved, "model.safetensors"), weights);
@@ -154,12 +154,12 @@ describe("a job that trains a checkpoint of Hugging Face's on", () => {
   });
 });
 
-describe("what does not fit is refused before a step, in a line", () => {
+describe("a mismatch is refused in one line before the first step", () => {
   const refused = async (more: object, rule: RegExp): Promise<void> => {
     await expect(train(job(more), { output: place("refused") })).rejects.toThrow(rule);
   };
 
-  test("a vocabulary, a window, a kind of model, samples of another kind", async () => {
+  test("of vocabulary, context, model type or kind of samples", async () => {
     await savePretrained(place("small"), {
       config: { ...config, vocab_size: 100 },
       ...(await evaluate(
@@ -188,7 +188,7 @@ describe("what does not fit is refused before a step, in a line", () => {
     );
   });
 
-  test("a folder that is not there, or damaged", async () => {
+  test("of a folder that does not exist or is damaged", async () => {
     await refused(
       { model: { kind: "pretrained", folder: place("nowhere") } },
       /nowhere.config\.json cannot be read \(ENOENT\)/,
@@ -206,7 +206,7 @@ describe("what does not fit is refused before a step, in a line", () => {
   });
 });
 
-test("commands say how they are to be called", async () => {
+test("usage errors of commands are reported", async () => {
   const imported = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml", "--json");
   expect(JSON.parse(imported.stdout)).toMatchObject({ kind: "llama", dtypes: ["bf16"], job: "imported.yaml" });
   const again = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml");

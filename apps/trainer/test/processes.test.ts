@@ -87,7 +87,7 @@ describe("the same bits as threads of one process", () => {
 });
 
 describe("a process that dies", () => {
-  test("by kill -9 is named by all others, and the run goes on by itself to the same bits", async () => {
+  test("by kill -9 is named by all others, and the run resumes by itself to the same bits", async () => {
     const running = start(folder, "run", "job.yaml", ...long, "--transport", "tcp", "--output", "cut");
     await until(running, reached(join(folder, "cut"), 30));
     const killed = childrenOf(running.child.pid!).at(-1)!;
@@ -142,7 +142,7 @@ const stopAndResume = async (signal: "SIGINT" | "SIGTERM"): Promise<void> => {
   );
   await until(running, reached(join(folder, "cut"), 30));
   const { pid } = running.child;
-  signalAll([...childrenOf(pid!), pid!], signal); // as a service manager does, which waits for nobody
+  signalAll([...childrenOf(pid!), pid!], signal); // like a service manager, which waits for nobody
   const { code, stderr } = await disturbed(running);
   expect(stderr).toMatch(
     /stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/,
@@ -151,13 +151,13 @@ const stopAndResume = async (signal: "SIGINT" | "SIGTERM"): Promise<void> => {
   expect((await skeinTrain(folder, "resume", "cut")).code).toBe(0);
   expectSame("cut", 4);
 };
-test("SIGTERM to all processes saves after the step at hand, and resume ends with the same bits", () =>
+test("SIGTERM to all processes saves after the current step, and resume ends with the same bits", () =>
   stopAndResume("SIGTERM"));
-test("SIGINT to all processes saves after the step at hand, and resume ends with the same bits", { tags: "full" }, () =>
+test("SIGINT to all processes saves after the current step, and resume ends with the same bits", { tags: "full" }, () =>
   stopAndResume("SIGINT"),
 );
 
-test("links are measured, and their file is replaced whole: who has opened the one before reads on in it", async () => {
+test("links are measured, and their file is replaced atomically: readers with the old one open can finish", async () => {
   const [path, before] = [join(folder, "links.json"), join(folder, "before.json")];
   writeFileSync(path, "an earlier one");
   linkSync(path, before);
@@ -212,7 +212,7 @@ test.each([
     /^rank [01]: rank [01] would listen on 0\.0\.0\.0 without TLS.*say insecure/m,
     2,
   ],
-] as const)("%s is told in one line", async (_, args, line, expected) => {
+] as const)("%s is reported in one line", async (_, args, line, expected) => {
   const ended = await skeinTrain(folder, "run", "job.yaml", "--transport", "tcp", ...args);
   expectTold(ended, line, expected);
 });

@@ -14,7 +14,7 @@ export interface ProfileRank {
 
 export type ProfileAnswer = { readonly profile: GradientProfile } | { readonly error: string };
 
-// Entry of a rank's thread.
+// Entry point of a rank's thread.
 if (parentPort !== null) {
   const { connection, job } = workerData as ProfileRank;
   const { backend, close } = await openBackend(job.backend, { memory: connection.memory });
@@ -30,7 +30,7 @@ if (parentPort !== null) {
     });
     parentPort.postMessage({ profile } satisfies ProfileAnswer);
   } catch (error) {
-    parentPort.postMessage({ error: String(error) } satisfies ProfileAnswer); // an error that ends a thread takes Dawn's process with it
+    parentPort.postMessage({ error: String(error) } satisfies ProfileAnswer); // an error that ends a thread would end Dawn's process too
   } finally {
     close();
   }

@@ -26,7 +26,7 @@ describe.each([
   ["dear", {}],
 ])("with overlap %s", (overlap, options) => {
   test(
-    "a bit that flips on one rank stops the run at the next comparison, by name, and nothing of it is saved",
+    "a bit flip on one rank stops the run at the next comparison, with its name, and nothing of it is saved",
     options,
     async () => {
       const job = readJob(join(folder, "job.yaml"), [
@@ -59,7 +59,7 @@ describe.each([
         message: expect.stringMatching(/step 6: params\.layers\.0\.bias on rank 2 differs from ranks 0, 1;/),
       });
       metrics.close();
-      expect(notes.filter((line) => line.includes("restart"))).toEqual([]); // a faulty host would only do it again
+      expect(notes.filter((line) => line.includes("restart"))).toEqual([]); // a faulty host would fail again
       expect(checkpointNames(output)).toEqual(["step-00000004"]);
     },
   );

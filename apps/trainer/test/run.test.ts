@@ -9,7 +9,7 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-test("a run learns, and leaves metrics, events, checkpoints and a summary", async () => {
+test("a run trains, and writes metrics, events, checkpoints and a summary", async () => {
   const { code, stdout, stderr } = await skeinTrain(
     folder,
     "run",
@@ -61,7 +61,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   expect(Math.round((summary["testAccuracy"] as number) * 203)).toBeCloseTo(
     (summary["testAccuracy"] as number) * 203,
     9,
-  ); // of 203 digits, padding left out
+  ); // of 203 digits, without padding
   const losses = stepLosses(output);
   expect(losses[0]).toBeCloseTo(Math.log(10), 0);
   expect(losses.at(-1)).toBeLessThan(0.9 * losses[0]!);
@@ -77,7 +77,7 @@ test("a run learns, and leaves metrics, events, checkpoints and a summary", asyn
   const events = expectSoundTrace(join(folder, "trace.json"), 2);
   const steps = spansOn(events, 1, "steps");
   expect(steps.map(({ name }) => name)).toEqual(Array.from({ length: 20 }, (_, i) => `step ${i + 1}`));
-  // Each step says how much of it was spent waiting for collectives; that is what its waits add up to.
+  // Each step reports how long it waited for collectives, which must be the sum of its waits.
   for (const step of steps) {
     const inside = spansOn(events, 1, "waiting").filter(
       ({ ts, dur }) => ts >= step.ts && ts + dur <= step.ts + step.dur,
@@ -142,14 +142,14 @@ test("2 ranks × 32 samples give the losses and gradient norms of 1 rank × 64, 
   together.forEach((value, i) => expect(Math.abs(value - alone[i]!)).toBeLessThan(1e-4 * alone[i]!));
 });
 
-test("--quiet says nothing but the summary", async () => {
+test("--quiet prints only the summary", async () => {
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--quiet", "--steps", "2");
-  expect(stderr).toBe(""); // not even that the warm-up covers the whole run
+  expect(stderr).toBe(""); // not even the warning that the warm-up covers the whole run
   expect(stdout).toMatch(/^test accuracy {2}\d+\.\d\d %\n/);
   expect(code).toBe(0);
 });
 
-test("a language model tells bits per byte", async () => {
+test("a language model reports bits per byte", async () => {
   const small = [
     "--set",
     "data={kind: moby-dick, window: 16, trainSamples: 64, testSamples: 10}",

@@ -39,7 +39,7 @@ const job = {
   learningRate: { peak: 0.01 },
 } as const;
 
-test("samples that are shown leave training as it is, and all of them together have the accuracy of the run", async () => {
+test("showing samples leaves training unchanged, and all of them together have the accuracy of the run", async () => {
   const [plain, shown] = [join(folder, "plain"), join(folder, "shown")];
   const evaluation = { everySteps: 3, batch: 20 };
   await train({ ...job, evaluation }, { output: plain });
@@ -78,7 +78,7 @@ const treeJob = {
   learningRate: { peak: 0.02 },
 } as const;
 
-test("of samples without labels all that a model is given and makes of it is told, of a module's model and of a program's alike", async () => {
+test("of samples without labels all inputs and outputs are recorded, for a module's model and a program's alike", async () => {
   const [module, program] = [join(folder, "tree-module"), join(folder, "tree-program")];
   await train({ ...treeJob, data: own("pairData"), model: own("towers") }, { output: module });
   const notes: string[] = [];
@@ -103,7 +103,7 @@ test("of samples without labels all that a model is given and makes of it is tol
   });
 });
 
-test("outputs that are one tensor are those of the parameters that are saved", async () => {
+test("outputs that are a single tensor are computed with the saved parameters", async () => {
   const output = join(folder, "autoencoder");
   const { parameters } = await train({ ...treeJob, data: plainData, model: autoencoder }, { output });
   const [inward, outward] = parameters() as Record<"weight" | "bias", NdArray>[];
@@ -121,7 +121,7 @@ test("outputs that are one tensor are those of the parameters that are saved", a
   }
 });
 
-test("what is shown of a program's model is no part of what its run computes", async () => {
+test("samples shown from a program's model do not affect its run", async () => {
   const [shown, plain] = [join(folder, "program-shown"), join(folder, "program-plain")];
   const program = { ...treeJob, data: plainData, model: autoencoder };
   await train(program, { output: shown });
@@ -136,7 +136,7 @@ test("what is shown of a program's model is no part of what its run computes", a
 test.each<[string, Partial<OwnModel>, RegExp]>([
   ["apply", { apply: undefined as never }, /its apply is nothing, .* forward pass; define apply\(.*remove evaluation/],
   ["row", { apply: (params) => [params, {}] as never }, /gives as "0.bias" f32\[2\], .* must be \[1, …\]/],
-])("a model without what can be shown is refused before the run begins: no %s", async (_, part, line) => {
+])("a model without the required function is refused before the run begins: no %s", async (_, part, line) => {
   const output = join(folder, "refused");
   const whole = await autoencoder(taskOf(await plainData({})), {});
   const model = { ...whole, ...part } as OwnModel;
@@ -144,10 +144,10 @@ test.each<[string, Partial<OwnModel>, RegExp]>([
   expect(existsSync(output)).toBe(false);
 });
 
-test("a text is continued as generate continues it, beside how it goes on", async () => {
+test("a text is continued as generate continues it, beside the true continuation", async () => {
   const output = join(folder, "text");
   const file = join(folder, "alphabet.txt");
-  writeFileSync(file, "abcdefgh".repeat(300)); // learnt in a few steps, and no two letters in a row are the same
+  writeFileSync(file, "abcdefgh".repeat(300)); // learned in a few steps; no two consecutive letters are equal
   const text = {
     data: { kind: "text", file, window: 16, trainSamples: 60, testSamples: 9 },
     backend: "cpu",

@@ -8,11 +8,11 @@ let remove: () => void;
 beforeAll(() => ({ folder, remove } = jobFolder()));
 afterAll(() => remove());
 
-/** What a run of so many steps ends with. */
+/** Checkpoint of a run after a number of steps. */
 const saved = (output: string, steps: number): Buffer =>
   readFileSync(join(folder, output, `checkpoints/step-${String(steps).padStart(8, "0")}/shared.safetensors`));
 
-/** A rate that changes: what a step was made with is told by the state of every optimizer. */
+/** A changing learning rate: the state of every optimizer shows the rate of each step. */
 const plain = [
   "compression={kind: identity}",
   "model.hidden=[24, 16]",
@@ -62,10 +62,10 @@ const optimizers: readonly (readonly [name: string, optimizer: string])[] = [
   ["lamb", "{kind: lamb}"],
 ];
 
-/** Whether who inverts what follows from measurements, so that two runs may add in another order. */
+/** Whether the distribution of inversions follows from measurements, so that two runs may add in another order. */
 const isPlanned = (name: string): boolean => ["kfac-spd", "kfac-auto"].includes(name);
 
-/** What metrics tell of the update of each step. */
+/** Reported metrics of the update of each step. */
 const figuresTold = (output: string): Record<string, number>[] =>
   readFileSync(join(folder, output, "metrics.jsonl"), "utf8")
     .trim()
@@ -73,7 +73,7 @@ const figuresTold = (output: string): Record<string, number>[] =>
     .map((line) => JSON.parse(line) as Record<string, number>)
     .filter((line) => line["gradientNorm"] !== undefined);
 
-/** The others go these ways in the full run of the tests. */
+/** The others are covered by the full test run. */
 const trained = ["eva", "kfac", "kfac-auto", "soap", "muon"];
 const resumed = ["kfac-auto", "soap"];
 const overTcp = ["kfac"];
@@ -89,7 +89,7 @@ describe.each(optimizers)("%s", (name, optimizer) => {
     whole = await train(name, [setting]);
   });
 
-  test("learns, and tells how much curvature acts", onlyIn(trained, name), () => {
+  test("trains, and reports how much curvature acts", onlyIn(trained, name), () => {
     const losses = stepLosses(join(folder, name));
     expect(losses.at(-1)).toBeLessThan(losses[0]!);
     const updates = figuresTold(name);
@@ -104,9 +104,9 @@ describe.each(optimizers)("%s", (name, optimizer) => {
     }
   });
 
-  test("a run that was stopped goes on with the same bits", onlyIn(resumed, name), async () => {
+  test("a stopped run resumes with the same bits", onlyIn(resumed, name), async () => {
     const parts = `${name}-parts`;
-    // Two runs may plan differently, and so round differently: the same run goes on, from an earlier checkpoint.
+    // Two runs may plan differently, and so round differently: the same run resumes, from an earlier checkpoint.
     if (isPlanned(name)) {
       cpSync(join(folder, name), join(folder, parts), { recursive: true });
       rmSync(join(folder, parts, "checkpoints/step-00000012"), { recursive: true });
@@ -128,7 +128,7 @@ describe.each(optimizers)("%s", (name, optimizer) => {
     expect(saved(parts, 12).equals(whole)).toBe(true);
   });
 
-  test("processes over TCP learn the same bits as threads", onlyIn(overTcp, name), async () => {
+  test("processes over TCP give the same bits as threads", onlyIn(overTcp, name), async () => {
     const overNetwork = await train(`${name}-tcp`, [setting, "transport=tcp"]);
     if (!isPlanned(name)) return void expect(overNetwork.equals(whole)).toBe(true);
     // Two plans may differ, and add in another order.
@@ -136,8 +136,8 @@ describe.each(optimizers)("%s", (name, optimizer) => {
     losses!.forEach((loss, step) => expect(loss).toBeCloseTo(expected![step]!, 2));
   });
 
-  test("gradients in halves, and all after the backward pass, too", { tags: "full" }, async () => {
-    // Shampoo and SOAP are not combined with halves, and two plans may differ.
+  test("with split all-reduces, and with all after the backward pass, too", { tags: "full" }, async () => {
+    // Shampoo and SOAP are not combined with split all-reduces, and two plans may differ.
     if (isPlanned(name)) return;
     for (const overlap of ["shampoo", "soap"].includes(name) ? ["none"] : ["dear", "none"])
       expect((await train(`${name}-${overlap}`, [setting, `overlap=${overlap}`])).equals(whole)).toBe(true);
@@ -149,17 +149,17 @@ describe.each(optimizers)("%s", (name, optimizer) => {
   });
 });
 
-test("a step that refreshes curvature has a name of its own in the trace", async () => {
+test("a step that refreshes curvature has its own name in the trace", async () => {
   await train("traced", ["optimizer={kind: kfac, factorEvery: 2, inverseEvery: 4}"], "--trace", "traced.json");
   const trace = readFileSync(join(folder, "traced.json"), "utf8");
   for (const name of ["curvature observed", "curvature refreshed"]) expect(trace).toContain(name);
 });
 
-// A gradient that is clipped is a product, which a rank may read once or twice; replicas are compared at the end.
+// A clipped gradient is a lazy product, which a rank may evaluate once or twice; replicas are compared at the end.
 const clipped = (optimizer: string): Promise<Buffer> =>
   train(`clipped${optimizer.replaceAll(/\W/g, "")}`, [`optimizer=${optimizer}`, "clipNorm=0.1"]);
 
-test("what ranks hold alike stays alike where each does a part of the work, with clipped gradients", async () => {
+test("replicated values stay equal where each rank does a part of the work, with clipped gradients", async () => {
   await clipped("{kind: muon}");
 });
 
@@ -190,7 +190,7 @@ const readyJob = async (name: string): Promise<void> => {
 };
 test.each(["cnn-kfac-spd", "gpt-muon", "gpt-soap"])("the ready job %s trains", { tags: "full" }, readyJob);
 
-test("how K-FAC is planned is told, with what other forms would take, and stands in the checkpoint", async () => {
+test("K-FAC's plan is reported, with the cost of the other forms, and stored in the checkpoint", async () => {
   const { code, stderr } = await skeinTrain(
     folder,
     "run",
@@ -212,7 +212,7 @@ test("how K-FAC is planned is told, with what other forms would take, and stands
   );
 });
 
-test("factors travel in the buckets that a job names, and arrive alike", { tags: "full" }, async () => {
+test("factors are exchanged in the buckets that a job names, and arrive equal", { tags: "full" }, async () => {
   const trainIn = (form: string, buckets: string): Promise<Buffer> =>
     train(
       `${form}-${buckets.length}`,
@@ -239,7 +239,7 @@ test("factors travel in the buckets that a job names, and arrive alike", { tags:
   expect(messagesOf("mpd", planned)).toBe(plan.plan.curvature.buckets.length);
 });
 
-test("on a grid of four ranks K-FAC learns what it learns where each rank does all, about, and goes on", {
+test("on a grid of four ranks K-FAC gives about the result of replicated work, and resumes", {
   tags: "full",
 }, async () => {
   const rows = [
@@ -274,8 +274,8 @@ const tellsOfFactor = async (form: string): Promise<void> => {
     /step 1: the factor of layers\.0\.weight \(inputs\).* is not positive definite.*raise optimizer\.damping/,
   );
 };
-test("form dp: a factor that cannot be inverted is named, and what was done", () => tellsOfFactor("dp"));
-test("form mpd: it is named, too", { tags: "full" }, () => tellsOfFactor("mpd"));
+test("form dp: a factor that cannot be inverted is reported with what was done", () => tellsOfFactor("dp"));
+test("form mpd: it is reported, too", { tags: "full" }, () => tellsOfFactor("mpd"));
 
 test.each([
   [
@@ -302,7 +302,7 @@ test.each([
   expect(stderr).toMatch(message);
 });
 
-test.each(["shampoo", "soap"])("%s and overlap: dear are refused with the cure", async (kind) => {
+test.each(["shampoo", "soap"])("%s and overlap: dear are refused with the remedy", async (kind) => {
   const { code, stderr } = await skeinTrain(
     folder,
     "run",

@@ -20,10 +20,10 @@ ${settings}`;
 
 const write = (...jobs: readonly string[]): void => writeFileSync(join(folder, "all.yaml"), jobs.join("---\n"));
 
-test("jobs of a file run one after another; one that fails does not lose the others", async () => {
+test("the jobs of a file run one after another; one that fails does not prevent the others", async () => {
   write(job("diverges"), job("first", "labelSmoothing: 0.1\n"), job("lost", "freeze: [nothing]\n"), job("last"));
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "all.yaml", "--output", "all", "--set", "seed=7");
-  // of the first that failed
+  // that of the first failed job
   expect(code).toBe(2);
   expect(stderr).toContain("diverges: rank 0: step 2: the loss is not finite");
   expect(stderr).toContain('lost: freeze[0]: "nothing" matches none of the model\'s 4 parameters');
@@ -39,7 +39,7 @@ test("jobs of a file run one after another; one that fails does not lose the oth
   expect(stepLosses(join(folder, "all", "first"))[0]).not.toBe(stepLosses(join(folder, "all", "last"))[0]);
 });
 
-test("are as if each had run alone; a stop ends all, and the same command goes on", { tags: "full" }, async () => {
+test("give the results of separate runs; a stop ends all, and the same command resumes", { tags: "full" }, async () => {
   write(job("first"), job("long", "checkpoint: { everySteps: 50 }\n").replace("steps: 4", "steps: 2000"), job("last"));
   const args = ["run", "all.yaml", "--output", "all", "--resume-if-possible"];
   const running = start(folder, ...args);
@@ -60,7 +60,7 @@ test("are as if each had run alone; a stop ends all, and the same command goes o
   expect(checkpointBytes(join(folder, "all", "long"), 2000)).toEqual(checkpointBytes(join(folder, "alone"), 2000));
 });
 
-test("what is wrong with any of them is told before one runs", async () => {
+test("errors in any of them are reported before the first one runs", async () => {
   const refused = async (text: string, ...args: readonly string[]): Promise<void> => {
     const { code, stderr } = await skeinTrain(folder, "run", "all.yaml", ...args);
     expect([code, stderr]).toEqual([2, expect.stringContaining(text)]);

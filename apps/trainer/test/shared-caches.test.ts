@@ -8,7 +8,7 @@ const root = mkdtempSync(join(tmpdir(), "skein-caches-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
 test.skipIf(process.platform === "win32")(
-  "a cache that others can write to is neither read nor written, with one remark",
+  "a cache writable by others is neither read nor written, with one warning",
   async () => {
     const shared = join(root, "shared");
     mkdirSync(join(shared, "compiled"), { recursive: true });

@@ -27,7 +27,7 @@ const expectOneLine = async (handles: number, transport: string): Promise<void> 
   );
 };
 
-test("a run with 40 file handles ends with one line, and its cure", () => expectOneLine(40, "threads"));
+test("a run with 40 file handles ends with one line, and its remedy", () => expectOneLine(40, "threads"));
 test.each([24, 28, 32, 36, 44, 48, 52, 56, 64].flatMap((n) => ["threads", "tcp", "tls"].map((t) => [n, t] as const)))(
   "a run with %i file handles over %s ends with one line, or trains to its end",
   { tags: "full" },

@@ -8,8 +8,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { train, type TrainJob } from "../src/index.ts";
 import { metricLines } from "./cli.ts";
 
-// With f16 a step whose gradients overflow makes no update. Everything that happens in the first update, or every so
-// many, waits for an update: a run that skips its first steps learns what a run without these steps learns.
+// With f16 a step whose gradients overflow makes no update. Everything that happens in the first update, or every n
+// updates, counts updates: a run that skips its first steps gives the result of a run without these steps.
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-skipped-"))));
@@ -60,7 +60,7 @@ const run = async (
 const scaled = (initialScale: number): object => ({ precision: { kind: "mixed-f16", initialScale } });
 const numSteps = 16;
 
-describe("a run that skips its first updates learns what a run without those steps learns", () => {
+describe("a run that skips its first updates gives the result of a run without those steps", () => {
   test.each<[string, object]>([
     ["a running mean", { optimizer: { kind: "sgd" }, average: { decay: 0.99 } }],
     ["K-FAC", { optimizer: { kind: "kfac", size: "free", inverseEvery: 3, factorEvery: 3 } }],
@@ -71,11 +71,11 @@ describe("a run that skips its first updates learns what a run without those ste
     expect(late.skipped).toBeGreaterThan(4);
     const clean = await run("clean", { ...settings, ...scaled(1024), steps: numSteps - late.skipped });
     expect(clean.skipped).toBe(0);
-    // A batch of all samples, but in another order: sums are rounded otherwise.
+    // A batch of all samples, but in another order: sums are rounded differently.
     late.values.forEach((value, i) => expect(value).toBeCloseTo(clean.values[i]!, 4));
   });
 
-  test("also if it stops among the skipped steps, and after them, and goes on from checkpoints", async () => {
+  test("also if it stops among the skipped steps, and after them, and resumes from checkpoints", async () => {
     const settings = { optimizer: { kind: "kfac", size: "free", inverseEvery: 3, factorEvery: 3 }, ...scaled(2 ** 26) };
     const whole = await run("whole", { ...settings, steps: 14 });
     await run("pieces", { ...settings, steps: 3 });
@@ -85,7 +85,7 @@ describe("a run that skips its first updates learns what a run without those ste
   });
 });
 
-test("the default scale takes the first step of activations that are not small", async () => {
+test("the default scale does not skip the first step with activations that are not small", async () => {
   const large = samplesOf(30);
   const { skipped } = await run("large", {
     data: { ...job.data, train: large, test: large },

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { skeinTrain } from "./cli.ts";
 
-/** Values of a job whose GPT learns something in a few steps. */
+/** Settings of a job whose GPT learns something in a few steps. */
 export const smallGptJob = (batch: number): readonly string[] => [
   "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
   `batch=${batch}`,
@@ -13,10 +13,10 @@ export const smallGptJob = (batch: number): readonly string[] => [
   "checkpoint.keep=10",
 ];
 
-/** Values of a job as arguments. */
+/** Settings of a job as arguments. */
 export const settings = (values: readonly string[]): string[] => values.flatMap((value) => ["--set", value]);
 
-/** Run skein-train; no rank may have failed on the way. */
+/** Run skein-train; expects that no rank failed on the way. */
 export const runSoundly = async (folder: string, ...args: readonly string[]): Promise<void> => {
   const { code, stderr } = await skeinTrain(folder, ...args);
   expect(stderr).not.toContain("rank ");

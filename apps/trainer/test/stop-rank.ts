@@ -11,20 +11,20 @@ import { buildParts, type DeviceState, initState } from "../src/step/train-state
 export interface StopRank {
   readonly connection: WorldConnection;
   readonly job: Job;
-  /** Step after which a stop is asked for and decided. */
+  /** Step after which a stop is requested and decided. */
   readonly step: number;
   /**
-   * When this rank learns of it: before it looks whether that step was the last, or only when it wants to begin the
+   * When this rank receives it: before it checks whether that step was the last, or only when it wants to begin the
    * next.
    */
   readonly learns: "after the step" | "while it evaluates";
-  /** Whether ranks exchange something while they evaluate, as those of a model do that they share out. */
+  /** Whether ranks communicate during evaluation, as those of a sharded model do. */
   readonly together: boolean;
 }
 
 export type StopAnswer = { readonly done: number; readonly saved: readonly number[] } | { readonly error: string };
 
-// Entry of a rank's thread: a training loop with a stop signal of its own, as ranks of different processes have.
+// Entry point of a rank's thread: a training loop with its own stop signal, as ranks of different processes have.
 if (parentPort !== null) {
   const { connection, job, step, learns, together } = workerData as StopRank;
   const { backend, close } = await openBackend("cpu", { memory: connection.memory });

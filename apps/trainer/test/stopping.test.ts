@@ -26,7 +26,7 @@ test.each([
   ["each for itself", false],
   ["together", true],
 ] as const)(
-  "ranks that evaluate %s and learn of a stop at different moments make the same collectives, and stop after the same step",
+  "ranks that evaluate %s and receive a stop at different times run the same collectives, and stop after the same step",
   async (_, together) => {
     const overrides = Object.entries(settings).map(([path, value]) => ({
       path: path.split("."),

@@ -43,8 +43,8 @@ const texts = (stream: object = {}, more: Partial<TrainJob> = {}): TrainJob => (
   ...more,
 });
 
-describe("texts that come by", () => {
-  test("train on any number of ranks, and go on on another one where a run was cut off", async () => {
+describe("streamed texts", () => {
+  test("train on any number of ranks, and resume on another number after an interruption", async () => {
     const { summary } = await train(texts(), { output: output("whole") });
     expect(summary!.testLoss).toBeLessThan(6);
     const stop = new AbortController();
@@ -55,7 +55,7 @@ describe("texts that come by", () => {
     expectCloseLosses(output("cut"), output("whole"), 1e-4);
   });
 
-  test("that are not those that a checkpoint stands in, or are read otherwise, are refused in one line", async () => {
+  test("that do not match the position of a checkpoint, or are read differently, are refused in one line", async () => {
     const one: TrainOptions = { output: output("run"), resume: true };
     await train(texts({}, { ranks: 1 }), one);
     const goOn = (stream: object, more: Partial<TrainJob> = {}): Promise<string> =>
@@ -76,7 +76,7 @@ describe("texts that come by", () => {
     );
   });
 
-  test("whose file vanishes end the run after a step, saved; it goes on once it is back", {
+  test("whose file disappears end the run after a step, saved; it resumes once the file is back", {
     tags: "full",
   }, async () => {
     const path = join(folder, "1.jsonl.gz");
@@ -101,7 +101,7 @@ describe("texts that come by", () => {
   });
 });
 
-test("images that come by are changed as they come, left out where they cannot be used, and go on, too", async () => {
+test("streamed images are augmented, skipped where they cannot be used, and resume, too", async () => {
   const shards = fileURLToPath(new URL("../../../packages/data/test/shards", import.meta.url));
   for (const name of ["gnu", "pax"]) copyFileSync(join(shards, `${name}.tar`), join(folder, `${name}.tar`));
   copyFileSync(join(shards, "others.tar"), join(folder, "others.tar"));

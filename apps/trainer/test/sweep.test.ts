@@ -14,7 +14,7 @@ const sweepIn = (output: string): SweepFile =>
 
 const small = ["--ranks", "1", "--set", "compression={kind: identity}", "--set", "learningRate.decay=constant"];
 
-test("a grid is tried on samples held back, what fails counts as the worst, and the best is told", async () => {
+test("a grid is tried on held-out samples, a failure counts as the worst, and the best is reported", async () => {
   const grid = ["--grid", "optimizer={kind: sgd}", "--grid", "learningRate.peak=0.05,1e33,0.0001"];
   const args = ["sweep", "job.yaml", ...small, ...grid, "--steps", "10", "--output", "out", "--parallel", "2"];
   const { code, stdout, stderr } = await skeinTrain(folder, ...args);
@@ -36,7 +36,7 @@ test("a grid is tried on samples held back, what fails counts as the worst, and 
   expect(page).toContain("learningRate.peak=0.05");
   expect(page.slice(page.indexOf("<body>"), page.lastIndexOf("<script>"))).not.toMatch(/undefined|https?:/);
 
-  // Nothing is left to do: what was found is told again, and no trial runs.
+  // Nothing is left to do: the result is reported again, and no trial runs.
   const again = await skeinTrain(folder, ...args);
   expect(again.stderr).toContain("3 are done already");
   expect(again.stdout).toBe(stdout);
@@ -45,7 +45,9 @@ test("a grid is tried on samples held back, what fails counts as the worst, and 
   expect(other.code).toBe(2);
 });
 
-test("a Bayesian sweep that was stopped amid its trials ends as one that was not", { tags: "full" }, async () => {
+test("a Bayesian sweep that was stopped during its trials ends like an uninterrupted one", {
+  tags: "full",
+}, async () => {
   const random = ["--random", "learningRate.peak=log:1e-4..1e-1", "--search", "bayes", "--trials", "3"];
   const args = ["sweep", "job.yaml", ...small, ...random, "--parallel", "2", "--steps", "200"];
   const running = start(folder, ...args, "--output", "stopped");
@@ -61,7 +63,7 @@ test("a Bayesian sweep that was stopped amid its trials ends as one that was not
   expect(learnt("stopped")).toEqual(learnt("whole"));
 });
 
-test("what no trial can be is told before the first, by its place, and nothing is written", async () => {
+test("an invalid trial is reported before the first one, by its location, and nothing is written", async () => {
   for (const [args, message] of [
     [
       ["--grid", "learningRate.peak=0.1,-1"],

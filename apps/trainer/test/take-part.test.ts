@@ -23,7 +23,7 @@ const job = checkJob(
 );
 const secret = newSecret();
 
-/** A process's part of a world whose links are never made. */
+/** A process's side of a world whose links are never made. */
 const unreachable = (rank: number): MemberWorld => ({
   addresses: [{ host: "127.0.0.1", port: 7000 + rank }],
   connect: () => {
@@ -43,7 +43,7 @@ const said: MemberMessage[] = [];
 const closed: number[] = [];
 /** Ranks that have joined and are making links. */
 const linking = new Set<number>();
-/** Wait for what processes do over sockets, at the pace of the machine: only the limit of the test ends it. */
+/** Wait for socket activity of processes, at the pace of the machine: only the test's timeout ends it. */
 const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise(setImmediate);
 };
@@ -67,7 +67,7 @@ const partOf = (rank: number, more: Partial<MemberOptions> = {}): ReturnType<typ
     ...more,
   });
 
-test("while links are made, a process that is asked to end tells the controller and leaves; the controller's word ends the other", async () => {
+test("while links are made, a process that is asked to end tells the controller and leaves; the controller's message ends the other", async () => {
   const interruption = new Interruption();
   const asked = partOf(1, { interruption });
   const other = partOf(0);
@@ -84,7 +84,7 @@ test("while links are made, a process that is asked to end tells the controller 
   expect(closed).toEqual([1, 0]);
 });
 
-test("links that take long are told of where the process runs and to the controller, by whom they are sought and where", async () => {
+test("slow links are reported locally and to the controller, with both ranks and the address", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const over = new AbortController();
@@ -94,7 +94,7 @@ test("links that take long are told of where the process runs and to the control
       partOf(1, { signal: over.signal, onWaiting: (line) => lines.push(line) }),
     ];
     for (const part of parts) part.catch(() => undefined);
-    // Joining goes over real sockets: the fake clock waits, or a busy machine reaches the timeouts of joining.
+    // Joining uses real sockets: the fake clock waits, or a busy machine reaches the timeouts of joining.
     await until(() => linking.size === 2);
     await vi.advanceTimersByTimeAsync(3000);
     const line = "rank 1: still connecting to rank 0 at 127.0.0.1:7000; unreachable ranks are reported after 60 s";

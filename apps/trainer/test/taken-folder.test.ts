@@ -12,7 +12,7 @@ afterEach(() => remove());
 const other = { host: "elsewhere", pid: 1, place: "another boot", since: "2026-01-01T00:00:00.000Z", id: "other" };
 
 test.each(["threads", "tcp"])(
-  "a run over %s whose folder another process has taken ends, and takes nothing away there",
+  "a run over %s whose output folder was taken over by another process ends, and removes nothing there",
   { tags: "full" },
   async (transport) => {
     const args = ["--transport", transport, "--steps", "1000000", "--output", "run"];

@@ -30,12 +30,12 @@ const mesh = ({ data = 1, expert = 1, tensor = 1 }: Ranks): string[] => [
   `mesh={data: ${data}, expert: ${expert}, tensor: ${tensor}}`,
 ];
 
-/** What a run has saved, by file; what names its files by their hashes is left out. */
+/** Checkpoint files of a run, without those that name files by their hashes. */
 const savedBy = (output: string, step = steps): ReturnType<typeof checkpointFiles> =>
   checkpointFiles(join(folder, output), step);
 const expectClose = (output: string, other: string): void =>
   expectCloseLosses(join(folder, output), join(folder, other), 1e-3);
-/** Gradients are as long as those of another run: an optimizer that divides by their size does not show it. */
+/** Gradients have the norms of another run, which an optimizer that divides by their size would hide. */
 const expectCloseNorms = (output: string, other: string): void => {
   const [norms, expected] = [output, other].map((name) =>
     metricLines(join(folder, name)).flatMap(({ type, gradientNorm }) =>
@@ -44,18 +44,18 @@ const expectCloseNorms = (output: string, other: string): void => {
   );
   norms!.forEach((norm, i) => expect(norm / expected![i]!).toBeCloseTo(1, 3));
 };
-/** Of the last evaluation of a run. */
+/** Test loss of the last evaluation of a run. */
 const testLossOf = (output: string): number =>
   Number(metricLines(join(folder, output)).findLast(({ type }) => type === "evaluation")!["loss"]);
 
-describe("a GPT whose matrices ranks share out", () => {
+describe("a GPT with tensor parallelism", () => {
   beforeAll(async () => {
     await train("one", [gpt, ...mesh({})]);
     await train("mesh", [gpt, ...mesh({ data: 2, tensor: 2 })]);
     await train("longer", [gpt, ...mesh({})], "--steps", `${longer}`);
   });
 
-  test("learns on a mesh what it learns on one rank", () => {
+  test("gives the same result on a mesh as on one rank", () => {
     expectClose("mesh", "one");
     expect(stepLosses(join(folder, "mesh")).at(-1)).toBeLessThan(5.5);
     expect(Math.abs(testLossOf("mesh") - testLossOf("one"))).toBeLessThan(1e-3);
@@ -69,7 +69,7 @@ describe("a GPT whose matrices ranks share out", () => {
       ),
     );
     const bytes = (output: string): number => savedBy(output).reduce((sum, [, { length }]) => sum + length, 0);
-    // Beside the same numbers, a head in each file.
+    // Besides the same numbers, each file has a header.
     expect(bytes("mesh")).toBeLessThan(bytes("one") + 5 * 8192);
   });
 
@@ -88,12 +88,12 @@ describe("a GPT whose matrices ranks share out", () => {
     expectClose(output, "longer");
   };
 
-  test("goes on on another mesh from a checkpoint of this one, and on this one from that of one rank", async () => {
+  test("resumes on another mesh from a checkpoint of this one, and on this one from that of one rank", async () => {
     await goOn("mesh", { tensor: 4 });
     await goOn("one", { tensor: 2 });
   });
 
-  test("and on ranks that share nothing out", { tags: "full" }, async () => {
+  test("and on ranks without sharding", { tags: "full" }, async () => {
     await goOn("mesh", { data: 2 });
     await goOn("mesh", { data: 1 });
   });
@@ -105,7 +105,7 @@ describe("with experts too", () => {
     await train("experts-mesh", [dropless, ...mesh({ expert: 2, tensor: 2 })]);
   });
 
-  test("learns on a mesh what it learns on one rank", () => {
+  test("gives the same result on a mesh as on one rank", () => {
     expectClose("experts-mesh", "experts-one");
     const loads = metricLines(join(folder, "experts-mesh"))
       .filter(({ type }) => type === "step")
@@ -114,7 +114,7 @@ describe("with experts too", () => {
     expect(Math.abs(testLossOf("experts-mesh") - testLossOf("experts-one"))).toBeLessThan(1e-3);
   });
 
-  test("goes on on another mesh from a checkpoint of this one", { tags: "full" }, async () => {
+  test("resumes on another mesh from a checkpoint of this one", { tags: "full" }, async () => {
     await train("experts-longer", [dropless, ...mesh({})], "--steps", `${longer}`);
     for (const ranks of [{ expert: 4 }, { data: 2, tensor: 2 }, { data: 1 }]) {
       const output = `experts-mesh-${Object.values(ranks).join("-")}`;
@@ -124,12 +124,12 @@ describe("with experts too", () => {
     }
   });
 
-  test("learns on eight ranks, two along each axis", { tags: "full" }, async () => {
+  test("trains on eight ranks, two along each axis", { tags: "full" }, async () => {
     await train("experts-eight", [dropless, ...mesh({ data: 2, expert: 2, tensor: 2 })]);
     expectClose("experts-eight", "experts-one");
   });
 
-  describe("of which each is shared out", () => {
+  describe("with tensor parallelism within each expert", () => {
     const sharded = (shards: string, more = ""): string =>
       dropless.replace("count: 4,", `count: 4, shards: ${shards},${more}`);
     beforeAll(async () => {
@@ -147,7 +147,7 @@ describe("with experts too", () => {
       );
     });
 
-    test("learns what one rank learns, and goes on on another mesh, split after the gate", async () => {
+    test("gives the result of one rank, and resumes on another mesh, split after the gate", async () => {
       await run(
         "resume",
         "shards",
@@ -175,7 +175,7 @@ describe("with experts too", () => {
       ["baseline", { expert: 2, tensor: 2 }, ["memory={recompute: blocks}"]],
       ["baseline", { data: 2, tensor: 2 }, []],
     ] as const)(
-      "%s on %j with %j learns what one rank learns, and goes on on one",
+      "%s on %j with %j gives the result of one rank, and resumes on one",
       { tags: "full" },
       async (shards, ranks, own) => {
         const output = `shards-${shards}-${Object.values(ranks).join("-")}-${own.length}`;
@@ -196,7 +196,7 @@ describe("with experts too", () => {
       expect(lines.some(({ type }) => type === "placement")).toBe(true);
     });
 
-    test("by measurements, which a run that goes on keeps", { tags: "full" }, async () => {
+    test("by measurements, which a resumed run keeps", { tags: "full" }, async () => {
       const args = (output: string) => ["--output", output, "--steps", "5", ...settings(values)];
       const values = [...plain, sharded("auto"), ...mesh({ expert: 2, tensor: 2 })];
       const begun = await skeinTrain(folder, "run", "job.yaml", ...args("shards-auto"));
@@ -222,14 +222,14 @@ test.each([
   ["power-sgd", ["compression={kind: power-sgd, rank: 2}"]],
   ["planned buckets", ["buckets={kind: mg-wfbp}"]],
   ["tuned buckets", ["buckets={kind: tuned}"]],
-])("with %s it trains, its replicas alike", { tags: "full" }, async (name, own) => {
+])("with %s it trains, with equal replicas", { tags: "full" }, async (name, own) => {
   const output = `full-${name.replace(" ", "-")}`;
   await train(output, [gpt, ...own, ...mesh({ data: 2, tensor: 2 })]);
   const losses = stepLosses(join(folder, output));
   expect(losses.at(-1)).toBeLessThan(losses[0]!);
 });
 
-test("dropout drops along the axis what it drops without it", { tags: "full" }, async () => {
+test("dropout along the axis drops the same elements as without it", { tags: "full" }, async () => {
   const dropping = "model={kind: gpt, layers: 1, heads: 2, width: 16, dropout: 0.2}";
   await train("drop-data", [dropping, ...mesh({ data: 2 })]);
   await train("drop-mesh", [dropping, ...mesh({ data: 2, tensor: 2 })]);

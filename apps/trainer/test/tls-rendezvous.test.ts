@@ -89,20 +89,20 @@ const failureOf = async (promise: Promise<unknown>): Promise<SkeinError> => {
 };
 
 describe("a rendezvous over TLS", () => {
-  test("listens beyond loopback without being told that it may, and takes in who proves its rank", async () => {
+  test("listens beyond loopback without a flag, and accepts processes that prove their rank", async () => {
     const { coordinator } = await host({ host: "0.0.0.0" });
     const rosters = await Promise.all([0, 1].map((rank) => join2(coordinator, [rank], rankFiles(folder, rank))));
     expect(rosters).toEqual([await coordinator.ready, await coordinator.ready]);
   });
 
-  test("takes a process of two ranks with a certificate of both", async () => {
+  test("accepts a process of two ranks with a certificate for both", async () => {
     const both = join(folder, "both");
     await writeCertificates({ folder: both, ranks: 2, ranksPerProcess: 2, hosts: [] });
     const { coordinator } = await host({ security: readTlsIdentity(coordinatorFiles(both)) });
     expect(await join2(coordinator, [0, 1], rankFiles(both, 1))).toHaveLength(2);
   });
 
-  test("refuses a process whose certificate is another rank's, and says so on both sides", async () => {
+  test("refuses a process with another rank's certificate, and reports it on both sides", async () => {
     const { coordinator, events } = await host();
     for (const [ranks, proven] of [
       [[1], 0],
@@ -111,7 +111,7 @@ describe("a rendezvous over TLS", () => {
       const error = await failureOf(join2(coordinator, ranks, rankFiles(folder, proven)));
       expect(error.code).toBe("peer-identity");
       expect(error.message).toMatch(/joins with ranks? .*, but its certificate proves to be rank 0;/);
-      // The coordinator has a thread of its own, which reports to this one; a slow process also hears that it waits.
+      // The coordinator has a thread of its own, which reports to this one; a slow process also reports that it waits.
       await expect.poll(() => events.join("\n")).toContain(error.message);
     }
     expect((await failureOf(join2(coordinator, [0], coordinatorFiles(folder)))).message).toMatch(
@@ -124,14 +124,14 @@ describe("a rendezvous over TLS", () => {
     const error = await failureOf(join2(coordinator, [0], rankFiles(other, 0)));
     expect(error.code).toBe("peer-identity");
     expect(error.message).toMatch(/TLS with 127\.0\.0\.1:\d+ failed .*use the files of one skein-train certs init/);
-    // A client that trusts the coordinator, but shows a certificate of another authority.
+    // A client that trusts the coordinator, but presents a certificate of another authority.
     const mixed = {
       ...readTlsIdentity(rankFiles(other, 0)),
       authority: readTlsIdentity(rankFiles(folder, 0)).authority,
     };
     const shown = await failureOf(joinRendezvous(joining(coordinator, [0], mixed)));
     expect(shown.code).toBe("peer-identity");
-    expect([error, shown].map(exitCodeOf)).toEqual([2, 2]); // as the README says: trying again would change nothing
+    expect([error, shown].map(exitCodeOf)).toEqual([2, 2]); // as the README says: a retry would change nothing
     expect(shown.message).toMatch(/shows no certificate of the coordinator's authority/);
     await expect
       .poll(() => events.map((event) => event.split(" ")[0]).filter((kind) => kind !== "waiting"))
@@ -145,7 +145,7 @@ describe("a rendezvous over TLS", () => {
     expect(error.message).toMatch(/should be the coordinator, but its certificate proves to be rank 2/);
   });
 
-  test("holds to the host names of the coordinator's certificate", async () => {
+  test("checks the host names of the coordinator's certificate", async () => {
     const authority = await makeAuthority("test", 1);
     const issued = await issueCertificate(authority, { role: "coordinator", days: 1, hosts: ["node-9.cluster"] });
     const rank = await issueCertificate(authority, { role: "rank", days: 1, ranks: [0], hosts: [] });
@@ -156,7 +156,7 @@ describe("a rendezvous over TLS", () => {
     expect(error.message).toMatch(/is for other hosts .*node-9\.cluster.*--hosts naming 127\.0\.0\.1/);
   });
 
-  test("is not disturbed by plain text, silence or an old TLS", async () => {
+  test("is not disturbed by plain text, silence or an old TLS version", async () => {
     const { coordinator, events } = await host({ handshakeTimeoutMilliseconds: 300 });
     const { port } = coordinator.address;
     const plain = await failureOf(
@@ -171,14 +171,14 @@ describe("a rendezvous over TLS", () => {
     await once(old, "error");
     old.destroy();
     const nobody = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
-    await once(nobody, "close"); // shows no certificate, says nothing
+    await once(nobody, "close"); // presents no certificate, sends nothing
     await expect.poll(() => events.length).toBeGreaterThanOrEqual(3);
     expect(await Promise.all([0, 1].map((rank) => join2(coordinator, [rank], rankFiles(folder, rank))))).toHaveLength(
       2,
     );
   });
 
-  test("asked of a coordinator without it ends at the deadline", async () => {
+  test("requested from a coordinator without it ends at the deadline", async () => {
     const coordinator = await hostRendezvous(world);
     closing.push(() => coordinator.close());
     const options = {
@@ -190,7 +190,7 @@ describe("a rendezvous over TLS", () => {
   });
 });
 
-describe("an identity that cannot be used is told before anyone dials", () => {
+describe("an unusable identity is reported before any connection", () => {
   test.each<[string, () => TlsFiles | Promise<TlsFiles>, RegExp]>([
     ["a missing file", () => rankFiles(folder, 77), /rank-77\.pem cannot be read \(ENOENT: .*\)/],
     [

@@ -10,7 +10,7 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-test("a tokenizer is learned of texts, and a job reads them by it", async () => {
+test("a tokenizer is trained on texts, and a job reads them with it", async () => {
   const stories = ["the sea and the ship", "the ship and the sea", "a sea"].map((text) => JSON.stringify({ text }));
   writeFileSync(join(folder, "stories.jsonl"), `${stories.join("\n")}\n{\n`);
   const args = ["tokenizer", "train", "stories.jsonl", "--vocabulary", "270", "--output", "words/tokenizer.json"];

@@ -14,11 +14,11 @@ export interface TraceEvent {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** The events of a trace file, as a viewer reads them. */
+/** Events of a trace file, as a viewer reads them. */
 export const readTrace = (path: string): TraceEvent[] =>
   (JSON.parse(readFileSync(path, "utf8")) as { traceEvents: TraceEvent[] }).traceEvents;
 
-/** Names of the rows of a process, as people see them from the top. */
+/** Names of the rows of a process, as shown from top to bottom. */
 export const rowNames = (events: readonly TraceEvent[], pid: number): string[] => {
   const sortIndex = new Map(
     events
@@ -69,11 +69,13 @@ const namingFaults = (events: readonly TraceEvent[]): string[] => {
   ];
 };
 
-/** The rule of a row: whatever begins while a span is open ends before that one does. A viewer drops what breaks it. */
+/**
+ * Nesting within a row: a span that begins while another is open must end before that one. A viewer drops violations.
+ */
 const nestingFaults = (row: string, spans: readonly TraceEvent[]): string[] => {
   const faults: string[] = [];
   const open: { readonly name: string; readonly end: number }[] = [];
-  // Stable, as a viewer sorts: of spans that begin together the one that stands first in the file is the outer one.
+  // Stable, as a viewer sorts: of spans that begin together the first in the file is the outer one.
   for (const { name, ts, dur } of spans.toSorted((a, b) => nanoseconds(a.ts) - nanoseconds(b.ts))) {
     const [start, end] = [nanoseconds(ts), nanoseconds(ts) + nanoseconds(dur)];
     while (open.length > 0 && open.at(-1)!.end <= start) open.pop();
@@ -116,9 +118,7 @@ const flowFaults = (events: readonly TraceEvent[]): string[] => {
   });
 };
 
-/**
- * What a trace breaks of the rules of Chrome's format, as a viewer would find by replaying it; none where it is sound.
- */
+/** Violations of Chrome's trace format, as a viewer would find by replaying it; empty for a valid trace. */
 export const traceFaults = (events: readonly TraceEvent[]): string[] => {
   const faults = events.flatMap(({ name, ph, pid, tid, ts, dur }) => {
     const what = `${ph} ${name} of ${pid} ${tid}`;
@@ -142,7 +142,7 @@ export const traceFaults = (events: readonly TraceEvent[]): string[] => {
 };
 
 /**
- * Hold the trace of a run to the rules, and to what each of its ranks has done: every row is there, and each collective
+ * Check the trace of a run against the format, and against the work of each rank: every row exists, and each collective
  * was started and waited for.
  */
 export const expectSoundTrace = (path: string, ranks: number): TraceEvent[] => {

@@ -25,7 +25,7 @@ const job = {
   checkpoint: { everySteps: 4 },
 } as const;
 
-test("objects of a program are trained as those that a job names, bit for bit; stopped and gone on with, too", async () => {
+test("objects of a program are trained like those that a job names, bit for bit; stopped and resumed, too", async () => {
   const whole = await train({ ...job, data, model }, { output: join(folder, "whole") });
   expect(whole).toMatchObject({ step: 12, totalSteps: 12, summary: { backend: "cpu" } });
 
@@ -57,7 +57,7 @@ test("objects of a program are trained as those that a job names, bit for bit; s
   expect(layers[0]!.weight.toNumbers()).toEqual(whole.parameters().layers[0]!.weight.toNumbers());
 });
 
-test("a stop that is asked for while the job is still looked at is not lost", async () => {
+test("a stop that is requested while the job is still being checked is not lost", async () => {
   const stop = new AbortController();
   const run = train({ ...job, data, model }, { output: join(folder, "at-once"), signal: stop.signal });
   stop.abort();
@@ -65,20 +65,20 @@ test("a stop that is asked for while the job is still looked at is not lost", as
   expect(existsSync(join(folder, "at-once"))).toBe(false);
 });
 
-test("what an asynchronous onStep throws stops the run, saved, and is thrown", async () => {
+test("an error of an asynchronous onStep stops the run, saves it, and is thrown", async () => {
   const output = join(folder, "async");
   const steps: number[] = [];
   const onStep = async ({ step }: { readonly step: number }): Promise<void> => {
     steps.push(step);
     throw new Error("mine");
   };
-  // a function that gives a promise is one that gives nothing, to TypeScript
+  // to TypeScript, a function that returns a promise may stand for one that returns nothing
   await expect(train({ ...job, steps: 2000, data, model }, { output, onStep })).rejects.toThrow("mine");
   expect(steps).toEqual([1]);
   expect(existsSync(join(output, "checkpoints"))).toBe(true);
 });
 
-test("a model with a derivative, an operator and dropout of its own gives the bits that it gives as a module", async () => {
+test("a model with a custom derivative, operator and dropout gives the same bits as in a module", async () => {
   const mean = { ...job, compression: undefined };
   await train({ ...mean, data, model: ownDerivatives() }, { output: join(folder, "object") });
   const file = new URL("./own-derivatives.ts", import.meta.url);
@@ -89,7 +89,7 @@ test("a model with a derivative, an operator and dropout of its own gives the bi
   expect(checkpointBytes(join(folder, "object"), 12)).toEqual(checkpointBytes(join(folder, "module"), 12));
 });
 
-test("optimizers that look at layers find them in a program's model, as in a named one", { tags: "full" }, async () => {
+test("optimizers that inspect layers find them in a program's model, as in a named one", { tags: "full" }, async () => {
   for (const optimizer of [{ kind: "kfac", factorEvery: 2, inverseEvery: 4 }, { kind: "muon" }] as const) {
     const { kind } = optimizer;
     await train({ ...job, optimizer, data, model }, { output: join(folder, `${kind}-object`) });
@@ -135,7 +135,7 @@ test.each<[Partial<TrainJob>, object, RegExp]>([
   [{ data: { kind: "text", file: "no-such.txt" } }, {}, /^\S+no-such\.txt cannot be read/],
   [{}, { resume: true }, /^train\(\): resume needs the folder/],
   [{ optimzer: {} } as never, {}, /^train\(\): unknown key "?optimzer"?; did you mean "optimizer"\?/],
-])("what is wrong with a job of a program is one line, and nothing is written: %#", async (change, options, line) => {
+])("an invalid job of a program gives a one-line error, and nothing is written: %#", async (change, options, line) => {
   const output = join(folder, "run");
   await expect(
     train({ ...job, data, model, ...change } as TrainJob, "resume" in options ? { resume: true } : { output }),

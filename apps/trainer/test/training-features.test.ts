@@ -37,7 +37,7 @@ const tensorsOf = (output: string, step: number): ReadonlyMap<string, NdArray> =
     .tensors;
 
 describe("products of bf16", () => {
-  test("learn as f32 does, but not with its bits, leave no step out, and go on from a checkpoint bit by bit", async () => {
+  test("learn as f32 does, but with other bits, skip no step, and resume from a checkpoint bit by bit", async () => {
     const settings = { precision: { kind: "mixed-bf16" }, overlap: "dear", ranks: 1 } as const;
     const [exact, rounded] = [await lossesOf("f32", { overlap: "dear", ranks: 1 }), await lossesOf("bf16", settings)];
     rounded.forEach((loss, i) => expect(Math.abs(loss / exact[i]! - 1)).toBeLessThan(2 ** -6));
@@ -51,7 +51,7 @@ describe("products of bf16", () => {
 });
 
 describe("gradients accumulated over parts of a batch", () => {
-  test("are those of the whole batch, up to rounding, and their state is too", async () => {
+  test("equal those of the whole batch, up to rounding, and so does their state", async () => {
     const whole = await lossesOf("whole", {});
     for (const accumulate of examples([3], [2, 3, 30])) {
       const losses = await lossesOf(`in-${accumulate}`, { accumulate });
@@ -65,13 +65,16 @@ describe("gradients accumulated over parts of a batch", () => {
         .forEach((value, i) => expect(value).toBeCloseTo(array.toNumbers()[i]!, 4));
   });
 
-  test("are refused where a rank's share has no such parts", async () => {
+  test("are refused where a rank's share cannot be split that way", async () => {
     await expect(train({ ...job, accumulate: 7 }, { output: join(folder, "never") })).rejects.toThrow(
       "30 samples of a batch on each rank are not divisible into 7 parts; use a divisor of 30, or a batch of 70",
     );
   });
 
-  /** Runs of the same job whose updates are made at once, and a step later. @param before what it first ran with. */
+  /**
+   * Runs of the same job with immediate and with delayed updates.
+   * @param before settings of an earlier part of the run.
+   */
   const expectSameLater = async (own: object, ...before: readonly object[]): Promise<void> => {
     const settings = { ...job, steps: 7, evaluation: { everySteps: 3 }, checkpoint: { everySteps: 2 }, ...own };
     const [early, late] = [join(folder, "early"), join(folder, "late")];
@@ -83,8 +86,7 @@ describe("gradients accumulated over parts of a batch", () => {
     expect(checkpointBytes(late, 7)).toEqual(checkpointBytes(early, 7));
   };
   const digits = { data: { kind: "mnist", trainSamples: 120, testSamples: 20 }, model: { kind: "mlp", hidden: [8] } };
-  test("have the same bits with updates that come a step later", () =>
-    expectSameLater({ accumulate: 3, average: { decay: 0.4 } }));
+  test("have the same bits with delayed updates", () => expectSameLater({ accumulate: 3, average: { decay: 0.4 } }));
   test.each<[string, object, ...object[]]>([
     ["stopped between", { accumulate: 2 }, { steps: 5 }],
     ["each tensor by itself, in pieces", { accumulate: 3, buckets: { kind: "per-tensor" }, priorities: "forward" }],
@@ -98,17 +100,17 @@ describe("gradients accumulated over parts of a batch", () => {
     ["slices of state", { accumulate: 5, zero: 1, ranks: 3, evaluation: { everySteps: 3, batch: 33 } }],
     ["bf16", { accumulate: 3, precision: { kind: "mixed-bf16" } }],
     ["histograms of gradients", { accumulate: 3, histograms: { everySteps: 2 } }],
-  ])("have the same bits with updates that come a step later: %s", { tags: "full" }, (_, own, ...before) =>
+  ])("have the same bits with delayed updates: %s", { tags: "full" }, (_, own, ...before) =>
     expectSameLater(own, ...before),
   );
-  test.skipIf(!hasAdapter)("have the same bits on WebGPU with updates that come a step later", { tags: "full" }, () =>
+  test.skipIf(!hasAdapter)("have the same bits on WebGPU with delayed updates", { tags: "full" }, () =>
     expectSameLater({ accumulate: 3, backend: "webgpu" }),
   );
 });
 
 describe("a running mean of the parameters", () => {
   test.each(["wait-free", "dear"] as const)(
-    "is what its formula says, by which the run is judged: %s",
+    "follows its formula, and the run is evaluated with it: %s",
     async (overlap) => {
       const output = join(folder, overlap);
       const settings = { overlap, average: { decay: 0.4 }, checkpoint: { everySteps: 1, keep: 9 } };
@@ -130,7 +132,7 @@ describe("a running mean of the parameters", () => {
     },
   );
 
-  test("leaves training as it is, and goes on to the same bits, with gradients in parts too", async () => {
+  test("leaves training unchanged, and resumes to the same bits, with accumulated gradients too", async () => {
     const inParts = { accumulate: 3, compression: { kind: "top-k", density: 0.5 } } as const;
     const settings = { ...inParts, average: { decay: 0.9 }, checkpoint: { everySteps: 3 } };
     const plain = await lossesOf("plain", inParts);
@@ -154,7 +156,7 @@ test("labels are smoothed alike in a program's model and in a named one", { tags
 });
 
 describe("evaluations that are compared", () => {
-  // a rate with which it soon gets worse
+  // a learning rate with which it soon gets worse
   const worse = {
     steps: 60,
     learningRate: { peak: 3 },
@@ -166,7 +168,7 @@ describe("evaluations that are compared", () => {
       .map((name) => Number(name.slice(5)))
       .toSorted((a, b) => a - b);
 
-  test("end a run early, and the best checkpoint stays beside the newest", async () => {
+  test("end a run early, and the best checkpoint is kept beside the newest", async () => {
     const output = join(folder, "early");
     const done = await train({ ...job, ...worse }, { output });
     const losses = metricLines(output)
@@ -180,7 +182,7 @@ describe("evaluations that are compared", () => {
     expect(done.summary!.best).toMatchObject({ figure: "loss", step: best.step });
     expect(done.summary!.best!.value).toBeCloseTo(best.loss, 5);
 
-    // By another figure another one may be the best.
+    // By another metric another checkpoint may be the best.
     const byAccuracy = {
       ...worse,
       evaluation: { everySteps: 2, compareBy: { figure: "accuracy", better: "higher" } },
@@ -196,7 +198,7 @@ describe("evaluations that are compared", () => {
       /"f1" is not a metric that evaluations of this run can be compared by; use one of: loss, accuracy$/,
     );
 
-    // What was worse until now is better from here on: nothing of what was compared before ends the run.
+    // The direction is reversed from here on: earlier comparisons must not end the run.
     const turned = { ...worse, evaluation: { ...worse.evaluation, compareBy: { figure: "loss", better: "higher" } } };
     cpSync(output, join(folder, "turned"), { recursive: true });
     const other = await train({ ...job, ...turned, steps: 14 } as TrainJob, {
@@ -206,7 +208,7 @@ describe("evaluations that are compared", () => {
     expect(other.step).toBeGreaterThan(done.step);
     expect(other.summary!.best!.step).toBeGreaterThan(done.step);
 
-    // Nothing is left to do, until more patience is asked for.
+    // Nothing is left to do, until more patience is set.
     const again = await train({ ...job, ...worse }, { output, resume: true });
     expect(again.step).toBe(done.step);
     expect(stepsSaved(output)).toEqual([best.step, done.step]);
@@ -219,7 +221,7 @@ describe("evaluations that are compared", () => {
   });
 });
 
-test("on processes the same: parts, mean, and an early end, with the bits of threads; commands take the best one", async () => {
+test("on processes the same: accumulation, mean, and an early stop, with the bits of threads; commands use the best checkpoint", async () => {
   const { folder: own, remove } = jobFolder();
   try {
     const settings = [

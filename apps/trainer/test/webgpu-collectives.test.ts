@@ -12,7 +12,7 @@ import { operandOf, worldProgram } from "./all-reduce-rank.ts";
 const worldSize = 2;
 
 describe.skipIf(!hasAdapter)("ranks with a WebGPU device each", () => {
-  test("reduce and gather through thread communicators to what the reference says", async () => {
+  test("reduce and gather through thread communicators with the results of the reference", async () => {
     const operands = Array.from({ length: worldSize }, (_, rank) => operandOf(rank));
     const { graph } = trace(worldProgram, [operands[0]] as never, { mesh: { data: worldSize } });
     const expected = interpretWorld(
@@ -39,7 +39,7 @@ describe.skipIf(!hasAdapter)("ranks with a WebGPU device each", () => {
 });
 
 describe("host memory in an arena", () => {
-  test("lies in the shared memory, and is used again once it was released", () => {
+  test("lies in shared memory, and is reused once released", () => {
     const arena = new Arena(createSharedMemory(16 * 2 ** 20));
     const memory = arenaHostMemory(arena);
     const first = memory.allocate(1000);

@@ -35,7 +35,7 @@ const expectClose = (actual: readonly number[], expected: readonly number[], tol
 describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   const expectLossesOfCpu = async (_: string, args: readonly string[], tolerance = 1e-3): Promise<void> => {
     const onCpu = await run("cpu", ...args);
-    // Sums run in another order; a step of training carries that on into the next.
+    // Sums are in another order; a training step carries the difference into the next.
     expectClose(await run("webgpu", ...args, "--set", "backend=webgpu"), onCpu, tolerance);
   };
   test.each([["an MLP, two ranks, top-k with error feedback", ["--steps", "20"]]])(
@@ -84,12 +84,12 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       "compression={kind: identity}",
       "learningRate={peak: 0.01}",
     ).concat("--steps", "5");
-  // Where eigenvalues are alike, as those of 0 are at first, eigenvectors may be any, and SOAP's Adam depends on them.
+  // Where eigenvalues are equal, as zeros at the start, eigenvectors are arbitrary, and SOAP's Adam depends on them.
   test.each(secondOrder)("has the losses of the CPU: %s", { tags: "full" }, (name, optimizer) =>
     expectLossesOfCpu(name, secondOrderJob(optimizer), name === "SOAP" ? 1e-2 : undefined),
   );
 
-  test("merges gradients as measured, with the losses that the CPU has without", { tags: "full" }, async () => {
+  test("merges gradients by measurement, with the losses of the CPU without merging", { tags: "full" }, async () => {
     const dense = set("compression={kind: identity}", "model.hidden=[24, 16]").concat("--steps", "10");
     const onCpu = await run("cpu", ...dense);
     const { code, stderr } = await skeinTrain(
@@ -116,21 +116,21 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     expect(checkpointBytes(join(folder, "again"), 30)).toEqual(checkpointBytes(join(folder, "whole"), 30));
   });
 
-  // By default, the loss of a device shows that a run goes on from a checkpoint.
-  test("goes on when resumed", { tags: "full" }, async () => {
+  // By default, the test of a lost device covers resuming from a checkpoint.
+  test("resumes", { tags: "full" }, async () => {
     await run("half", "--set", "backend=webgpu", "--set", "checkpoint.keep=10", "--steps", "10");
     expect((await skeinTrain(folder, "resume", "half", "--steps", "30")).code).toBe(0);
     expect(checkpointNames(join(folder, "half"))).toContain("step-00000030");
   });
 
-  test("in mixed precision learns as in f32", async () => {
+  test("in mixed precision trains like f32", async () => {
     const mixed = set("precision={kind: mixed-f16}", "ranks=1", "compression={kind: identity}");
     const losses = await run("mixed", ...mixed, "--set", "backend=webgpu");
     expectClose(losses, await run("single", ...mixed.slice(2)), 5e-2);
     expect(losses).not.toEqual(stepLosses(join(folder, "single")));
   });
 
-  test("goes on from the last checkpoint by itself when the device is lost", async () => {
+  test("resumes from the last checkpoint by itself when the device is lost", async () => {
     const job = readJob(join(folder, "job.yaml"), [
       { path: ["backend"], value: "webgpu", origin: "test" },
       { path: ["ranks"], value: 1, origin: "test" },
@@ -177,7 +177,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
     await expect(launchTo(join(folder, "given-up"), loseDevice(3), 0)).rejects.toThrow(/was lost/);
   });
 
-  test("doctor names adapter, features, rates and what auto would choose", async () => {
+  test("doctor lists adapter, features, rates and the choice of auto", async () => {
     const { code, stdout } = await skeinTrain(folder, "doctor", "job.yaml");
     expect(code).toBe(0);
     for (const text of [
@@ -199,7 +199,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   });
 });
 
-test("mixed precision on the CPU learns as in f32, and an overflow is passed over with half the scale", async () => {
+test("mixed precision on the CPU trains like f32, and an overflow skips the step and halves the scale", async () => {
   const mixed = set("precision={kind: mixed-f16, initialScale: 1073741824}", "ranks=1", "compression={kind: identity}");
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "job.yaml", "--json", "--output", "mixed", ...mixed);
   expect(code).toBe(0);
@@ -218,7 +218,7 @@ describe("without an adapter", () => {
     for (const name of Object.keys(hidden)) delete process.env[name];
   });
 
-  test("a job that asks for WebGPU says what is missing, auto takes the CPU and says so, doctor tells why", async () => {
+  test("a job that requires WebGPU reports what is missing, auto uses the CPU and says so, doctor gives the reason", async () => {
     const refused = await skeinTrain(folder, "run", "job.yaml", "--set", "backend=webgpu", "--output", "refused");
     expect(refused.stderr).toMatch(/WebGPU found no adapter; install a Vulkan driver/);
     expect(refused.code).toBe(1);

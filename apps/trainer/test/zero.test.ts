@@ -23,13 +23,13 @@ const longer = 9;
 const run = (...args: readonly string[]): Promise<void> => runSoundly(folder, ...args);
 const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
   run("run", "job.yaml", "--output", output, "--steps", `${steps}`, ...settings([...plain, ...own]), ...args);
-/** What a run has saved, by file. */
+/** Checkpoint files of a run. */
 const savedBy = (output: string): ReturnType<typeof checkpointFiles> => checkpointFiles(join(folder, output), steps);
 const namesBy = (output: string): string[] => savedBy(output).map(([name]) => name);
 const expectClose = (output: string, other: string, tolerance = 1e-5): void =>
   expectCloseLosses(join(folder, output), join(folder, other), tolerance);
 
-test("three ranks that share the optimizer's state out learn what they learn without, save it whole, and resume", async () => {
+test("three ranks that shard the optimizer's state train to the same result as without, save the whole state, and resume", async () => {
   await train("whole", [gpt, "ranks=3"]);
   await train("shared", [gpt, "ranks=3", "zero=1"]);
   expectClose("shared", "whole");
@@ -64,7 +64,7 @@ test.each([
   ["momentum", gpt, ["ranks=2", "optimizer={kind: momentum}"]],
   ["mixed-f16", gpt, ["ranks=2", "precision={kind: mixed-f16}"]],
   ["tcp", gpt, ["ranks=2", "transport=tcp"]],
-])("with %s too, it learns the same and saves the same files", { tags: "full" }, async (name, model, own) => {
+])("with %s too, it gives the same result and the same files", { tags: "full" }, async (name, model, own) => {
   await train(`${name}-whole`, [model, ...own]);
   await train(`${name}-shared`, [model, ...own, "zero=1"]);
   expectClose(`${name}-shared`, `${name}-whole`);
@@ -87,7 +87,7 @@ test("a rank keeps a third of the optimizer's state, and a checkpoint all of it"
   const [whole, shared] = [await prepared(0), await prepared(1)];
   expect(specsText(shared.whole)).toBe(specsText(whole.whole));
   expect(shared.modelHash).toBe(whole.modelHash);
-  // Adam keeps two numbers for each parameter, and the parameters themselves are whole on each rank.
+  // Adam keeps two numbers for each parameter; the parameters themselves are replicated.
   const kept = (shared.stateBytes - whole.stateBytes / 3) / (whole.stateBytes - whole.stateBytes / 3);
   expect(kept).toBeCloseTo(1 / 3, 2);
 });

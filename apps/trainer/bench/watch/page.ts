@@ -1,5 +1,5 @@
-// What the watch page takes, in headless Chromium: frames while a run of ten thousand steps goes on, and the time until
-// 50 MB of metrics are on screen. `npx --yes pnpm@12.21.0 exec node apps/trainer/bench/watch/page.ts`
+// Performance of the watch page in headless Chromium: frames during a run of ten thousand steps, and the time until 50
+// MB of metrics are displayed. `npx --yes pnpm@12.21.0 exec node apps/trainer/bench/watch/page.ts`
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), "skein-watch-bench-"));
 const [live, large] = [join(folder, "live"), join(folder, "large")];
 const launcher = fileURLToPath(new URL("../../bin/skein-train.js", import.meta.url));
 
-/** A server as people start it, and its address. */
+/** A server as users start it, and its address. */
 const startServer = async (runs: string): Promise<{ readonly child: ChildProcess; readonly url: string }> => {
   const child = spawn(process.execPath, [launcher, "watch", runs, "--json"], { stdio: ["ignore", "pipe", "inherit"] });
   const [told] = (await once(child.stdout, "data")) as [Buffer];

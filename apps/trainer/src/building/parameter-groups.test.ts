@@ -16,7 +16,7 @@ const base = {
   learningRate: { peak: 0.25 },
 };
 
-/** Two updates of an optimizer, from the same gradients: what the second moves, by path. */
+/** Two updates of an optimizer with the same gradients: how far the second moves the parameters, by path. */
 const moves = async (settings: object): Promise<ReadonlyMap<string, number[]>> => {
   const job = checkJob({ ...base, ...settings } as never, { file: "test" });
   const { model, optimizer, frozen, mesh } = buildParts({
@@ -28,7 +28,7 @@ const moves = async (settings: object): Promise<ReadonlyMap<string, number[]>> =
   expect(frozen.size).toBe(0);
   const result = await evaluate(
     (key: Tensor, other: Tensor) => {
-      // biases begin as zeros
+      // biases are initialized to zero
       const [params, gradients] = [key, other].map((own) =>
         mapTree(model.init(own).params, (x: Tensor) => add(x, 0.5)),
       );
@@ -48,7 +48,7 @@ const decaying = ["sgd", "momentum", "nesterov", "adamw", "soap", "muon", "shamp
 const own = "layers.1.weight";
 
 describe.each(["adam", ...decaying])("%s", (kind) => {
-  test("moves parameters that have a factor so much further, and no others", async () => {
+  test("moves parameters with a factor further by that factor, and no others", async () => {
     const [plain, other] = await Promise.all([
       moves({ optimizer: { kind } }),
       moves({ optimizer: { kind }, rates: { "**.bias": 0.5, "layers.{1..2}": 3, "layers.2": 1 } }),
@@ -67,7 +67,7 @@ describe.each(decaying)("weight decay of %s", (kind) => {
   const decayed = (weightDecay: number, weightDecays?: object) =>
     moves({ optimizer: { kind, weightDecay }, ...(weightDecays && { weightDecays }) });
 
-  test("has a factor where the job says so", async () => {
+  test("has a factor where the job sets one", async () => {
     const [plain, other, less, more] = await Promise.all([
       decayed(0.25),
       decayed(0.25, { [own]: 0.5, "layers.2.bias": 2 }),
@@ -82,7 +82,7 @@ describe.each(decaying)("weight decay of %s", (kind) => {
     expect(other.get(own)).not.toEqual(plain.get(own));
   });
 
-  test("spares norms and biases where it is the custom, or where the job says so", async () => {
+  test("excludes norms and biases by default, or where the job says so", async () => {
     const [none, plain, spared] = await Promise.all([
       moves({ optimizer: { kind, weightDecay: 0 } }),
       decayed(0.25),
@@ -99,7 +99,7 @@ describe.each(decaying)("weight decay of %s", (kind) => {
   });
 });
 
-test("what is said of parameters and of labels is part of what a checkpoint must agree with", () => {
+test("settings of parameters and labels must match a checkpoint", () => {
   const jobOf = (settings: object) =>
     checkJob({ ...base, optimizer: { kind: "sgd", weightDecay: 0.1 }, ...settings }, { file: "test" });
   const hashes = [

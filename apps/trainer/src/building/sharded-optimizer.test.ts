@@ -24,7 +24,7 @@ const rules: readonly (readonly [string, GradientTransformation<unknown>])[] = [
   ["momentum", momentum({ learningRate }) as GradientTransformation<unknown>],
   ["nesterov", nesterov({ learningRate }) as GradientTransformation<unknown>],
   ["adam", adam({ learningRate }) as GradientTransformation<unknown>],
-  // Decays matrices and not vectors, which a slice must not hide.
+  // Decays matrices and not vectors, a distinction that slices must preserve.
   ["adamw", adamw({ learningRate, weightDecay: 0.5, mask: decayMatrices }) as GradientTransformation<unknown>],
 ];
 
@@ -48,7 +48,7 @@ const all = (numRanks: number): number[] => Array.from({ length: numRanks }, (_,
 
 type Arrays = Record<string, Tensor>;
 
-/** Two updates on each rank: what was made, and the state after it. */
+/** Two updates on each rank: the updates, and the state after them. */
 const updatesOn = (
   numRanks: number,
   rule: GradientTransformation<unknown>,
@@ -80,7 +80,7 @@ const updatesOn = (
   );
 };
 
-describe.each(rules)("%s shared out", (_, rule) => {
+describe.each(rules)("%s sharded", (_, rule) => {
   test.each([1, 2, 3, 4, 8])("over %i ranks makes the same updates on all of them", (numRanks) => {
     const [alone] = updatesOn(1, rule);
     for (const { updates } of updatesOn(
@@ -93,7 +93,7 @@ describe.each(rules)("%s shared out", (_, rule) => {
       }
   });
 
-  test("keeps a part of the state, in slices that are found and put together", () => {
+  test("keeps a part of the state, in slices that can be found and joined", () => {
     const [alone] = updatesOn(1, rule);
     const results = updatesOn(
       4,
@@ -131,7 +131,7 @@ describe.each(rules)("%s shared out", (_, rule) => {
   });
 });
 
-test("law: slices have as many dimensions as the whole, and give it again", () => {
+test("law: slices have the rank of the whole tensor, and can be joined to it", () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }),
@@ -151,7 +151,7 @@ test("law: slices have as many dimensions as the whole, and give it again", () =
   );
 });
 
-test("of parameters whose names end alike, each leaf belongs to the longest", () => {
+test("of parameters whose names have the same suffix, each leaf belongs to the longest", () => {
   const spec = (shape: readonly number[]) => ({ shape });
   const found = slicedLeaves(
     new Map([

@@ -16,11 +16,11 @@ test.each([
   ["who? me@home, a=b&c=d", "who? me@home, a=b&c=d"],
   ["no module /home/me/https:/x.org/a.ts?sig=1", "no module /home/me/https:/x.org/a.ts?sig=…"],
   ["https://x.org/{000..146}.tar", "https://x.org/{000..146}.tar"],
-])("%s is told as %s", (text, told) => {
+])("%s is redacted as %s", (text, told) => {
   expect(toldText(text)).toBe(told);
 });
 
-/** The rule as regular expressions say it in the fewest words, in time that grows with the square of the length. */
+/** The rule as the shortest regular expressions, in quadratic time. */
 const byTheRule = (text: string): string =>
   text.replaceAll(/\b([a-z][a-z0-9+.-]*:\/{1,2})([^\s"'`<>\\]+)/gi, (_, scheme: string, rest: string) => {
     const [, user = "", place = "", values = ""] = /^([^/?#]*@)?([^?#]*)(.*)$/s.exec(rest)!;
@@ -31,7 +31,7 @@ const byTheRule = (text: string): string =>
     return `${scheme}${user && "…@"}${place}${told}`;
   });
 
-test("a text is told by the rule, whatever its addresses look like", () => {
+test("a text is redacted by the rule, whatever its URLs look like", () => {
   const piece = fc.constantFrom(..."aZ9_-+.:/?#&=@;,)} '\n\\ſ", "://", "https://", "a-a-", "?k=v", ";;;a");
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
@@ -50,13 +50,13 @@ test.each([
   ["names", "a=", "https://x/?", ""],
   ["values", "a&", "https://x/?", ""],
   ["addresses", "https://x/?a ", "", ""],
-])("the cost of %s grows with their number", (_, piece, before, after) => {
+])("the cost of %s is linear in their number", (_, piece, before, after) => {
   const text = `${before}${piece.repeat(2 ** 20 / piece.length)}${after}`;
-  const told = toldText(text); // the square of it would take hours
+  const told = toldText(text); // quadratic time would be hours
   expect(told.slice(0, 5)).toBe(text.slice(0, 5));
 });
 
-test("an error of any length is told at its beginning and end, without its secrets", () => {
+test("an error of any length keeps its beginning and end, without its secrets", () => {
   const { message, stack } = describeError(new Error(`${"layer-".repeat(1e5)}https://me:SECRET@x/; do this`));
   expect(message.length).toBeLessThan(8100);
   expect(stack.length).toBeLessThan(16_100);
@@ -70,7 +70,7 @@ test("an error of any length is told at its beginning and end, without its secre
 
 const word = fc.stringMatching(/^[A-Za-z0-9%+/_~-]{1,12}$/);
 
-test("no value of a query, and no password, stays in a text", () => {
+test("no query value and no password stays in a text", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(word, word), { minLength: 1, maxLength: 4 }),
@@ -88,7 +88,7 @@ test("no value of a query, and no password, stays in a text", () => {
 
 const signed = "https://x.org/a.tar?X-Amz-Signature=1f2e";
 
-test("options of a job are told without secrets of addresses, and of modules", () => {
+test("job options are recorded without secrets in URLs and in modules", () => {
   expect(
     flatJob({
       data: { kind: "text", file: [signed, "b.txt"], tokenizer: "words" },
@@ -105,7 +105,7 @@ test("options of a job are told without secrets of addresses, and of modules", (
   });
 });
 
-test("a command is told with its tokenizer, and without secrets of its addresses", () => {
+test("a command is recorded with its tokenizer, and without secrets in its URLs", () => {
   expect(
     redactCommand(["run", "--set", `data.file=${signed}`, "--set", "data.tokenizer=words", "--api-key", "k"]),
   ).toEqual([
@@ -119,7 +119,7 @@ test("a command is told with its tokenizer, and without secrets of its addresses
   ]);
 });
 
-test("errors quote addresses without their secrets", () => {
+test("errors quote URLs without their secrets", () => {
   expect(new ConfigError([`data.file is "${signed}", which is wrong`]).message).not.toContain("1f2e");
   const { message, stack } = describeError(new TypeError(`no answer of ${signed}`));
   expect([message, stack].join()).not.toContain("1f2e");

@@ -7,7 +7,7 @@ const byLoss: Comparison = { figure: "loss", better: "lower" };
 const after = (values: readonly number[], comparison = byLoss): BestSoFar =>
   values.reduce<BestSoFar | undefined>((best, value, i) => bestAfter(comparison, best, i + 1, value), undefined)!;
 
-test("law: the best is the first with the best finite value, and what came after it is counted", () => {
+test("law: the best is the first with the best finite value, and later ones are counted", () => {
   const value = fc.oneof(
     fc.double({ min: 0, max: 3, noNaN: true }),
     fc.constantFrom(1, 2, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY),
@@ -32,7 +32,7 @@ test("law: the best is the first with the best finite value, and what came after
   );
 });
 
-test("what was compared by another figure, or the other way round, says nothing of what comes", () => {
+test("an earlier best by another metric or direction is ignored", () => {
   const best = after([3, 2]);
   expect(bestBefore({ evaluation: { batch: 1 } }, best)).toBe(best);
   expect(bestBefore({ evaluation: { batch: 1, compareBy: { figure: "accuracy", better: "higher" } } }, best)).toBe(
@@ -41,12 +41,12 @@ test("what was compared by another figure, or the other way round, says nothing 
   const other = { evaluation: { batch: 1, stopAfter: 1, compareBy: { figure: "loss", better: "higher" } } } as const;
   expect(bestBefore(other, best)).toBe(undefined);
   expect(bestBefore(other, after([3, 2], other.evaluation.compareBy))).toMatchObject({ value: 3, since: 1 });
-  // Checkpoints of earlier versions do not say which is better.
+  // Checkpoints of earlier versions do not record the direction.
   const { better: _, ...older } = best;
   expect(bestBefore(other, older)).toBe(older);
 });
 
-test("a run ends early after as many evaluations without a better one as the job says, and never without", () => {
+test("a run ends early after as many evaluations without improvement as the job allows, and never without that option", () => {
   const ends = (losses: readonly number[], stopAfter: number | undefined): boolean =>
     endsEarly({ evaluation: { batch: 1, stopAfter } }, after(losses));
   expect(ends([3, 2, 2], 2)).toBe(false);

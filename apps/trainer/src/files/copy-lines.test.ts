@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "skein-lines-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const [from, to] = [join(folder, "from"), join(folder, "to")];
 
-test("lines that are wanted are copied whole, wherever a piece ends; those longer than 64 pieces are left out", () => {
+test("wanted lines are copied whole, wherever a chunk ends; those longer than 64 chunks are skipped", () => {
   const letters = { unit: fc.constantFrom("a", "b", "é", "𝛼") };
   const line = fc.oneof(fc.string(letters), fc.string({ ...letters, maxLength: 150, size: "max" }), fc.constant(""));
   fc.assert(
@@ -18,7 +18,7 @@ test("lines that are wanted are copied whole, wherever a piece ends; those longe
       const asked: string[] = [];
       const wanted = (text: string): boolean => !text.startsWith("b");
       copyLines(from, to, (text) => (asked.push(text), wanted(text)), pieceBytes);
-      // behind the last line end there is no empty line
+      // no empty line after the last line end
       const whole = ended ? lines : lines.at(-1) === "" ? lines.slice(0, -1) : lines;
       const short = whole.filter((text) => Buffer.byteLength(text) <= 64 * pieceBytes);
       expect(asked).toEqual(short);
@@ -33,7 +33,7 @@ test("lines that are wanted are copied whole, wherever a piece ends; those longe
   );
 });
 
-test.runIf(process.platform === "linux")("a file without an end is refused", () => {
+test.runIf(process.platform === "linux")("a file that never ends is refused", () => {
   symlinkSync("/dev/zero", join(folder, "endless"));
   expect(() => copyLines(join(folder, "endless"), to, () => true)).toThrow("is not a regular file; remove it");
 });

@@ -27,7 +27,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const before = ["circle", "file", "folder"];
 
-describe("a place that can be written stays as it was", () => {
+describe("a writable path stays unchanged", () => {
   test.each(["new", "file", "folder/new", "/dev/null"])("%s", (path) => {
     const place = path.startsWith("/") ? path : join(folder, path);
     requireWritable(place, "--trace");
@@ -36,7 +36,7 @@ describe("a place that can be written stays as it was", () => {
   });
 });
 
-describe("a place that cannot is told with the system's code, and stays as it was", () => {
+describe("an unwritable path is reported with the system's code, and stays unchanged", () => {
   const places: [string, string][] = [
     ["no/such", "ENOENT"],
     ["folder", "EISDIR"],
@@ -54,7 +54,7 @@ describe("a place that cannot is told with the system's code, and stays as it wa
     expect(readdirSync(folder).toSorted()).toEqual(before);
   });
 
-  test("a file of a run that is a link, wherever it leads", () => {
+  test("a file of a run that is a link, wherever it points", () => {
     for (const target of ["file", "not-there"]) {
       symlinkSync(join(folder, target), join(folder, "folder", "metrics.jsonl"));
       expect(() => requireOutput(join(folder, "folder"))).toThrow(/metrics\.jsonl is a symbolic link, .*; remove it$/);
@@ -64,7 +64,7 @@ describe("a place that cannot is told with the system's code, and stays as it wa
     expect(readdirSync(folder).toSorted()).toEqual(before);
   });
 
-  test("a file that is replaced must be a regular one, in a folder that takes another", () => {
+  test("a file that is replaced must be a regular one, in a writable folder", () => {
     requireReplaceable(join(folder, "file"), "--output");
     for (const [path, text] of [
       [join(folder, "folder"), /is a folder; name a file/],
@@ -76,20 +76,20 @@ describe("a place that cannot is told with the system's code, and stays as it wa
     expect(readdirSync(folder).toSorted()).toEqual(before);
   });
 
-  test.each(["EACCES", "EROFS", "EPERM"])("%s of a system that refuses is wrong use", (code) => {
+  test.each(["EACCES", "EROFS", "EPERM"])("%s from the system is a usage error", (code) => {
     const error = explainPlace(Object.assign(new Error("refused"), { code }), "--trace x", "name another");
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as Error).message).toMatch(`--trace x: cannot be written (${code}: `);
   });
 
-  test("a full disk says nothing about the place", () => {
+  test("a full disk says nothing about the path", () => {
     const error = Object.assign(new Error("full"), { code: "ENOSPC" });
     expect(explainPlace(error, "--trace x", "name another")).toBe(error);
   });
 });
 
 describe("folders", () => {
-  test("are made with those above, and taken away as far as they are empty", () => {
+  test("are created with their parents, and removed as far as they are empty", () => {
     const made = makeFolders(join(folder, "a/b/c"));
     expect(made).toEqual(["a", "a/b", "a/b/c"].map((name) => join(folder, name)));
     expect(makeFolders(join(folder, "a/b/c"))).toEqual([]);
@@ -102,7 +102,7 @@ describe("folders", () => {
     expect(() => makeFolders(path)).toThrow(/^E[A-Z]+: /);
   });
 
-  test("of an output that cannot be made are told, and none is left behind", () => {
+  test("of an output that cannot be created are reported, and none is left behind", () => {
     for (const path of ["file", "file/below", "circle/below"]) {
       const place = join(folder, path);
       expect(() => claimOutput("job", place)).toThrow(
@@ -114,7 +114,7 @@ describe("folders", () => {
     expect(existsSync(join(folder, "x"))).toBe(false);
   });
 
-  test("with something else in the place of what a run writes are refused before it begins", () => {
+  test("where a path of the run is something else are refused before it begins", () => {
     const output = join(folder, "folder");
     requireOutput(output);
     expect(readdirSync(output)).toEqual([]);

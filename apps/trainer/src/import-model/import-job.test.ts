@@ -14,7 +14,7 @@ test.each<[string, string, object, object]>([
   ["bert-classes", "./tokens.npz", { kind: "numpy" }, {}],
   ["bert-tokens", "./tokens.npz", { kind: "numpy" }, { head: "new" }],
   ["bert-states", "./tokens.npz", { kind: "numpy" }, { head: "new" }],
-])("a job for %s is one, and says what goes into %s", async (name, said, data, model) => {
+])("a job for %s is valid, and describes the inputs of %s", async (name, said, data, model) => {
   const place = join(checkpoints, name);
   const config = await readConfig(place);
   const text = await jobTextOf(place, "job.yaml", config);

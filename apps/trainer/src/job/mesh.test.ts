@@ -27,7 +27,7 @@ test("each axis has every rank once, in groups of its size", () => {
   );
 });
 
-test("ranks that hold a part, and those along which it is averaged, are all ranks, each once", () => {
+test("ranks that hold a part, and those over which it is averaged, are all ranks, each once", () => {
   fc.assert(
     fc.property(jobs, ({ job, expert, tensor }) => {
       const [mesh, groups] = [meshOf(job), meshGroups(job)];
@@ -45,7 +45,7 @@ test("ranks that hold a part, and those along which it is averaged, are all rank
   );
 });
 
-test("ranks that have shards of experts lie along the product of both axes, the shards of one expert side by side", () => {
+test("ranks with shards of experts lie along the product of both axes, with the shards of one expert adjacent", () => {
   fc.assert(
     fc.property(jobs, ({ data, expert, tensor }) => {
       const job = jobOf(data, expert, tensor, "split-before-gate");
@@ -65,7 +65,7 @@ test("ranks that have shards of experts lie along the product of both axes, the 
   );
 });
 
-test("ranks of one place along tensor share the batch out, and the others of it have the same part", () => {
+test("ranks with one coordinate along tensor split the batch, and the others have the same parts", () => {
   fc.assert(
     fc.property(jobs, ({ job, tensor }) => {
       const parts = Array.from({ length: job.ranks }, (_, rank) => batchPartOf(job, rank));
@@ -75,7 +75,7 @@ test("ranks of one place along tensor share the batch out, and the others of it 
         Array.from({ length: job.ranks / tensor }, (_, part) => part),
       );
       for (const same of counts.values()) expect(same).toHaveLength(tensor);
-      // Neighbours: they send each other activations.
+      // Adjacent ranks: they send each other activations.
       parts.forEach(({ rank: part }, rank) => expect(part).toBe(Math.floor(rank / tensor)));
     }),
   );

@@ -8,7 +8,7 @@ interface Played {
   readonly notes: readonly string[];
 }
 
-/** Play attempts that end with these codes. */
+/** Simulate attempts that end with these codes. */
 const play = async (
   codes: readonly number[],
   maxRestarts: number,
@@ -37,7 +37,7 @@ test("failed attempts are started again until one succeeds", async () => {
   expect(await play([1, 137, 0], 3)).toMatchObject({ code: 0, starts: 3 });
 });
 
-test("restarts end, and the last code is told", async () => {
+test("restarts are limited, and the last code is returned", async () => {
   const { code, starts, notes } = await play([1, 1, 134], 2);
   expect({ code, starts }).toEqual({ code: 134, starts: 3 });
   expect(notes).toEqual([
@@ -48,7 +48,7 @@ test("restarts end, and the last code is told", async () => {
   expect(await play([1], 0)).toMatchObject({ code: 1, starts: 1 });
 });
 
-test("what time can cure is tried again, and given time", async () => {
+test("retriable failures are tried again, after a delay", async () => {
   const { code, starts, notes } = await play([75, 1, 0], 3, { pauseMilliseconds: 1 });
   expect({ code, starts }).toEqual({ code: 0, starts: 3 });
   expect(notes).toEqual([
@@ -57,12 +57,12 @@ test("what time can cure is tried again, and given time", async () => {
   ]);
 });
 
-test("progress gives the restarts back", async () => {
+test("progress resets the number of restarts", async () => {
   expect(await play([1, 1, 1, 1, 0], 1, { steps: [100, 200, 300, 400] })).toMatchObject({ code: 0, starts: 5 });
   expect(await play([1, 1, 1, 1, 0], 1, { steps: [100, 100, 300, 400] })).toMatchObject({ code: 1, starts: 2 });
 });
 
-test("wrong use is not tried again", async () => {
+test("usage errors are not retried", async () => {
   expect(await play([2], 3)).toEqual({ code: 2, starts: 1, notes: [] });
 });
 
@@ -107,7 +107,7 @@ test.each<[StopCause, number, number]>([
   expect({ result, starts, asked: attempt.asked() }).toEqual({ result: code, starts: 1, asked: 1 });
 });
 
-test("a stop during the pause before a restart starts nothing more", async () => {
+test("a stop during the pause before a restart prevents further starts", async () => {
   let starts = 0;
   let interrupt: (cause: StopCause) => void;
   const interrupted = new Promise<StopCause>((resolve) => {

@@ -3,7 +3,7 @@ import { logTargetOf } from "./log-target.ts";
 
 const server = (env: Readonly<Record<string, string>>): object | undefined => logTargetOf("mlflow", env)?.server;
 
-test("what is asked for in one line, with its cure", () => {
+test("errors of the options in one line, with the remedy", () => {
   expect(logTargetOf(undefined, {})).toBeUndefined();
   expect(logTargetOf("tensorboard", {})).toBeUndefined();
   expect(() => logTargetOf("wandb", {})).toThrow(/wandb sync <folder of the run>$/);
@@ -13,7 +13,7 @@ test("what is asked for in one line, with its cure", () => {
     expect(() => server({ MLFLOW_TRACKING_URI: uri })).toThrow(/must be an http or https address/);
 });
 
-test("the server and who we are, as MLflow's own client reads them", () => {
+test("server and identity, read as MLflow's own client reads them", () => {
   const uri = "https://name:p%40ss@host.example/mlflow/";
   expect(server({ MLFLOW_TRACKING_URI: "http://127.0.0.1:5000" })).toEqual({
     address: "http://127.0.0.1:5000",
@@ -23,7 +23,7 @@ test("the server and who we are, as MLflow's own client reads them", () => {
     address: "https://host.example/mlflow",
     authorization: `Basic ${Buffer.from("name:p@ss").toString("base64")}`,
   });
-  // A name with its password comes before a token; what is set but empty says nothing.
+  // A user name with its password takes precedence over a token; empty variables are ignored.
   const basic = `Basic ${Buffer.from("name:p@ss").toString("base64")}`;
   expect(server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_TOKEN: "t" })).toMatchObject({ authorization: basic });
   for (const more of [{}, { MLFLOW_TRACKING_USERNAME: "only" }, { MLFLOW_TRACKING_PASSWORD: "only" }])
@@ -33,13 +33,13 @@ test("the server and who we are, as MLflow's own client reads them", () => {
   expect(
     server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_USERNAME: "", MLFLOW_TRACKING_PASSWORD: "" }),
   ).toMatchObject({ authorization: basic });
-  // A password is no part of an address, and means what it says.
+  // A password is not part of the address, and is decoded.
   expect(
     server({ MLFLOW_TRACKING_URI: "http://h", MLFLOW_TRACKING_USERNAME: "a", MLFLOW_TRACKING_PASSWORD: "50%" }),
   ).toMatchObject({ authorization: `Basic ${Buffer.from("a:50%").toString("base64")}` });
 });
 
-test("certificates that cannot be had are told before anything is sent", () => {
+test("unreadable certificates are reported before anything is sent", () => {
   const https = { MLFLOW_TRACKING_URI: "https://h" };
   for (const [path, says] of [
     ["/nowhere/ca.pem", /which cannot be read \(ENOENT\); it must be a PEM file of certificates$/],

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { mlflowKey, mlflowText, uniqueKeys } from "./mlflow-names.ts";
 
-test("names are made of what MLflow takes", () => {
+test("names consist of characters that MLflow accepts", () => {
   for (const [name, key] of [
     ["train/block-1.load_E.0", "train/block-1.load_E.0"],
     [`a"b:c\n${"x".repeat(300)}`, `a_b_c_${"x".repeat(244)}`],
@@ -24,10 +24,10 @@ const text = fc.oneof(
     .map((all) => all.join("")),
 );
 
-test("law: every name and value is one that a server takes, and no two names of a request are alike", () =>
+test("law: every name and value is accepted by a server, and the names of a request are unique", () =>
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 5 }), (names) => {
-      // Twice: what is cut to the same is told apart.
+      // Each twice: names cut to the same text are made unique.
       const entries = uniqueKeys([...names, ...names].map((key) => ({ key: mlflowKey(key) })));
       for (const { key } of entries) {
         expect(key).toMatch(/^[\p{L}\p{N}_\-. /]{1,250}$/u);

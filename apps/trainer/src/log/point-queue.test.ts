@@ -40,7 +40,7 @@ test("every point is sent once, in order, or counted as lost, whatever the serve
     { numRuns: 60 },
   ));
 
-test("while the server is away the newest points are kept, and no more than there is room for", async () => {
+test("while the server is unavailable the newest points are kept, up to the capacity", async () => {
   let isAway = true;
   const sent: MlflowPoint[] = [];
   const queue = new PointQueue({
@@ -60,7 +60,7 @@ test("while the server is away the newest points are kept, and no more than ther
   expect(sent.at(-1)!.step).toBe(119_999);
 });
 
-test("what is under way as a run ends is waited for", async () => {
+test("pending requests at the end of a run are awaited", async () => {
   let isAsked = (): void => {};
   const asked = new Promise<void>((resolve) => (isAsked = resolve));
   const send = async (): Promise<void> => {
@@ -74,7 +74,7 @@ test("what is under way as a run ends is waited for", async () => {
   expect(queue.lost).toBe(0);
 });
 
-test("a server that is back as a run ends gets all, also where it was asked while it was away; else it is asked thrice", async () => {
+test("a server that is available at the end of a run gets all points, even if it was unavailable before; otherwise it is tried three times", async () => {
   for (const comesBack of [0, 1, 2, 3]) {
     const [begun, first] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let asked = 0;
@@ -96,7 +96,7 @@ test("a server that is back as a run ends gets all, also where it was asked whil
   }
 });
 
-test("a server that never answers is waited for no longer than it is said", async () => {
+test("a server that never answers is awaited up to the time limit", async () => {
   const queue = new PointQueue({ every: 60_000, note: () => {}, send: () => new Promise<never>(() => {}) });
   queue.add(pointsOf(10));
   await queue.end(20);

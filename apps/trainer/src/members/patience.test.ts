@@ -20,7 +20,7 @@ const jobWith = (network: object): Job =>
     { file: "job.yaml" },
   );
 
-test("by default processes may be silent for 15 s, busy for a minute, and come within ten", () => {
+test("by default processes may be silent for 15 s, busy for a minute, and take ten to arrive", () => {
   expect(patienceOf(jobWith({}))).toEqual({
     heartbeat: { intervalMilliseconds: 1000, lossMilliseconds: 15_000, stuckMilliseconds: 60_000 },
     joinTimeoutMilliseconds: 600_000,
@@ -32,7 +32,7 @@ test("by default processes may be silent for 15 s, busy for a minute, and come w
   });
 });
 
-test("every job that is accepted has a heartbeat that one late sign of life does not break", () => {
+test("in every accepted job one late heartbeat does not end the run", () => {
   const seconds = fc.double({ min: 0.01, max: 3600, noNaN: true });
   const network = fc.record(
     { timeoutSeconds: seconds, silenceSeconds: seconds, heartbeatSeconds: seconds },

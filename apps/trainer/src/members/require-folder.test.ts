@@ -44,14 +44,14 @@ test.each([
   ],
   ["a rank with a shard", { ...dense, job: jobOf("mesh={tensor: 2}") }, [1]],
 ])("%s needs it", async (_, prepared, ranks) => {
-  vi.useFakeTimers({ toFake: ["setTimeout"] }); // it looks again for a while
+  vi.useFakeTimers({ toFake: ["setTimeout"] }); // it retries for a while
   const refused = requireFolderOf(nodeFiles, assigned(), prepared, ranks).catch((error: Error) => error.message);
   await vi.runAllTimersAsync();
   vi.useRealTimers();
   expect(await refused).toContain("does not see the folder");
 });
 
-test("a rank that writes nothing goes on from a copy of the checkpoint", async () => {
+test("a rank that writes nothing resumes from a copy of the checkpoint", async () => {
   const checkpoint = join(folder, "elsewhere", "checkpoints", "step-00000001");
   await expect(requireFolderOf(nodeFiles, assigned(checkpoint), dense, [1])).rejects.toThrow(
     `does not see the checkpoint ${checkpoint} from which the run resumes; copy that folder there under the same path`,

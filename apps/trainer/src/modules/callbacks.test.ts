@@ -12,7 +12,7 @@ const quiet = (): void => undefined;
 const step = (at: number): RunEvent => ({ type: "step", step: at, steps: 1e6, epoch: 0, loss: 1 });
 const checkpoint = (at: number): RunEvent => ({ type: "checkpoint", step: at, folder: `at-${at}` });
 
-test("a callback that is slower than steps misses the oldest, never a checkpoint or the end, and it is told", async () => {
+test("a callback slower than steps misses the oldest ones, never a checkpoint or the end, and this is reported", async () => {
   const heard: string[] = [];
   const opened = Promise.withResolvers<void>();
   const queue = await queueOf({
@@ -25,7 +25,7 @@ test("a callback that is slower than steps misses the oldest, never a checkpoint
   });
   const last = 10 * mostWaiting;
   queue.take(step(0));
-  await setTimeout(); // it is called with the first
+  await setTimeout(); // called with the first step
   for (let at = 1; at <= last; at++) {
     queue.take(step(at));
     if (at % mostWaiting === 0) queue.take(checkpoint(at));
@@ -47,7 +47,7 @@ test("a callback that is slower than steps misses the oldest, never a checkpoint
   );
 });
 
-test("what happens once all calls are done is called, too, and nothing is told where nothing was left out", async () => {
+test("an event after all calls are done is delivered, too, and nothing is reported where nothing was skipped", async () => {
   const heard: number[] = [];
   const queue = await queueOf({ onStep: ({ step: at }) => void heard.push(at) });
   for (let at = 0; at < 4; at++) {
@@ -61,7 +61,7 @@ test("what happens once all calls are done is called, too, and nothing is told w
   expect(heard).toEqual([0, 1, 2, 3, 4]);
 });
 
-test("nothing is called after one that has thrown, not even the end", async () => {
+test("nothing is called after a callback has thrown, not even the end", async () => {
   let calls = 0;
   const interruption = new Interruption();
   const queue = await queueOf(
@@ -81,7 +81,7 @@ test("nothing is called after one that has thrown, not even the end", async () =
   expect(interruption.requested).toBe(true);
 });
 
-test("a call that never comes back is named once its time after the end of the run is over, and nothing else is called", async () => {
+test("a call that never returns is named once its time after the end of the run is over, and nothing else is called", async () => {
   const heard: string[] = [];
   const queue = await queueOf({
     patienceSeconds: 0.05,
@@ -89,7 +89,7 @@ test("a call that never comes back is named once its time after the end of the r
     onEnd: () => void heard.push("end"),
   });
   queue.take(step(1));
-  await setTimeout(100); // while the run goes on it holds nobody up
+  await setTimeout(100); // during the run it blocks nobody
   queue.take({ type: "end", how: "finished", step: 1 });
   await expect(queue.done("at-1", quiet)).rejects.toThrow(
     /the run has ended, at-1 was saved, but train\(\): callbacks: onStep has not returned for 0.05 s since/,
@@ -98,7 +98,7 @@ test("a call that never comes back is named once its time after the end of the r
   expect(heard).toEqual([]);
 });
 
-test("calls that are slow, but come back, are waited for, each with its own time", async () => {
+test("slow calls that return are awaited, each with its own time limit", async () => {
   const toFake = ["setTimeout", "setInterval", "clearInterval", "performance"] as const;
   vi.useFakeTimers({ toFake: [...toFake] });
   onTestFinished(() => void vi.useRealTimers());
@@ -116,7 +116,7 @@ test("calls that are slow, but come back, are waited for, each with its own time
   await vi.advanceTimersByTimeAsync(80_000);
   expect(await done).toBeUndefined();
   expect(heard).toEqual([1, 2, 3, 4, 5]);
-  expect(notes).toHaveLength(5); // what is waited for is told, each call once
+  expect(notes).toHaveLength(5); // each awaited call is reported once
   expect(notes[0]).toMatch(
     /the run has ended, and waits for at most 20 s for .*onCheckpoint, which has not returned yet/,
   );

@@ -57,7 +57,7 @@ const check = (model: AnyModel, predicts: DataSet["predicts"], positions: readon
   requireLogits(model, { train, predicts, classes: 3 }, job, { params, state: {} });
 };
 
-test("logits must have a score for each class, and no more", () => {
+test("logits must have exactly one score for each class", () => {
   check(netOf([], 3), "classes");
   for (const width of [1, 2, 4, 48])
     expect(() => check(netOf([], width), "classes")).toThrow(
@@ -77,7 +77,7 @@ test("outputs of models that do not declare logits are not compared with classes
   check(netOf([], 48, { logits: undefined }), "classes");
 });
 
-test("a traced model keeps the label that it ignores", () => {
+test("a traced model keeps its ignored label", () => {
   const data = { train: recordsOf([]), test: recordsOf([]), predicts: "classes", classes: 3 } as const;
   expect(taskOf(data).classes).toBe(3);
   expect(modelOf(traceModel(netOf([], 3), data, job)).logits).toEqual({ ignoreIndex: -100 });

@@ -26,13 +26,13 @@ import { withMetrics } from "./own-metrics.ts";
 const origin = { what: "own.file mine.ts", folder: "/nowhere" };
 const params = { layers: [{ weight: { dtype: "f32", shape: [2, 3] } }, { weight: { dtype: "f32", shape: [3] } }] };
 
-/** What is thrown is a fault of the user's, in one line. */
+/** The error is a user's fault, in one line. */
 const expectFault = (fn: () => unknown, line: RegExp): void => {
   expect(fn).toThrow(line);
   expect(fn).toThrow(expect.objectContaining({ kind: "user", code: "module" }));
 };
 
-describe("an optimizer of a user's", () => {
+describe("a user's optimizer", () => {
   const traced = (made: unknown): ReturnType<typeof trace> => {
     const optimizer = checkedOptimizer(made, origin);
     return trace((own: unknown, updates: unknown) => optimizer.update(updates, optimizer.init(own), { params: own }), [
@@ -41,7 +41,7 @@ describe("an optimizer of a user's", () => {
     ] as never);
   };
 
-  test("makes the updates that it makes by itself, and its updates are counted", async () => {
+  test("makes the same updates as without the check, and they are counted", async () => {
     const adamOf = (): GradientTransformation<unknown> =>
       adam({ learningRate: (step) => multiply(cast(step, "f32"), 0.1) }) as GradientTransformation<unknown>;
     const twice = (optimizer: GradientTransformation<unknown>) => (own: unknown, gradients: unknown) => {
@@ -102,9 +102,9 @@ describe("an optimizer of a user's", () => {
   ])("is refused: %#", (made, line) => expectFault(() => traced(made), line));
 });
 
-describe("a schedule of a user's", () => {
+describe("a user's schedule", () => {
   const step = { dtype: "i32", shape: [] } as unknown as Tensor;
-  test("is a number, or gives what its function gives", async () => {
+  test("is a number, or returns what its function returns", async () => {
     expect(checkedSchedule(0.5, origin)).toBe(0.5);
     const half = checkedSchedule((at: Tensor) => multiply(cast(at, "f32"), 0.5), origin) as (at: Tensor) => Tensor;
     const rate = await evaluate(half as never, referenceBackend())(NdArray.from([7], [], "i32") as never);
@@ -124,7 +124,7 @@ describe("a schedule of a user's", () => {
   );
 });
 
-describe("an exchange of a user's", () => {
+describe("a user's exchange", () => {
   const bucket = bucketOf([{ path: "a", shape: [4] }]);
   const traced = (made: unknown): unknown => {
     const own = checkedCompression(made, origin);
@@ -136,7 +136,7 @@ describe("an exchange of a user's", () => {
   };
   const good = identityCompressor();
 
-  test("may be an aggregator, or a codec, and keeps what it declares", () => {
+  test("may be an aggregator, or a codec, and keeps its declarations", () => {
     for (const made of [good, topKCompressor({ density: 0.5 })]) {
       traced(made);
       const { biased, scope } = made;
@@ -166,7 +166,7 @@ describe("an exchange of a user's", () => {
   ])("is refused: %#", (made, line) => expectFault(() => traced(made), line));
 });
 
-describe("metrics of a user's", () => {
+describe("a user's metrics", () => {
   const net = mlp({ sizes: [1, 2, 2] });
   const backend = referenceBackend();
   const own: OwnMetrics = {
@@ -174,7 +174,7 @@ describe("metrics of a user's", () => {
     metrics: { share: { sum: "zeros", per: "count" } },
   };
 
-  test("are sums over rows that count alone, whatever stands in the others", async () => {
+  test("are sums over unmasked rows only, whatever the others contain", async () => {
     const model = withMetrics(net, own, "own", "/nowhere");
     expect(model.metrics).toEqual(own.metrics);
     await fc.assert(
@@ -190,7 +190,7 @@ describe("metrics of a user's", () => {
             randomKey(1) as never,
             {
               inputs: NdArray.from(
-                rows.map(([, counts]) => (counts ? 1 : NaN)), // its logits are no numbers, and its product with 0 neither
+                rows.map(([, counts]) => (counts ? 1 : NaN)), // its logits are NaN, and so is their product with 0
                 [n, 1],
               ),
               labels: NdArray.from(

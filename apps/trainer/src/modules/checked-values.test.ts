@@ -10,7 +10,7 @@ const recordsOf = (labels: readonly number[], dtype: "i32" | "u8" | "f32" = "i32
   arrayRecords({ labels: NdArray.from(labels, [labels.length], dtype) });
 const dataOf = (train: Records, test: Records = train) => ({ train, test, predicts: "classes", classes: 3 }) as const;
 
-test("a label that is no class of the data is named with its sample and part", () => {
+test("a label that is no class of the data is reported with its sample and part", () => {
   expect(() => requireLabels(dataOf(recordsOf([0, 1, 2, 3])), {}, "data")).toThrow(
     "data: the label of sample 3 of train is 3, but classes is 3, so labels are whole numbers from 0 to 2; correct the label or classes",
   );
@@ -23,10 +23,10 @@ test("a label that is no class of the data is named with its sample and part", (
   expect(() => requireLabels({ ...dataOf(rows), predicts: "tokens" }, {}, "data")).toThrow("sample 1 at [1] of train");
 });
 
-test("a label that the model ignores is legal; any other needs a declaration", () => {
+test("a label that the model ignores is allowed; any other needs a declaration", () => {
   const ignored = dataOf(recordsOf([0, -100, 2]));
   expect(() => requireLabels(ignored, { ignoreIndex: -100 }, "data")).not.toThrow();
-  expect(() => requireLabels(ignored, undefined, "data")).not.toThrow(); // its own loss may leave negative labels out
+  expect(() => requireLabels(ignored, undefined, "data")).not.toThrow(); // a custom loss may skip negative labels
   expect(() => requireLabels(ignored, {}, "data")).toThrow(
     "or if rows with this label should be ignored, use labelledModel(…, { ignoreIndex: -100 })",
   );
@@ -35,7 +35,7 @@ test("a label that the model ignores is legal; any other needs a declaration", (
   expect(() => requireLabels({ ...dataOf(recordsOf([9])), predicts: "own" }, {}, "data")).not.toThrow();
 });
 
-test("input tokens beyond a vocabulary are named", () => {
+test("input tokens outside a vocabulary are reported", () => {
   const inputs = arrayRecords({ inputs: NdArray.from([0, 1, 2, 5, 1, 0], [3, 2], "i32") });
   expect(() => requireTokens({ train: inputs, test: inputs }, 5, "data")).toThrow(
     "data: inputs of sample 1 at [1] of train is 5, but the model's vocabulary has 5 tokens, 0 to 4; correct the tokens",
@@ -43,7 +43,7 @@ test("input tokens beyond a vocabulary are named", () => {
   expect(() => requireTokens({ train: inputs, test: inputs }, 6, "data")).not.toThrow();
 });
 
-test("the first value that is not finite is found in strided, shared and overlapping samples", () => {
+test("the first non-finite value is found in strided, shared and overlapping samples", () => {
   const shapes = fc.record({
     count: fc.integer({ min: 1, max: 12 }),
     shape: fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 2 }),
@@ -80,22 +80,25 @@ test("the first value that is not finite is found in strided, shared and overlap
       const [, sample, index = ""] = /x of sample (\d+)(?: at \[([\d, ]+)\])? is /.exec(message)!;
       const numbers = index === "" ? [] : index.split(", ").map(Number);
       const element = numbers.reduce((flat, one, dim) => flat * shape[dim]! + one, 0);
-      expect(offset + Number(sample) * stride + element).toBe(wrong); // the place is that of the value
+      expect(offset + Number(sample) * stride + element).toBe(wrong); // the position is that of the value
       expect(message).toContain(`is ${bad}, and a loss computed from it is NaN`);
     }),
     { numRuns: examples(200, 3000), seed: 43 },
   );
 });
 
-test.each(["f16", "bf16"] as const)("infinities and NaN of %s are found; its largest numbers are not", (dtype) => {
-  const fill = (value: number): Records => arrayRecords({ x: NdArray.from([0, value], [1, 2], dtype) });
-  const largest = dtype === "f16" ? 65504 : 3e38;
-  for (const value of [largest, -largest, 1e-6]) expect(() => requireFinite(fill(value), "data")).not.toThrow();
-  for (const value of [Infinity, -Infinity, Number.NaN])
-    expect(() => requireFinite(fill(value), "data")).toThrow("x of sample 0 at [1] is a value that is not finite");
-});
+test.each(["f16", "bf16"] as const)(
+  "infinities and NaN of %s are found; its largest finite values are not",
+  (dtype) => {
+    const fill = (value: number): Records => arrayRecords({ x: NdArray.from([0, value], [1, 2], dtype) });
+    const largest = dtype === "f16" ? 65504 : 3e38;
+    for (const value of [largest, -largest, 1e-6]) expect(() => requireFinite(fill(value), "data")).not.toThrow();
+    for (const value of [Infinity, -Infinity, Number.NaN])
+      expect(() => requireFinite(fill(value), "data")).toThrow("x of sample 0 at [1] is a value that is not finite");
+  },
+);
 
-test("values past the first chunk are found, and text of bytes is not looked at", () => {
+test("values past the first chunk are found, and byte text is not checked", () => {
   const many = new Float32Array(2 ** 19);
   many[2 ** 19 - 3] = Number.NaN;
   const records = arrayRecords({ x: NdArray.from(many, [2 ** 17, 4]) });
@@ -103,7 +106,7 @@ test("values past the first chunk are found, and text of bytes is not looked at"
   expect(() => requireFinite(textRecords(Uint8Array.from({ length: 9 }), 4), "data")).not.toThrow();
 });
 
-test("data of a module are refused with such a value unless they say that the model handles it", () => {
+test("a module's data with such a value are refused unless they declare that the model handles it", () => {
   const inputs = NdArray.from([1, 2, Number.NaN, 4], [2, 2]);
   const samples = arrayRecords({ inputs, labels: NdArray.from([0, 1], [2], "i32") });
   const data = { train: samples, test: samples, predicts: "classes", classes: 2 };

@@ -14,7 +14,7 @@ const arrays = (count: number, width = 2): { readonly inputs: NdArray; readonly 
 const records = arrayRecords(arrays(4));
 const good = { train: records, test: arrayRecords(arrays(2)), predicts: "classes", classes: 2 };
 
-describe("data of a user's", () => {
+describe("a user's data", () => {
   test("is shared, once", () => {
     const { train } = checkedData(good, "data");
     expect(train.fields["inputs"]!.bytes.buffer).toBeInstanceOf(SharedArrayBuffer);
@@ -29,7 +29,7 @@ describe("data of a user's", () => {
   const tree = { query: { words }, pages: [NdArray.zeros("f32", [2])] };
   const own = { train: arrayRecords(tree), test: arrayRecords(tree), predicts: "own" };
 
-  test("keeps what it says of itself and of its images, and how these change is part of what the samples are", () => {
+  test("keeps its description and that of its images, and augmentation is part of the samples' hash", () => {
     const jitter = { brightness: 0.5, contrast: 0, saturation: 0 };
     const augmentation = { cropPadding: 1, flip: true, jitter };
     expect(
@@ -120,14 +120,14 @@ describe("data of a user's", () => {
   });
 });
 
-describe("a model of a user's", () => {
+describe("a user's model", () => {
   const net = mlp({ sizes: [2, 3, 2] });
   const key = { dtype: "u32", shape: [2] } as unknown as Tensor;
   const batch = {
     inputs: { dtype: "f32", shape: [4, 2] },
     labels: { dtype: "i32", shape: [4] },
   } as unknown as Parameters<typeof net.loss>[2];
-  /** Trace the named function of a model that is like `net` but for some parts. */
+  /** Trace the named function of a model that is `net` with some parts replaced. */
   const traced = (parts: object, name: "init" | "loss" | "evaluate", predicts: Prediction = "classes"): void => {
     const model = checkedModel({ ...net, ...parts }, predicts, "model", "/nowhere");
     trace(
@@ -141,7 +141,7 @@ describe("a model of a user's", () => {
     );
   };
 
-  test("that is whole is traced as it is, and one that predicts values needs to count no right answers", () => {
+  test("is traced unchanged if valid, and need not count correct answers for regression", () => {
     for (const name of ["init", "loss", "evaluate"] as const) traced({}, name);
     for (const predicts of ["values", "tokens"] as const)
       traced({ evaluate: () => ({ lossSum: zeros([]), count: zeros([]) }) }, "evaluate", predicts);
@@ -150,7 +150,7 @@ describe("a model of a user's", () => {
       traced({ loss: () => [{ sum: zeros([]), count: count() }, {}] }, "loss");
   });
 
-  test("says how ranks share its parameters out, and what is none is refused", () => {
+  test("declares how ranks shard its parameters, and an invalid declaration is refused", () => {
     const sharded = (sharding: unknown): unknown =>
       checkedModel({ ...net, sharding }, "classes", "model", "/nowhere").sharding?.("layers.0");
     expect(checkedModel(net, "classes", "model", "/nowhere").sharding).toBeUndefined();

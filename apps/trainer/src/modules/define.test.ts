@@ -17,7 +17,7 @@ beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-define-"))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let numFiles = 0;
-/** A module under a name of its own: one that was imported stays as it was. */
+/** A module with a new name: an imported module is cached. */
 const moduleFile = (text: string): string => {
   const file = join(folder, `module-${numFiles++}.mjs`);
   writeFileSync(file, text);
@@ -27,7 +27,7 @@ const moduleFile = (text: string): string => {
 const helpers = new URL("./define.ts", import.meta.url).href;
 const zod = import.meta.resolve("zod");
 
-/** A model whose options a schema of zod's looks at. */
+/** A model whose options are checked by a zod schema. */
 const defined = (): string =>
   moduleFile(`import { defineModel } from "${helpers}";
 import { z } from "${zod}";
@@ -41,7 +41,7 @@ const module = (file: string, options: object = {}) =>
   ({ kind: "module", file, export: "default", options: { ...options } }) as const;
 
 describe("options of a module", () => {
-  test("go through its schema, whose defaults they get; without one they go through as they are", async () => {
+  test("are parsed by its schema, with its defaults; without one they are passed unchanged", async () => {
     const file = defined();
     expect(await makeOwn("model", module(file), "the task")).toEqual({ task: "the task", options: { hidden: 32 } });
     const plain = moduleFile("export default (task, options) => ({ task, options });");
@@ -51,7 +51,7 @@ describe("options of a module", () => {
     });
   });
 
-  test("may be looked at by any library that follows Standard Schema, asynchronously too", async () => {
+  test("may be checked by any library with Standard Schema, asynchronously too", async () => {
     const upper: StandardSchema<{ name: string }, { name: string }> = {
       "~standard": {
         version: 1,
@@ -88,7 +88,7 @@ optimizer: { kind: sgd }
 learningRate: { peak: 0.1 }
 `;
 
-  test("that a schema does not take are told with file and line, as keys of ours are", async () => {
+  test("that a schema refuses are reported with file and line, like our own keys", async () => {
     const path = join(folder, "job.yaml");
     const told = async (options: string, overrides: Parameters<typeof loadJob>[1] = []): Promise<string> => {
       writeFileSync(path, jobText(defined(), options));
@@ -111,7 +111,7 @@ learningRate: { peak: 0.1 }
     );
   });
 
-  test("whose schema throws, and a module that is for another key, are faults of the module", async () => {
+  test("whose schema throws, and a module for another key, are faults of the module", async () => {
     const throws = moduleFile(`import { defineModel } from "${helpers}";
 export default defineModel({
   options: { "~standard": { version: 1, vendor: "x", validate: () => { throw new TypeError("no schema"); } } },
@@ -132,12 +132,12 @@ export default defineModel({
     });
     // @ts-expect-error a string is no width
     const wrong = (): unknown => make({} as never, { hidden: "3" });
-    expect(wrong()).toEqual({ hidden: "3" }); // what is called by hand, no schema looks at
+    expect(wrong()).toEqual({ hidden: "3" }); // no schema checks a direct call
   });
 });
 
 describe("the table of keys that may name a module", () => {
-  test("has what a job file may say, and a settled job that is written down and read again has the same hash", async () => {
+  test("has the modules of a job file, and a settled job that is written and read again has the same hash", async () => {
     const file = moduleFile("export default () => 0;");
     const part = `{ kind: module, file: ${file}, options: { any: 1 } }`;
     const text = `name: own
@@ -164,7 +164,7 @@ callbacks: ${part}
 
   const keys = Object.keys(moduleKeys);
 
-  test("finds and changes what stands there, and nothing else; a hash knows content and not the place", () => {
+  test("finds and replaces modules, and nothing else; a hash depends on the content, not the location", () => {
     fc.assert(
       fc.property(fc.subarray(keys), fc.string({ minLength: 1, maxLength: 5 }), (chosen, digest) => {
         const job: Record<string, unknown> = { name: "own", data: { kind: "mnist" }, learningRate: { peak: 1 } };

@@ -73,22 +73,22 @@ const byMore: Readonly<Record<string, OwnOptimizer>> = {
   "a dimension's size": plain((gradient) => multiply(gradient, gradient.shape[0]!)),
 };
 
-describe("what works by element", () => {
-  test.each(Object.entries(byElement))("is let through, whatever the parameters: %s", (_, rule) =>
+describe("elementwise updates", () => {
+  test.each(Object.entries(byElement))("are accepted, whatever the parameters: %s", (_, rule) =>
     fc.assert(
       fc.asyncProperty(trees, (params) => requireElementwise(rule as unknown as OwnOptimizer, params, "optimizer")),
       { numRuns: 10 },
     ),
   );
 
-  test.each(Object.entries(byMore))("and what looks at more is found: %s", async (_, rule) => {
+  test.each(Object.entries(byMore))("and others are detected: %s", async (_, rule) => {
     await expect(requireElementwise(rule, { a: spec(4, 3), b: spec(5) }, "optimizer")).rejects.toThrow(
       /^optimizer declares elementwise: true, but (in a trial the update of entry \d+ of [ab] was|fails if ranks have)/,
     );
   });
 });
 
-test("state that is in no tree like the parameters is refused", () => {
+test("state without the structure of the parameters is refused", () => {
   const params = { layers: { first: spec(4, 3) }, bias: spec(5) };
   const on = { zero: 0, mesh: {}, axisOf: () => "data" } as const;
   const require = (optimizer: unknown): void => requireStateByParameter({ optimizer, params }, on, "mine");

@@ -27,7 +27,7 @@ interface Seen {
   readonly key: Tensor;
 }
 
-/** A model whose state `seen` becomes what `next` gives. */
+/** A model whose state `seen` is replaced by the result of `next`. */
 const modelOf = (dtype: DType, next: (seen: Seen) => Tensor): AnyModel =>
   ({
     init: () => ({ params: { w: full([], 1) }, state: { figures: { seen: full([], 0, dtype) }, mean: full([], 0) } }),
@@ -106,7 +106,7 @@ describe("state that is not f32", () => {
     ["u8", ({ state }) => state],
     ["f32", total],
     ["i32", (seen) => cast(allReduce(total(seen), "data"), "i32")],
-  ])("%s is allowed if all ranks have the same, or take the mean", (dtype, next) => {
+  ])("%s is allowed if it is the same on all ranks, or averaged", (dtype, next) => {
     expect(() => check(modelOf(dtype, next))).not.toThrow();
   });
 });

@@ -40,11 +40,11 @@ const provenance = ({ command, earlier = [] }: { command: string[]; earlier?: ob
     JSON.stringify({ command, folder, startedAt: began.toISOString(), earlier }),
   );
 
-test("a job file that was edited after its run began is named, with the keys that differ", () => {
+test("a job file edited after its run began is reported, with the keys that differ", () => {
   edit(text.replace("[16]", "[64]").replace("batch: 32", "batch: 8"));
   const line = `${join(folder, "job.yaml")} was edited after the run began (model.hidden: [16], now [64]), but a run resumes with ${join(output, "job.json")}; change it with --set key=value, or start a new run`;
   expect(editedJobLine(output)).toBe(line);
-  // A second resume says so, too.
+  // A second resume reports it, too.
   provenance({
     command: ["resume", "out"],
     earlier: [{ command: ["run", "job.yaml", "--set", "batch=16", "--steps", "60"], folder, startedAt: began }],
@@ -52,7 +52,7 @@ test("a job file that was edited after its run began is named, with the keys tha
   expect(editedJobLine(output)).toBe(line);
 });
 
-test("an edited file that cannot be read any more is named, too", () => {
+test("an edited file that can no longer be read is reported, too", () => {
   edit("name: [");
   expect(editedJobLine(output)).toMatch(
     /job\.yaml was edited after the run began and cannot be compared with .*job\.json/,
@@ -66,7 +66,7 @@ test.each<[what: string, change: () => void]>([
   ["gone", () => rmSync(join(folder, "job.yaml"))],
   ["that of a program", () => provenance({ command: [] })],
   ["unknown", () => rmSync(join(output, "provenance.json"))],
-])("nothing is said if the file is %s", (_, change) => {
+])("nothing is reported if the file is %s", (_, change) => {
   change();
   expect(editedJobLine(output)).toBeUndefined();
 });

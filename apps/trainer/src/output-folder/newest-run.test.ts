@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { newestRun } from "./newest-run.ts";
 
-/** A folder of runs, each with the time that it was written to last, and the files that it has. */
+/** A folder of runs, each with its modification time and its files. */
 const folderOf = (runs: Readonly<Record<string, readonly [seconds: number, ...files: readonly string[]]>>): string => {
   const folder = mkdtempSync(join(tmpdir(), "skein-runs-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -20,18 +20,18 @@ const folderOf = (runs: Readonly<Record<string, readonly [seconds: number, ...fi
 };
 const both = ["job.json", "metrics.jsonl"] as const;
 
-test("of the runs below a folder, the one that was written to last, whatever its name or number", async () => {
+test("of the runs below a folder, the last modified one, whatever its name or number", async () => {
   const folder = folderOf({ "a/1": [100, ...both], "a/2": [300, ...both], "b/9": [200, ...both] });
   expect(await newestRun(folder)).toBe(join(folder, "a/2"));
   expect(await newestRun(join(folder, "b"))).toBe(join(folder, "b/9"));
 });
 
-test("a folder that is a run is taken, whatever is below it", async () => {
+test("a folder that is a run is used, whatever is below it", async () => {
   const folder = folderOf({ run: [100, ...both], "run/more/1": [300, ...both] });
   expect(await newestRun(join(folder, "run"))).toBe(join(folder, "run"));
 });
 
-test("a run that still trains is not gone on with by chance; one whose process is gone, or that has ended, is", async () => {
+test("a run that is still training is not resumed by accident; one whose process is gone, or that has ended, is", async () => {
   const folder = folderOf({ "a/1": [100, ...both], "a/2": [300, ...both] });
   const tell = (facts: object): void =>
     writeFileSync(join(folder, "a/2/provenance.json"), JSON.stringify({ host: hostname(), ...facts }));
@@ -44,7 +44,7 @@ test("a run that still trains is not gone on with by chance; one whose process i
   expect(await newestRun(folder)).toBe(join(folder, "a/2"));
 });
 
-test("what cannot go on, since it has no job, is none; without any run the folder stays, for what is said of it", async () => {
+test("a run that cannot be resumed, for lack of a job, is skipped; without any run the folder itself is returned, for the error message", async () => {
   const folder = folderOf({ "a/1": [100, ...both], "a/2": [300, "metrics.jsonl"], "none/x": [100, "job.json"] });
   expect(await newestRun(folder)).toBe(join(folder, "a/1"));
   expect(await newestRun(join(folder, "none"))).toBe(join(folder, "none"));

@@ -21,7 +21,9 @@ const setting = (own: Partial<PlacementSetting> = {}): PlacementSetting => ({
   ...own,
 });
 
-/** Loads with ties, empty experts, all tokens to one; experts anywhere; a routing of as many experts. */
+/**
+ * Loads with ties, idle experts, or all tokens to one; arbitrary placements; routing over the same number of experts.
+ */
 const situations = fc
   .tuple(fc.constantFrom(1, 2, 3, 4), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 4 }))
   .chain(([numRanks, each, tokensEach]) => {
@@ -48,7 +50,7 @@ const rankLoads = (places: readonly number[], loads: readonly number[], numRanks
 };
 
 describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
-  test("gives each expert a place of its own, moves only what it must, and finds nothing better afterwards", () => {
+  test("gives each expert its own slot, moves no more than necessary, and finds no further gain afterwards", () => {
     fc.assert(
       fc.property(situations, fc.boolean(), ({ numRanks, ...situation }, sendsEachChoice) => {
         const on = setting({ numRanks, sendsEachChoice });
@@ -72,7 +74,7 @@ describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
     );
   });
 
-  test("moves where it pays only what it would move always, and only for a gain", () => {
+  test("`when: pays` makes only moves that it would always make, and only for a gain", () => {
     fc.assert(
       fc.property(situations, fc.integer({ min: 1, max: 400 }), ({ numRanks, ...situation }, everySteps) => {
         const on = setting({ numRanks });
@@ -87,7 +89,7 @@ describe.each(["heaviest-first", "swap"] as const)("%s", (planner) => {
   });
 });
 
-test("heaviest-first lowers the load of the busiest rank, and tells it over the mean", () => {
+test("heaviest-first lowers the load of the busiest rank, and reports it relative to the mean", () => {
   fc.assert(
     fc.property(situations, ({ numRanks, ...situation }) => {
       const planned = planSlots(jobOf({}), situation, setting({ numRanks }));
@@ -106,20 +108,20 @@ test("heaviest-first lowers the load of the busiest rank, and tells it over the 
 describe("a move", () => {
   const situation: LayerSituation = { places: [0, 1, 2, 3], loads: [500, 500, 0, 0] };
 
-  test("is weighed: four exchanges a step of half the bytes of the busiest rank, against two experts at once", () => {
+  test("is costed: four exchanges a step of half the bytes of the busiest rank, against two experts at once", () => {
     const line = { startupSeconds: 0, secondsPerByte: 1e-6 };
     const on = setting({ line, bytesPerToken: 4, bytesPerExpert: 100_000 });
     const { gain } = planSlots(jobOf({ when: "pays", everySteps: 20 }), situation, on)!;
-    // From 1000 rows to the first rank to 500 to each; one expert each way.
+    // From 1000 rows on the first rank to 500 on each; one expert each way.
     expect(gain!.moveSeconds).toBeCloseTo(0.1, 9);
     expect(gain!.gainSeconds).toBeCloseTo(20 * 4 * 500 * 4e-6 - 0.1, 9);
     expect(planSlots(jobOf({ when: "pays", everySteps: 12 }), situation, on)).toBeUndefined();
-    // Two replicas have half of the tokens each.
+    // Each of two replicas has half of the tokens.
     const shared = planSlots(jobOf({ when: "pays", everySteps: 30 }), situation, { ...on, numReplicas: 2 });
     expect(shared!.gain!.gainSeconds).toBeCloseTo(30 * 4 * 250 * 4e-6 - 0.1, 9);
   });
 
-  test("is not made before there are loads, nor where all are alike", () => {
+  test("is not made before loads are known, nor where all are equal", () => {
     for (const loads of [
       [0, 0, 0, 0],
       [7, 7, 7, 7],
@@ -127,12 +129,12 @@ describe("a move", () => {
       expect(planSlots(jobOf({}), { ...situation, loads }, setting())).toBeUndefined();
   });
 
-  test("counts a token once for each rank where it travels once, and else for each choice", () => {
-    // Of two ranks' tokens all take experts 0 and 1, of one rank: one copy each, or two.
+  test("counts a token once for each rank if it is sent once per rank, otherwise for each choice", () => {
+    // The tokens of two ranks all choose experts 0 and 1, on one rank: one copy each, or two.
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 1, 0, 1) };
     const swap = (sendsEachChoice: boolean) =>
       planSlots(jobOf({ planner: "swap" }), { ...situation, routing }, setting({ sendsEachChoice }));
     expect(swap(true)!.moves).toHaveLength(2);
-    expect(swap(false)).toBeUndefined(); // apart, each token would go to both ranks
+    expect(swap(false)).toBeUndefined(); // on different ranks, each token would go to both
   });
 });

@@ -3,7 +3,7 @@ import { BucketTuner } from "./bucket-tuner.ts";
 
 const job = { kind: "tuned", leastBytes: 2 ** 10, mostBytes: 2 ** 20, trials: 6, stepsEach: 3 } as const;
 
-test("steps before the first trial and the first step of each trial count for nothing, and the fastest size is kept", async () => {
+test("steps before the first trial and the first step of each trial are ignored, and the fastest size is kept", async () => {
   const agree = async (values: readonly number[]): Promise<number[]> => [...values];
   const tuner = new BucketTuner(job, 2 ** 12, agree);
   let bytes: number = 2 ** 12;
@@ -12,7 +12,7 @@ test("steps before the first trial and the first step of each trial count for no
   for (let step = 0; step < (job.trials + 1) * job.stepsEach; step++) {
     expect(remarks).toEqual([]);
     const isFirst = step % job.stepsEach === 0;
-    // Steps take longer the further a size is from 2^12; what does not count takes far longer.
+    // Steps take longer the further a size is from 2^12; ignored ones take far longer.
     const seconds = step < job.stepsEach || isFirst ? 1000 : 1 + Math.abs(Math.log2(bytes) - 12);
     if (isFirst && step >= job.stepsEach) tried.push(bytes);
     const tuned = await tuner.stepped(seconds);

@@ -25,7 +25,7 @@ const kernel = (startSeconds: number, endSeconds: number, scope = "block-1/exper
   args: { operator: "matmul", scope },
 });
 
-test("finds the layers of experts of a backward pass, what they send and what is computed meanwhile", () => {
+test("finds the expert layers of a backward pass, what they send and the work between", () => {
   const spans: readonly Span[] = [
     collective("block-0/experts/dispatch", [1, 2]), // forward
     collective("block-0/experts/combine", [2, 3]),
@@ -37,7 +37,7 @@ test("finds the layers of experts of a backward pass, what they send and what is
     collective("block-1/experts/dispatch/backward", [15, 17]),
     collective("block-1/experts/dispatch/backward", [18, 20]),
     kernel(21, 22, "block-0/attention/backward"),
-    // With chunks of backward's own; over two levels.
+    // With its own backward chunks; over two levels.
     collective("block-0/experts/backward/combine/backward", [23, 24], "hosts"),
     collective("block-0/experts/backward/combine/backward", [24, 25], "inside"),
     kernel(25, 26),
@@ -56,7 +56,7 @@ const layers: readonly ExpertLayerTimes[] = [
   { beginSeconds: 13, endSeconds: 17, computeSeconds: 1, exchangedBytes: 100, numChunks: 1 },
 ];
 
-test("of several steps each figure is the median, and ranks may agree upon them as numbers", () => {
+test("over several steps each value is the median, and ranks can agree on them as numbers", () => {
   const later = layers.map((layer) => ({ ...layer, endSeconds: layer.endSeconds + 1 }));
   const latest = layers.map((layer) => ({ ...layer, endSeconds: layer.endSeconds + 9, computeSeconds: 0 }));
   expect(medianLayers([later, latest, layers])).toEqual(later);
@@ -65,7 +65,7 @@ test("of several steps each figure is the median, and ranks may agree upon them 
   expect(() => medianLayers([layers, []])).toThrow(/2 and 0 layers of experts/);
 });
 
-test("a backward pass is layers of experts and what is computed between, each with what is ready when it begins", () => {
+test("a backward pass is expert layers and the work between, each with the gradients ready when it begins", () => {
   const ready = [1, 2, 10, 18, 20];
   const profile = {
     tensors: ready.map((at, i) => ({ path: `t${i}`, bytes: 1, backwardSeconds: at - (ready[i - 1] ?? 0) })),
@@ -73,7 +73,7 @@ test("a backward pass is layers of experts and what is computed between, each wi
   const allToAll = { startupSeconds: 0, secondsPerByte: 0.01 };
   const stretches = stretchesOf(layers, profile, allToAll);
   expect(stretches.map(({ numReady, ...own }) => [numReady, "denseSeconds" in own ? own.denseSeconds : own.numChunks]))
-    // What a layer's own parameters get is ready after it.
+    // The gradients of a layer's own parameters are ready after it.
     .toEqual([
       [0, 2],
       [2, 2],

@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { measureCollectives } from "./measure-collectives.ts";
 
 /**
- * Two ranks that are never in step: of two calls this one finds all messages there in the first, and waits for both in
- * the second.
+ * Two ranks that are never in step: of two calls the first finds all messages present, and the second waits for both.
  */
 const outOfStep = (millisecondsOfTwo: number): Communicator => {
   let calls = 0;
@@ -25,7 +24,7 @@ const outOfStep = (millisecondsOfTwo: number): Communicator => {
 };
 
 test.each(["all-reduce", "all-gather"] as const)(
-  "no sample of an %s is what a rank waits that comes late",
+  "no sample of an %s includes the wait for a late rank",
   async (kind) => {
     const samples = await measureCollectives(kind, "data", {
       backend: await createCpuBackend(),
@@ -38,7 +37,7 @@ test.each(["all-reduce", "all-gather"] as const)(
   },
 );
 
-test("two at once are under way together, on lanes of their own, and of equal size", async () => {
+test("two concurrent ones overlap, on their own lanes, with equal sizes", async () => {
   const events: string[] = [];
   const lanes: Communicator = {
     rank: 0,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { profileOfStarts } from "./measure-profile.ts";
 
-test("a gradient that is not sent is ready with the one before in the backward pass, and delays none", () => {
+test("a gradient that is not sent is ready with the previous one in the backward pass, and delays none", () => {
   const gradients = [
     ["alone-first", undefined],
     ["late", 5],

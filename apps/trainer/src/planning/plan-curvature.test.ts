@@ -54,14 +54,14 @@ const whole = { layers, blockSize: Infinity };
 const rowsOf = ({ plan }: ReturnType<typeof decideCurvature>): unknown[] =>
   Object.values(plan.placement.layers).flatMap(({ input, gradient }) => [input, gradient]);
 
-test("inverses are sent where that is quick, and made everywhere where it is not", () => {
+test("inverses are sent where that is fast, and computed everywhere where it is not", () => {
   expect(rowsOf(decideCurvature(jobOf("spd"), whole, timesOf(10, 0.1)))).toEqual(Array(6).fill("everywhere"));
   const sent = rowsOf(decideCurvature(jobOf("spd"), whole, timesOf(1e-6, 1)));
   expect(sent.filter((row) => row !== "everywhere").length).toBeGreaterThanOrEqual(4);
   expect(decideCurvature(jobOf("auto"), whole, timesOf(10, 0.1)).plan.form).toEqual({ kind: "d" });
 });
 
-test("the form of an auto job is the one that is predicted to add least, on axes that it has; dp is none of them", () => {
+test("an auto job gets the form with the least predicted cost, on the axes that it has; dp is none of them", () => {
   fc.assert(
     fc.property(
       fc.double({ min: 1e-6, max: 0.1, noNaN: true }),
@@ -77,7 +77,7 @@ test("the form of an auto job is the one that is predicted to add least, on axes
         }
         const names = layers.flatMap(({ path }) => [sideName(path, "input"), sideName(path, "gradient")]);
         expect(plan.buckets.flat().toSorted()).toEqual(names.toSorted());
-        // A checkpoint gives it back as it was.
+        // A checkpoint restores it unchanged.
         expect(curvaturePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
       },
     ),
@@ -85,7 +85,7 @@ test("the form of an auto job is the one that is predicted to add least, on axes
   );
 });
 
-test("factors that wait for a slow network are merged, and travel apart where starting costs nothing", () => {
+test("factors are merged on a slow network, and sent separately where startup costs nothing", () => {
   const slow = { ...timesOf(1e-4, 0.01), allReduce: { startupSeconds: 1, secondsPerByte: 1e-9 } };
   expect(decideCurvature(jobOf("spd"), whole, slow).plan.buckets.length).toBeLessThanOrEqual(2);
   const quick = { ...timesOf(1e-4, 0.01), allReduce: { startupSeconds: 0, secondsPerByte: 1e-9 } };

@@ -39,7 +39,7 @@ const length = 16;
 
 describe("the schedule of a job's experts", () => {
   // 4 samples of 16 positions on each group, 128 slots of 64 bytes; two products of 16 × 32 numbers, half of each.
-  test("is priced by what a rank's positions and slots weigh", () => {
+  test("is costed by the size of a rank's positions and slots", () => {
     const free = line(0);
     const none = {
       expertAllToAll: free,
@@ -66,7 +66,7 @@ describe("the schedule of a job's experts", () => {
     expect(secondsOf({ fusedAllToAll: line(1) })["split-before-gate"]).toBe(2 * slots);
   });
 
-  test("is the one that takes least, of those that the dispatcher allows", () => {
+  test("is the fastest of those that the dispatcher allows", () => {
     const speed = fc.double({ min: 1e-12, max: 1e-6, noNaN: true }).map((bytes) => line(bytes));
     fc.assert(
       fc.property(
@@ -86,12 +86,12 @@ describe("the schedule of a job's experts", () => {
         },
       ),
     );
-    // Where work costs nothing and only the fused exchange is slow, the baseline is the one.
+    // Where work costs nothing and only the fused exchange is slow, the baseline is chosen.
     const slow = modelsOf({ fusedAllToAll: line(1) });
     expect(decideSchedule(jobOf(), length, { models: slow, secondsPerFlop: 0 }).schedule).toBe("baseline");
   });
 
-  test("is planned for auto alone, and used by jobs that allow it", () => {
+  test("is planned for auto only, and used by jobs that allow it", () => {
     const plan = decideSchedule(jobOf(), length, { models: modelsOf(), secondsPerFlop: 1e-10 });
     expect(expertSchedulePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
     expect(formatSchedule(plan)).toContain(`experts are sharded by ${plan.schedule}; `);

@@ -57,7 +57,7 @@ const waysOf = (job: ReturnType<typeof jobOf>): readonly DispatchWay[] => [
   ...new Set(dispatchChoices(job.experts, job.mesh).map(({ way }) => way)),
 ];
 
-describe("what a plan may choose", () => {
+describe("choices of a plan", () => {
   test.each<[readonly string[], readonly DispatchWay[]]>([
     [[], ["ragged", "dense", "duplicate-free"]],
     [[levels], ["ragged", "dense", "duplicate-free", "hierarchical"]],
@@ -66,9 +66,9 @@ describe("what a plan may choose", () => {
     [["model.experts.gate=soft"], ["dense"]],
     [["model.experts.placement={everySteps: 2, when: pays}"], ["ragged", "duplicate-free"]],
     [["model.experts.dispatch=hierarchical"], ["hierarchical"]],
-  ])("with %j tokens travel as %j", (set, ways) => expect(waysOf(jobOf(...set))).toEqual(ways));
+  ])("with %j tokens are exchanged as %j", (set, ways) => expect(waysOf(jobOf(...set))).toEqual(ways));
 
-  test("chunks that a job names stay, and on one rank nothing travels in several", () => {
+  test("chunks set by a job stay, and on one rank nothing is chunked", () => {
     const chunksOf = (...set: string[]): readonly number[] => {
       const { experts, mesh } = jobOf(...set);
       return [...new Set(dispatchChoices(experts, mesh).map(({ numChunks }) => numChunks))];
@@ -78,7 +78,7 @@ describe("what a plan may choose", () => {
     expect(chunksOf("mesh={expert: 1}")).toEqual([1]);
   });
 
-  test("of the backward pass chunks are planned for slots alone", () => {
+  test("chunks of the backward pass are planned for slots only", () => {
     const pairsOf = (...set: string[]): readonly string[] => {
       const { experts, mesh } = jobOf("model.experts.backwardChunks=auto", ...set);
       return dispatchChoices(experts, mesh)
@@ -111,10 +111,10 @@ describe("what a plan may choose", () => {
   });
 });
 
-describe("a plan that is known", () => {
+describe("a known plan", () => {
   const planOf = (own: Partial<ExpertsPlan> = {}): ExpertsPlan => ({ dispatch: "ragged", chunks: 4, ...own });
 
-  test("fits jobs that could have made it", () => {
+  test("is valid for jobs that could have made it", () => {
     const plan = planOf({ dispatch: "hierarchical" });
     expect(isExpertsPlanned(jobOf(levels))).toBe(true);
     expect(isExpertsPlanFor(plan, jobOf(levels))).toBe(true);
@@ -123,7 +123,7 @@ describe("a plan that is known", () => {
     expect(isExpertsPlanned(jobOf("model.experts.dispatch=dense", "model.experts.chunks=1"))).toBe(false);
   });
 
-  test("with chunks of backward is for jobs that leave those open", () => {
+  test("with backward chunks is for jobs that leave them open", () => {
     const plan = planOf({ dispatch: "dense", backwardChunks: 2 });
     const open = jobOf("model.experts.backwardChunks=auto");
     const { dispatch, chunks, backwardChunks } = settledExperts(open.experts, open.mesh, plan);
@@ -131,14 +131,14 @@ describe("a plan that is known", () => {
     expect(settledExperts(open.experts, open.mesh, undefined).backwardChunks).toBeUndefined();
     expect(isExpertsPlanFor(plan, open)).toBe(true);
     expect(isExpertsPlanFor(plan, jobOf())).toBe(false);
-    // The same number as forward's is no number of its own.
+    // The forward number of chunks is not a separate number.
     expect(isExpertsPlanFor({ ...plan, backwardChunks: 4 }, jobOf())).toBe(true);
     const only = ["dispatch=dense", "chunks=4", "backwardChunks=auto"].map((one) => `model.experts.${one}`);
     expect(isExpertsPlanned(jobOf(...only))).toBe(true);
     expect(isExpertsPlanFor(plan, jobOf(...only))).toBe(true);
   });
 
-  test("is what auto stands for, and nothing else", () => {
+  test("replaces auto, and nothing else", () => {
     const plan = planOf();
     const settled = (known: ExpertsPlan | undefined, ...set: string[]): readonly unknown[] => {
       const { experts, mesh } = jobOf(...set);
@@ -176,14 +176,14 @@ test("the cost model knows all collectives of a layer", () => {
       );
       const counted = eliminateDeadCode(graph).nodes.reduce((sum, { op }) => sum + (collectives[op] ?? 0), 0);
       const numLevels = set.length === 0 ? 0 : 2;
-      // So much that what one chunk waits for is all of it: streams are idle but for one.
+      // So much that the wait for one chunk is all of it: streams are idle but for one.
       const predicted = dispatchSeconds(
         { way, numChunks: 1 },
         { numTokens: 32, width: 16, numExperts: 8, expertsPerToken: 2, slots: 8 },
         { numRanks: 4, flat: one, levels: Array.from({ length: numLevels }, () => ({ size: 2, model: one })) },
         { expertSeconds: 0, chunkSeconds: 0, otherSeconds: 0 },
       );
-      // Slots travel as often backward as forward; nothing else has chunks of backward.
+      // Slots are exchanged as often backward as forward; nothing else has backward chunks.
       const times = (numChunks + backwardChunksOf(choice)) / 2;
       expect([way, numChunks, counted]).toEqual([way, numChunks, times * predicted]);
     }
@@ -207,7 +207,7 @@ describe("the choice", () => {
       .array(fc.nat(3), { minLength: some.length, maxLength: some.length })
       .map((times) => some.map((one, i) => ({ ...one, measuredSeconds: times[i]! })) as [TimedDispatch]);
 
-  test("times the flat way and four of those that may be fastest, each once", () => {
+  test("times the flat method and four of those that may be fastest, each once", () => {
     fc.assert(
       fc.property(predictions, (predicted) => {
         const [first, ...others] = choicesToTime(predicted, flat);
@@ -219,7 +219,7 @@ describe("the choice", () => {
     );
   });
 
-  test("is never slower than the flat way, and of equal ones the flat one, then that with fewest chunks", () => {
+  test("is never slower than the flat method, and among equal ones the flat one, then the one with fewest chunks", () => {
     fc.assert(
       fc.property(
         predictions.chain((predicted) => timesOf(choicesToTime(predicted, flat))),
@@ -236,7 +236,7 @@ describe("the choice", () => {
     );
   });
 
-  test("is told in a line, beside the flat way", () => {
+  test("is reported in a line, next to the flat method", () => {
     const one: TimedDispatch = { ...flat, seconds: 0.01, measuredSeconds: 0.012 };
     const other: TimedDispatch = { way: "duplicate-free", numChunks: 2, seconds: 0.005, measuredSeconds: 0.006 };
     expect(remarkOnExperts(other, [one, other], 16)).toBe(

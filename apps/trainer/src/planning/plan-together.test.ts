@@ -15,7 +15,7 @@ const lags = {
   momentum: 0,
 } as const satisfies CompressionJob;
 
-/** A second hides a thousand dense bytes, or what costs no more: here an all-gather costs as much by byte. */
+/** A second hides a thousand dense bytes, or their equivalent: here an all-gather has the same cost per byte. */
 const link = { startupSeconds: 0, secondsPerByte: 1e-3 };
 const profile = {
   tensors: [
@@ -26,7 +26,7 @@ const profile = {
   ],
 };
 
-test("with lags, what may travel dense is neither capped nor sent as the largest of all its entries", () => {
+test("with lags, what may be sent dense is neither capped nor sent as the largest of all its entries", () => {
   const densities = densitiesOf(lags, profile, { worldSize: 2, allReduce: link, allGather: link });
   // 400 bytes fit into a second; of the others 62 entries of two ranks do, of which the most allowed are a tenth.
   expect(densities["small"]).toBe(1);

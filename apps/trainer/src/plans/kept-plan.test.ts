@@ -64,7 +64,7 @@ describe.each(cases)("the plan of %s", (name, settings, bare) => {
   const job = jobOf(...settings);
   const plan = withBasis(name, bare, job);
 
-  test("stays under the same circumstances, through a manifest too", () => {
+  test("stays under the same conditions, through a manifest too", () => {
     const read = exchangePlanSchema.parse(JSON.parse(JSON.stringify(plan)));
     expect(read).toEqual(plan);
     expect(keptPlan(read, job, world, [])).toEqual({ plan, remarks: [] });
@@ -88,20 +88,20 @@ describe.each(cases)("the plan of %s", (name, settings, bare) => {
     ],
     ["tensors", job, { ...world, trainedHash: "4567" }, "trained tensors: 0123, now 4567"],
     ["batch", jobOf(...settings, "batch=16"), world, "batch: 8, now 16"],
-  ])("is made again on other %s, and the line names both values", (_, changed, on, reason) => {
+  ])("is planned again for other %s, and the line names both values", (_, changed, on, reason) => {
     const { plan: kept, remarks } = keptPlan(plan, changed, on, []);
     expect(kept).toEqual({});
     expect(remarks).toEqual([expect.stringContaining(`is not used (${reason}); planning again`)]);
     expect(isDue(name, changed, kept)).toBe(true);
   });
 
-  test("of an older checkpoint, without what it was made for, is made again", () => {
+  test("of an older checkpoint, without its conditions, is planned again", () => {
     const { plan: kept, remarks } = keptPlan(bare, job, world, []);
     expect(kept).toEqual({});
     expect(remarks).toEqual([expect.stringContaining("it does not record what it was made for")]);
   });
 
-  test("stays if state of single ranks is laid out by it", () => {
+  test("stays if the state of single ranks depends on it", () => {
     expect(keptPlan(bare, job, world, [name])).toEqual({ plan: bare, remarks: [] });
   });
 
@@ -112,7 +112,7 @@ describe.each(cases)("the plan of %s", (name, settings, bare) => {
   });
 });
 
-test("only the parts that differ are made again", () => {
+test("only the parts that differ are planned again", () => {
   const job = jobOf("buckets={kind: mg-wfbp}", "optimizer={kind: kfac, form: spd}");
   const [[, , exchange], [, , curvature]] = cases as [(typeof cases)[number], (typeof cases)[number]];
   const basis = { exchange: planBasis("exchange", job, world), curvature: planBasis("curvature", job, world) };
@@ -123,20 +123,20 @@ test("only the parts that differ are made again", () => {
   expect(kept.remarks).toHaveLength(1);
 });
 
-test("a plan that the job does not allow any more is made again", () => {
+test("a plan that the job no longer allows is planned again", () => {
   const job = jobOf("mesh={expert: 4}", experts);
   const plan = withBasis("experts", { experts: { dispatch: "ragged", chunks: 2 } }, job);
   const fixed = jobOf("mesh={expert: 4}", experts, "model.experts.chunks=4");
   expect(keptPlan(plan, fixed, world, []).remarks).toEqual([expect.stringContaining("the job does not allow it")]);
 });
 
-test("residuals are laid out by buckets, own inverses by the plan of K-FAC", () => {
+test("residuals are laid out by buckets, a rank's inverses by the plan of K-FAC", () => {
   expect(boundPlans([])).toEqual([]);
   expect(boundPlans(["residuals.0", "residuals.1"])).toEqual(["exchange"]);
   expect(boundPlans(["optimizer.0.own.w"])).toEqual(["curvature"]);
 });
 
-test("manifests of older versions are read, without the circumstances that they recorded elsewhere", () => {
+test("manifests of older versions are read, without the conditions that they recorded elsewhere", () => {
   const old = {
     experts: { dispatch: "ragged", chunks: 2, on: { ranks: 4, expert: 4, levels: [] } },
     expertSchedule: { schedule: "baseline", seconds: {}, mesh: { expert: 2, tensor: 2 } },

@@ -41,8 +41,8 @@ const madeOf = ({ data }: Job): Made => {
 };
 const normalise = { mean: [0.5, 0.4, 0.3], std: [0.2, 0.2, 0.1] };
 
-describe("what the job does not say is as the checkpoint says", () => {
-  test("and is told in one line, and part of the job from then on", async () => {
+describe("options that the job leaves open follow the checkpoint", () => {
+  test("and are reported in one line, and part of the job from then on", async () => {
     say(vit);
     const settled = await settlePretrained(job({ trainSamples: 5 }));
     expect(madeOf(settled)).toEqual({ fit: "stretch", resample: "bicubic", normalise });
@@ -51,11 +51,11 @@ describe("what the job does not say is as the checkpoint says", () => {
     ]);
     const again = checked(JSON.parse(JSON.stringify(settled)));
     expect(again).toEqual(settled);
-    // threads, and who resumes, read the job again
+    // threads and resumed runs read the job again
     expect(jobHashOf(again)).toBe(jobHashOf(settled));
   });
 
-  test("also where a newer file says so beside other things, which goes before", async () => {
+  test("also where a newer file contains it among other things, which takes precedence", async () => {
     say({ ...vit, resample: 0 });
     say({ processor_class: "Own", image_processor: vit }, "processor_config.json");
     const settled = await settlePretrained(job());
@@ -76,7 +76,7 @@ describe("what the job does not say is as the checkpoint says", () => {
     expect(preprocessorRemarks(settled)[0]).toContain(`data.resize ${resize};`);
   });
 
-  test("stretched, then cut", async () => {
+  test("stretched, then cropped", async () => {
     say({ ...cut, size: 256, image_processor_type: "DeiTImageProcessor" });
     expect(madeOf(await settlePretrained(job())).resize).toEqual([256, 256]);
     expect(madeOf(await settlePretrained(job({ size: [112, 224] }))).resize).toEqual([256, 256]);
@@ -88,7 +88,7 @@ describe("what the job does not say is as the checkpoint says", () => {
   });
 });
 
-test("what the job says stays, and what differs is told, a line each", async () => {
+test("options of the job stay, and differences are reported, a line each", async () => {
   say(cut);
   const own = { normalise: { mean: [0], std: [1] }, fit: "contain", resample: "decoder" };
   const settled = await settlePretrained(job({ ...own, size: [224, 160] }));
@@ -117,7 +117,7 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   expect(madeOf(await settlePretrained(job({}, { weights: "none" })))).toEqual({});
   say({ ...vit, do_normalize: false, do_resize: false });
   expect(madeOf(await settlePretrained(job()))).toEqual({});
-  // what a run of that time knows of it
+  // as recorded by a run of that time
   const preprocessor = { normalise, size: [224, 224] };
   const old = job({ normalise, fit: "cover" }, { config: { model_type: "vit" }, digest: "a".repeat(64), preprocessor });
   expect(preprocessorRemarks(await settlePretrained(old))).toEqual([
@@ -125,40 +125,47 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   ]);
 });
 
-test("a size that no job may ask for is told, and not taken", async () => {
+test("a size outside the limits of a job is reported, and not used", async () => {
   say({ image_processor_type: "ConvNextImageProcessor", size: 224, crop_pct: 0.01 });
   const settled = await settlePretrained(job());
   expect(madeOf(settled).resize).toBeUndefined();
   expect(preprocessorRemarks(settled)[1]).toMatch(/^data\.fit: cover, but .* whose shorter side was 22400, and cut/);
 });
 
-test("images that are cut and not resized cannot be had, which is told", async () => {
+test("cropping without resizing is not supported, which is reported", async () => {
   say({ ...cut, do_resize: false });
   expect(preprocessorRemarks(await settlePretrained(job()))[1]).toMatch(
     /^data\.fit: cover, but the model was trained on images as large as they were, and cut to their middle, 224×224/,
   );
 });
 
-test("the hash of a job is that of a job with the default of fit, as it once was filled in", () => {
+test("the hash of a job is that of a job with the former default of fit", () => {
   const hash = jobHashOf(job());
   expect([jobHashOf(job({ fit: "cover" })), jobHashOf(job({ resample: "decoder" }))]).toEqual([hash, hash]);
   for (const other of [{ fit: "stretch" }, { resample: "bicubic" }, { resize: 256 }])
     expect(jobHashOf(job(other))).not.toBe(hash);
 });
 
-test("a damaged file is told, with what to do", async () => {
+test("a damaged file is reported, with what to do", async () => {
   writeFileSync(join(folder, "preprocessor_config.json"), "{");
   await expect(settlePretrained(job())).rejects.toThrow(/preprocessor_config\.json is no JSON .*; restore it from/);
   say({ ...vit, image_std: [0.2, 0, 0.1] });
   await expect(settlePretrained(job())).rejects.toThrow(/image_std \[0\.2,0,0\.1\], but must have as many numbers/);
 });
 
+<<<<<<< HEAD
 test("a job that says both, or asks for more than there is, is refused", () => {
   expect(() => job({ fit: "cover", resize: 256 })).toThrow(/data\.resize.*both resize and fit \(cover\) determine how/);
   expect(() => job({ resize: 200 })).toThrow(
     /data\.resize.*200 is smaller than size 224×224, so images cannot be cropped/,
   );
   expect(() => job({ resize: [256, 223] })).toThrow(/data\.resize.*256×223 is smaller than size 224×224/);
+=======
+test("a job with both, or with more than there is, is refused", () => {
+  expect(() => job({ fit: "cover", resize: 256 })).toThrow(/data\.resize.*both resize and fit, cover, say how/);
+  expect(() => job({ resize: 200 })).toThrow(/data\.resize.*200 is smaller than size, 224×224, which is to be cut out/);
+  expect(() => job({ resize: [256, 223] })).toThrow(/data\.resize.*256×223 is smaller than size, 224×224/);
+>>>>>>> part-trb
   expect(() => job({ resize: 256, decodeSize: 300, cacheMegabytes: 1 })).toThrow(
     /256 is smaller than decodeSize 300×300/,
   );

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { timeLimits } from "./time-limits.ts";
 
-test("each limit leaves room for the one inside it", () => {
+test("each time limit exceeds the one inside it", () => {
   const milliseconds = Object.values(timeLimits);
   expect(milliseconds).toEqual(milliseconds.toSorted((a, b) => a - b));
   expect(new Set(milliseconds).size).toBe(milliseconds.length);

@@ -22,7 +22,7 @@ import { recordedEnvironment } from "./told-environment.ts";
 const folder = mkdtempSync(join(tmpdir(), "skein-provenance-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("of the environment only what is listed is told, and never a secret", () => {
+test("only listed environment variables are recorded, and never a secret", () => {
   expect(
     recordedEnvironment({
       NODE_OPTIONS: "--max-old-space-size=4096",
@@ -40,7 +40,7 @@ test("of the environment only what is listed is told, and never a secret", () =>
   ).toEqual({ NODE_OPTIONS: "--max-old-space-size=4096", SKEIN_BLAS: "/opt/blas" });
 });
 
-test("words of a command are told, but not what follows a secret's name", () => {
+test("words of a command are recorded, but not the value of a secret", () => {
   expect(
     redactCommand(["run", "job.yaml", "--set", "a.token=x", "--password", "hunter2", "--secret=s", "--set", "batch=4"]),
   ).toEqual(["run", "job.yaml", "--set", "a.token=…", "--password", "…", "--secret=…", "--set", "batch=4"]);
@@ -68,7 +68,7 @@ describe("git", () => {
     expect([large!.isCut, large!.changes!.length]).toEqual([true, 2 ** 20]);
   });
 
-  test("nothing that the repository or the environment names is started", async () => {
+  test("no program configured by the repository or the environment is started", async () => {
     const hostile = join(folder, "hostile");
     const started = join(folder, "started");
     const program = join(hostile, "program.sh");
@@ -103,7 +103,7 @@ describe("git", () => {
     expect(existsSync(started) && readFileSync(started, "utf8")).toBe(false);
   });
 
-  test("changes of a second work tree are seen, and settings that compare files hold", async () => {
+  test("changes of a second work tree are seen, and settings for comparing files apply", async () => {
     const tree = join(folder, "tree");
     git("worktree", "add", "-q", tree);
     expect(await readGit(tree)).toMatchObject({ branch: "tree", isChanged: false });
@@ -135,7 +135,7 @@ test("graphics cards, by files of Linux", () => {
   expect(graphicsCards(root)).toEqual(["NVIDIA H100", "PCI 0x1002:0x73bf"]);
 });
 
-test("a run tells its start and its end, a resumed one its earlier starts too", async () => {
+test("a run records its start and its end, a resumed one its earlier starts too", async () => {
   const output = join(folder, "run");
   mkdirSync(output);
   const read = (): Record<string, unknown> =>
@@ -152,6 +152,6 @@ test("a run tells its start and its end, a resumed one its earlier starts too", 
   expect(readdirSync(output).filter((name) => name.endsWith(".tmp"))).toEqual([]);
 });
 
-test("what cannot be written is told, and nothing else happens", async () => {
+test("a failed write is reported, and has no other effect", async () => {
   expect(await new Provenance(join(folder, "gone"), 10).end({ how: "finished" })).toMatch(/was not written/);
 });

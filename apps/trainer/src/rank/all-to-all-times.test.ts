@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { groupsOfLevels } from "./all-to-all-times.ts";
 
-test("ranks of a host, and ranks of equal place on all hosts", () => {
+test("ranks of a host, and corresponding ranks of all hosts", () => {
   expect(
     groupsOfLevels([
       [0, 2],

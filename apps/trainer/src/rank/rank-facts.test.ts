@@ -11,7 +11,7 @@ const data = { train: { count: 0, fields: {} } } as unknown as DataSet<Records>;
 const factsOn = async (build: WasmBuild): Promise<Facts> =>
   rankFacts({ job, data, backend: "cpu", dataDigest: undefined }, await createCpuBackend({ build }));
 
-test("ranks that run one build have the same facts, and fused multiply-add is told from products that are rounded", async () => {
+test("ranks that run one build have the same facts, and fused multiply-add is distinguished from rounded products", async () => {
   const [relaxed, again, scalar] = [await factsOn("relaxed"), await factsOn("relaxed"), await factsOn("scalar")];
   expect(again).toEqual(relaxed);
   expect(Object.keys(relaxed).filter((name) => relaxed[name] !== scalar[name])).toEqual([

@@ -24,7 +24,7 @@ const withExperts = (experts: object): object => ({
   model: { kind: "gpt", layers: 2, heads: 2, width: 8, experts: { count: 4, topK: 2, ...experts } },
 });
 
-test("names what is of a part, and nothing else", () => {
+test("names the parts that apply, and nothing else", () => {
   expect(remarkOf({}, false, true)).toBeUndefined();
   expect(remarkOf({ accumulate: 2 }, false, false)).toBeUndefined();
   expect(remarkOf({ accumulate: 2 }, false, true)).toBe(

@@ -5,7 +5,7 @@ import { Interruption } from "../processes/interruption.ts";
 import { StopRound } from "../controller/stop-round.ts";
 import { StopSignal } from "./stop-signal.ts";
 
-test("a stop that is asked for between two steps ends the run after the first", () => {
+test("a stop requested between two steps ends the run after the first", () => {
   const signal = StopSignal.create(0);
   expect(signal.begin(1)).toBe(true);
   expect(signal.stopsAfter(1)).toBe(false);
@@ -13,14 +13,14 @@ test("a stop that is asked for between two steps ends the run after the first", 
   expect(signal.begin(2)).toBe(false);
 });
 
-test("a stop that is asked for during a step ends the run after it", () => {
+test("a stop requested during a step ends the run after it", () => {
   const signal = StopSignal.create(7);
   expect(signal.begin(8)).toBe(true);
   signal.decide(signal.request());
   expect(signal.stopsAfter(8)).toBe(true);
 });
 
-test("the first decision stands", () => {
+test("the first decision is final", () => {
   const signal = StopSignal.create(0);
   expect(signal.begin(1)).toBe(true);
   signal.decide(signal.request());
@@ -28,7 +28,7 @@ test("the first decision stands", () => {
   expect([signal.stopsAfter(1), signal.begin(2)]).toEqual([true, false]);
 });
 
-test("whoever listens to an interruption hears it once, and one who comes later hears it too", () => {
+test("a listener gets an interruption once, and so does one added later", () => {
   const interruption = new Interruption();
   const heard: string[] = [];
   interruption.listen(() => heard.push("first"));
@@ -39,8 +39,8 @@ test("whoever listens to an interruption hears it once, and one who comes later 
 });
 
 /**
- * Processes of a run with their controller: messages are on their way until they are delivered, and ranks wait for each
- * other in each step.
+ * Processes of a run with their controller: messages are in transit until delivered, and ranks wait for each other in
+ * each step.
  */
 class World {
   readonly ranks: { readonly process: number; done: number; inStep: boolean; over: boolean }[];
@@ -64,7 +64,7 @@ class World {
     this.round = new StopRound({ processes, leastStep: 1, tell });
   }
 
-  /** A stop signal reaches a process. */
+  /** A process receives a stop signal. */
   interrupt(process: number): void {
     this.toController[process]!.push({ type: "interrupt" });
   }
@@ -100,7 +100,7 @@ class World {
   }
 }
 
-test("however many processes are told to stop, and whenever, all ranks end after the same step", () => {
+test("however many processes get a stop signal, and whenever, all ranks end after the same step", () => {
   const shapes = fc.record({ processes: fc.integer({ min: 1, max: 4 }), ranksEach: fc.integer({ min: 1, max: 2 }) });
   const events = fc.array(
     fc.record({ kind: fc.constantFrom("turn", "turn", "turn", "interrupt", "controller", "member"), who: fc.nat(7) }),
@@ -119,7 +119,7 @@ test("however many processes are told to stop, and whenever, all ranks end after
       };
       story.forEach(happen);
       world.interrupt(last % processes);
-      // Whatever is under way arrives, and whoever can go on does.
+      // All messages in transit arrive, and all ranks that can proceed do.
       for (let i = 0; i < 40; i++)
         for (let who = 0; who < 8; who++) for (const kind of ["turn", "controller", "member"]) happen({ kind, who });
       expect(world.ranks.map(({ over }) => over)).not.toContain(false);
@@ -129,7 +129,7 @@ test("however many processes are told to stop, and whenever, all ranks end after
   );
 });
 
-test("a run ends at once when it is asked to until somebody listens who lets a step end, and again where a listener says so", () => {
+test("a run ends at once on a signal until a listener lets a step end, and again when a listener says so", () => {
   const interruption = new Interruption();
   const told = [interruption.endsAtOnce];
   for (const endsAtOnce of [true, false]) {

@@ -72,6 +72,6 @@ test("values by step, shares of a step as medians, and loads of each layer", () 
   });
 });
 
-test("a run that has told nothing yet", () => {
+test("a run without any metrics yet", () => {
   expect(runReportOf(job, [])).toMatchObject({ losses: [], evaluations: {}, experts: [], moves: [] });
 });

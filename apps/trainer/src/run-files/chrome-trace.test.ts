@@ -65,7 +65,7 @@ test("spans become events of their rank's process and their track's thread, with
   }
 });
 
-test("two collectives under way at once lie on two rows, even where one lasts longer on both sides; what the host does lies inside", () => {
+test("two concurrent collectives are on two rows, even where one spans the other; host work is nested inside", () => {
   const times: readonly (readonly [Track, number, number])[] = [
     ["collectives", 1, 4],
     ["collectives", 2, 3],
@@ -84,8 +84,8 @@ test("two collectives under way at once lie on two rows, even where one lasts lo
   ]);
 });
 
-test("whatever overlaps, no row breaks the rule of nesting, no span is lost, and a flow is bound at each of its parts", () => {
-  // Times that rounding to nanoseconds may bring together or cross.
+test("whatever overlaps, no row violates nesting, no span is lost, and a flow is bound at each of its parts", () => {
+  // Times that rounding to nanoseconds may merge or reorder.
   const time = fc.oneof(
     fc.integer({ min: 0, max: 40 }).map((n) => n * 0.5e-9),
     fc.double({ min: 0, max: 1e-6, noNaN: true }),
@@ -109,7 +109,7 @@ test("whatever overlaps, no row breaks the rule of nesting, no span is lost, and
       ]);
       expect(traceFaults(events)).toEqual([]);
       expect(events.filter(({ ph, pid }) => ph === "X" && pid === 1)).toHaveLength(own.length);
-      // What is cut off ends at a moment: names come first, then spans as they begin.
+      // A truncated trace is complete up to some time: names come first, then spans as they begin.
       const times = events.filter(({ ph }) => ph !== "M").map(({ ts }) => ts);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
       expect(events.slice(-times.length || events.length).every(({ ph }) => ph !== "M")).toBe(true);
@@ -117,7 +117,7 @@ test("whatever overlaps, no row breaks the rule of nesting, no span is lost, and
   );
 });
 
-test("a trace that breaks a rule is found out", () => {
+test("a trace that violates the format is detected", () => {
   const [sound] = [
     eventsOf([
       {

@@ -10,14 +10,14 @@ interface Numbered {
 const step = (at: number): Numbered => ({ type: "step", at });
 const streamOf = (): EventStream<Numbered> => new EventStream((lost) => ({ type: `missed ${lost}`, at: -1 }));
 
-/** Something that is over when it is told so. */
+/** Work that ends when it is stopped. */
 const work = () => {
   const { promise: over, resolve, reject } = Promise.withResolvers<void>();
   return { over, end: resolve, fail: reject };
 };
 
 describe("a stream of events", () => {
-  test("gives each reader all that happens from when it began to read, in order, however slowly it reads", async () => {
+  test("gives each reader all events from the start of reading, in order, however slowly it reads", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -52,7 +52,7 @@ describe("a stream of events", () => {
     );
   });
 
-  test("throws what the work threw, once all that had happened was read", async () => {
+  test("throws the error of the work, after all events were read", async () => {
     const stream = streamOf();
     const { over, fail } = work();
     const reader = stream.read(over, () => Promise.resolve());
@@ -64,7 +64,7 @@ describe("a stream of events", () => {
     expect(await reader.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("tells whoever works that its reader left, and waits until that is over; not where it was over before", async () => {
+  test("stops the work when its reader leaves, and waits for its end; not if it has ended before", async () => {
     for (const isOver of [false, true]) {
       const stream = streamOf();
       const { over, end } = work();
@@ -80,12 +80,12 @@ describe("a stream of events", () => {
       if (isOver) await over;
       for await (const event of reader) if (event.at === 1) break;
       expect(told).toEqual(isOver ? [] : ["leaves", "saved"]);
-      stream.emit(step(3)); // nobody hears of it
+      stream.emit(step(3)); // nobody reads it
       expect(await reader.next()).toEqual({ done: true, value: undefined });
     }
   });
 
-  test("lets what stopping fails with reach the loop that was left", async () => {
+  test("throws an error of stopping from the loop that was left", async () => {
     const stream = streamOf();
     stream.emit(step(0));
     const reader = stream.read(new Promise(() => undefined), () => Promise.reject(new Error("not saved")));
@@ -96,7 +96,7 @@ describe("a stream of events", () => {
     await expect(loop()).rejects.toThrow("not saved");
   });
 
-  test("keeps for a reader who is too slow the newest steps and all else, and tells it last what it missed", async () => {
+  test("keeps the newest steps and all other events for a slow reader, and reports the missed ones last", async () => {
     for (const missed of [0, 1, 12]) {
       const stream = streamOf();
       const { over, end } = work();
@@ -114,7 +114,7 @@ describe("a stream of events", () => {
     }
   });
 
-  test("a fault that brought the work down is thrown after what was missed is told", async () => {
+  test("an error of the work is thrown after missed events are reported", async () => {
     const stream = streamOf();
     const { over, fail } = work();
     const reader = stream.read(over, () => Promise.resolve());

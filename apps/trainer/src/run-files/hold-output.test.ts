@@ -34,7 +34,7 @@ const holder = { host: hostname(), pid: process.pid, place, since: "2026-01-01T0
 const leave = (content: unknown): void =>
   writeFileSync(path(), typeof content === "string" ? content : JSON.stringify(content));
 
-test("a folder is held once at a time, and leaves nothing behind", async () => {
+test("a folder is locked once at a time, and the lock leaves nothing behind", async () => {
   const release = await hold("a run");
   await expect(hold("a run")).rejects.toThrow(
     /a run is writing there \(process \d+, this one, since .*let it end.*remove .*\.held-by\.json$/,
@@ -44,26 +44,26 @@ test("a folder is held once at a time, and leaves nothing behind", async () => {
   (await hold("a run"))();
 });
 
-test("another process that lives holds it; once it was killed it does not", async () => {
+test("another live process holds it; once killed it does not", async () => {
   const other = spawn(process.execPath, ["-e", "setInterval(() => undefined, 1000)"]);
   await once(other, "spawn");
   const theirs = { ...holder, pid: other.pid, began: statusOf(other.pid!).began };
   leave(theirs);
   const refusal = `a sweep is writing there (process ${other.pid}, since`;
   if (process.platform === "linux") await expect(hold("a sweep")).rejects.toThrow(refusal);
-  leave({ ...holder, pid: other.pid, began: "1" }); // an earlier one with the same number
+  leave({ ...holder, pid: other.pid, began: "1" }); // an earlier process with the same number
   (await hold("a sweep"))();
   leave(theirs);
   other.kill("SIGKILL");
   await once(other, "exit");
-  (await hold("a sweep", { times: { ...times, silence: 1e9 } }))(); // at once
+  (await hold("a sweep", { times: { ...times, silence: 1e9 } }))(); // at the same time
   expect(readdirSync(folder)).toEqual([]);
 });
 
 test.skipIf(process.platform !== "linux")(
-  "a process that was killed holds nothing, though nobody has asked for its end yet",
+  "a process that was killed holds nothing, even if its parent has not reaped it yet",
   async () => {
-    // The shell becomes another program, which does not wait for the child that it began before.
+    // The shell is replaced by another program, which does not wait for the child started before.
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     const [line] = (await once(parent.stdout, "data")) as [Buffer];
     const pid = Number(String(line));
@@ -90,7 +90,7 @@ test.each([
   ["nothing", ""],
   ["100,000 nested lists", "[".repeat(1e5) + "]".repeat(1e5)],
   ["another program", '{"pid": 1}'],
-])("what was left by %s is passed over", async (_, left) => {
+])("a lock left by %s is ignored", async (_, left) => {
   leave(left);
   const release = await hold("a run");
   expect(JSON.parse(readFileSync(path(), "utf8"))).toMatchObject({ pid: process.pid });
@@ -100,7 +100,7 @@ test.each([
 
 const foreign = { ...holder, pid: 1, place: "another pid namespace", id: "foreign" };
 
-test("a process of another container holds it while it touches its file, and is waited for with a word", async () => {
+test("a process of another container holds it while it touches its file, and is waited for with a message", async () => {
   leave(foreign);
   const beats = setInterval(() => utimesSync(path(), new Date(), new Date()), 10);
   const notes: string[] = [];
@@ -116,7 +116,7 @@ test("a process of another container holds it while it touches its file, and is 
   expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
 });
 
-test("a holder touches its file, and learns if another has taken it", async () => {
+test("a holder touches its file, and notices if another has taken it", async () => {
   let taken: (error: Error) => void;
   const told = new Promise<Error>((resolve) => (taken = resolve));
   const release = await hold("a run", { onTaken: (error) => taken(error) });
@@ -129,7 +129,7 @@ test("a holder touches its file, and learns if another has taken it", async () =
   expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
 });
 
-test("what is no file in its place is named, and left there", async () => {
+test("anything but a file in its place is named, and left there", async () => {
   mkdirSync(path());
   await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is a folder, .*; remove it$/);
   rmSync(path(), { recursive: true });
@@ -137,6 +137,6 @@ test("what is no file in its place is named, and left there", async () => {
   await expect(hold("a run")).rejects.toThrow(/\.held-by\.json is not a regular file, .*; remove it$/);
 });
 
-test("a folder that is not there is held by nobody, and told by who writes there", async () => {
+test("a folder that does not exist is held by nobody, and reported by those who write there", async () => {
   (await holdOutput(join(folder, "gone"), { what: "a run" }))();
 });

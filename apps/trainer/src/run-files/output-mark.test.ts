@@ -19,24 +19,24 @@ test("a process that shares the folder finds the mark, and leaves nothing", asyn
   expect(readdirSync(here)).toEqual([]);
 });
 
-test("one that sees another folder of the same name is refused, also where that has a mark of its own", async () => {
+test("one that sees another folder of the same name is refused, even if that has a mark of its own", async () => {
   leaveMark(nodeFiles, there);
   await expect(requireMark(nodeFiles, there, leaveMark(nodeFiles, here), [2, 3])).rejects.toThrow(
     /--output .*: the process of rank 2, 3 on .* does not see the folder that the controller of the run has created; name a folder on a disk that all machines share/,
   );
 });
 
-test("a start that fails late, as after a pause, leaves the mark of the next one; who is done clears all", async () => {
+test("a start that fails late, as after a pause, leaves the mark of the next one; a finished one removes all", async () => {
   const [paused, next] = [leaveMark(nodeFiles, here), leaveMark(nodeFiles, here)];
   removeMark(nodeFiles, here, paused);
   await requireMark(nodeFiles, here, next, [0]);
   expect(readdirSync(here)).toEqual([next]);
-  leaveMark(nodeFiles, here); // of one that was killed
+  leaveMark(nodeFiles, here); // that of a killed process
   removeMarks(nodeFiles, here);
   expect(readdirSync(here)).toEqual([]);
 });
 
-test("one that may not write there hears it before the first step", async () => {
+test("one without write permission is refused before the first step", async () => {
   const readOnly: Files = {
     ...nodeFiles,
     writeDurably: () => {

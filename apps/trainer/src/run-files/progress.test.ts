@@ -18,7 +18,7 @@ const fakeStream = (isTTY: boolean): { stream: NodeJS.WriteStream; written: stri
   return { stream: Object.assign(stream, { isTTY, columns: 120, rows: 30 }) as unknown as NodeJS.WriteStream, written };
 };
 
-test("in a pipe: plain lines, not more than one in five seconds, and always the last", () => {
+test("in a pipe: plain lines, at most one in five seconds, and always the last", () => {
   const { stream, written } = fakeStream(false);
   let now = 0;
   const progress = makeProgress({ stream, quiet: false, clock: () => now });
@@ -54,13 +54,13 @@ test("on a terminal: a bar in one line; when quiet: nothing", () => {
   expect(quiet.written).toEqual([]);
 });
 
-test("a loss of bytes is told in bits too", () => {
+test("a loss per byte is also shown in bits", () => {
   const { stream, written } = fakeStream(false);
   makeProgress({ stream, quiet: false }).update({ ...standing, bitsPerByte: 1.8034 });
   expect(written).toEqual(["step  5/20  epoch 1  loss 1.2500  1.803 bits per byte  2000 samples/s  1:01 left\n"]);
 });
 
-test("figures read well", () => {
+test("numbers are readable", () => {
   expect([0, 1, 1023, 1024, 1536, 5 * 2 ** 20, 3.26e9].map(formatBytes)).toEqual([
     "0 B",
     "1 B",

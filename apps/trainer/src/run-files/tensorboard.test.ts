@@ -39,7 +39,7 @@ const valueOf = (reader: BinaryReader, type: WireType): unknown => {
   return type === WireType.Bit32 ? reader.float() : reader.bytes();
 };
 
-/** Fields of a message by the library's reader: number, wire type, value. */
+/** Fields of a message as read by the library: number, wire type, value. */
 const fieldsOf = (message: Uint8Array): [number, WireType, unknown][] => {
   const reader = new BinaryReader(message);
   const fields: [number, WireType, unknown][] = [];
@@ -50,7 +50,7 @@ const fieldsOf = (message: Uint8Array): [number, WireType, unknown][] => {
   return fields;
 };
 
-test("another reader of protocol buffers finds what was written, whatever the step, the tags and the values", () => {
+test("another protobuf reader finds the written values, whatever the step, the tags and the values", () => {
   const tag = fc.string({ unit: "grapheme", maxLength: 300 });
   const anyStep = fc.oneof(fc.constantFrom(0, 127, 128, 2 ** 14, 2 ** 32, Number.MAX_SAFE_INTEGER), fc.maxSafeNat());
   const scalars = fc.dictionary(tag, fc.float(), { maxKeys: 5, noNullPrototype: true });
@@ -69,7 +69,7 @@ test("another reader of protocol buffers finds what was written, whatever the st
   );
 });
 
-test("another reader finds a histogram: its figures, and the upper edge and count of each bin", () => {
+test("another reader finds a histogram: its statistics, and the upper edge and count of each bin", () => {
   const histogram = { size: 6, zeros: 1, nonFinite: 1, min: -1, max: 3, mean: 0.5, norm: 4, counts: [2, 0, 1, 2] };
   const [, , summary] = fieldsOf(encodeHistogramEvent(1.5, 7, { "weights/a": histogram }));
   const [tag, histo] = fieldsOf(fieldsOf(summary![2] as Uint8Array)[0]![2] as Uint8Array);

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("a trace elsewhere is in the run's folder too, without a copy, and a later one takes its place", () => {
+test("a trace stored elsewhere is linked in the run's folder, without a copy, and a later one replaces it", () => {
   const path = join(folder, "mine.json");
   writeFileSync(path, "first");
   nameTraceBesideRun(path, run);
@@ -24,7 +24,7 @@ test("a trace elsewhere is in the run's folder too, without a copy, and a later 
   expect(readFileSync(join(run, "trace.json"), "utf8")).toBe("second");
 });
 
-test("one in the folder stays alone, and what is no file, or not there, gives none", () => {
+test("a trace in the folder is the only one; anything but an existing file gives none", () => {
   writeFileSync(join(run, "own.json"), "own");
   nameTraceBesideRun(join(run, "own.json"), run);
   nameTraceBesideRun(join(folder, "nowhere.json"), run);

@@ -15,7 +15,7 @@ const drained = (events: WaitingEvents<Numbered>): Numbered[] => {
 };
 const isPassing = ({ type }: Numbered): boolean => type === "step" || type === "note";
 
-test("law: order is kept, all that matters arrives, and of steps and notes the newest, the others counted", () => {
+test("law: order is kept, all important events arrive, and of steps and notes the newest, with the others counted", () => {
   const burst = fc.record({
     kind: fc.constantFrom<Kind>("step", "step", "note", "evaluation", "checkpoint"),
     many: fc.oneof(fc.nat(3), fc.nat(3 * mostWaiting)),
@@ -58,7 +58,7 @@ test("law: order is kept, all that matters arrives, and of steps and notes the n
   );
 });
 
-test("what was lost is told by its number", () => {
+test("lost events are reported by their number", () => {
   const events = new WaitingEvents<{ readonly type: string }>();
   for (let i = 0; i < mostWaiting + 1; i++) events.add({ type: "step" });
   expect(events.lostDescription).toBe("1 step");

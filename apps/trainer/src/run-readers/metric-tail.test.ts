@@ -21,7 +21,7 @@ import { MetricTail, readTail } from "./metric-tail.ts";
 const folder = mkdtempSync(join(tmpdir(), "skein-tail-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** All that a table tells, as plain values. */
+/** Content of a table as plain values. */
 const told = (table: MetricTable): unknown => ({
   skipped: table.skippedLines,
   rows: Object.fromEntries(
@@ -41,7 +41,10 @@ const told = (table: MetricTable): unknown => ({
   ),
 });
 
-/** Read all that is new. @returns whether anything was. */
+/**
+ * Read everything new.
+ * @returns whether there was anything.
+ */
 const readAll = (path: string, tail: MetricTail): boolean => {
   let reading = readTail(path, tail.place);
   const isNew = reading !== undefined && (reading.isReplaced || reading.piece.length > 0);
@@ -92,7 +95,7 @@ const content = fc
   });
 
 describe("a table of metrics", () => {
-  test("is the same however its bytes are cut into pieces, within characters too", () => {
+  test("is the same however its bytes are split, within characters too", () => {
     fc.assert(
       fc.property(content, fc.array(fc.nat()), (bytes, cuts) => {
         const table = new MetricTable();
@@ -104,14 +107,14 @@ describe("a table of metrics", () => {
         for (let i = 1; i < at.length; i++) {
           const piece = Buffer.from(bytes.subarray(at[i - 1], at[i]));
           splitter.take(piece);
-          piece.fill(0x78); // whoever reads a file reads into it again
+          piece.fill(0x78); // a reader's buffer is overwritten
         }
         expect(told(table)).toEqual(told(tableOf(bytes)));
       }),
     );
   });
 
-  test("never has steps that fall, nor times that fall, and knows each number where it stood", () => {
+  test("never has decreasing steps or times, and keeps the position of each number", () => {
     fc.assert(
       fc.property(content, (bytes) => {
         for (const rows of tableOf(bytes).byType.values())
@@ -130,7 +133,7 @@ describe("a table of metrics", () => {
     expect(rows.last("b")).toBeUndefined();
   });
 
-  test("goes back where training goes back: steps and evaluations of a later step are gone, and their time", () => {
+  test("goes back when training goes back: steps and evaluations of later steps are dropped, with their time", () => {
     const step = (number: number, loss: number): string =>
       JSON.stringify({ type: "step", step: number, loss, seconds: 2 });
     const lines = [
@@ -148,7 +151,7 @@ describe("a table of metrics", () => {
     expect(table.generation).toBe(1);
     table.takeLine('{"type":"step","step":2}');
     table.takeLine('{"type":"step","step":1}');
-    expect(table.byType.get("step")!.value("loss", 0)).toBeNaN(); // nothing of the step that was done before
+    expect(table.byType.get("step")!.value("loss", 0)).toBeNaN(); // nothing of the earlier version of the step
   });
 
   test("a line that never ends is counted, not kept", () => {
@@ -174,7 +177,7 @@ describe("a tail", () => {
   );
   let number = 0;
 
-  test("knows what a fresh reader would know, after any appends, cuts, and files written anew", () => {
+  test("has the content of a fresh reader, after any appends, truncations and rewrites", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(act, fc.boolean()), { maxLength: 8 }), (acts) => {
         const path = join(folder, `metrics-${number++}.jsonl`);
@@ -189,7 +192,7 @@ describe("a tail", () => {
             now = now.subarray(0, Math.floor(now.length * one.share));
             writeFileSync(path, now);
           } else {
-            // What was there is marked, as times in real lines differ: the same text again is no other file.
+            // Each rewrite has a mark, like the times in real lines: the same text again counts as the same file.
             now = Buffer.concat([Buffer.from(`{"type":"mark","step":${number},"at":${Math.random()}}\n`), one.bytes]);
             const target = one.kind === "anew" ? `${path}.tmp` : path;
             writeFileSync(target, now);
@@ -208,7 +211,7 @@ describe("a tail", () => {
     );
   });
 
-  test("of a file that is not there says so, and reads it when it comes", () => {
+  test("of a file that does not exist says so, and reads it when it appears", () => {
     const [path, tail] = [join(folder, "later.jsonl"), new MetricTail()];
     expect(() => readTail(path, tail.place)).toThrow("ENOENT");
     writeFileSync(path, '{"type":"step","step":1}\n');
@@ -217,7 +220,7 @@ describe("a tail", () => {
   });
 });
 
-test("a table of more lines than it may keep thins out from its beginning, and its end is whole", () => {
+test("a table with too many lines thins out from its beginning, and its end is complete", () => {
   fc.assert(
     fc.property(fc.integer({ min: 4, max: 20 }), fc.integer({ min: 2, max: 200 }), (maxRows, count) => {
       const table = new MetricTable(maxRows);
@@ -235,7 +238,7 @@ test("a table of more lines than it may keep thins out from its beginning, and i
       expect(cuts > 0).toBe(count > maxRows);
       expect(steps.at(-1)).toBe(count);
       const gaps = steps.slice(1).map((step, i) => step - steps[i]!);
-      expect(gaps).toEqual(gaps.toSorted((a, b) => b - a)); // the older, the wider
+      expect(gaps).toEqual(gaps.toSorted((a, b) => b - a)); // the older, the sparser
       expect(Math.min(...gaps, 1)).toBe(1);
       for (const [row, step] of steps.entries()) {
         expect([rows.times[row], rows.value("loss", row)]).toEqual([step / 2, step]);
@@ -248,7 +251,7 @@ test("a table of more lines than it may keep thins out from its beginning, and i
   );
 });
 
-test("a table of any lines has no more values than it may, and goes on as a table without that bound", () => {
+test("a table of any lines stays within its limit, and continues like a table without it", () => {
   const line = fc.record({
     type: fc.constantFrom("step", "evaluation", "a", "b"),
     step: fc.nat(400),
@@ -299,11 +302,11 @@ test("a wide line behind many short ones, many types and lines that go back and 
 
   const before = table.generation;
   for (let i = 0; i < 50_000; i++) table.takeLine(`{"type":"step","step":${200_000 - (i % 2)}}`);
-  expect(table.generation - before).toBeLessThan(1100); // it goes back 1000 times at most, and thins out now and then
+  expect(table.generation - before).toBeLessThan(1100); // it goes back 1000 times at most, and thins out occasionally
   expect(arraysOf(table)).toBeLessThan(2 ** 27);
 });
 
-test("a file that has not changed is not opened again", () => {
+test("an unchanged file is not opened again", () => {
   const path = join(folder, "old.jsonl");
   writeFileSync(path, '{"type":"step","step":1}\n');
   utimesSync(path, 1e9, 1e9);
@@ -311,7 +314,7 @@ test("a file that has not changed is not opened again", () => {
   expect(readAll(path, tail)).toBe(true);
   const { inode, bytes, writtenAt } = tail.place.stamp!;
   expect([inode, bytes, writtenAt]).toEqual([statSync(path).ino, 25, 1e12]);
-  // The same bytes, time and inode, and other content: only who opens it could know.
+  // The same bytes, time and inode, but other content: only opening it would show that.
   writeFileSync(path, '{"type":"step","step":2}\n');
   utimesSync(path, 1e9, 1e9);
   expect(readTail(path, tail.place)).toBeUndefined();
@@ -320,7 +323,7 @@ test("a file that has not changed is not opened again", () => {
   expect(tail.table.byType.get("step")!.steps[0]).toBe(3);
 });
 
-test("of anything but a regular file nothing is read", () => {
+test("nothing but a regular file is read", () => {
   mkdirSync(join(folder, "folder"));
   symlinkSync("old.jsonl", join(folder, "link"));
   execFileSync("mkfifo", [join(folder, "pipe")]);

@@ -20,7 +20,7 @@ test.each<[string, number, Partial<RunFiles>, number]>([
   ["stopped", 400, {}, 30],
   ["finished", 400, { summaryWrittenAt: now - 400_000 }, 1],
   ["running", 5, { summaryWrittenAt: now - 400_000 }, 1], // it was resumed after its summary
-  ["running", 9_999, { provenance: { host: "here", pid: process.pid } }, 1], // its process is there, whatever it does
+  ["running", 9_999, { provenance: { host: "here", pid: process.pid } }, 1], // its process is alive, whatever it does
   ["stopped", 1, { provenance: { host: "here", pid: 2 ** 22 + 12_345 } }, 1], // killed
   ["running", 1, { provenance: { host: "there", pid: 2 ** 22 + 12_345 } }, 1],
   ["failed", 1, { provenance: { host: "here", pid: process.pid, ended: { how: "failed", reason: "x" } } }, 1],

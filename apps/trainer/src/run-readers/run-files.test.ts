@@ -57,7 +57,7 @@ test.each<[string, Readonly<Record<string, string>>, RegExp]>([
   expect(Object.keys(options).length).toBeLessThanOrEqual(1000);
 });
 
-test("long values of options are cut, and keys of any length take no time", async () => {
+test("long option values are cut, and keys of any length take no time", async () => {
   const job = { name: "a-".repeat(200_000), ["k".repeat(100_000)]: { inner: 1 }, short: [1, 2] };
   const { options } = await readRunFiles(makeRun({ "job.json": JSON.stringify(job) }));
   expect(options["name"]).toHaveLength(501);
@@ -65,7 +65,7 @@ test("long values of options are cut, and keys of any length take no time", asyn
   expect(Object.keys(options)).toEqual(["name", "short"]);
 });
 
-test("pipes, folders, links and endless files in place of files are faults, or nothing", async () => {
+test("pipes, folders, links and endless files in place of files are faults, or ignored", async () => {
   const folder = makeRun({ "job.yaml": "name: b" });
   for (const name of ["job.json", "summary.json"]) execFileSync("mkfifo", [join(folder, name)]);
   mkdirSync(join(folder, "provenance.json"));
@@ -84,7 +84,7 @@ test("pipes, folders, links and endless files in place of files are faults, or n
   expect(again.summary).toBeUndefined();
 });
 
-test("of a run that has not changed nothing is read again", async () => {
+test("nothing of an unchanged run is read again", async () => {
   const folder = makeRun({ "metrics.jsonl": '{"type":"step","step":1}\n', "job.json": '{"name":"a"}' });
   for (const name of ["metrics.jsonl", "job.json"]) utimesSync(join(folder, name), 1e9, 1e9);
   const tail = new MetricTail();
@@ -98,7 +98,7 @@ test("of a run that has not changed nothing is read again", async () => {
   expect([none, beside!.files.summary]).toEqual([undefined, { testLoss: 1 }]);
 });
 
-test("a folder that has not changed is not listed again, and no run is missed for it", () => {
+test("an unchanged folder is not listed again, and no run is missed because of it", () => {
   const above = join(root, "search");
   mkdirSync(join(above, "a/b"), { recursive: true });
   writeFileSync(join(above, "a/b/metrics.jsonl"), "");
@@ -108,11 +108,11 @@ test("a folder that has not changed is not listed again, and no run is missed fo
   expect(ids()).toEqual(["a/b"]);
   mkdirSync(join(above, "later"));
   writeFileSync(join(above, "later/metrics.jsonl"), "");
-  utimesSync(above, 1e9, 1e9); // as if nothing had come
+  utimesSync(above, 1e9, 1e9); // as if nothing had arrived
   expect(ids()).toEqual(["a/b"]);
   utimesSync(above, 1e9, 1e9 + 1);
   expect(ids()).toEqual(["a/b", "later"]);
-  mkdirSync(join(above, "a/b/c")); // its time is new, so it is listed each time
+  mkdirSync(join(above, "a/b/c")); // its time is recent, so it is listed each time
   expect(ids()).toEqual(["a/b", "later"]);
   writeFileSync(join(above, "a/b/c/metrics.jsonl"), "");
   rmSync(join(above, "later"), { recursive: true });
@@ -123,5 +123,5 @@ test("a folder that has not changed is not listed again, and no run is missed fo
     writeFileSync(join(above, name, "metrics.jsonl"), "");
   }
   const found = [...search.sweep()].flatMap((run) => run?.id ?? []);
-  expect(found.map((id) => id.split("/").length)).toEqual([1, 2, 3, 4]); // a deep tree keeps none waiting above it
+  expect(found.map((id) => id.split("/").length)).toEqual([1, 2, 3, 4]); // a deep tree delays none above it
 });

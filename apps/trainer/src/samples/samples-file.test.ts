@@ -14,7 +14,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-samples-file-"))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Two images of 2 × 1 pixels in three colours. */
+/** Two images of 2 × 1 pixels with three channels. */
 const images = arrayRecords({
   inputs: NdArray.from([-1, 0, 1, 0, 0, 0, 5, 5, 5, 5, 5, 5], [2, 1, 2, 3]),
   labels: NdArray.from([0, 1], [2], "i32"),
@@ -30,7 +30,7 @@ const output = (index: number, predicted: number): SampleOutput => ({
   probability: 0.75,
 });
 
-test("samples are spread evenly, none twice, and are all where there are no more", () => {
+test("samples are spaced evenly, none twice, and are all if there are no more", () => {
   fc.assert(
     fc.property(fc.nat(1000), fc.integer({ min: 1, max: 64 }), (count, wanted) => {
       const indices = spreadSamples(count, wanted);
@@ -43,7 +43,7 @@ test("samples are spread evenly, none twice, and are all where there are no more
   );
 });
 
-test("what was recorded is read, newest first; images once, from black to white", async () => {
+test("recorded samples are read, newest first; images once, scaled from black to white", async () => {
   const file = await openSamplesFile(folder, 0, job, data, 2);
   for (const step of [3, 6]) file.record(step, [output(0, step), output(1, 1)]);
   const { evaluations, images: shown } = readSamples(folder);
@@ -52,12 +52,12 @@ test("what was recorded is read, newest first; images once, from black to white"
   );
   expect(Object.entries(shown).map(([index, image]) => [index, [...Buffer.from(image.bytes, "base64")]])).toEqual([
     ["0", [0, 128, 255, 128, 128, 128]],
-    ["1", [0, 0, 0, 0, 0, 0]], // one shade alone
+    ["1", [0, 0, 0, 0, 0, 0]], // a single shade
   ]);
   expect(shown["0"]).toMatchObject({ width: 2, height: 1, channels: 3 });
 });
 
-test("a run that goes on forgets what came after, keeps the images, and passes over what is damaged", async () => {
+test("a resumed run drops later samples, keeps the images, and skips damaged lines", async () => {
   const first = await openSamplesFile(folder, 0, job, data, 2);
   for (const step of [3, 6, 9]) first.record(step, [output(0, step)]);
   appendFileSync(join(folder, samplesFile), '{"type":"samples","step":12,"sam');
@@ -70,7 +70,7 @@ test("a run that goes on forgets what came after, keeps the images, and passes o
   expect(Object.keys(shown)).toEqual(["0", "1"]);
 });
 
-test("every image of a sample is told under its path, but what is none, or too large, is not", async () => {
+test("every image of a sample is given under its path, except invalid or too large ones", async () => {
   const count = 2;
   const zeros = (shape: readonly number[], dtype: DType = "u8"): NdArray => NdArray.zeros(dtype, [count, ...shape]);
   const trees = arrayRecords({
@@ -110,11 +110,11 @@ const anyOutput: fc.Arbitrary<SampleOutput> = fc.oneof(
   fc.record({ kind: fc.constant("tree" as const), index: fc.nat(), given: excerpts, made: excerpts }),
 );
 
-/** What is read of a number: no sign of 0, which JSON does not write, and the name of what has no digits. */
+/** A number as read back: no sign of 0, which JSON does not write, and names for non-finite values. */
 const asTold = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 
-test("whatever numbers a model gives, its samples are read back", async () => {
+test("whatever numbers a model outputs, its samples are read back", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyOutput, { maxLength: 4 }), async (outputs) => {
       rmSync(join(folder, samplesFile), { force: true });
@@ -125,7 +125,7 @@ test("whatever numbers a model gives, its samples are read back", async () => {
   );
 });
 
-test("a text is told in letters, or by numbers where nobody knows its letters", async () => {
+test("a text is given as text, or as token numbers without a tokenizer", async () => {
   const text: SampleOutput = { kind: "text", index: 0, prompt: [72, 105], truth: [33], continuation: [63] };
   (await openSamplesFile(folder, 0, job, bytes, 1)).record(1, [text]);
   (await openSamplesFile(folder, 1, job, { ...bytes, predicts: "tokens" }, 1)).record(2, [text]);
@@ -136,7 +136,7 @@ test("a text is told in letters, or by numbers where nobody knows its letters", 
   ]);
 });
 
-test("classes are named as the data names them, the predicted one and that of the label", async () => {
+test("classes have the names of the data, both the predicted one and the label", async () => {
   const known = { predicts: "classes", classNames: ["cat", "dog"], images: {} } as const;
   const wrong = { kind: "classes", index: 0, label: 1, predicted: 0, probability: 0.5 } as const;
   new SamplesFile(folder, 0, job, known).record(1, [wrong, { ...wrong, predicted: -1 }]);
@@ -152,7 +152,7 @@ test("a link out of the folder is not followed", async () => {
   expect(readSamples(folder)).toEqual({ evaluations: [], images: {} });
 });
 
-test("of a file of any size a page gets so much, and why it is no more", () => {
+test("of a file of any size a page gets a limited part, with the reason", () => {
   const own = join(folder, "large");
   mkdirSync(own);
   const path = join(own, "samples.jsonl");

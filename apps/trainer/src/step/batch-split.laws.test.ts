@@ -38,8 +38,8 @@ import { batchPartOf, meshGroups, meshOf, placeOf } from "../job/mesh.ts";
 import { stepOverParts } from "./step-over-parts.ts";
 import { buildParts, initState, stepKindAt } from "./train-state.ts";
 
-// A step is the same however its batch is split over ranks, over parts that a rank computes one after the other, and
-// over a mesh. On the reference, in f64, so that only what is computed differs, not how it is rounded.
+// A step gives the same result however its batch is split over ranks, over parts that a rank computes one after the
+// other, and over a mesh. On the reference backend, in f64, so that only the computation differs, not the rounding.
 
 const batch = 8;
 const width = 3;
@@ -49,7 +49,7 @@ const vocabulary = 7;
 
 type Fields = Readonly<Record<string, NdArray>>;
 
-/** A batch to split, and a model of it. */
+/** A model and a batch to split. */
 interface Problem {
   readonly model: AnyModel;
   readonly fields: Fields;
@@ -134,7 +134,7 @@ const stepped = (
   return new Map(leafPaths(result).map((path, i) => [path, leaves[i]!.toNumbers()]));
 };
 
-/** @param tolerance largest difference of a leaf, over the largest value in it. */
+/** @param tolerance largest difference of a leaf, relative to its largest value. */
 const expectSame = (
   own: ReadonlyMap<string, readonly number[]>,
   other: ReadonlyMap<string, readonly number[]>,
@@ -160,7 +160,7 @@ const linear = {
 
 const ignored = -100;
 
-/** Labels of tokens, some of which do not count: each sample has its own share of these, and some have all or none. */
+/** Token labels, some of them ignored: each sample has its own share of ignored ones, and some have all or none. */
 const maskedLabels = fc
   .array(fc.array(fc.integer({ min: -2, max: classes - 1 }), { minLength: length, maxLength: length }), {
     minLength: batch,
@@ -180,7 +180,7 @@ const tokenFields = (labels: readonly (readonly number[])[]): Fields => ({
   labels: NdArray.from(labels.flat(), [batch, length], "i32"),
 });
 
-/** Problems by name, from labels of tokens of which some do not count. */
+/** Problems by name, from token labels of which some are ignored. */
 const problems: Readonly<Record<string, (labels: readonly (readonly number[])[]) => Problem>> = {
   "masked labels": (labels) => ({
     model: labelledModel(linear, { ignoreIndex: ignored }) as AnyModel,
@@ -262,7 +262,7 @@ const splits: readonly Split[] = [
   { ranks: 4, accumulate: 2 },
 ];
 
-/** Settings of a job that leave a step what it is, whatever ranks and parts its batch is split over. */
+/** Job settings that do not affect a step, whatever ranks and parts its batch is split over. */
 const kept: readonly object[] = [
   {},
   { optimizer: { kind: "adamw" }, clipNorm: 0.01 },
@@ -307,7 +307,7 @@ describe("a step over masked, weighted and plain rows", () => {
     );
   });
 
-  test("of which none counts moves nothing", () => {
+  test("without any counted row moves nothing", () => {
     const labels = Array.from({ length: batch }, () => Array<number>(length).fill(ignored));
     for (const split of [whole, { ranks: 2, accumulate: 2 }]) {
       const after = stepped(problems["masked labels"]!(labels), split, {});
@@ -331,7 +331,7 @@ const optimizers: readonly Readonly<Record<string, unknown>>[] = [
   { kind: "muon" },
 ];
 
-describe("what an optimizer learns of the batch", () => {
+describe("the update of an optimizer", () => {
   const inputs = NdArray.from(uniform(5, batch * 3), [batch, 3]);
   const labels = NdArray.from(
     Array.from({ length: batch }, (_, i) => (i * i) % 3),
@@ -367,7 +367,7 @@ describe("what an optimizer learns of the batch", () => {
   );
 });
 
-describe("what experts learn of the batch", () => {
+describe("the update of experts", () => {
   const tokens = Array.from({ length: batch * length }, (_, i) => (5 * i + i * i) % vocabulary);
   const fields = {
     inputs: NdArray.from(tokens, [batch, length], "i32"),
@@ -405,7 +405,7 @@ describe("what experts learn of the batch", () => {
     const sizes = { vocabulary, contextLength: length, width: 4, numLayers: 2, numHeads: 2, hidden: 6 };
     return { model: gpt({ ...sizes, experts }) as AnyModel, fields };
   };
-  /** What a mesh asks of a job; the model is the one above. */
+  /** What a mesh requires of a job; the model is the one above. */
   const named = {
     data: { kind: "moby-dick", window: length },
     model: { kind: "gpt", layers: 2, heads: 2, width: 4, experts: { count: 4 } },
@@ -415,7 +415,7 @@ describe("what experts learn of the batch", () => {
     for (const [i, split] of examples([splits[4]!, splits[3]!, onMesh], [...splits, onMesh]).entries()) {
       const settings = i === 0 ? { ...named, overlap: "dear" } : named;
       const [ofParts, ofWhole] = [stepped(withGate(gate), split, settings), stepped(withGate(gate), whole, named)];
-      // The greatest load is that of a rank and part, which is what has slots. On a mesh a rank has its own experts.
+      // The greatest load is per rank and part, which have the slots. On a mesh a rank has its own experts.
       const comparable = (of: typeof ofParts): typeof ofParts =>
         new Map([...of].filter(([path]) => !/greatestLoad|duplicationRate|experts\.experts/.test(path)));
       expectSame(comparable(ofParts), comparable(ofWhole), 1e-5);
@@ -423,7 +423,7 @@ describe("what experts learn of the batch", () => {
   });
 
   test.each(["adamw", "muon", "shampoo", "soap", "lars", "lamb"])(
-    "with %s a rank updates its experts as one rank that has all",
+    "with %s a rank updates its experts like one rank with all of them",
     (kind) => {
       const settings = { ...named, optimizer: { kind, weightDecay: 0.1 }, learningRate: { peak: 0.02 }, clipNorm: 0.5 };
       const of = (split: Split): ReadonlyMap<string, readonly number[]> => {

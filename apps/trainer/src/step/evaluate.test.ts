@@ -10,7 +10,7 @@ import { evaluationOrder, makeEvaluation } from "./evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
 import { evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
 
-/** Judged by sums of its own, of the rows that the mask lets count. */
+/** Evaluated by custom sums, over the rows that the mask includes. */
 const model = {
   ...mlp({ sizes: [1, 1, 2] }),
   evaluate: (_: unknown, __: unknown, { inputs, labels, mask }: Record<"inputs" | "labels" | "mask", Tensor>) => {
@@ -26,7 +26,7 @@ const model = {
   metrics: { meanSquare: { sum: "squares", per: "count" }, squaresPerLabel: { sum: "squares", per: "labelled" } },
 } as unknown as Model;
 
-test("sums of any name are those over all samples, however these are cut into batches and ranks; padding is in none", async () => {
+test("custom sums cover all samples, however these are split into batches and ranks, without padding", async () => {
   const backend = referenceBackend();
   await fc.assert(
     fc.asyncProperty(
@@ -90,7 +90,7 @@ test("an evaluation batch is rounded up to whole parts for any number of ranks, 
   );
 });
 
-test("figures are ratios of sums; those of a model's own stand beside ours, in lines for people and in JSON", () => {
+test("metrics are ratios of sums; those of a model stand beside the built-in ones, in lines for people and in JSON", () => {
   const sums = { lossSum: 6, count: 4, correct: 3, squares: 10 };
   const own = evaluationFigures("classes", sums, { "mean-square": { sum: "squares", per: "count" } });
   expect(flatFigures(own)).toEqual({ loss: 1.5, accuracy: 0.75, "mean-square": 2.5 });

@@ -28,7 +28,7 @@ const { graph } = trace(
   { mesh },
 );
 
-test("a part that is not finite on any rank is so on all ranks that share the whole out, and on no other", () => {
+test("a part that is non-finite on any rank is so on all ranks that shard the tensor, and on no other", () => {
   fc.assert(
     fc.property(fc.nat(7), fc.constantFrom(...names), fc.constantFrom(NaN, Infinity), (faulty, name, value) => {
       const groupsOf = (rank: number): Record<string, readonly number[]> =>

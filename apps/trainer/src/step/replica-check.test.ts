@@ -7,7 +7,7 @@ import { type BackendName, openWebGpu } from "../backend/backend.ts";
 import { findDrift, replicaCheck } from "./replica-check.ts";
 import type { DeviceState } from "./train-state.ts";
 
-/** Ranks of one thread that meet whenever each has brought a text. */
+/** Ranks of one thread whose exchange completes once each has contributed a text. */
 const meeting = (worldSize: number): Communicator[] => {
   const rounds: { readonly texts: string[]; readonly all: PromiseWithResolvers<readonly string[]> }[] = [];
   const nobody = (): never => {
@@ -39,9 +39,8 @@ const open: { readonly [name in BackendName]: () => Promise<Backend & { close?: 
 };
 
 /**
- * What each rank says of states that are alike but for one bit, if any, and what each has alone.
- *
- * @param numParts of the weight: ranks in turn have another one each.
+ * The report of each rank on states that are equal except for one bit, if any, and their private values.
+ * @param numParts parts of the weight: consecutive ranks have different ones.
  */
 const compare = async (
   name: BackendName,
@@ -96,7 +95,7 @@ const compare = async (
 
 describe.each<BackendName>(["cpu", "webgpu"])("replicas on %s", (name) => {
   test.skipIf(name === "webgpu" && !hasAdapter)(
-    "that are the same go on; one flipped bit is found, whichever it is, and named on every rank",
+    "that are equal continue; one flipped bit is found, wherever it is, and named on every rank",
     async () => {
       expect(await compare(name, 2)).toEqual(["the same", "the same"]);
       for (const bit of [0, 65 * 32 - 1])
@@ -108,26 +107,26 @@ describe.each<BackendName>(["cpu", "webgpu"])("replicas on %s", (name) => {
   );
 });
 
-test("the optimizer's state counts; what each rank has alone does not", async () => {
+test("the optimizer's state is compared; private values of a rank are not", async () => {
   for (const bit of [0, 65 * 32 - 1])
     for (const answer of await compare("cpu", 3, { rank: 2, bit, tensor: "momentum" }))
       expect(answer).toMatch(/step 40: optimizer\.0\.momentum\.weight on rank 2 differs from ranks 0, 1;/);
   expect(await compare("cpu", 2, { rank: 1, bit: 5, tensor: "residual" })).toEqual(["the same", "the same"]);
 });
 
-test("of a part, ranks that have the same are compared", async () => {
+test("of a shard, the ranks that have the same one are compared", async () => {
   expect(await compare("cpu", 4, undefined, 2)).toEqual(Array.from({ length: 4 }, () => "the same"));
   for (const tensor of ["weight", "momentum"] as const)
     for (const answer of await compare("cpu", 4, { rank: 3, bit: 5, tensor }, 2))
       expect(answer).toMatch(/step 40: (params|optimizer\.0\.momentum)\.weight on rank 3 differs from rank 1;/);
 });
 
-test("where no most agree, rank 0 is what others are compared with", async () => {
+test("without a majority, rank 0 is the reference", async () => {
   for (const answer of await compare("cpu", 2, { rank: 0, bit: 5 }))
     expect(answer).toMatch(/params\.weight on rank 1 differs from rank 0;/);
 });
 
-test("law: every tensor that differs is found, and no other; those apart hold something else than the most, who are alike", () => {
+test("law: every tensor that differs is found, and no other; differing ranks hold something else than the majority, which is equal", () => {
   const digest = fc.constantFrom("a", "b", "c");
   fc.assert(
     fc.property(

@@ -21,7 +21,7 @@ const totalSteps = 4;
 const model = mlp({ sizes: [9, 5, 10] }) as Model;
 const learningRate = { peak: 0.1, warmupSteps: 1, decay: "cosine" };
 
-/** Of the samples of `train`. */
+/** Fields of the samples of `train`. */
 const fields = {
   inputs: { dtype: "f32", shape: [3, 3, 1] },
   labels: { dtype: "i32", shape: [] },
@@ -48,9 +48,8 @@ const setUp = (
 };
 
 /**
- * Train by the reference backend, one rank.
- *
- * @returns figures of each update, and how far it has moved the parameters.
+ * Train with the reference backend on one rank.
+ * @returns metrics of each update, and how far it moved the parameters.
  */
 const train = async (settings: object): Promise<{ readonly figures: UpdateFigures; readonly moved: number }[]> => {
   const { job, parts } = setUp(settings);
@@ -69,7 +68,7 @@ const train = async (settings: object): Promise<{ readonly figures: UpdateFigure
     const batch = { inputs: NdArray.from(pixels, [4, 3, 3, 1]), labels: NdArray.from([0, 3, 7, 9], [4], "i32") };
     const result = await steps.run(step, state, batch);
     const figures = readFigures(await values(result.update));
-    if (job.overlap === "dear") expect(figures).toBeUndefined(); // the state before was settled
+    if (job.overlap === "dear") expect(figures).toBeUndefined(); // the previous state was final
     const settled = await steps.settle(result.state);
     state = settled.state;
     const after = await paramsOf(state);
@@ -95,14 +94,14 @@ describe("plain gradient descent moves by learning rate times gradient norm", ()
     for (const { figures, moved } of told) {
       const applied = Math.min(figures.gradientNorm, clip);
       expect(moved / (figures.learningRate * applied)).toBeCloseTo(1, 3);
-      if (clip < Infinity) expect(figures.gradientNorm).toBeGreaterThan(clip); // that before clipping
+      if (clip < Infinity) expect(figures.gradientNorm).toBeGreaterThan(clip); // the norm before clipping
     }
     expect(told[0]!.figures.learningRate).toBeCloseTo(0.05, 6); // warm-up, then half a cosine over three steps
     expect(told[2]!.figures.learningRate).toBeCloseTo(0.075, 6);
   });
 });
 
-test("clipping and metrics share one norm", () => {
+test("clipping and metrics share one norm computation", () => {
   const squaresOf = (settings: object): number => {
     const { parts } = setUp(settings);
     const batch = { inputs: { dtype: "f32", shape: [4, 3, 3, 1] }, labels: { dtype: "i32", shape: [4] } };

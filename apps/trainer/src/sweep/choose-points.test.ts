@@ -24,7 +24,7 @@ test("a grid is every combination once, the last key fastest", () => {
 describe("random points", () => {
   const space: readonly Dimension[] = searchSpace(["kind=sgd,adam"], ["rate=log:1e-4..1e-1", "width=int:1..9"]);
 
-  test("are the same for a seed, no two alike, and more trials begin with the same ones", () => {
+  test("are the same for a seed, all different, and more trials begin with the same ones", () => {
     fc.assert(
       fc.property(seeds, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 20 }), (seed, few, more) => {
         const points = randomPoints(space, few + more, seed);
@@ -36,7 +36,7 @@ describe("random points", () => {
     );
   });
 
-  test("are spread evenly over the logarithm of a rate", () => {
+  test("are spread evenly over the logarithm of a learning rate", () => {
     const rates = randomPoints(space, 400, 7).map(([, rate]) => Math.log10(rate as number));
     for (const from of [-4, -3, -2]) {
       const share = rates.filter((rate) => rate >= from && rate < from + 1).length / rates.length;
@@ -52,7 +52,7 @@ describe("random points", () => {
 
 describe("a Bayesian search", () => {
   const ranges = searchSpace([], ["rate=log:1e-4..1", "decay=0..0.5"]) as readonly Range[];
-  /** A valley at a rate of 0.01 and a decay of 0.1; above 0.3 the run fails. */
+  /** A valley at a learning rate of 0.01 and a decay of 0.1; above 0.3 the run fails. */
   const loss = ([rate, decay]: readonly unknown[]): number | undefined =>
     (rate as number) > 0.3
       ? undefined
@@ -66,18 +66,21 @@ describe("a Bayesian search", () => {
   };
   const best = (tried: readonly Tried[]): number => Math.min(...tried.map((one) => one.loss ?? Infinity));
 
-  test.each([1, 3])("finds more than as many random points, %d at once, failures and all", (count) => {
-    const numSeeds = 6;
-    let [suggested, random] = [0, 0];
-    for (let seed = 0; seed < numSeeds; seed++) {
-      suggested += best(searched(seed, count, 15));
-      random += best(randomPoints(ranges, 15, seed).map((point) => ({ point, loss: loss(point) })));
-    }
-    expect(suggested).toBeLessThan(random);
-    expect(suggested / numSeeds).toBeLessThan(0.3);
-  });
+  test.each([1, 3])(
+    "finds better points than random search with as many trials, %d at once, failures included",
+    (count) => {
+      const numSeeds = 6;
+      let [suggested, random] = [0, 0];
+      for (let seed = 0; seed < numSeeds; seed++) {
+        suggested += best(searched(seed, count, 15));
+        random += best(randomPoints(ranges, 15, seed).map((point) => ({ point, loss: loss(point) })));
+      }
+      expect(suggested).toBeLessThan(random);
+      expect(suggested / numSeeds).toBeLessThan(0.3);
+    },
+  );
 
-  test("tries nothing twice, stays within the ranges, and chooses the same again", () => {
+  test("tries nothing twice, stays within the ranges, and is reproducible", () => {
     for (const seed of [0, 5]) {
       const tried = searched(seed, 2, 10);
       expect(searched(seed, 2, 10)).toEqual(tried);
@@ -90,14 +93,14 @@ describe("a Bayesian search", () => {
     }
   });
 
-  test("ends where there is no more to try", () => {
+  test("ends when all points are tried", () => {
     const whole = searchSpace([], ["layers=int:1..3"]) as readonly Range[];
     const all = [1, 2, 3].map((point): Tried => ({ point: [point], loss: point }));
     expect(suggestedPoints(whole, all.slice(0, 2), { count: 5, seed: 0 })).toEqual([[3]]);
     expect(suggestedPoints(whole, all, { count: 2, seed: 0 })).toEqual([]);
   });
 
-  test("is not led astray by losses that all but diverged", () => {
+  test("is not misled by nearly diverged losses", () => {
     const wild: typeof loss = (point) => loss(point) ?? 1e12;
     let total = 0;
     for (let seed = 0; seed < 4; seed++) {

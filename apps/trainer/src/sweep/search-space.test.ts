@@ -4,7 +4,7 @@ import { numberAt, overridesAt, type Range, searchSpace, settingOf } from "./sea
 import { parseOverride } from "../job-file/config.ts";
 
 describe("--grid and --random", () => {
-  test("say values, and ranges on a scale", () => {
+  test("set values, and ranges on a scale", () => {
     expect(searchSpace(["optimizer.kind=adam,sgd", "compression={kind: identity}"], ["seed=log-int:1..1e3"])).toEqual([
       { kind: "choice", path: ["optimizer", "kind"], values: ["adam", "sgd"] },
       { kind: "choice", path: ["compression"], values: [{ kind: "identity" }] },
@@ -38,7 +38,7 @@ describe("--grid and --random", () => {
   });
 });
 
-test("a value is told as --set reads it", () => {
+test("a value is printed as --set reads it", () => {
   const numbers = fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0));
   const plain = fc.oneof(fc.string(), fc.integer(), numbers, fc.boolean(), fc.constantFrom("yes", "null", "true", "1"));
   fc.assert(
@@ -51,7 +51,7 @@ test("a value is told as --set reads it", () => {
   expect(overridesAt([dimension!], ["yes"])[0]!.origin).toBe("--grid a=yes");
 });
 
-test("numbers of a range lie in it, and grow with the share", () => {
+test("numbers of a range lie in it, and increase with the fraction", () => {
   const range = fc.record({
     low: fc.integer({ min: 1, max: 50 }),
     width: fc.integer({ min: 1, max: 1e6 }),
@@ -77,7 +77,7 @@ test("numbers of a range lie in it, and grow with the share", () => {
   );
 });
 
-test("numbers of a narrow range are told apart", () => {
+test("numbers of a narrow range are printed distinctly", () => {
   const [range] = searchSpace([], ["x=1000.1..1000.2"]) as [Range];
   expect([0, 0.25, 0.5, 1].map((share) => numberAt(range, share))).toEqual([1000.1, 1000.125, 1000.15, 1000.2]);
 });

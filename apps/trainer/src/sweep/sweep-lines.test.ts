@@ -11,7 +11,7 @@ const trialOf = (loss: number, accuracy?: number): Trial => ({
 });
 const failed: Trial = { trial: 2, values: {}, state: "failed", reason: "the loss is not finite" };
 
-test("a sweep whose trials all guess says so, and one better trial is enough for silence", () => {
+test("a sweep whose trials all perform at chance reports it, and one better trial prevents that", () => {
   const chance = { accuracy: 0.36, loss: Math.log(3) };
   expect(chanceRemark([trialOf(1.2, 0.053), trialOf(1.3, 0.36), failed], chance)).toMatch(
     /^no trial is better than chance: the highest accuracy is 36\.0 %, and the most frequent class is 36\.0 % of the/,
@@ -20,7 +20,7 @@ test("a sweep whose trials all guess says so, and one better trial is enough for
   expect(chanceRemark([failed], chance)).toBeUndefined();
 });
 
-test("without accuracies the loss of a uniform guess is the bound, and values have none", () => {
+test("without accuracies the loss of a uniform guess is the bound, and regression has none", () => {
   const chance = { loss: Math.log(256) };
   expect(chanceRemark([trialOf(5.6), failed], chance)).toContain(
     "the lowest loss is 5.600, and a uniform guess has 5.545",

@@ -7,7 +7,7 @@ import type { AnyModel, DataSet } from "./task.ts";
 
 const params: TensorSpec = { dtype: "f32", shape: [4, 3] };
 
-/** A forward pass that is what it is given. */
+/** A model whose forward pass is the given function. */
 const modelOf = (outputs: (weight: Tensor, inputs: Tensor) => unknown): Pick<AnyModel, "apply"> => ({
   apply: (weight, state, inputs) => [outputs(weight as Tensor, inputs as Tensor) as Tensor, state],
 });
@@ -37,18 +37,18 @@ test.each<[SampleKind, ...Parameters<typeof kindOf>]>([
   ["tree", scores, "own"],
   ["tree", (weight, inputs) => [scores(weight, inputs)], "classes"],
   ["tree", (weight, inputs) => ({ logits: scores(weight, inputs) }), "values"],
-  ["tree", (weight, inputs) => sum(scores(weight, inputs), { dims: [1] }), "classes"], // a score for one of two
+  ["tree", (weight, inputs) => sum(scores(weight, inputs), { dims: [1] }), "classes"], // one score where two classes need two
   ["tree", scores, "classes", undefined, { dtype: "i32", shape: [2] }],
   ["text", perToken, "bytes", tokens, tokens],
   ["text", perToken, "tokens", { ...tokens, dtype: "u8" }, tokens],
   ["tree", (_, inputs) => ({ scores: perToken(_, inputs) }), "tokens", tokens, tokens],
   ["tree", (_, inputs) => cast(inputs, "f32"), "bytes", tokens, tokens],
   ["tree", perToken, "bytes", tokens, { dtype: "i32", shape: [] }], // one token that follows a whole text
-])("a sample is shown as %s where the model makes that of it: %#", (kind, ...shown) => {
+])("a sample is shown as %s for such outputs of the model: %#", (kind, ...shown) => {
   expect(kindOf(...shown)).toBe(kind);
 });
 
-test("what a model makes of a sample is traced for one, whatever the batch of the job", () => {
+test("outputs for samples are traced for one sample, whatever the batch of the job", () => {
   const data = { test: records({ dtype: "f32", shape: [4] }, { dtype: "i32", shape: [] }), predicts: "own" } as const;
   const outputs = (weight: Tensor, inputs: Tensor): unknown => ({ a: [scores(weight, inputs)], b: inputs });
   expect(resultSpecs(traceSamplePass(modelOf(outputs), data, { params, state: {} }))).toMatchObject({

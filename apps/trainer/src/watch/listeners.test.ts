@@ -6,7 +6,7 @@ import { Listeners } from "./listeners.ts";
 import { MetricTable } from "../run-readers/metric-table.ts";
 import type { RunFacts } from "../run-readers/run-facts.ts";
 
-/** A connection that takes so many writes, and no more before it is drained. */
+/** A connection that accepts a limited number of writes until it is drained. */
 class SlowResponse extends EventEmitter {
   readonly written: string[] = [];
   private room: number;
@@ -49,7 +49,7 @@ const makeFacts = (count: number, bytes: number): string[] => {
   return [...facts.keys()];
 };
 
-test("a page is told of all runs in pieces, each after it has read the one before", () => {
+test("a page receives all runs in pieces, each after it has read the previous one", () => {
   const ids = makeFacts(1000, 1000);
   const { response } = open(2, ids);
   expect(response.events).toHaveLength(1);
@@ -67,7 +67,7 @@ test("a page is told of all runs in pieces, each after it has read the one befor
   );
 });
 
-test("a page that reads nothing is told later of the newest state, once, and of runs that are gone", () => {
+test("a page that reads nothing receives the newest state later, once, and the removed runs", () => {
   const ids = makeFacts(3, 1);
   const { response, listeners } = open(3, ids);
   for (let step = 1; step <= 500; step++) {
@@ -86,7 +86,7 @@ test("a page that reads nothing is told later of the newest state, once, and of 
   ]);
 });
 
-test("a run that has come again is told to be gone first", () => {
+test("a run that has reappeared is first reported as removed", () => {
   const { response, listeners } = open(2, makeFacts(1, 1));
   listeners.tell(new Set(), ["run 0"]);
   listeners.tell(new Set(["run 0"]), []);
@@ -97,13 +97,13 @@ test("a run that has come again is told to be gone first", () => {
   ]);
 });
 
-test("rows are made when they are read, and no more of them when they have been replaced", () => {
+test("rows are created when they are read, and no more of them after they were replaced", () => {
   const table = new MetricTable();
   for (let step = 1; step <= 50_000; step++) table.takeLine(`{"type":"step","step":${step},"loss":${step}}`);
   const { generation } = table;
   const pieces = encodeRows(table, generation, new Map(), () => table.generation === generation);
   expect(pieces.next().value!.length).toBe(2 ** 16);
-  table.takeLine('{"type":"step","step":50001,"loss":1}'); // new ones are told another time
+  table.takeLine('{"type":"step","step":50001,"loss":1}'); // new ones are sent another time
   expect(pieces.next().value!.length).toBe(2 ** 16);
   table.takeLine('{"type":"step","step":1}');
   expect(() => [...pieces]).toThrow("rows of the run have been replaced");

@@ -37,7 +37,7 @@ let server: WatchServer;
 beforeAll(async () => {
   addRun("a/b/1", lines(0, 3));
   writeFileSync(join(root, "a/b/1/job.json"), '{"name":"b","optimizer":{"kind":"adam"}}');
-  // It goes on as long as this process, however long the tests take.
+  // A run that lasts as long as this process, however long the tests take.
   writeFileSync(join(root, "a/b/1/provenance.json"), JSON.stringify({ host: hostname(), pid: process.pid }));
   writeFileSync(join(above, "secret.txt"), "of nobody else");
   mkdirSync(join(above, "outside"));
@@ -57,7 +57,7 @@ interface Answer {
   readonly policy: string;
 }
 
-/** By node:http, which sends any path and Host as they are. */
+/** By node:http, which sends any path and Host unchanged. */
 const ask = (
   path: string,
   { host, method = "GET", origin }: { readonly host?: string; readonly method?: string; readonly origin?: string } = {},
@@ -86,7 +86,7 @@ const ask = (
       .end();
   });
 
-/** Events, until one is as it should be. */
+/** Read events until one is as expected. */
 const until = async (
   right: (runs: ReadonlyMap<string, RunFacts>) => boolean,
 ): Promise<ReadonlyMap<string, RunFacts>> => {
@@ -108,7 +108,7 @@ const until = async (
   throw new Error("the events have ended");
 };
 
-test("answers this machine's own names and GET only, and says what its page may do", async () => {
+test("answers this machine's own host names and GET only, and restricts its page", async () => {
   const { port } = new URL(server.url);
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
   for (const host of [`127.0.0.1:${port}`, `localhost:${port}`]) expect((await ask("/", { host })).status).toBe(200);
@@ -121,7 +121,7 @@ test("answers this machine's own names and GET only, and says what its page may 
   expect(policy).not.toMatch(/unsafe|https?:|\*/);
 });
 
-test("the page alone may ask for histograms: of a run that trains by a file in its folder, else of a checkpoint", async () => {
+test("only the page may request histograms: of a training run by a file in its folder, otherwise from a checkpoint", async () => {
   await until((all) => all.has("a/b/1"));
   const { port } = new URL(server.url);
   const path = "/api/histograms?run=a/b/1";
@@ -148,7 +148,7 @@ test("the page alone may ask for histograms: of a run that trains by a file in i
   rmSync(join(root, "over"), { recursive: true });
 });
 
-test("a run that has ended since somebody looked is asked for nothing", async () => {
+test("a run that has ended in the meantime gets no request", async () => {
   addRun("ending", lines(0, 3));
   const runs = new WatchedRuns(root);
   await runs.find();
@@ -174,7 +174,7 @@ test("a run that has ended since somebody looked is asked for nothing", async ()
   }
 });
 
-test("opens no path of a request", async () => {
+test("opens no path from a request", async () => {
   for (const path of [
     "/../secret.txt",
     "/%2e%2e/secret.txt",
@@ -195,7 +195,7 @@ test("opens no path of a request", async () => {
   expect((await ask("/\u007f%", {})).status).toBeGreaterThanOrEqual(400);
 });
 
-test("hands out traces that lie in a run's folder, and nothing else of it", async () => {
+test("serves traces in a run's folder, and nothing else of it", async () => {
   writeFileSync(join(root, "a/b/1/my-trace.json"), '{"traceEvents":[]}');
   symlinkSync(join(above, "secret.txt"), join(root, "a/b/1/trace.json"));
   const of = (name: string): Promise<Answer> => ask(`/api/trace?run=a/b/1&name=${encodeURIComponent(name)}`);
@@ -205,12 +205,12 @@ test("hands out traces that lie in a run's folder, and nothing else of it", asyn
   const details = JSON.parse((await ask("/api/run?run=a/b/1")).text) as RunDetails;
   expect(details.traces).toMatchObject([{ name: "my-trace.json", bytes: 18 }]);
   expect(details.traces[0]!.command).toMatch(/^skein-profile report .*my-trace\.json$/);
-  truncateSync(join(root, "a/b/1/my-trace.json"), mostTraceBytes + 1); // of zeros that take no room
+  truncateSync(join(root, "a/b/1/my-trace.json"), mostTraceBytes + 1); // of zeros in a sparse file
   expect((await of("my-trace.json")).status).toBe(413);
 });
 
-test("tells runs as they come, grow and go", async () => {
-  // The server may still have found a run that the test before has removed.
+test("reports new, growing and removed runs", async () => {
+  // The server may still have a run that the previous test has removed.
   const runs = await until((all) => all.size === 1 && all.has("a/b/1"));
   expect(runs.get("a/b/1")).toMatchObject({
     state: "running",
@@ -230,7 +230,7 @@ test("tells runs as they come, grow and go", async () => {
   expect((await ask("/api/run?run=later")).status).toBe(404);
 });
 
-test("gives a page that comes back the rows that it lacks, and all where the run has begun anew", async () => {
+test("gives a reconnecting page the rows that it lacks, and all rows where the run was restarted", async () => {
   addRun("again", lines(0, 4));
   await until((all) => all.get("again")?.step === 4);
   const tables: LoadedTables = { generation: -1, byType: new Map() };
@@ -253,7 +253,7 @@ test("gives a page that comes back the rows that it lacks, and all where the run
   expect(await pull()).toBeLessThan(2 * first);
   expect(steps()).toEqual([1, 2, 3, 4, 5]);
   expect(tables.byType.get("a,b:1/ü")!.value("own", 0)).toBe(7);
-  expect(await pull()).toBeLessThan(100); // nothing is told twice
+  expect(await pull()).toBeLessThan(100); // nothing is sent twice
   writeFileSync(join(root, "again/metrics.jsonl"), lines(0, 2));
   await until((all) => all.get("again")?.step === 2);
   await pull();

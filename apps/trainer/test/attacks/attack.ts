@@ -1,33 +1,33 @@
 import type { SoundRun } from "./attacked-run.ts";
 
-/** How an attack went. */
+/** Result of an attack. */
 export interface Outcome {
-  /** Tries, by what they were aimed at or how they ended; for people. */
+  /** Tries by target or outcome, for people. */
   readonly counts: Readonly<Record<string, number>>;
-  /** One line for each try that did harm: what was done, and what came of it. */
+  /** One line for each try that did harm: what was done, and the harm. */
   readonly fallen: readonly string[];
 }
 
 export interface AttackInput {
-  /** How often to try. */
+  /** Number of tries. */
   readonly count: number;
-  /** What is drawn follows from it, so that a try that did harm can be made again. */
+  /** Seed of all draws, so that a harmful try can be repeated. */
   readonly seed: string;
-  /** A folder of the attack's own; it is removed afterwards. */
+  /** A folder for the attack; it is removed afterwards. */
   readonly folder: string;
-  /** What a run must end with, whatever is done to it. */
+  /** The expected end of a run, whatever is done to it. */
   readonly sound: SoundRun;
 }
 
-/** Something that the outside may do to a run. One file each, and a row in the table. */
+/** An attack on a run from outside. One file each, and a row in the table. */
 export interface Attack {
-  /** One word, by which the command line knows it. */
+  /** One word, its name on the command line. */
   readonly name: string;
-  /** What is done, and what must come of it, in one line. */
+  /** What is done, and the required outcome, in one line. */
   readonly what: string;
-  /** Tries in the test run: seconds at most. */
+  /** Tries in the regular test run, which may take seconds at most. */
   readonly fewTries: number;
-  /** Not among the default tests, which show the like otherwise; `pnpm test:full` makes them. */
+  /** Left out of the default tests, which cover it otherwise; `pnpm test:full` includes it. */
   readonly inFullRun?: boolean;
   /** Tries of `pnpm test:attack`. */
   readonly tries: number;

@@ -18,16 +18,19 @@ import { markOf, processesOf } from "./run-processes.ts";
 /** Of the job of `jobFolder`. */
 export const totalSteps = 30;
 
-/** The run that nobody attacks. */
+/** A run that is not attacked. */
 export interface SoundRun {
-  /** Put its job file into `folder`. */
+  /** Copy its job file into `folder`. */
   copyJob(folder: string): void;
-  /** What is wrong with the end of the run in `output`, which should have the same bits. */
+  /**
+   * Compare the end of the run in `output`, which should have the same bits.
+   * @returns what is wrong, if anything.
+   */
   harmTo(output: string): Promise<string | undefined>;
   remove(): void;
 }
 
-/** The sound run for any number of attacks; it is made when it is first needed. */
+/** The reference run for any number of attacks; it is made on first use. */
 export const soundRun = (): SoundRun => {
   const { folder, remove } = jobFolder();
   const bitsOf = (output: string): string => JSON.stringify([stepLosses(output), checkpointBytes(output, totalSteps)]);
@@ -51,12 +54,12 @@ export const soundRun = (): SoundRun => {
   };
 };
 
-/** Steps of the run in `output` that are written down. */
+/** Number of steps recorded by the run in `output`. */
 export const stepsDone = (output: string): number => {
   try {
     return existsSync(join(output, "metrics.jsonl")) ? stepLosses(output).length : 0;
   } catch {
-    return 0; // its last line is being written
+    return 0; // its last line is still being written
   }
 };
 
@@ -65,13 +68,13 @@ export type Transport = "tcp" | "tls";
 export interface AttackedRunOptions {
   readonly folder: string;
   readonly transport: Transport;
-  /** Of `network`, in place of those below. */
+  /** Settings of `network`, instead of those below. */
   readonly network?: Readonly<Record<string, string | number>>;
-  /** Of its processes. */
+  /** Environment of its processes. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Links are slow, so that there is time for an attack, and patience is short, so that its end comes soon. */
+/** Links are slow, to leave time for an attack, and timeouts are short, so that it ends soon. */
 export const networkSettings: Readonly<Record<string, string | number>> = {
   emulate: "{bytesPerSecond: 100000000, latencySeconds: 0.01}",
   joinSeconds: 20,
@@ -79,25 +82,25 @@ export const networkSettings: Readonly<Record<string, string | number>> = {
   timeoutSeconds: 8,
 };
 
-/** How the ranks of an attacked run came to their end. */
+/** How the ranks of an attacked run ended. */
 export interface Ending {
-  /** Whether ranks were started again, or the run went on from a checkpoint by itself. */
+  /** Whether ranks were started again, or the run resumed by itself from a checkpoint. */
   readonly restarted: boolean;
   /** What is wrong with it. */
   readonly harm?: string | undefined;
 }
 
-/** What takes longer hangs: all limits of a run that nobody answers are below it. */
+/** A longer run hangs: all timeouts of a run without peers are shorter. */
 const longestMilliseconds = 90_000;
-/** As a launcher does not start a rank again at once. */
+/** Delay like that of a launcher before it restarts a rank. */
 const noticeMilliseconds = 1500;
 const mostRestarts = 8;
 const worthAnother = (code: number): boolean =>
   code === exitCodes.ok || code === exitCodes.failure || code === exitCodes.temporary;
 
-/** A run of two ranks, seen to its end as a launcher does. */
+/** A run of two ranks, supervised as by a launcher. */
 export class AttackedRun {
-  /** The processes that were started last: of each rank, or the one that starts them. */
+  /** The latest processes: one for each rank, or the one that starts them. */
   readonly processes: Running[] = [];
   readonly output: string;
   readonly #options: AttackedRunOptions;
@@ -107,7 +110,7 @@ export class AttackedRun {
   #port = 0;
   #numStarts = 0;
 
-  /** @param name of its output folder. */
+  /** @param name name of its output folder. */
   constructor(name: string, options: AttackedRunOptions) {
     const { folder, transport, network = {} } = options;
     this.#options = options;
@@ -142,7 +145,7 @@ export class AttackedRun {
     );
   }
 
-  /** Start `ranks` by hand, each its process. */
+  /** Start `ranks` by hand, each in its own process. */
   async startRanks(...ranks: readonly number[]): Promise<void> {
     const { folder, transport } = this.#options;
     if (this.#port === 0) {
@@ -162,10 +165,7 @@ export class AttackedRun {
       });
   }
 
-  /**
-   * See it to its end, starting each process again where what it ends with says that this is of use, and compare its
-   * bits.
-   */
+  /** Supervise it to its end, restarting each process whose exit code asks for it, and compare its bits. */
   async finish(sound: SoundRun): Promise<Ending> {
     const byHand = this.#port !== 0;
     const most = this.#numStarts + mostRestarts;
@@ -198,7 +198,7 @@ export class AttackedRun {
     }
   }
 
-  /** Kill what is left of it. */
+  /** Kill the remaining processes. */
   kill(): void {
     for (const pid of this.#living()) process.kill(pid, "SIGKILL");
   }
@@ -208,8 +208,8 @@ export class AttackedRun {
   }
 
   /**
-   * Resolves when one of its processes has failed, and those that notice have ended too, or when all are done; false
-   * where it takes too long.
+   * Resolves when one of its processes has failed, and those that notice have ended too, or when all are done; to false
+   * on timeout.
    */
   async #someFailed(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;

@@ -8,7 +8,7 @@ import { attacks } from "./table.ts";
 const sound = soundRun();
 afterAll(() => sound.remove());
 
-// The same tries in each run; `pnpm test:attack` makes many, and others each time.
+// The same tries in each run; `pnpm test:attack` makes many, and different ones each time.
 const expectUnharmed = async (attack: Attack): Promise<void> => {
   const outcome = await runAttack(attack, attack.fewTries, "few", sound);
   expect(outcome.fallen).toEqual([]);
@@ -17,13 +17,13 @@ const expectUnharmed = async (attack: Attack): Promise<void> => {
 test.each(attacks.filter(({ inFullRun = false }) => !inFullRun))("$name: $what", expectUnharmed);
 test.each(attacks.filter(({ inFullRun = false }) => inFullRun))("$name: $what", { tags: "full" }, expectUnharmed);
 
-test("what fell is counted and told", () => {
+test("harmful tries are counted and reported", () => {
   expect(formatOutcome(attacks[0]!, { counts: { job: 3, links: 2 }, fallen: ["job, try 1: Error"] })).toBe(
     "hostile-files: 4 of 5 held (job 3, links 2)\n  fell: job, try 1: Error",
   );
 });
 
-test("each case is tried once where there are tries for it, else so many are drawn, the same from one seed", async () => {
+test("each case is tried once if there are enough tries, otherwise some are drawn, the same for a seed", async () => {
   const cases = Array.from({ length: 50 }, (_, i) => i);
   const triedWith = async (count: number, seed: string): Promise<number[]> => {
     const tried: number[] = [];

@@ -1,18 +1,17 @@
 import type { AttackInput, Outcome } from "./attack.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 
-/** What came of one try. */
+/** Result of one try. */
 export interface Verdict {
-  /** What it is counted under. */
+  /** Name under which it is counted. */
   readonly counted: string;
-  /** What was done and what harm came of it, in one line; absent where none did. */
+  /** What was done and its harm, in one line; absent without harm. */
   readonly harm?: string | undefined;
 }
 
 /**
  * Make `count` tries one after the other, count them, and collect the harm.
- *
- * @param attempt what it draws follows from the seed and the number of the try alone.
+ * @param attempt a try; its draws depend on the seed and its number only.
  */
 export const countTries = async (
   { count, seed }: Pick<AttackInput, "count" | "seed">,
@@ -28,9 +27,7 @@ export const countTries = async (
   return { counts, fallen };
 };
 
-/**
- * The same over cases that can be told one by one: each once where there are tries for it, else as many as are drawn.
- */
+/** The same over a list of cases: each once if there are enough tries, otherwise a random choice. */
 export const tryCases = <Case>(
   { count, seed }: Pick<AttackInput, "count" | "seed">,
   cases: readonly Case[],

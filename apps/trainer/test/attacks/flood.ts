@@ -7,19 +7,19 @@ import type { Draw } from "./draw.ts";
 import { listeningPorts } from "./listening-ports.ts";
 import { Middle } from "./middle.ts";
 
-/** More than there are places for strangers: docs/protocol.md. */
+/** More than the limit for unauthenticated connections: docs/protocol.md. */
 const heldPerPort = 1200;
 const mostPerPort = 3000;
 const typeAt = 5;
 const lengthAt = 20;
 
-/** What a connection of the flood says, given the hello of a rank. */
+/** What a connection of the flood sends, given the hello of a rank. */
 const kinds: Readonly<Record<string, (socket: Socket, hello: Buffer) => void>> = {
   silent: () => undefined,
   garbage: (socket) => socket.write("GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(30)),
   "the beginning of TLS": (socket) => socket.write(Buffer.from([0x16, 3, 1])),
   "a hello, and no more": (socket, hello) => socket.write(hello),
-  // 64 MiB, as only who has proven itself may announce.
+  // 64 MiB, which only authenticated peers may announce.
   "a large frame before the proof": (socket, hello) => {
     const header = Buffer.from(hello.subarray(0, 32));
     header[typeAt] = 8;
@@ -38,7 +38,7 @@ const kinds: Readonly<Record<string, (socket: Socket, hello: Buffer) => void>> =
 };
 const names = Object.keys(kinds);
 
-/** Connections that are held, and opened again when they are ended. */
+/** Connections that are held open, and reopened when they are closed. */
 class Flood {
   #over = false;
   readonly #sockets = new Set<Socket>();
@@ -74,11 +74,11 @@ class Flood {
   }
 }
 
-/** Where each connection of a flood gets what it says: of one kind, or of all. */
+/** What each connection of a flood sends: one kind, or all of them in turn. */
 const sayer = (kind: string | undefined, hello: Buffer, draw: Draw) => (socket: Socket) =>
   kinds[kind ?? names[draw(names.length)]!]!(socket, hello);
 
-/** Of strangers, a run may write so many characters. */
+/** Maximum output of a run about unauthenticated connections, in characters. */
 const mostCharacters = 20_000;
 
 export const flood: Attack = {
@@ -86,7 +86,7 @@ export const flood: Attack = {
   what: "strangers hold every place at all ports of a run, in silence or talking: no rank is kept out, and the log stays short",
   fewTries: 1,
   tries: 28,
-  inFullRun: true, // joining-attacks.test.ts of collectives has strangers in every run of the tests
+  inFullRun: true, // joining-attacks.test.ts of collectives tests strangers in every test run
   run: async ({ sound, folder, ...input }) => {
     sound.copyJob(folder);
     return countTries(input, async (number, draw) => {

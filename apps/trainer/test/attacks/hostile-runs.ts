@@ -29,7 +29,7 @@ const lines = (count: number, line: (index: number) => string): string =>
 
 type Make = (place: (name: string) => string, draw: Draw) => void;
 
-/** Writes the files of one run, each what others may have put there. */
+/** Writers of a run's files, each with hostile content. */
 const kinds: Readonly<Record<string, Make>> = {
   "deep JSON": (place, draw) => {
     const [name, count] = [files[1 + draw(8)]!, 1000 + draw(200_000)];
@@ -128,10 +128,13 @@ export const hostileRuns: Attack = {
     });
     const ask = async (path: string): Promise<number> => {
       const response = await fetch(`${server.url}${path}`, { signal: AbortSignal.timeout(patience) });
-      for await (const _ of response.body!); // what is too large may be cut off, but not here
+      for await (const _ of response.body!); // files that are too large may be truncated, but not here
       return response.status;
     };
-    /** Wait until the run is told as it should be. @throws Error where that takes too long. */
+    /**
+     * Wait until the server shows the run as expected.
+     * @throws Error on timeout.
+     */
     const until = async (id: string, right: (facts: RunFacts) => boolean): Promise<void> => {
       const response = await fetch(`${server.url}api/events`, { signal: AbortSignal.timeout(patience) });
       let text = "";

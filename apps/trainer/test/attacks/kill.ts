@@ -17,10 +17,10 @@ export const kill: Attack = {
       const [name, after] = [`run-${number}`, 1 + draw(totalSteps - 1)];
       const output = join(folder, name);
       const running = start(folder, "run", "job.yaml", "--transport", counted, "--output", name);
-      await until(running, () => stepsDone(output) >= after).catch(() => undefined); // it may have been faster
+      await until(running, () => stepsDone(output) >= after).catch(() => undefined); // it may have finished already
       running.child.kill("SIGKILL");
       await running.ended;
-      // Before the first checkpoint there is nothing to resume: the same command begins anew.
+      // Before the first checkpoint there is nothing to resume: the same command starts from the beginning.
       const { code, stderr } = await skeinTrain(
         folder,
         "run",

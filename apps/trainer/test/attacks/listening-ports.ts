@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** The TCP ports of IPv4 on which a process listens, by Linux's tables. */
+/** The IPv4 TCP ports on which a process listens, by Linux's tables. */
 export const listeningPorts = (pid: number): number[] => {
   const inodes = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
       try {
         return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
       } catch {
-        return []; // closed meanwhile
+        return []; // closed in the meantime
       }
     }),
   );

@@ -7,11 +7,11 @@ import { type Direction, Middle, type Passage, type Tamper } from "./middle.ts";
 
 interface Deed {
   readonly what: string;
-  /** Do it to a piece. What comes before and after is carried as it is. */
+  /** Apply it to a piece. Pieces before and after pass unchanged. */
   readonly do: (piece: Buffer, passage: Passage, draw: Draw, direction: Direction) => Promise<readonly Buffer[]>;
 }
 
-/** What may be done once, to one frame or TLS record. To exchange two takes both: see `tampered`. */
+/** Single manipulations of one frame or TLS record. Exchanging two takes both: see `tampered`. */
 const deeds: readonly Deed[] = [
   {
     what: "flip a bit",
@@ -40,7 +40,7 @@ const deeds: readonly Deed[] = [
         parts.push(piece.subarray(at, until));
         at = until;
       }
-      return parts; // each is written, and has left, before the next
+      return parts; // each is written and flushed before the next
     },
   },
   {
@@ -66,13 +66,13 @@ const deeds: readonly Deed[] = [
   },
 ];
 
-/** Where it is done. */
+/** Position of a manipulation. */
 interface Place {
   readonly where: "coordinator" | "rank";
-  /** Which of the connections that lead there. */
+  /** Index among the connections to that target. */
   readonly index: number;
   readonly direction: Direction;
-  /** Which frame or record. */
+  /** Index of the frame or record. */
   readonly piece: number;
 }
 
@@ -80,11 +80,11 @@ const drawPlace = (draw: Draw): Place => ({
   where: draw(2) === 0 ? "coordinator" : "rank",
   index: draw(2),
   direction: draw(2) === 0 ? "up" : "down",
-  // Half in the handshake, half behind it.
+  // Half within the handshake, half after it.
   piece: draw(2) === 0 ? draw(4) : 4 + draw(25),
 });
 
-/** A tamper that does the deed at one piece. */
+/** A tamper function that applies the manipulation at one piece. */
 const tampered = (
   deed: Deed,
   { piece: chosen, direction }: Place,
@@ -123,7 +123,7 @@ export const manInTheMiddle: Attack = {
       let done = false;
       let met = 0;
       const middle = await Middle.open((passage) => {
-        // its turn has come once
+        // it has been applied already
         if (middle.whichLeadTo(place.where).at(-1) !== passage || met++ !== place.index) return;
         passage.tamper(
           place.direction,

@@ -1,16 +1,16 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** `up` is from who dialled to who listens. */
+/** `up` is from the dialling side to the listening side. */
 export type Direction = "up" | "down";
 
-/** What is carried on in place of a piece, part by part. */
+/** Replacement of a piece, part by part. */
 export type Tamper = (piece: Buffer) => Promise<readonly Buffer[]>;
 
 const headerBytes = 32;
 const lengthAt = 20;
 const recordHeaderBytes = 5;
 
-/** Cuts what one side says into the frames of docs/protocol.md, or under TLS into records. */
+/** Splits the bytes of one side into the frames of docs/protocol.md, or under TLS into records. */
 class Pieces {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -30,13 +30,13 @@ class Pieces {
   }
 }
 
-/** One connection that the attacker carries. */
+/** One connection through the attacker. */
 export class Passage {
-  /** The port that was meant. */
+  /** The intended port. */
   readonly target: number;
-  /** What each side has said so far. */
+  /** Bytes sent by each side so far. */
   readonly said: Readonly<Record<Direction, Buffer[]>> = { up: [], down: [] };
-  readonly #ends: Readonly<Record<Direction, Socket>>; // to whom a direction leads
+  readonly #ends: Readonly<Record<Direction, Socket>>; // socket that receives each direction
   readonly #tampers: Partial<Record<Direction, Tamper>> = {};
 
   constructor(near: Socket, target: number) {
@@ -46,7 +46,7 @@ export class Passage {
     this.#carry("down", this.#ends.up);
   }
 
-  /** Let what goes in `direction` from now on go through the attacker's hands, piece by piece. */
+  /** Pass the following data in `direction` through `tamper`, piece by piece. */
   tamper(direction: Direction, tamper: Tamper): void {
     this.#tampers[direction] = tamper;
   }
@@ -56,12 +56,12 @@ export class Passage {
     for (const end of Object.values(this.#ends)) end.resetAndDestroy();
   }
 
-  /** Carry nothing more, either way, and tell nobody. */
+  /** Forward nothing more, either way, without closing. */
   freeze(): void {
     for (const end of Object.values(this.#ends)) end.pause();
   }
 
-  /** End it in good order behind the beginning of a piece, which goes in `direction`. */
+  /** Close it regularly after the beginning of a piece, which is sent in `direction`. */
   endAfter(direction: Direction, beginning: Buffer): void {
     this.#ends[direction].end(beginning);
   }
@@ -88,13 +88,13 @@ export class Passage {
 
 const detour = new URL("detour.ts", import.meta.url).href;
 
-/** Somebody in the middle: all connections of the processes that are started with `env` go through its hands. */
+/** A man in the middle: all connections of processes started with `env` go through it. */
 export class Middle {
   readonly passages: Passage[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  /** @param meet is told of each connection before anything is carried. */
+  /** @param meet called with each connection before anything is forwarded. */
   private constructor(meet: (passage: Passage) => void) {
     this.#server = createServer({ noDelay: true }, (near) => {
       this.#sockets.add(near.once("close", () => this.#sockets.delete(near)));
@@ -113,7 +113,7 @@ export class Middle {
     return middle;
   }
 
-  /** What leads a process here. */
+  /** Environment that routes a process through this proxy. */
   get env(): Readonly<Record<string, string>> {
     const { port } = this.#server.address() as AddressInfo;
     return { SKEIN_TEST_DETOUR: String(port), NODE_OPTIONS: `--import=${detour}` };

@@ -6,7 +6,7 @@ import type { Attack } from "./attack.ts";
 import { countTries, type Verdict } from "./count-tries.ts";
 import { markOf, processesOf, signalAll } from "./run-processes.ts";
 
-/** The first process of a run, by what it starts. */
+/** Ways to start a run: the arguments of its first process. */
 const starts: readonly (readonly string[])[] = [
   ["run", "job.yaml", "--transport", "tcp"],
   ["run", "job.yaml", "--transport", "tls"],
@@ -22,7 +22,7 @@ const starts: readonly (readonly string[])[] = [
 
 /** Far below the ten minutes that ranks wait for each other, and enough for a busy machine. */
 const longestMilliseconds = 30_000;
-/** A run that nobody would see the end of. */
+/** A run that would practically never end. */
 const endless = ["--steps", "1000000"];
 
 export const orphans: Attack = {

@@ -4,10 +4,9 @@ import type { Attack } from "./attack.ts";
 import { AttackedRun, stepsDone, type Transport } from "./attacked-run.ts";
 import { countTries } from "./count-tries.ts";
 
-/** What the cluster does while a rank is paused for longer than the others wait for it. */
+/** What the cluster does while a rank is paused for longer than the others' timeout. */
 const meanwhile = [
-  // As when a machine is suspended, and its cluster starts the other rank again: it finds the paused coordinator's
-  // place.
+  // As when a machine is suspended, and its cluster restarts the other rank: it finds the paused coordinator's address.
   "the other is killed and started again",
   "the other gives it up",
   "the other gives it up, and both are started again beside it",

@@ -8,9 +8,8 @@ import { listeningPorts } from "./listening-ports.ts";
 import { Middle } from "./middle.ts";
 
 /**
- * Says again to a port what was said to another once, chunk by chunk.
- *
- * @returns all that it answers until it ends the connection.
+ * Send to a port the bytes that were sent to another, chunk by chunk.
+ * @returns the response until the connection is closed.
  */
 const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: number): Promise<Buffer> =>
   new Promise((resolve) => {
@@ -20,7 +19,7 @@ const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: num
       for (const chunk of chunks) {
         if (!socket.writable) return;
         socket.write(chunk);
-        await rest(restMilliseconds); // as the first time, when answers came between
+        await rest(restMilliseconds); // as the first time, when responses came between
       }
       socket.end();
     };
@@ -45,7 +44,7 @@ export const replay: Attack = {
       const opened: string[] = [];
       let numSaid = 0;
       try {
-        // An honest start is overheard, and cut off: its places are free again.
+        // A regular start is recorded, and cut off: its ranks are free again.
         const after = 1 + draw(10);
         await run.startRanks(0, 1);
         await until(run.processes[0]!, () => stepsDone(run.output) >= after);

@@ -14,7 +14,7 @@ export const runAttack = async (attack: Attack, count: number, seed: string, sou
   }
 };
 
-/** One line of counts, and one for each try that did harm. */
+/** One line of counts, and one for each harmful try. */
 export const formatOutcome = ({ name }: Attack, { counts, fallen }: Outcome): string => {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const parts = Object.entries(counts).map(([what, count]) => `${what} ${count}`);

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 
 const mark = "SKEIN_TEST_ATTACKED_RUN";
 
-/** Environment of the first process of a run, by which all of its processes are found. */
+/** Environment of the first process of a run, which identifies all of its processes. */
 export const markOf = (id: string): Readonly<Record<string, string>> => ({ [mark]: id });
 
-/** Processes that were started by a run, directly or not, and are there. Linux. */
+/** Live processes started by a run, directly or not. Linux only. */
 export const processesOf = (id: string): number[] =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -14,7 +14,7 @@ export const processesOf = (id: string): number[] =>
       try {
         return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${mark}=${id}`);
       } catch {
-        return false; // it has ended meanwhile, or is another's
+        return false; // it has ended in the meantime, or belongs to another user
       }
     });
 

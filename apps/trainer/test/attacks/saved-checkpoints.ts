@@ -14,7 +14,7 @@ import { sha256 } from "../../src/files/sha256.ts";
 import { writePart } from "../../src/checkpoint/checkpoint-part.ts";
 import { type Files, nodeFiles } from "../../src/files/files.ts";
 
-/** Steps of the two checkpoints that attacks find. */
+/** Steps of the two checkpoints under attack. */
 const steps = [500, 540] as const;
 
 const save = (output: string, step: number): void => {
@@ -36,10 +36,13 @@ const save = (output: string, step: number): void => {
   commitCheckpoint(nodeFiles, output, manifest, { newest: 3 });
 };
 
-/** The files of the newer of two checkpoints below `output`, as they should be. */
+/** Original files of the newer of two checkpoints below `output`. */
 interface SavedCheckpoint {
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** What the trainer resumes from when the file `name` holds `bytes`: nothing harmful, or what is wrong with it. */
+  /**
+   * Check what the trainer resumes from when the file `name` holds `bytes`.
+   * @returns what is wrong, if anything.
+   */
   harmOf(name: string, bytes: Uint8Array): string | undefined;
 }
 
@@ -51,7 +54,7 @@ const newest = (
   return { checkpoint: newestCheckpoint(files, output, (reason) => reasons.push(reason)), reasons };
 };
 
-/** Save two checkpoints. A damaged newer one must be passed over, and that must be said once. */
+/** Save two checkpoints. A damaged newer one must be skipped, and reported once. */
 export const saveCheckpoints = (output: string): SavedCheckpoint => {
   for (const step of steps) save(output, step);
   const sound = newest(nodeFiles, output);
@@ -61,7 +64,7 @@ export const saveCheckpoints = (output: string): SavedCheckpoint => {
   return {
     files: new Map(readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])),
     harmOf: (name, bytes) => {
-      // The trainer's own reader, of a disk on which one file is another.
+      // The trainer's own reader, on a disk where one file is replaced.
       const altered: Files = {
         ...nodeFiles,
         read: (path, most) => (path === join(folder, name) ? bytes : nodeFiles.read(path, most)),

@@ -9,10 +9,10 @@ import { markOf, processesOf, signalAll } from "./run-processes.ts";
 
 const signals = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
 
-/** Whom the signal reaches: a service manager signals all processes, in any order. */
+/** Receivers of the signal: a service manager signals all processes, in any order. */
 const reached = ["all, ranks first", "all, ranks last", "the first process", "the ranks"] as const;
 
-/** The first process of a run. MPI: where its addon was named. */
+/** How the first process of a run is started. MPI: if its addon was given. */
 const starts: readonly (readonly string[])[] = [
   ["run", "job.yaml", "--transport", "tcp"],
   ["run", "job.yaml", "--transport", "tls"],
@@ -37,7 +37,7 @@ export const signalsToAll: Attack = {
     return countTries(input, async (number, draw): Promise<Verdict> => {
       const start = starts[number % starts.length]!;
       const [isLaunched, transport] = [start[0] === "launch", start.at(-1)!];
-      // Ranks of a launcher of their own that stop are started again.
+      // Stopped ranks of an external launcher are started again.
       const wholes = isLaunched ? reached.slice(0, 3) : reached;
       const whom = wholes[Math.floor(number / starts.length) % wholes.length]!;
       const signal = signals[draw(signals.length)]!;
@@ -57,7 +57,7 @@ export const signalsToAll: Attack = {
       });
       const running = startWith({ env: markOf(id) }, folder, ...args);
       try {
-        await until(running, () => stepsDone(output) >= after).catch(() => undefined); // it may have been faster
+        await until(running, () => stepsDone(output) >= after).catch(() => undefined); // it may have finished already
         const first = running.child.pid!;
         const ranks = processesOf(id).filter((pid) => pid !== first);
         if (whom === "all, ranks last" || whom === "the first process") signalAll([first], signal);
@@ -70,7 +70,7 @@ export const signalsToAll: Attack = {
         if (goesOn && (code !== 0 || stderr.includes("(restart "))) return verdict(whom, said);
         const begun = stepsDone(output);
         const isStopped = code === 128 + constants.signals[signal] && (begun === 0 || stderr.includes("; saved "));
-        const isEarly = endedBy === signal && begun === 0; // before the program could handle signals
+        const isEarly = endedBy === signal && begun === 0; // before the program had signal handlers
         if (code !== 0 && !isStopped && !isEarly) return verdict(whom, said);
         const left = processesOf(id);
         if (left.length > 0) return verdict(whom, `leaves ${left.length} processes`);

@@ -11,7 +11,7 @@ const namespaces = [
   ["unshare", "--pid", "--fork", "--mount-proc"],
   ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"],
 ];
-/** Starts a command with process ids of its own under the same host name, as a container does. Absent: not allowed. */
+/** Starts a command in a new PID namespace under the same host name, as a container does. Absent if not permitted. */
 const container = namespaces.find(([program, ...args]) => spawnSync(program!, [...args, "true"]).status === 0);
 
 const start = (folder: string, launcher: readonly string[] | undefined): Running =>
@@ -33,7 +33,7 @@ const kill = ({ child }: Running, launcher: readonly string[] | undefined): void
 
 const codes: ReadonlySet<number | null> = new Set([exitCodes.ok, exitCodes.temporary]);
 
-/** What is wrong with the ends of starts of which at least one should have come through. */
+/** Check the ends of concurrent starts, of which at least one should have succeeded. */
 const harmOf = (ends: readonly Ended[]): string | undefined => {
   const wrong = ends.find(({ code, stderr }) => !codes.has(code) || /^\s+at /m.test(stderr));
   if (wrong !== undefined) return `code ${wrong.code}: ${wrong.stderr.trim().split("\n").at(-1)}`;
@@ -58,7 +58,7 @@ export const twoWriters: Attack = {
       const where = `${first === undefined ? "here" : "container"}, ${second === undefined ? "here" : "container"}`;
       const running = start(folder, first);
       const reached = draw(totalSteps);
-      await until(running, () => stepsDone(output) > reached).catch(() => undefined); // it may have been faster
+      await until(running, () => stepsDone(output) > reached).catch(() => undefined); // it may have finished already
       if (isKilled) kill(running, first);
       const ends = await Promise.all([start(folder, second).ended, ...(isKilled ? [] : [running.ended])]);
       if (isKilled) await running.ended;

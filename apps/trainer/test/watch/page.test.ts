@@ -15,10 +15,10 @@ import { growSampleRun, hostileName, writeSampleRun, writeSampleTrace } from "./
 type Browser = Awaited<ReturnType<typeof openChromium>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
-/** A busy machine may take its time. */
+/** Generous timeout: a busy machine may be slow. */
 const poll = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: 30_000 });
 
-/** Where pictures go, for people to look at. */
+/** Folder for screenshots, for people to look at. */
 const pictures = process.env["SKEIN_WATCH_PICTURES"];
 const adam = { name: "mnist", batch: 64, optimizer: { kind: "adam", beta1: 0.9 } };
 const sgd = { name: "mnist", batch: 128, optimizer: { kind: "sgd" } };
@@ -47,7 +47,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
   const row = (page: Page, id: string) =>
     page.getByRole("row").filter({ has: page.getByRole("checkbox", { name: id, exact: true }) });
   const chart = (page: Page, title: string) => page.getByRole("region", { name: title, exact: true });
-  /** Pixels of a chart that are neither its ground nor grey: those of its lines, by colour. */
+  /** Pixels of a chart that are neither background nor grey, by colour: those of its lines. */
   const colours = (page: Page, title: string): Promise<number> =>
     chart(page, title)
       .locator("canvas")
@@ -76,7 +76,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
   };
 
-  test("shows the newest run, grows with it, and overlays one that begins, whatever its name", async () => {
+  test("shows the newest run, updates it, and overlays a new one, whatever its name", async () => {
     const { page, errors } = await open();
     await poll(() => colours(page, "Training loss")).toBe(1);
     expect(await row(page, "mnist/1").innerText()).toMatch(/running.*300.*5\.[0-9]+|running/s);
@@ -95,7 +95,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => row(page, name).innerText()).toContain("has a fault");
     await poll(() => colours(page, "Training loss")).toBe(2);
 
-    // Only options that differ are told.
+    // Only options that differ are shown.
     const differences = page.getByRole("region", { name: "Differences between their jobs" }).first();
     expect(await differences.getByRole("rowheader").allInnerTexts()).toEqual([
       hostileName,
@@ -122,7 +122,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   }, 60_000);
 
-  test("is worked by keyboard alone", { tags: "full" }, async () => {
+  test("works by keyboard alone", { tags: "full" }, async () => {
     const { page, errors } = await open();
     const plot = chart(page, "Training loss").getByRole("application");
     await poll(() => colours(page, "Training loss")).toBe(1);
@@ -153,7 +153,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("in light, dark and on a phone, all charts, none wider than the page", { tags: "full" }, async () => {
+  test("in light and dark mode and on a phone, all charts fit the width of the page", { tags: "full" }, async () => {
     writeSampleRun(join(root, "mnist/2"), 250, sgd, 2);
     const { page, errors } = await open();
     await page.getByRole("button", { name: "show all", exact: true }).click();
@@ -177,7 +177,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("zooms all charts by a drag in one, and tells values of all runs under the pointer", {
+  test("zooms all charts by a drag in one, and shows values of all runs under the pointer", {
     tags: "full",
   }, async () => {
     const { page } = await open();
@@ -194,7 +194,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("has its view in its address: links, back and forward, and what is damaged", { tags: "full" }, async () => {
+  test("stores its view in the URL: links, back and forward, and invalid URLs", { tags: "full" }, async () => {
     writeSampleRun(join(root, "mnist/2"), 250, sgd, 2);
     const { page, errors } = await open();
     const isShown = (which: Page, id: string): Promise<boolean> => row(which, id).getByRole("checkbox").isChecked();
@@ -236,7 +236,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("draws the trace of a run: zoomed by keys, step by step, in numbers, in dark, light and on a phone", {
+  test("draws the trace of a run: zoomed by keys, step by step, as numbers, in dark and light mode and on a phone", {
     tags: "full",
   }, async () => {
     writeSampleTrace(join(root, "mnist/1"), 3);
@@ -281,7 +281,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("takes histograms, of a run that trains and of one that is over, by keyboard, in all widths and schemes", {
+  test("takes histograms, of a training run and of a finished one, by keyboard, in all widths and colour schemes", {
     tags: "full",
   }, async () => {
     const folder = join(root, "mnist/1");
@@ -306,7 +306,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.keyboard.press("Enter");
     await poll(() => page.getByText("requested; the run answers").count()).toBe(1);
     expect(existsSync(join(folder, requestFile))).toBe(true);
-    // The run answers.
+    // The run responds.
     rmSync(join(folder, requestFile));
     new HistogramsFile(folder).record(300, parameters, true);
     appendFileSync(
@@ -338,7 +338,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.getByRole("searchbox", { name: "parameters" }).fill("ERS.3 weight");
     await poll(() => list.count()).toBe(5); // 3, 30 to 33
     await picture(page, "histograms-logarithmic");
-    // A run that ends before it has answered.
+    // A run that ends before it has responded.
     await page.getByRole("button", { name: "take histograms now" }).click();
     await poll(() => page.getByText("requested; the run answers").count()).toBe(1);
     rmSync(join(folder, requestFile));
@@ -351,7 +351,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("shows what the model makes of samples: pictures with labels, and texts as text", { tags: "full" }, async () => {
+  test("shows the model's outputs for samples: pictures with labels, and texts as text", { tags: "full" }, async () => {
     const image = { width: 2, height: 2, channels: 3, bytes: Buffer.from([255, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 9]) };
     const classes = { kind: "classes", label: 3, probability: 0.9 };
     const texts = { kind: "text", index: 2, prompt: hostileName, truth: "b\nc", continuation: hostileName };
@@ -384,7 +384,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.close();
   });
 
-  test("shows trees that a model is given and makes, by their paths, on a phone too", { tags: "full" }, async () => {
+  test("shows trees of inputs and outputs by their paths, on a phone too", { tags: "full" }, async () => {
     const bytes = Buffer.from([255, 0, 0, 0, 255, 0, 9, 9, 9, 9, 9, 9]).toString("base64");
     const image = { width: 2, height: 2, channels: 3, bytes };
     const wave = Array.from({ length: 8 }, (_, i) => Math.sin(i * i));

@@ -4,8 +4,7 @@ import type { LoaderRequest, SearchAnswer } from "../../src/watch/loader-thread.
 import { FolderSearch } from "../../src/run-readers/folder-search.ts";
 import { readRun } from "../../src/run-readers/read-run.ts";
 
-// The thread that reads runs, except that folders called "stuck" keep it busy for ever, and those called "fallen" end
-// it.
+// The thread that reads runs, except that a folder called "stuck" blocks it forever, and one called "fallen" ends it.
 
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (request: LoaderRequest) => {

@@ -13,7 +13,7 @@ for (const id of ["a", "fallen", "stuck", "z"]) {
   writeFileSync(join(root, id, "metrics.jsonl"), step(1));
 }
 
-test("a run that keeps its reader busy for ever, or ends it, is left alone for a while, and the others go on", async () => {
+test("a run that blocks or ends its reader is skipped for a while, and the others are still read", async () => {
   let starts = 0;
   const runs = new WatchedRuns(root, {
     deadline: 3000,
@@ -38,21 +38,21 @@ test("a run that keeps its reader busy for ever, or ends it, is left alone for a
     for (const id of runs.ids) await runs.look(id);
     expect(runs.factsOf("z")!.step).toBe(2);
     expect(faults()).toEqual(told);
-    expect(starts).toBe(3); // nobody has asked for them again
+    expect(starts).toBe(3); // nobody has requested them again
   } finally {
     await runs.close();
   }
   await expect(runs.find()).rejects.toThrow("the page is closing");
 });
 
-test("a reader that is busy for ever is ended with the page", async () => {
+test("a reader that is blocked forever is ended with the page", async () => {
   const runs = new WatchedRuns(root, {
     deadline: 1e9,
     start: (folder) => new Worker(new URL("./stuck-loader-thread.ts", import.meta.url), { workerData: folder }),
   });
   await runs.find();
   const looking = runs.look("stuck");
-  await new Promise((resolve) => setTimeout(resolve, 50)); // it is busy by now, or will be
+  await new Promise((resolve) => setTimeout(resolve, 50)); // it is blocked by now, or will be
   await runs.close();
   expect((await looking)!.fault).toMatch(/^the page is closing/);
 });

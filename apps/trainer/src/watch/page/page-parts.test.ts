@@ -17,7 +17,7 @@ const numbers = fc.array(fc.oneof(fc.double({ min: -1e6, max: 1e6, noNaN: true }
 });
 
 describe("thinning", () => {
-  test("keeps the least and the greatest of all that is shown, and adds nothing", () => {
+  test("keeps the minimum and the maximum of the shown points, and adds nothing", () => {
     fc.assert(
       fc.property(numbers, fc.integer({ min: 1, max: 60 }), fc.nat(400), fc.nat(400), (y, columns, a, b) => {
         const x = y.map((_, i) => i);
@@ -33,13 +33,13 @@ describe("thinning", () => {
     );
   });
 
-  test("a logarithmic axis has nothing at 0 and below", () => {
+  test("a logarithmic axis shows nothing at 0 and below", () => {
     const { values, points } = thin([0, 1, 2], [0, -1, 5], 3, { from: 0, to: 2, columns: 3, above: 0 });
     expect([values.filter((value) => value !== null), points]).toEqual([[5], 1]);
   });
 });
 
-test("averages are the same however a line grew, and of a constant are that constant", () => {
+test("averages do not depend on how a line grew, and that of a constant is the constant", () => {
   fc.assert(
     fc.property(numbers, fc.nat(400), fc.double({ min: 0, max: 0.99, noNaN: true }), (line, cut, weight) => {
       const values = Float32Array.from(line);
@@ -54,7 +54,7 @@ test("averages are the same however a line grew, and of a constant are that cons
   for (const value of constant) expect(value).toBeCloseTo(3);
 });
 
-test("a page that is told rows in any portions has the table of the server", () => {
+test("a page that receives rows in any portions has the table of the server", () => {
   const line = fc.record({
     type: fc.constantFrom("step", "evaluation"),
     step: fc.nat(30),
@@ -106,7 +106,7 @@ describe("the filter", () => {
     "optimizer.kind = adam batch >= 64",
     "batch=64..64",
     "batch = 1..1e3 seed!=1..2",
-  ])("%j fits", (filter) => expect(matchesFilter(run, filter)).toBe(true));
+  ])("%j matches", (filter) => expect(matchesFilter(run, filter)).toBe(true));
   test.each([
     "mnist/2",
     "optimizer.kind=sgd",
@@ -126,10 +126,10 @@ describe("the filter", () => {
     "batch!=1..64",
     "optimizer.kind=1..2",
     "seed=0..9",
-  ])("%j does not", (filter) => expect(matchesFilter(run, filter)).toBe(false));
+  ])("%j does not match", (filter) => expect(matchesFilter(run, filter)).toBe(false));
 });
 
-describe("the address of a view", () => {
+describe("the URL of a view", () => {
   const id = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
   const view: fc.Arbitrary<View> = fc.record({
     runs: fc.option(fc.uniqueArray(id, { maxLength: 4 }), { nil: undefined }),
@@ -147,7 +147,7 @@ describe("the address of a view", () => {
     detailed: fc.option(id, { nil: undefined }),
     traced: fc.option(id, { nil: undefined }),
   });
-  test("opens the same view, and of the default one is empty", () => {
+  test("opens the same view, and that of the default view is empty", () => {
     fc.assert(
       fc.property(view, (own) => {
         expect(viewOf(`#${addressOf(own)}`)).toEqual(own);
@@ -166,8 +166,8 @@ describe("the address of a view", () => {
     "#smoothing=0x&range=1~Infinity&range=1~2",
     "#smoothing= &range=~&details=&filter=",
     "#anything",
-  ])("%j is damaged, and ignored", (address) => expect(viewOf(address)).toEqual(defaultView));
-  test("whatever is typed there, a view comes of it whose own address says the same", () => {
+  ])("%j is invalid, and ignored", (address) => expect(viewOf(address)).toEqual(defaultView));
+  test("any input gives a view whose own URL gives the same view", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const read = viewOf(text);
@@ -195,7 +195,7 @@ test("options that differ, and no others", () => {
   ]);
 });
 
-test("charts: what training has first, pace of ranks together, others by their prefix, none twice", () => {
+test("charts: training first, ranks' speeds together, others by their prefix, none twice", () => {
   const step = (name: string): { type: string; name: string } => ({ type: "step", name });
   const { main, others } = chartPlans([
     ...[
@@ -237,7 +237,7 @@ test("charts: what training has first, pace of ranks together, others by their p
   expect(new Set(all).size).toBe(all.length);
 });
 
-test("epochs in parts once the second has begun, else as they are told", () => {
+test("fractional epochs once the second has begun, otherwise as reported", () => {
   const steps = new Rows();
   for (let step = 1; step <= 25; step++) steps.add(step, step, [["epoch", Math.ceil(step / 10)]]);
   expect(positionsOf(steps, "epoch", steps)[14]).toBeCloseTo(1.5);
@@ -246,7 +246,7 @@ test("epochs in parts once the second has begun, else as they are told", () => {
   expect(positionsOf(short, "epoch", short)[4]).toBe(1);
 });
 
-test("charts of few points reach as far as those of all steps, of all runs", () => {
+test("charts of few points extend as far as those of all steps, for all runs", () => {
   const run = (first: number, last: number, evaluated: number): { byType: Map<string, Rows> } => {
     const [steps, evaluations] = [new Rows(), new Rows()];
     for (let step = first; step <= last; step++)

@@ -37,7 +37,7 @@ const ranks = [0, 1].map(
   }),
 );
 
-test("a trace opens with all of it, and has each step from its own begin on, the last first", () => {
+test("a trace opens with its whole range, and shows each step from its own start, the last first", () => {
   const view = readTraceText(written(ranks), "trace.json");
   const windows = windowsOf(view, textOf);
   expect(windows.map(({ title }) => title)).toEqual(["whole trace", "step 2, 30 ms", "step 1, 10 ms"]);
@@ -50,7 +50,7 @@ test("a trace opens with all of it, and has each step from its own begin on, the
   expect(first![1]!.spans[1]!.endSeconds).toBeCloseTo(0.005, 9);
 });
 
-test("what is too long to draw at once is shown by steps, or without any by its last spans", () => {
+test("a trace too long to draw at once is shown by steps, or without any by its last spans", () => {
   const many = Array.from({ length: mostSpans + 5 }, (_, i) => span("compute", "add", i / 1e6, (i + 0.5) / 1e6));
   const rank = { rank: 0, spans: many };
   const [last, ...others] = windowsOf(readTraceText(written([rank]), "t"), textOf);
@@ -61,7 +61,7 @@ test("what is too long to draw at once is shown by steps, or without any by its 
   expect(windowsOf(readTraceText(written([stepped]), "t"), textOf).map(({ key }) => key)).toEqual(["7"]);
 });
 
-test("numbers of a timeline hold all of its time, whatever is left out by name", () => {
+test("totals of a timeline cover its whole time, even if names are left out", () => {
   const spans = fc.array(
     fc
       .tuple(fc.constantFrom(...tracks), fc.constantFrom("a", "b", "c", "d"), fc.nat(100), fc.nat(100))
@@ -93,11 +93,11 @@ test.each([
   ["", /^t: is empty/],
   ["{}", /^t: is JSON, but no trace/],
   [written(ranks).replace('"version":1', '"version":9'), /its version is 9/],
-])("%j is told in a line", (text, line) => {
+])("%j is reported in a line", (text, line) => {
   expect(() => readTraceText(text, "t")).toThrow(line);
 });
 
-test("a trace that was cut off shows what it has", () => {
+test("a truncated trace shows what it has", () => {
   const text = written(ranks);
   const view = readTraceText(text.slice(0, text.lastIndexOf('"matmul"')), "t");
   expect([view.isCut, view.steps.map(([one]) => one!.number)]).toEqual([true, [1]]);
