@@ -153,19 +153,12 @@ test("a damaged file is reported, with what to do", async () => {
   await expect(settlePretrained(job())).rejects.toThrow(/image_std \[0\.2,0,0\.1\], but must have as many numbers/);
 });
 
-<<<<<<< HEAD
-test("a job that says both, or asks for more than there is, is refused", () => {
+test("a job with both, or with more than there is, is refused", () => {
   expect(() => job({ fit: "cover", resize: 256 })).toThrow(/data\.resize.*both resize and fit \(cover\) determine how/);
   expect(() => job({ resize: 200 })).toThrow(
     /data\.resize.*200 is smaller than size 224×224, so images cannot be cropped/,
   );
   expect(() => job({ resize: [256, 223] })).toThrow(/data\.resize.*256×223 is smaller than size 224×224/);
-=======
-test("a job with both, or with more than there is, is refused", () => {
-  expect(() => job({ fit: "cover", resize: 256 })).toThrow(/data\.resize.*both resize and fit, cover, say how/);
-  expect(() => job({ resize: 200 })).toThrow(/data\.resize.*200 is smaller than size, 224×224, which is to be cut out/);
-  expect(() => job({ resize: [256, 223] })).toThrow(/data\.resize.*256×223 is smaller than size, 224×224/);
->>>>>>> part-trb
   expect(() => job({ resize: 256, decodeSize: 300, cacheMegabytes: 1 })).toThrow(
     /256 is smaller than decodeSize 300×300/,
   );
