@@ -8,7 +8,7 @@ import { ConfigError } from "../errors.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import { batchSpecs } from "../task/task.ts";
-import { type Prepared, partsInputOf } from "./prepare.ts";
+import { partsInputOf, type Prepared } from "./prepared.ts";
 import { buildParts, type Parts, stateSpecs, stepKindAt, type TrainState } from "../step/train-state.ts";
 import { resultSpecs } from "../task/result-specs.ts";
 import { firstCoordinates, samplesAtOnce } from "../job/mesh.ts";
