@@ -76,7 +76,7 @@ describe("a tar", () => {
       /where an extended header has size="-1536"/,
     ],
     ["a size that is not a number", [pax("12 size=abc\n"), a!], /byte 0, where an extended header has size/],
-    ["a size with more digits than the record", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
+    ["a record shorter than its declared length", [pax("30 size=99999999999999999999\n"), a!], /malformed record/],
     [
       "a size that a double cannot represent",
       [pax("29 size=99999999999999999999\n"), a!],

@@ -43,11 +43,11 @@ export const checkRows = async (
     const expected = rowSlice(whole, dim, begin, end);
     if (part.shape.join() !== expected.shape.join())
       throw new Error(`${name}: rows ${begin} to ${end} have the shape [${part.shape}], not [${expected.shape}]`);
-    const [actual, whole] = [part.toNumbers(), expected.toNumbers()];
+    const [actual, wanted] = [part.toNumbers(), expected.toNumbers()];
     const at = actual.findIndex((value, i) => !Object.is(value, wanted[i]));
     if (at >= 0)
       throw new Error(
-        `${name}: element ${at} of rows ${begin} to ${end} of ${rows} is ${actual[at]} if these rows are computed separately, but ${whole[at]} if all rows are`,
+        `${name}: element ${at} of rows ${begin} to ${end} of ${rows} is ${actual[at]} if these rows are computed separately, but ${wanted[at]} if all rows are`,
       );
   }
 };

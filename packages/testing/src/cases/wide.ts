@@ -38,7 +38,7 @@ const twoRows = (value: number, first: number): NdArray => {
   return array;
 };
 
-const ones = like(1, 1, [width]);
+const ones = constantExceptFirst(1, 1, [width]);
 
 /** Logits of an uncertain model: equal for all classes, except one that is larger. */
 const logits = twoRows(-1.2, 0);
@@ -73,14 +73,14 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "softmax-backward",
     name: "a vocabulary",
     fn: (...inputs) => emit("softmax-backward", inputs),
-    inputs: [like(1 / width, 1 / width), like(1.3, 2)],
+    inputs: [constantExceptFirst(1 / width, 1 / width), constantExceptFirst(1.3, 2)],
     tolerance: { absolute: 6e-6 / width, relative: 1e-6 },
   },
   {
     op: "log-softmax-backward",
     name: "a vocabulary",
     fn: (...inputs) => emit("log-softmax-backward", inputs),
-    inputs: [like(-Math.log(width), -5), like(0.3, 0.4)],
+    inputs: [constantExceptFirst(-Math.log(width), -5), constantExceptFirst(0.3, 0.4)],
     tolerance: { absolute: 3e-6, relative: 3e-6 },
   },
   {
@@ -94,7 +94,7 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "layer-norm-backward",
     name: "wide rows",
     fn: (...inputs) => emit("layer-norm-backward", inputs),
-    inputs: [like(0.3, 300), ones, NdArray.from([0.25]), NdArray.from([0.9]), like(0.3, 5)],
+    inputs: [constantExceptFirst(0.3, 300), ones, NdArray.from([0.25]), NdArray.from([0.9]), constantExceptFirst(0.3, 5)],
     tolerance: { absolute: 2e-6, relative: 1e-5 },
   },
   {
@@ -108,7 +108,7 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "rms-norm-backward",
     name: "wide rows",
     fn: (...inputs) => emit("rms-norm-backward", inputs),
-    inputs: [like(0.55, 3), ones, NdArray.from([1.1]), like(0.3, 5)],
+    inputs: [constantExceptFirst(0.55, 3), ones, NdArray.from([1.1]), constantExceptFirst(0.3, 5)],
     tolerance: { absolute: 2e-6, relative: 2e-6 },
   },
   {
@@ -116,11 +116,11 @@ export const wideCases: readonly ConformanceCase[] = [
     name: "many rows",
     fn: (...inputs) => emit("layer-norm-backward", inputs).slice(1),
     inputs: [
-      like(0.3, 3, [width, 1]),
+      constantExceptFirst(0.3, 3, [width, 1]),
       NdArray.from([1]),
-      like(0, 0, [width]),
-      like(1, 2, [width]),
-      like(0.7, 5, [width, 1]),
+      constantExceptFirst(0, 0, [width]),
+      constantExceptFirst(1, 2, [width]),
+      constantExceptFirst(0.7, 5, [width, 1]),
     ],
     tolerance: { absolute: 0, relative: 5e-6 },
   },
@@ -139,11 +139,11 @@ export const wideCases: readonly ConformanceCase[] = [
     name: "many rows",
     fn: (...inputs) => emit("batch-norm-backward", inputs, { epsilon: 1e-3 }),
     inputs: [
-      like(0.3, 3, [width, 1]),
+      constantExceptFirst(0.3, 3, [width, 1]),
       NdArray.from([1]),
       NdArray.from([0.1]),
       NdArray.from([1.5]),
-      like(0.7, 5, [width, 1]),
+      constantExceptFirst(0.7, 5, [width, 1]),
     ],
     tolerance: { absolute: 2e-6, relative: 5e-6 },
   },
