@@ -28,10 +28,10 @@ const callbacks = (options: object): NonNullable<TrainJob["callbacks"]> => ({
   kind: "module",
   file: new URL("./own-modules.ts", import.meta.url),
   export: "callbacks",
-  options: { file: join(folder, "heard.jsonl"), ...options },
+  options: { file: join(folder, "events-seen.jsonl"), ...options },
 });
-const heard = (): { readonly type: string; readonly step: number }[] =>
-  readFileSync(join(folder, "heard.jsonl"), "utf8")
+const recordedEvents = (): { readonly type: string; readonly step: number }[] =>
+  readFileSync(join(folder, "events-seen.jsonl"), "utf8")
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line) as { type: string; step: number });
@@ -44,7 +44,7 @@ test("callbacks and readers of a run get the same events, each once and in order
   const { summary } = await run;
 
   const happened = events.filter(({ type }) => type !== "note");
-  expect(JSON.parse(JSON.stringify(happened))).toEqual(heard());
+  expect(JSON.parse(JSON.stringify(happened))).toEqual(recordedEvents());
   const named = happened.map((event) => `${event.type} ${(event as { step: number }).step}`);
   expect(named).toEqual(
     expect.arrayContaining(["start 0", "checkpoint 3", "evaluation 4", "checkpoint 6", "evaluation 6"]),
@@ -75,13 +75,13 @@ describe("a run is stopped and saved", () => {
     await expect(train({ ...long, callbacks: callbacks({ throwsAt: 2 }) }, { output })).rejects.toThrow(
       /^the run was stopped, \S+step-0000\d+ was saved: callbacks\.file \S+: onStep: RangeError: no more of step 2 \(at \S+own-modules\.ts:\d+:\d+\); correct it there; then continue with: .*resume/,
     );
-    const last = heard().at(-1)!;
+    const last = recordedEvents().at(-1)!;
     expect(last).toMatchObject({ type: "step", step: 2 }); // nothing is called after it
 
     const stopped = await train({ ...long, callbacks: callbacks({ stopsAt: 300 }) }, { output, resume: true });
     expect(stopped.summary).toBeUndefined();
     expect(stopped.step).toBeGreaterThanOrEqual(300);
-    expect(heard().at(-1)).toMatchObject({ type: "end", how: "stopped", step: stopped.step });
+    expect(recordedEvents().at(-1)).toMatchObject({ type: "end", how: "stopped", step: stopped.step });
 
     const own = train(long, {
       output,

@@ -53,11 +53,11 @@ describe("frozen parameters", () => {
     expect(kept.filter((path) => frozen.some((own) => path.endsWith(`.${own}`)))).toEqual([]);
     expect(kept.some((path) => path.endsWith(`.${trained[0]}`))).toBe(true);
     // the program gets all parameters of the model
-    const learnt = leavesByPath<NdArray>(done.parameters());
+    const parameters = leavesByPath<NdArray>(done.parameters());
     const { average } = settings;
     for (const path of [...frozen, ...trained]) {
       const name = average !== undefined && trained.includes(path) ? `average.${path}` : `params.${path}`;
-      expect(learnt.get(path)!.toNumbers()).toEqual(last.get(name)!.toNumbers());
+      expect(parameters.get(path)!.toNumbers()).toEqual(last.get(name)!.toNumbers());
     }
   };
   test.each<[string, Partial<TrainJob<MlpParams>>]>([

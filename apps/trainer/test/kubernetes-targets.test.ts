@@ -283,7 +283,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     const { args } = trained;
     const output = args![args!.lastIndexOf("--output") + 1]!;
     expect(output).toBe("/output/mnist");
-    if (options.transport !== "mpi") expect(args).toContain("--resume-if-possible"); // otherwise the launcher's skein-train reports it
+    if (options.transport !== "mpi") expect(args).toContain("--resume-if-possible"); // else skein-train reports it
     expect(trained.volumeMounts).toContainEqual({ name: "output", mountPath: "/output" });
     for (const { spec } of podsOf(whole))
       expect(spec.volumes).toContainEqual({ name: "output", persistentVolumeClaim: { claimName: "runs" } });

@@ -329,9 +329,9 @@ describe("one line for each fault of", () => {
       [/needs --nodes of 2 or more, not none/],
     ],
   ])("%j", (options, expected) => {
-    const told = faults(options);
-    expect(told).toHaveLength(expected.length);
-    for (const [i, pattern] of expected.entries()) expect(told[i]).toMatch(pattern);
+    const found = faults(options);
+    expect(found).toHaveLength(expected.length);
+    for (const [i, pattern] of expected.entries()) expect(found[i]).toMatch(pattern);
   });
 
   test("a file beside the job file, which pods do not get", () => {

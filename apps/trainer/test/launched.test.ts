@@ -73,10 +73,10 @@ test("after kill -9 of rank 0 the other reports it and ends; the same command ag
   endOf(0));
 test("so it does after kill -9 of rank 1", { tags: "full" }, () => endOf(1));
 
-const stopByOne = async (told: number): Promise<void> => {
+const stopByOne = async (signalled: number): Promise<void> => {
   const ranks = await launch();
   await until(ranks[0]!, reached);
-  ranks[told]!.child.kill("SIGTERM");
+  ranks[signalled]!.child.kill("SIGTERM");
   const ended = await Promise.all(ranks.map((rank) => disturbed(rank)));
   expect(ended.map(({ code }) => code)).toEqual([143, 143]);
   expect(ended[0]!.stderr).toMatch(/stopped after step \d+ of 120; saved run\/checkpoints\//);

@@ -66,6 +66,6 @@ test.each([
   saveJob(folder, readJobs(file)[0]!);
   const { code, stderr } = await skeinTrain(folder, ...command.split(" "), "--no-modules");
   expect([code, stderr]).toEqual([2, expect.stringContaining(named) as string]);
-  const told = await skeinTrain(folder, ...command.split(" "));
-  if (command !== "run foreign.yaml") expect(told.stderr).toContain(`runs code that the job names: ${named}`);
+  const ended = await skeinTrain(folder, ...command.split(" "));
+  if (command !== "run foreign.yaml") expect(ended.stderr).toContain(`runs code that the job names: ${named}`);
 });

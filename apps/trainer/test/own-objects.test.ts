@@ -44,11 +44,11 @@ const objects = {
 
 test("a program's objects do the same on the threads of ranks as in a module, bit for bit, and resume when passed again", async () => {
   const [mine, theirs] = [join(folder, "mine"), join(folder, "theirs")];
-  const heard: string[] = [];
-  const callbacks = { onStart: () => void heard.push("start"), onEnd: () => void heard.push("end") };
+  const calls: string[] = [];
+  const callbacks = { onStart: () => void calls.push("start"), onEnd: () => void calls.push("end") };
   await train({ ...job, ...objects, callbacks, steps: 3 }, { output: mine });
   const { summary } = await train({ ...job, ...objects, callbacks }, { output: mine, resume: true });
-  expect(heard).toEqual(["start", "end", "start", "end"]);
+  expect(calls).toEqual(["start", "end", "start", "end"]);
   await train(
     {
       ...job,
@@ -63,8 +63,14 @@ test("a program's objects do the same on the threads of ranks as in a module, bi
   expect(checkpointBytes(mine, 8)).toEqual(checkpointBytes(theirs, 8));
   expect(summary!.metrics).toEqual({ rightShare: summary!.testAccuracy });
 
-  const told = JSON.parse(readFileSync(join(mine, "job.json"), "utf8")) as TrainJob;
-  for (const part of [told.optimizer, told.compression, told.metrics, told.callbacks, told.learningRate.schedule])
+  const recordedJob = JSON.parse(readFileSync(join(mine, "job.json"), "utf8")) as TrainJob;
+  for (const part of [
+    recordedJob.optimizer,
+    recordedJob.compression,
+    recordedJob.metrics,
+    recordedJob.callbacks,
+    recordedJob.learningRate.schedule,
+  ])
     expect(part).toMatchObject({ kind: "program", digest: expect.stringMatching(/^[0-9a-f]{64}$/) });
   const resumed = await skeinTrain(folder, "resume", "mine");
   expect(resumed.stderr).toMatch(/^data: it was given by a program, .*; call train\(\) there with .* resume: true\n$/);

@@ -143,7 +143,7 @@ export const towers: ModelFactory = defineModel({
   },
 });
 
-/** Mean squared length of the document embeddings, and mean kind of the queries: metrics of arbitrary outputs and batches. */
+/** Mean squared length of the document embeddings, and mean kind of the queries: metrics of any outputs. */
 export const lengths: MetricsFactory = defineMetrics({
   create: () => ({
     rows: ({ logits, batch }: Judged<Pairs, Embeddings>) => ({

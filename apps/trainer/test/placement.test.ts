@@ -191,13 +191,13 @@ describe("experts that move between ranks while a GPT trains", () => {
     }
   });
 
-  const told = (output: string): object[] => movesOf(output).map(({ seconds: _, ...line }) => line);
+  const recordedMoves = (output: string): object[] => movesOf(output).map(({ seconds: _, ...line }) => line);
 
-  const expectGoesOn = async (kind: "end" | "end-amid-moves", step: number): Promise<void> => {
+  const expectResumes = async (kind: "end" | "end-amid-moves", step: number): Promise<void> => {
     const notes = await run(kind, {}, { kind, rank: 1, step });
     expect(notes.filter((line) => line.includes("(restart 1 of 3)"))).toHaveLength(1);
     expectSameEnd(join(folder, kind), join(folder, "placed"), steps);
-    expect(told(kind)).toEqual(told("placed"));
+    expect(recordedMoves(kind)).toEqual(recordedMoves("placed"));
     expect(readFileSync(join(folder, kind, "routing.json"))).toEqual(
       readFileSync(join(folder, "placed", "routing.json")),
     );
@@ -205,11 +205,11 @@ describe("experts that move between ranks while a GPT trains", () => {
 
   test("resume to the same bits after a rank was killed during their moves", { tags: "full" }, async () => {
     expect(movesOf("placed").filter(({ step }) => step === 4)).toHaveLength(2); // one layer has moved, one has not
-    await expectGoesOn("end-amid-moves", 4);
+    await expectResumes("end-amid-moves", 4);
   });
 
   test("resume to the same bits after a rank was killed between two moves", { tags: "full" }, () =>
-    expectGoesOn("end", 8),
+    expectResumes("end", 8),
   );
 
   test("resume to the same bits over TCP after a process was killed", { tags: "full" }, async () => {

@@ -47,8 +47,8 @@ beforeAll(async () => {
 });
 afterAll(() => remove());
 
-const say = (said: object): void =>
-  writeFileSync(place("vit", "preprocessor_config.json"), JSON.stringify({ rescale_factor: 1 / 127.5, ...said }));
+const writePreprocessor = (options: object): void =>
+  writeFileSync(place("vit", "preprocessor_config.json"), JSON.stringify({ rescale_factor: 1 / 127.5, ...options }));
 
 const job = (data: object = {}, from = "vit", steps = 2): TrainJob => ({
   ranks: 1,
@@ -70,8 +70,8 @@ const samplesOf = async (asked: TrainJob): Promise<readonly number[]> => {
 const clip = { image_processor_type: "CLIPImageProcessor", image_mean: [0.9, 0.9, 0.9], image_std: [0.5, 0.4, 0.3] };
 
 /** Images are preprocessed as the checkpoint specifies, by its export too. */
-const expectSameImages = async (name: string, said: object): Promise<void> => {
-  say(said);
+const expectSameImages = async (name: string, options: object): Promise<void> => {
+  writePreprocessor(options);
   const { processor } = (await loadImageProcessor(place("vit"), "vit"))!;
   await train(job(), { output: place(name) });
   const { files, remarks } = await exportHuggingFace(await openSavedRun(place(name)), place(`${name} out`));
@@ -91,12 +91,12 @@ describe("images of a run that fine-tunes a checkpoint", () => {
   test.for([
     ["stretched", { image_mean: [1, 1, 1], image_std: [1, 1, 1], size: 12, resample: 1 }],
     ["stretched and cut", { ...clip, size: { height: 20, width: 14 }, crop_size: { height: 12, width: 12 } }],
-  ] as const)("likewise %s", { tags: "full" }, ([name, said]) => expectSameImages(name, said));
+  ] as const)("likewise %s", { tags: "full" }, ([name, options]) => expectSameImages(name, options));
 
   test("keep it in a resumed run when the folder says otherwise, or is gone, and when decoded during training", {
     tags: "full",
   }, async () => {
-    say({ ...clip, size: { shortest_edge: 16 }, crop_size: 12 });
+    writePreprocessor({ ...clip, size: { shortest_edge: 16 }, crop_size: 12 });
     await train(job({}, "vit", 4), { output: place("whole") });
     await train(job(), { output: place("parts") });
     const { job: recorded } = await openSavedRun(place("parts"));
@@ -107,7 +107,7 @@ describe("images of a run that fine-tunes a checkpoint", () => {
   });
 
   test("whose preprocessing no image processor supports are reported, and the folder's file is not used", async () => {
-    say({ size: 12 });
+    writePreprocessor({ size: 12 });
     await train(job({ fit: "contain", normalise: { mean: [0], std: [1] } }), { output: place("contained") });
     const { files, remarks } = await exportHuggingFace(await openSavedRun(place("contained")), place("contained out"));
     expect(files).toEqual(["config.json", "model.safetensors"]);
@@ -116,7 +116,7 @@ describe("images of a run that fine-tunes a checkpoint", () => {
 });
 
 test("import writes an image job that runs unchanged, once images are there", async () => {
-  say({ size: 12 });
+  writePreprocessor({ size: 12 });
   const imported = await skeinTrain(folder, "import", "vit", "--output", "imported.yaml", "--json");
   expect([imported.stderr, JSON.parse(imported.stdout)]).toEqual([
     "",

@@ -30,7 +30,7 @@ if (parentPort !== null) {
     });
     parentPort.postMessage({ profile } satisfies ProfileAnswer);
   } catch (error) {
-    parentPort.postMessage({ error: String(error) } satisfies ProfileAnswer); // an error that ends a thread would end Dawn's process too
+    parentPort.postMessage({ error: String(error) } satisfies ProfileAnswer); // throwing here would end Dawn's process
   } finally {
     close();
   }

@@ -39,7 +39,7 @@ const unreachable = (rank: number): MemberWorld => ({
 });
 
 let coordinator: Coordinator;
-const said: MemberMessage[] = [];
+const sentMessages: MemberMessage[] = [];
 const closed: number[] = [];
 /** Ranks that have joined and are making links. */
 const linking = new Set<number>();
@@ -49,11 +49,11 @@ const until = async (isSo: () => boolean): Promise<void> => {
 };
 beforeEach(async () => {
   coordinator = await hostRendezvous({ ...worldOf(job), secret });
-  coordinator.onMessage(({ message }) => said.push(message as MemberMessage));
+  coordinator.onMessage(({ message }) => sentMessages.push(message as MemberMessage));
 });
 afterEach(async () => {
   await coordinator.close();
-  said.splice(0);
+  sentMessages.splice(0);
   closed.splice(0);
   linking.clear();
 });
@@ -78,7 +78,7 @@ test("while links are made, a process that is asked to end tells the controller 
     code: "interrupted",
     message: "rank 1 was asked to end before ranks had begun; nothing was trained",
   });
-  await until(() => said.some(({ type }) => type === "interrupt"));
+  await until(() => sentMessages.some(({ type }) => type === "interrupt"));
   coordinator.broadcast({ type: "end", ending: "stopped" });
   expect(await other).toBe("stopped");
   expect(closed).toEqual([1, 0]);
@@ -99,8 +99,8 @@ test("slow links are reported locally and to the controller, with both ranks and
     await vi.advanceTimersByTimeAsync(3000);
     const line = "rank 1: still connecting to rank 0 at 127.0.0.1:7000; unreachable ranks are reported after 60 s";
     expect(lines).toEqual([line]);
-    await until(() => said.some((message) => message.type === "rank" && message.rank === 1));
-    expect(said).toContainEqual({ type: "rank", rank: 1, message: { type: "remark", text: line } });
+    await until(() => sentMessages.some((message) => message.type === "rank" && message.rank === 1));
+    expect(sentMessages).toContainEqual({ type: "rank", rank: 1, message: { type: "remark", text: line } });
     over.abort();
     for (const part of parts) await expect(part).rejects.toMatchObject({ code: "interrupted" });
   } finally {

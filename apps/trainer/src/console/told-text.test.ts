@@ -16,8 +16,8 @@ test.each([
   ["who? me@home, a=b&c=d", "who? me@home, a=b&c=d"],
   ["no module /home/me/https:/x.org/a.ts?sig=1", "no module /home/me/https:/x.org/a.ts?sig=…"],
   ["https://x.org/{000..146}.tar", "https://x.org/{000..146}.tar"],
-])("%s is redacted as %s", (text, told) => {
-  expect(toldText(text)).toBe(told);
+])("%s is redacted as %s", (text, expected) => {
+  expect(toldText(text)).toBe(expected);
 });
 
 /** The rule as the shortest regular expressions, in quadratic time. */

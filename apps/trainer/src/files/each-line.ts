@@ -32,7 +32,7 @@ export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes:
   try {
     const maxLineBytes = maxPiecesOfLine * pieceBytes;
     let piece = Buffer.alloc(2 * pieceBytes);
-    let [numHeld, isTooLong] = [0, false]; // bytes of a line whose end has not been read; whether that line exceeds the maximum length
+    let [numHeld, isTooLong] = [0, false]; // of the incomplete line: bytes read, and whether it exceeds the maximum
     const takeShort = (line: Buffer): void => {
       if (!isTooLong && line.length <= maxLineBytes) take(line);
       isTooLong = false;

@@ -43,7 +43,7 @@ export const trainingRank = (
   file: URL = new URL("../rank/rank.ts", import.meta.url),
 ): RankWork => {
   const backend = assignment.job.backend as BackendName; // the job of an assignment has a settled backend
-  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks, because it reads the addon's sources
+  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks, as it reads sources
   const input = (connection: WorldConnection): RankInput => ({
     ...assignment,
     backend,

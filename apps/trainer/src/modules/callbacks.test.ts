@@ -32,7 +32,7 @@ test("a callback slower than steps misses the oldest ones, never a checkpoint or
   }
   queue.take({ type: "end", how: "finished", step: last });
   opened.resolve();
-  const told = await queue.done(undefined, quiet);
+  const waitMessage = await queue.done(undefined, quiet);
 
   const [steps, others] = [true, false].map((isStep) => heard.filter((each) => each.startsWith("step") === isStep));
   const newest = Array.from({ length: mostWaiting }, (_, i) => `step ${last - mostWaiting + 1 + i}`);
@@ -42,7 +42,7 @@ test("a callback slower than steps misses the oldest ones, never a checkpoint or
     `end ${last}`,
   ]);
   expect(heard.at(-2)).toBe(`checkpoint ${last}`);
-  expect(told).toMatch(
+  expect(waitMessage).toMatch(
     /^train\(\): callbacks: onStep was not called for 9000 steps, because it is slower than steps and at most 1000 /,
   );
 });

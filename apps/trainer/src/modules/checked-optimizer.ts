@@ -81,6 +81,6 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
       );
     return resolveSchedule(() => rate, step);
   };
-  trace(schedule, [{ dtype: "i32", shape: [] } as never]); // traced here, so that its faults are reported separately from those of its callers
+  trace(schedule, [{ dtype: "i32", shape: [] } as never]); // its faults are not those of its callers
   return schedule;
 };

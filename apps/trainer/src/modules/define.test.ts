@@ -90,23 +90,23 @@ learningRate: { peak: 0.1 }
 
   test("that a schema refuses are reported with file and line, like our own keys", async () => {
     const path = join(folder, "job.yaml");
-    const told = async (options: string, overrides: Parameters<typeof loadJob>[1] = []): Promise<string> => {
+    const outcome = async (options: string, overrides: Parameters<typeof loadJob>[1] = []): Promise<string> => {
       writeFileSync(path, jobText(defined(), options));
       return loadJob(path, overrides).then(
         () => "fine",
         (error: Error) => `${(error as { code?: string }).code}: ${error.message}`,
       );
     };
-    expect(await told("hidden: 3")).toBe("fine");
-    expect(await told("hidden: many")).toMatch(
+    expect(await outcome("hidden: 3")).toBe("fine");
+    expect(await outcome("hidden: many")).toMatch(
       /^config: \S+job\.yaml:9:5: model\.options\.hidden is "many": .*number.*; change it$/,
     );
-    expect(await told("{ hidden: 0, act: { kind: tanh } }")).toMatch(
+    expect(await outcome("{ hidden: 0, act: { kind: tanh } }")).toMatch(
       /^config: \S+:9:7: model\.options\.hidden is 0: .*\n\S+:9:25: model\.options\.act\.kind is "tanh": .*; change it$/,
     );
-    expect(await told("hiden: 3")).toMatch(/^config: \S+:8:3: model\.options is .*: .*hiden.*; change it$/);
+    expect(await outcome("hiden: 3")).toMatch(/^config: \S+:8:3: model\.options is .*: .*hiden.*; change it$/);
     const set = { path: ["model", "options", "hidden"], value: -1, origin: "--set model.options.hidden=-1" };
-    expect(await told("hidden: 3", [set])).toMatch(
+    expect(await outcome("hidden: 3", [set])).toMatch(
       /^config: --set model\.options\.hidden=-1: model\.options\.hidden is -1/,
     );
   });

@@ -45,7 +45,7 @@ const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
   if (gate === "soft") return ["dense"]; // soft mixtures fill all slots, and no two of a token go to several experts
   return [
     "ragged",
-    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots wherever experts are placed
+    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // it sends all slots, whatever the placement
     ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
     ...(exchangeLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
   ];

@@ -72,7 +72,7 @@ export const firstState = async (
       const slice = slices.get(path);
       if (resume !== undefined && whole === undefined && (shards.length > 0 || slice !== undefined))
         throw new CheckpointError(`${resume.folder} does not have all parts of ${path}; resume from another run`);
-      if (whole === undefined) return leaves[i]!; // pending gradients, which a saved state does not have; or the optimizer's
+      if (whole === undefined) return leaves[i]!; // pending gradients, never saved; or the optimizer's
       backend.free(leaves[i]!);
       const part = ownPartOf(whole, shards, { place, mesh: parts.mesh });
       return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);

@@ -131,10 +131,10 @@ test("however many processes get a stop signal, and whenever, all ranks end afte
 
 test("a run ends at once on a signal until a listener lets a step end, and again when a listener says so", () => {
   const interruption = new Interruption();
-  const told = [interruption.endsAtOnce];
+  const endings = [interruption.endsAtOnce];
   for (const endsAtOnce of [true, false]) {
     interruption.listen(() => undefined, { endsAtOnce });
-    told.push(interruption.endsAtOnce);
+    endings.push(interruption.endsAtOnce);
   }
-  expect(told).toEqual([true, true, false]);
+  expect(endings).toEqual([true, true, false]);
 });

@@ -205,7 +205,7 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const cutShort = (error: DataError): void => {
     if (isCutShort) return;
     isCutShort = true;
-    stop.request(); // at once, because no rank of this process may begin more than one step before all ranks have agreed
+    stop.request(); // at once: ranks of this process may be at most one step ahead of the agreement
     report.cutShort(error);
   };
   /** Sums over this rank's part. Absent: samples of this part cannot be read. */

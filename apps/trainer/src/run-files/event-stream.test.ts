@@ -68,18 +68,18 @@ describe("a stream of events", () => {
     for (const isOver of [false, true]) {
       const stream = streamOf();
       const { over, end } = work();
-      const told: string[] = [];
+      const calls: string[] = [];
       const reader = stream.read(over, async () => {
-        told.push("leaves");
+        calls.push("leaves");
         await Promise.resolve();
-        told.push("saved");
+        calls.push("saved");
       });
       stream.emit(step(1));
       stream.emit(step(2));
       if (isOver) end();
       if (isOver) await over;
       for await (const event of reader) if (event.at === 1) break;
-      expect(told).toEqual(isOver ? [] : ["leaves", "saved"]);
+      expect(calls).toEqual(isOver ? [] : ["leaves", "saved"]);
       stream.emit(step(3)); // nobody reads it
       expect(await reader.next()).toEqual({ done: true, value: undefined });
     }
@@ -109,8 +109,8 @@ describe("a stream of events", () => {
       const seen: Numbered[] = [];
       for await (const event of reader) seen.push(event);
       const newest = Array.from({ length: mostWaiting }, (_, i) => step(missed + 1 + i));
-      const told = missed === 0 ? [] : [{ type: `missed ${missed} step${missed === 1 ? "" : "s"}`, at: -1 }];
-      expect(seen).toEqual([judged, ...newest, ...told]);
+      const missedEvents = missed === 0 ? [] : [{ type: `missed ${missed} step${missed === 1 ? "" : "s"}`, at: -1 }];
+      expect(seen).toEqual([judged, ...newest, ...missedEvents]);
     }
   });
 

@@ -13,7 +13,7 @@ export class EventStream<Event extends { readonly type: string }> {
   private readonly readers = new Set<Reader<Event>>();
   private readonly makeLostEvent: (lost: string) => Event;
 
-  /** @param makeLostEvent makes the last event of a reader that has missed events, from a description such as "12 steps". */
+  /** @param makeLostEvent makes the last event of a reader that missed events, from text such as "12 steps". */
   constructor(makeLostEvent: (lost: string) => Event) {
     this.makeLostEvent = makeLostEvent;
   }

@@ -118,13 +118,13 @@ test("a process of another container holds it while it touches its file, and is 
 
 test("a holder touches its file, and notices if another has taken it", async () => {
   let taken: (error: Error) => void;
-  const told = new Promise<Error>((resolve) => (taken = resolve));
+  const takeoverError = new Promise<Error>((resolve) => (taken = resolve));
   const release = await hold("a run", { onTaken: (error) => taken(error) });
   const before = statSync(path()).mtimeMs;
   await vi.waitFor(() => expect(statSync(path()).mtimeMs).not.toBe(before), { timeout: 30_000 });
   rmSync(path());
   leave(foreign);
-  expect((await told).message).toContain("process 1, since 2026-01-01T00:00:00.000Z has taken the folder");
+  expect((await takeoverError).message).toContain("process 1, since 2026-01-01T00:00:00.000Z has taken the folder");
   release();
   expect(JSON.parse(readFileSync(path(), "utf8"))).toEqual(foreign);
 });

@@ -47,10 +47,10 @@ test("law: order is kept, all important events arrive, and of steps and notes th
       arrived.push(...waited);
       expect(arrived.map(({ at }) => at)).toEqual(arrived.map(({ at }) => at).toSorted((a, b) => a - b));
       expect(arrived.filter((event) => !isPassing(event))).toEqual(emitted.filter((event) => !isPassing(event)));
-      const told = [...(events.lostDescription ?? "").matchAll(/(\d+) (step|note)/g)];
+      const lostCounts = [...(events.lostDescription ?? "").matchAll(/(\d+) (step|note)/g)];
       for (const type of ["step", "note"] as const) {
         const count = (all: readonly Numbered[]): number => all.filter((event) => event.type === type).length;
-        const lost = Number(told.find(([, , kind]) => kind === type)?.[1] ?? 0);
+        const lost = Number(lostCounts.find(([, , kind]) => kind === type)?.[1] ?? 0);
         expect(count(arrived) + lost).toBe(count(emitted));
       }
     }),

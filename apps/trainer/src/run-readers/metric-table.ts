@@ -115,7 +115,7 @@ export class Rows {
     const first = (this.length + 1) % 2;
     const count = (this.length - first + 1) >> 1;
     this.replaceArrays((array) => {
-      const own = Math.min(count, (array.length - first + 1) >> 1); // the array is shorter if the last lines have no value
+      const own = Math.min(count, (array.length - first + 1) >> 1); // shorter if the last lines have no value
       for (let row = 0; row < own; row++) array[row] = array[first + 2 * row]!;
       return resized(array, own, own);
     });

@@ -22,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), "skein-tail-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Content of a table as plain values. */
-const told = (table: MetricTable): unknown => ({
+const plainOf = (table: MetricTable): unknown => ({
   skipped: table.skippedLines,
   rows: Object.fromEntries(
     [...table.byType].map(([type, rows]) => [
@@ -109,7 +109,7 @@ describe("a table of metrics", () => {
           splitter.take(piece);
           piece.fill(0x78); // a reader's buffer is overwritten
         }
-        expect(told(table)).toEqual(told(tableOf(bytes)));
+        expect(plainOf(table)).toEqual(plainOf(tableOf(bytes)));
       }),
     );
   });
@@ -145,7 +145,7 @@ describe("a table of metrics", () => {
       step(2, 6),
     ];
     const table = tableOf(Buffer.from(`${lines.join("\n")}\n`));
-    expect(told(table)).toMatchObject({
+    expect(plainOf(table)).toMatchObject({
       rows: { step: { steps: [1, 2], times: [2, 4], columns: { loss: [9, 6] } }, evaluation: { steps: [] } },
     });
     expect(table.generation).toBe(1);
@@ -205,7 +205,7 @@ describe("a tail", () => {
           }
         }
         readAll(path, tail);
-        expect(told(tail.table)).toEqual(told(tableOf(now)));
+        expect(plainOf(tail.table)).toEqual(plainOf(tableOf(now)));
       }),
       { numRuns: 60 },
     );

@@ -58,7 +58,7 @@ const train = async (settings: object): Promise<{ readonly figures: UpdateFigure
   const values = async (array: DeviceArray): Promise<number[]> => (await backend.download(array)).toNumbers();
   const paramsOf = async (state: DeviceState): Promise<number[]> =>
     (await Promise.all(flattenTree<DeviceArray>(state.params).leaves.map(values))).flat();
-  const told: { figures: UpdateFigures; moved: number }[] = [];
+  const updates: { figures: UpdateFigures; moved: number }[] = [];
   let state = (await jit(initState(parts), backend, { mesh: parts.mesh })(
     randomKey(1) as never,
   )) as unknown as DeviceState;
@@ -72,12 +72,12 @@ const train = async (settings: object): Promise<{ readonly figures: UpdateFigure
     const settled = await steps.settle(result.state);
     state = settled.state;
     const after = await paramsOf(state);
-    told.push({
+    updates.push({
       figures: figures ?? readFigures(await values(settled.update!))!,
       moved: Math.hypot(...after.map((value, i) => value - before[i]!)),
     });
   }
-  return told;
+  return updates;
 };
 
 describe("plain gradient descent moves by learning rate times gradient norm", () => {
@@ -89,15 +89,15 @@ describe("plain gradient descent moves by learning rate times gradient norm", ()
     ["with the scale of the loss undone", { precision: { kind: "mixed-f16", initialScale: 1024 } }, Infinity],
     ["of what compression leaves", { compression: { kind: "top-k", density: 0.1, errorFeedback: false } }, Infinity],
   ])("%s", async (_, settings, clip) => {
-    const told = await train(settings);
-    expect(told).toHaveLength(totalSteps);
-    for (const { figures, moved } of told) {
+    const updates = await train(settings);
+    expect(updates).toHaveLength(totalSteps);
+    for (const { figures, moved } of updates) {
       const applied = Math.min(figures.gradientNorm, clip);
       expect(moved / (figures.learningRate * applied)).toBeCloseTo(1, 3);
       if (clip < Infinity) expect(figures.gradientNorm).toBeGreaterThan(clip); // the norm before clipping
     }
-    expect(told[0]!.figures.learningRate).toBeCloseTo(0.05, 6); // warm-up, then half a cosine over three steps
-    expect(told[2]!.figures.learningRate).toBeCloseTo(0.075, 6);
+    expect(updates[0]!.figures.learningRate).toBeCloseTo(0.05, 6); // warm-up, then half a cosine over three steps
+    expect(updates[2]!.figures.learningRate).toBeCloseTo(0.075, 6);
   });
 });
 

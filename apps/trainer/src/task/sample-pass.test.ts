@@ -37,7 +37,7 @@ test.each<[SampleKind, ...Parameters<typeof kindOf>]>([
   ["tree", scores, "own"],
   ["tree", (weight, inputs) => [scores(weight, inputs)], "classes"],
   ["tree", (weight, inputs) => ({ logits: scores(weight, inputs) }), "values"],
-  ["tree", (weight, inputs) => sum(scores(weight, inputs), { dims: [1] }), "classes"], // one score where two classes need two
+  ["tree", (weight, inputs) => sum(scores(weight, inputs), { dims: [1] }), "classes"], // one score for two classes
   ["tree", scores, "classes", undefined, { dtype: "i32", shape: [2] }],
   ["text", perToken, "bytes", tokens, tokens],
   ["text", perToken, "tokens", { ...tokens, dtype: "u8" }, tokens],

@@ -99,9 +99,9 @@ const until = async (
       const data = /^data: (.*)$/m.exec(text.slice(0, end))?.[1];
       text = text.slice(end + 2);
       if (data === undefined) continue;
-      const told = JSON.parse(data) as { runs: RunFacts[]; gone?: string[] };
-      for (const run of told.runs) runs.set(run.id, run);
-      for (const id of told.gone ?? []) runs.delete(id);
+      const update = JSON.parse(data) as { runs: RunFacts[]; gone?: string[] };
+      for (const run of update.runs) runs.set(run.id, run);
+      for (const id of update.gone ?? []) runs.delete(id);
       if (right(runs)) return runs;
     }
   }

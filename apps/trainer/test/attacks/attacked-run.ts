@@ -170,7 +170,7 @@ export class AttackedRun {
     const byHand = this.#port !== 0;
     const most = this.#numStarts + mostRestarts;
     let restarted = false;
-    const fell = (what: string): Ending => ({ restarted, harm: `${what}; it said: ${this.#words()}` });
+    const fell = (what: string): Ending => ({ restarted, harm: `${what}; its output: ${this.#words()}` });
     for (;;) {
       if (!(await this.#someFailed())) return fell("hangs");
       const ended = this.processes.map(({ child }) => child.exitCode);

@@ -4,7 +4,7 @@ import { saveCheckpoints } from "./saved-checkpoints.ts";
 
 export const flip: Attack = {
   name: "flip",
-  what: "one bit of a checkpoint's file is flipped: the checkpoint before is used, and why is said",
+  what: "one bit of a checkpoint's file is flipped: the previous checkpoint is used, and the reason reported",
   fewTries: 300,
   tries: 100_000,
   run: (input) => {

@@ -83,7 +83,7 @@ const mostCharacters = 20_000;
 
 export const flood: Attack = {
   name: "flood",
-  what: "strangers hold every place at all ports of a run, in silence or talking: no rank is kept out, and the log stays short",
+  what: "strangers use up the connections of all ports of a run, silently or sending: no rank is locked out, and the log stays short",
   fewTries: 1,
   tries: 28,
   inFullRun: true, // joining-attacks.test.ts of collectives tests strangers in every test run

@@ -152,7 +152,7 @@ const mostCharacters = 8000;
 
 export const hostileFiles: Attack = {
   name: "hostile-files",
-  what: "files from outside are mutated, or begin as others do: each is read, or refused by one error of ours of bounded length",
+  what: "files from outside are mutated, or begin like other types: each is read, or refused with one error of bounded length",
   fewTries: 600,
   tries: 50_000,
   run: (input) =>

@@ -130,7 +130,7 @@ const forms: Readonly<Record<string, (path: string, sound: string, draw: Draw) =
 
 export const hostileRunFolders: Attack = {
   name: "hostile-run-folders",
-  what: "a file of a run folder is something else: it is passed over or told in a line, and nothing else is written",
+  what: "a file of a run folder is replaced: it is skipped or reported in a line, and nothing else is written",
   fewTries: 120,
   tries: 5000,
   run: (input) => {
@@ -149,7 +149,7 @@ export const hostileRunFolders: Attack = {
         await read(folder, path);
       } catch (error) {
         const { kind, message } = describeError(error);
-        counted = `${name} told`;
+        counted = `${name} reported`;
         if (kind === "invariant" || message.length > 4000) harm = `${name}, ${form}: ${message.slice(0, 200)}`;
       }
       if (readFileSync(join(input.folder, "victim"), "utf8") !== victim)

@@ -108,7 +108,7 @@ const patience = 60_000;
 
 export const hostileRuns: Attack = {
   name: "hostile-runs",
-  what: "run folders of strangers lie beside a good run: the page answers for each, and tells what the good one does",
+  what: "hostile run folders lie beside a good run: the page answers for each, and shows the progress of the good one",
   fewTries: 26,
   inFullRun: true,
   tries: 400,
@@ -144,11 +144,11 @@ export const hostileRuns: Attack = {
         text = events.pop()!;
         for (const event of events) {
           const data = /^data: (.*)$/m.exec(event)?.[1];
-          const told = data === undefined ? [] : (JSON.parse(data) as { runs: RunFacts[] }).runs;
-          if (told.some((facts) => facts.id === id && right(facts))) return;
+          const shownRuns = data === undefined ? [] : (JSON.parse(data) as { runs: RunFacts[] }).runs;
+          if (shownRuns.some((facts) => facts.id === id && right(facts))) return;
         }
       }
-      throw new Error(`${id} is not told`);
+      throw new Error(`${id} is not shown as expected`);
     };
     let outcome;
     try {
@@ -180,7 +180,7 @@ export const hostileRuns: Attack = {
           const { fault } = runs.factsOf(id) ?? { fault: null };
           const isSlow = fault?.includes("takes longer") === true || notes.length > 0;
           return {
-            counted: `${kind}${fault === null ? "" : ", a fault told"}`,
+            counted: `${kind}${fault === null ? "" : ", a fault reported"}`,
             harm: isSlow ? `${kind}: ${fault} ${notes.splice(0).join()}` : undefined,
           };
         } catch (error) {

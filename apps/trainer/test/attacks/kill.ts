@@ -6,7 +6,7 @@ import { countTries } from "./count-tries.ts";
 
 export const kill: Attack = {
   name: "kill",
-  what: "a run is killed after a drawn number of steps and resumed: the same bits as without",
+  what: "a run is killed after a random number of steps and resumed: the same bits as without",
   fewTries: 1,
   inFullRun: true,
   tries: 40,

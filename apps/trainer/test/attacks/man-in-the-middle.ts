@@ -51,14 +51,14 @@ const deeds: readonly Deed[] = [
     },
   },
   {
-    what: "end in the middle",
+    what: "close in the middle",
     do: async (piece, passage, draw, direction) => {
       passage.endAfter(direction, piece.subarray(0, draw(piece.length)));
       return [];
     },
   },
   {
-    what: "carry nothing more",
+    what: "forward nothing more",
     do: async (_, passage) => {
       passage.freeze();
       return [];
@@ -111,7 +111,7 @@ const tampered = (
 
 export const manInTheMiddle: Attack = {
   name: "man-in-the-middle",
-  what: "somebody between the ranks and their coordinator changes what they say: the same bits, after a restart at most",
+  what: "a man in the middle of ranks and coordinator alters their messages: the same bits, after a restart at most",
   fewTries: 1,
   tries: 60,
   run: async ({ sound, folder, ...input }) => {

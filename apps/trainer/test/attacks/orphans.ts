@@ -27,7 +27,7 @@ const endless = ["--steps", "1000000"];
 
 export const orphans: Attack = {
   name: "orphans",
-  what: "the first process of a run is killed, from the moment on when it has started others: all others end too",
+  what: "the first process of a run is killed after it has started others: all others end too",
   fewTries: 1,
   tries: 36,
   run: async ({ sound, folder, ...input }) => {
@@ -52,7 +52,9 @@ export const orphans: Attack = {
         const until = performance.now() + longestMilliseconds;
         while (others().length > 0 && performance.now() < until) await rest(20);
         const left = others().length;
-        return verdict(left > 0 ? `${left} processes are there after ${longestMilliseconds / 1000} s` : undefined);
+        return verdict(
+          left > 0 ? `${left} processes are still alive after ${longestMilliseconds / 1000} s` : undefined,
+        );
       } finally {
         signalAll(processesOf(id), "SIGKILL");
       }

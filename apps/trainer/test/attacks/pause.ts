@@ -14,7 +14,7 @@ const meanwhile = [
 
 export const pause: Attack = {
   name: "pause",
-  what: "a rank is stopped for a while and goes on: the run too, within its patience; beyond it after a restart, with the same bits",
+  what: "a rank is paused and continues: so does the run, within its timeouts; beyond them after a restart, with the same bits",
   fewTries: 1,
   inFullRun: true,
   tries: 24,

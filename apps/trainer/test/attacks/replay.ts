@@ -32,7 +32,7 @@ const welcome = Buffer.from([...Buffer.from("SKN1"), 2, 2]);
 
 export const replay: Attack = {
   name: "replay",
-  what: "what a rank said when it joined and linked is said again, before, during and after: it opens no door, and the run is unharmed",
+  what: "the messages of a rank that joined and linked are replayed, before, during and after: they grant no access, and the run is unharmed",
   fewTries: 1,
   tries: 20,
   run: async ({ sound, folder, ...input }) => {
@@ -73,8 +73,8 @@ export const replay: Attack = {
             ? `a door was opened ${opened.join(" and ")}`
             : (harm ?? (restarted ? "it was started again" : undefined));
         return {
-          counted: `${transport}, ${numSaid} said`,
-          harm: wrong && `${transport}, overheard for ${after} steps: ${wrong}`,
+          counted: `${transport}, ${numSaid} replayed`,
+          harm: wrong && `${transport}, recorded for ${after} steps: ${wrong}`,
         };
       } finally {
         run.kill();

@@ -72,7 +72,7 @@ export const saveCheckpoints = (output: string): SavedCheckpoint => {
       try {
         const { checkpoint, reasons } = newest(altered, output);
         if (checkpoint.manifest.step !== steps[0]) return "it was trained on";
-        return reasons.length === 1 ? undefined : `it was told ${reasons.length} times`;
+        return reasons.length === 1 ? undefined : `it was reported ${reasons.length} times`;
       } catch (error) {
         return `no checkpoint was found: ${(error as Error).message}`;
       }

@@ -28,7 +28,7 @@ const starts: readonly (readonly string[])[] = [
 
 export const signalsToAll: Attack = {
   name: "signals",
-  what: "a signal reaches processes of a run: it saves and stops with 128 + n, or goes on, and ends with the same bits",
+  what: "a signal reaches processes of a run: it saves and stops with 128 + n, or continues, and ends with the same bits",
   fewTries: 1,
   inFullRun: true,
   tries: 48,
@@ -64,19 +64,19 @@ export const signalsToAll: Attack = {
         if (whom !== "the first process") signalAll(ranks, signal);
         if (whom === "all, ranks first") signalAll([first], signal);
         const { code, signal: endedBy, stderr } = await running.ended;
-        const said = `ends with ${code ?? endedBy}: ${stderr.trim().split("\n").slice(-3).join(" | ")}`;
-        if (/^\s+at /m.test(stderr)) return verdict(whom, said);
-        const goesOn = whom === "the ranks" && transport !== "threads";
-        if (goesOn && (code !== 0 || stderr.includes("(restart "))) return verdict(whom, said);
+        const outcome = `ends with ${code ?? endedBy}: ${stderr.trim().split("\n").slice(-3).join(" | ")}`;
+        if (/^\s+at /m.test(stderr)) return verdict(whom, outcome);
+        const continues = whom === "the ranks" && transport !== "threads";
+        if (continues && (code !== 0 || stderr.includes("(restart "))) return verdict(whom, outcome);
         const begun = stepsDone(output);
         const isStopped = code === 128 + constants.signals[signal] && (begun === 0 || stderr.includes("; saved "));
         const isEarly = endedBy === signal && begun === 0; // before the program had signal handlers
-        if (code !== 0 && !isStopped && !isEarly) return verdict(whom, said);
+        if (code !== 0 && !isStopped && !isEarly) return verdict(whom, outcome);
         const left = processesOf(id);
         if (left.length > 0) return verdict(whom, `leaves ${left.length} processes`);
         const again = await skeinTrain(folder, ...args, ...(isLaunched ? [] : ["--resume-if-possible"]));
-        if (again.code !== 0) return verdict(whom, `cannot go on: ${again.stderr.trim()}`);
-        return verdict(code === 0 && !goesOn ? "came too late" : whom, await sound.harmTo(output));
+        if (again.code !== 0) return verdict(whom, `cannot resume: ${again.stderr.trim()}`);
+        return verdict(code === 0 && !continues ? "came too late" : whom, await sound.harmTo(output));
       } finally {
         signalAll(processesOf(id), "SIGKILL");
       }

@@ -4,7 +4,7 @@ import { saveCheckpoints } from "./saved-checkpoints.ts";
 
 export const tear: Attack = {
   name: "tear",
-  what: "a checkpoint's file ends early, or its end is zeros: the checkpoint before is used, and why is said",
+  what: "a checkpoint's file ends early, or its end is zeros: the previous checkpoint is used, and the reason reported",
   fewTries: 100,
   tries: 20_000,
   run: (input) => {

@@ -42,7 +42,7 @@ const harmOf = (ends: readonly Ended[]): string | undefined => {
 
 export const twoWriters: Attack = {
   name: "two-writers",
-  what: "a run is started where it runs or was killed, also in another container: one writes, and ends with the same bits",
+  what: "a run is started while it runs or after it was killed, also in another container: only one writes, and ends with the same bits",
   fewTries: 2,
   inFullRun: true,
   tries: 20,

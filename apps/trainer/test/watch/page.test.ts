@@ -420,7 +420,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     const first = items.first();
     expect(await first.getByRole("img").count()).toBe(2);
     await page.getByRole("img", { name: "views.1.photo of held-out sample 7" }).waitFor();
-    const told = await first.innerText();
+    const itemText = await first.innerText();
     for (const part of [
       "held-out sample 7",
       "50257, 11, 0, 4, 1234567, 2",
@@ -431,7 +431,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
       hostileName,
       "and 12 more tensors",
     ])
-      expect(told).toContain(part);
+      expect(itemText).toContain(part);
     expect(await items.nth(1).getByRole("img").count()).toBe(0);
     expect(await items.nth(2).innerText()).toBe("✗ no prediction: its logits are not numbers, is 3");
     expect(await items.nth(3).innerText()).toBe("predicted NaN, 2.50; is 1.00, 2.00");

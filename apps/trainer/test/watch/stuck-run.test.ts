@@ -26,18 +26,18 @@ test("a run that blocks or ends its reader is skipped for a while, and the other
     await runs.find();
     await Promise.all(runs.ids.map((id) => runs.look(id)));
     const faults = (): unknown[] => ["a", "fallen", "stuck", "z"].map((id) => runs.factsOf(id)!.fault);
-    const told = [
+    const expectedFaults = [
       null,
       "fallen; the next attempt is in 10 s",
       "reading takes longer than 3 s; the next attempt is in 10 s",
       null,
     ];
-    expect(faults()).toEqual(told);
+    expect(faults()).toEqual(expectedFaults);
     expect(starts).toBe(3);
     appendFileSync(join(root, "z/metrics.jsonl"), step(2));
     for (const id of runs.ids) await runs.look(id);
     expect(runs.factsOf("z")!.step).toBe(2);
-    expect(faults()).toEqual(told);
+    expect(faults()).toEqual(expectedFaults);
     expect(starts).toBe(3); // nobody has requested them again
   } finally {
     await runs.close();

@@ -75,14 +75,14 @@ test("totals of a timeline cover its whole time, even if names are left out", ()
       for (const { rank, spans: own } of all)
         for (const track of tracks) {
           const mine = own.filter((one) => one.track === track);
-          const told = rows.filter((row) => row.rank === rank && row.track === track);
+          const shownRows = rows.filter((row) => row.rank === rank && row.track === track);
           const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
-          expect(sum(told.map(({ calls }) => calls))).toBe(mine.length);
-          expect(sum(told.map(({ seconds }) => seconds))).toBe(
+          expect(sum(shownRows.map(({ calls }) => calls))).toBe(mine.length);
+          expect(sum(shownRows.map(({ seconds }) => seconds))).toBe(
             sum(mine.map(({ startSeconds, endSeconds }) => endSeconds - startSeconds)),
           );
-          expect(told.length).toBeLessThanOrEqual(most + 1);
-          const named = told.slice(0, most).map(({ seconds }) => seconds);
+          expect(shownRows.length).toBeLessThanOrEqual(most + 1);
+          const named = shownRows.slice(0, most).map(({ seconds }) => seconds);
           expect(named).toEqual(named.toSorted((a, b) => b - a));
         }
     }),
