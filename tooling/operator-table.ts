@@ -12,8 +12,8 @@ export const tablePage = "packages/gpu-kernels/README.md";
 const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
 
 const backends: { readonly [name: string]: (graph: Graph) => readonly string[] } = {
-  cpu: (graph) => cpu.reasonsAgainst(cpu.prepareForCpu(graph)),
-  webgpu: (graph) => gpu.reasonsAgainst(gpu.prepareForWebGpu(graph, gpu.leastDevice), gpu.leastDevice),
+  cpu: (graph) => cpu.unsupportedReasons(cpu.prepareForCpu(graph)),
+  webgpu: (graph) => gpu.unsupportedReasons(gpu.prepareForWebGpu(graph, gpu.minimalDevice), gpu.minimalDevice),
 };
 
 /** Whether an operator is executed by the executable itself or expanded before a backend receives it. */

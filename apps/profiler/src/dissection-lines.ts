@@ -17,7 +17,7 @@ const figure = (heading: string, weight: number): TextColumn => ({
 });
 
 /** Maximum number of operators to print. */
-const mostRows = 10;
+const maxRows = 10;
 
 const percent = (share: number): string => (100 * share).toFixed(1);
 
@@ -69,7 +69,7 @@ export const dissectionLines = (dissection: Dissection, columns = 80): string[] 
     `largest   batch of ${largestBatch.batch} a rank`,
     ...moduleTables(dissection, columns),
     "",
-    `Slowest operators (${Math.min(mostRows, operators.length)} of ${operators.length})`,
+    `Slowest operators (${Math.min(maxRows, operators.length)} of ${operators.length})`,
     ...textTable(
       [
         text("operator", 10, 6),
@@ -80,7 +80,7 @@ export const dissectionLines = (dissection: Dissection, columns = 80): string[] 
         text("bound by", 5, 2),
       ],
       operators
-        .slice(0, mostRows)
+        .slice(0, maxRows)
         .map(({ name, module, pass, seconds, share, boundBy }) => [
           name,
           module,

@@ -47,7 +47,7 @@ test("plans densities too: the slower the network, the fewer entries", async () 
   const job = await opened(
     "overlap=wait-free",
     "buckets={kind: per-tensor}",
-    "compression={kind: lags, leastDensity: 0.001, mostDensity: 0.5}",
+    "compression={kind: lags, minDensity: 0.001, maxDensity: 0.5}",
   );
   const sent = async (hardware: HardwareFile): Promise<number> =>
     Object.values((await planOn(job, hardware))!.densities!).reduce((sum, density) => sum + density, 0);
@@ -113,7 +113,7 @@ describe("gradients of experts on a single rank", () => {
       ...gpt,
       "mesh.expert=4",
       "buckets={kind: per-tensor}",
-      "compression={kind: lags, leastDensity: 0.001, mostDensity: 0.5}",
+      "compression={kind: lags, minDensity: 0.001, maxDensity: 0.5}",
     );
     const { densities } = (await planOn(job, network(1e-6, 1e-4)))!;
     const isDense = ({ path }: { readonly path: string }): boolean => densities![path] === 1;

@@ -1,7 +1,7 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { visibleLine } from "@skein/tensor-core/backend";
 import { asTyped, resumeLine } from "./console/own-command.ts";
-import { toldText } from "./console/told-text.ts";
+import { redactSecrets } from "./console/told-text.ts";
 
 /**
  * Exit codes of the command line. Launchers that restart ranks use them: wrong usage (2) fails again on every attempt,
@@ -34,7 +34,7 @@ export class ConfigError extends SkeinError {
   override name = "ConfigError";
 
   constructor(faults: readonly string[]) {
-    super("user", "config", faults.map((fault) => visibleLine(toldText(fault))).join("\n"));
+    super("user", "config", faults.map((fault) => visibleLine(redactSecrets(fault))).join("\n"));
   }
 }
 
@@ -206,7 +206,7 @@ export interface ErrorReport {
  * Maximum length of the message and the stack of an error, in characters; a user module may throw an error of any
  * length.
  */
-const [mostMessage, mostStack] = [8_000, 16_000];
+const [maxMessage, maxStack] = [8_000, 16_000];
 /** Characters kept at the end of a message, which contains the cure. */
 const endLength = 1_000;
 
@@ -224,8 +224,8 @@ const shortened = (text: string, most: number): string => {
 export const describeError = (error: unknown): ErrorReport => {
   const known = explainShortage(error instanceof Error ? error : new Error(String(error)));
   // Redact before shortening: in a truncated address the end of its password cannot be found.
-  const message = shortened(toldText(known.message), mostMessage);
-  const stack = shortened(toldText(known.stack ?? known.message), mostStack);
+  const message = shortened(redactSecrets(known.message), maxMessage);
+  const stack = shortened(redactSecrets(known.stack ?? known.message), maxStack);
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
   const code = (known as NodeJS.ErrnoException).code;
   return {

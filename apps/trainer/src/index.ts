@@ -46,7 +46,7 @@ export type {
   StepEvent,
 } from "./run-files/run-events.ts";
 export type { EvaluationFigures } from "./evaluation/evaluation-figures.ts";
-export type { Standing } from "./run-files/progress.ts";
+export type { StepProgress } from "./run-files/progress.ts";
 export type { Summary } from "./run-files/summary.ts";
 export {
   train,

@@ -30,7 +30,7 @@ import { runJob } from "./run/run-job.ts";
 import { overridesOf, type RunOptions } from "./command-line/run-options.ts";
 import { buildParts } from "./step/train-state.ts";
 
-export { type DeviceFacts, leastDevice, type ListedShader, shadersOf } from "@skein/gpu-kernels";
+export { type DeviceFacts, minimalDevice, type ListedShader, shadersOf } from "@skein/gpu-kernels";
 export type { AxisGroups } from "./members/axis-groups.ts";
 export { type BackendRates, deviceOfRates } from "./backend/backend-rates.ts";
 export { type TraceFacts, writeChromeTrace } from "./run-files/chrome-trace.ts";

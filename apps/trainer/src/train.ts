@@ -10,7 +10,7 @@ import { sha256 } from "./files/sha256.ts";
 import { withAbsolutePaths, checkJob } from "./job-file/config.ts";
 import { CheckpointError, ConfigError, describeError } from "./errors.ts";
 import { EventStream } from "./run-files/event-stream.ts";
-import { mostWaiting } from "./run-files/waiting-events.ts";
+import { maxWaiting } from "./run-files/waiting-events.ts";
 import { nodeFiles } from "./files/files.ts";
 import { Interruption } from "./processes/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
@@ -18,14 +18,14 @@ import type { Job } from "./job/job.ts";
 import type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 import { checkedData } from "./modules/checked-data.ts";
 import { checkedModel } from "./modules/checked-model.ts";
-import { givenThing, isThing } from "./modules/given-thing.ts";
+import { givenObject, isGivenObject } from "./modules/given-thing.ts";
 import { withModules } from "./modules/module-keys.ts";
 import {
   partDigest,
   partKeys,
   type PartRecordings,
-  partsOfThings,
-  type ProgramThings,
+  partsOfObjects,
+  type ProgramObjects,
 } from "./modules/program-parts.ts";
 import { dataDigest } from "./modules/data-digest.ts";
 import { withOwnMetrics } from "./modules/own-metrics.ts";
@@ -48,7 +48,7 @@ import type {
   OwnOptimizer,
   ScheduleFactory,
 } from "./modules/factories.ts";
-import type { Standing } from "./run-files/progress.ts";
+import type { StepProgress } from "./run-files/progress.ts";
 import type { RunEvent } from "./run-files/run-events.ts";
 import { runJob } from "./run/run-job.ts";
 import { inLogicalOrder, type TrainedWeights } from "./checkpoint/logical-experts.ts";
@@ -92,7 +92,7 @@ export interface TrainOptions {
    * Called after each step, with the mean loss over all ranks. If it throws, the run saves and stops, and the error is
    * thrown. Not awaited.
    */
-  readonly onStep?: (standing: Standing) => void;
+  readonly onStep?: (standing: StepProgress) => void;
   /** Called with each line that `skein-train run` would print: evaluations, restarts, remarks on the job. */
   readonly onNote?: (line: string) => void;
   /** File for a Chrome trace of the first steps. Default: no trace. */
@@ -153,7 +153,7 @@ const withPaths = <Like extends object>(job: Like): Like =>
 const programLocation = (): string => "train()";
 
 /** Objects that a program gave instead of names, by the keys of its job. */
-type ProgramObjects = ProgramThings & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
+type ProgramObjects = ProgramObjects & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
 
 /**
  * Splits a program's job into a job as in a job file, with `kind: program` for each object of the program, and these
@@ -176,16 +176,16 @@ const separateObjects = ({
         `train(): ${key} is ${String(parts[key])}, but must be an object, a factory or { kind: … }; give one`,
       ]);
   const schedule: unknown = learningRate?.schedule;
-  const isSchedule = typeof schedule === "number" || isThing(schedule);
+  const isSchedule = typeof schedule === "number" || isGivenObject(schedule);
   const things = {
-    ...Object.fromEntries(Object.entries(parts).filter(([, part]) => isThing(part))),
+    ...Object.fromEntries(Object.entries(parts).filter(([, part]) => isGivenObject(part))),
     ...(isSchedule && { "learningRate.schedule": schedule }),
   };
   for (const key of functionsIn(rest))
     throw new ConfigError([
       `train(): ${key} contains a function, but it cannot be an object of the program; give it as in a job file`,
     ]);
-  const named = Object.entries(parts).map(([key, part]) => [key, isThing(part) ? programPart : part]);
+  const named = Object.entries(parts).map(([key, part]) => [key, isGivenObject(part) ? programPart : part]);
   const job = {
     name: "training",
     ...rest,
@@ -221,11 +221,11 @@ const settle = async (job: Job, things: ProgramObjects): Promise<{ readonly job:
   if (Object.keys(things).length === 0) return { job: settled, given: {} };
   requireThreads(settled, things);
   const { callbacks } = things;
-  const ownData = "data" in things ? checkedData(await givenThing("data", things.data), "train(): data") : undefined;
+  const ownData = "data" in things ? checkedData(await givenObject("data", things.data), "train(): data") : undefined;
   const data = ownData === undefined ? await buildData(settled.data) : limitData(ownData, settled.data);
   const task = taskOf(data);
-  const parts = partsOfThings(things, meshOf(settled));
-  const made = "model" in things ? await givenThing("model", things.model, task) : undefined;
+  const parts = partsOfObjects(things, meshOf(settled));
+  const made = "model" in things ? await givenObject("model", things.model, task) : undefined;
   const model =
     made === undefined
       ? undefined
@@ -349,7 +349,7 @@ export const train = <Params = unknown, State = unknown>(
 ): TrainRun<Params, State> => {
   const events = new EventStream<TrainEvent>((lost) => ({
     type: "note",
-    line: `the loop over this run has missed ${lost}: the loop is slower than the run, and at most ${mostWaiting} events of each kind are kept; do less work in the loop, or only at evaluations, which are all delivered`,
+    line: `the loop over this run has missed ${lost}: the loop is slower than the run, and at most ${maxWaiting} events of each kind are kept; do less work in the loop, or only at evaluations, which are all delivered`,
   }));
   const interruption = new Interruption();
   const result = trainWith(job, options, { interruption, emit: (event) => events.emit(event) });

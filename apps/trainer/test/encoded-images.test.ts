@@ -143,13 +143,8 @@ describe("images that are decoded during training", () => {
       output,
       onNote: (line) => notes.push(line),
     });
-<<<<<<< HEAD
-    const told = notes.filter((line) => line.endsWith("the next valid image replaces it"));
-    expect([told.length, new Set(told).size, summary!.damagedImages]).toEqual([2, 2, 2]);
-=======
-    const replacements = notes.filter((line) => line.endsWith("the next sound image takes its place"));
+    const replacements = notes.filter((line) => line.endsWith("the next valid image replaces it"));
     expect([replacements.length, new Set(replacements).size, summary!.damagedImages]).toEqual([2, 2, 2]);
->>>>>>> part-trb
   });
 });
 

@@ -128,7 +128,7 @@ describe("a GPT with experts", () => {
     expect(savedBy("halves")).toEqual(savedBy("mesh"));
   });
 
-  const goesOn = async (ranks: number, expert: number): Promise<void> => {
+  const usesKeyValueCache = async (ranks: number, expert: number): Promise<void> => {
     const output = `from-mesh-${ranks}-${expert}`;
     cpSync(join(folder, "mesh"), join(folder, output), { recursive: true });
     const args = ["--steps", `${steps + 4}`, ...settings(mesh(ranks, expert))];
@@ -137,11 +137,11 @@ describe("a GPT with experts", () => {
   };
   describe("resumes on another mesh from a checkpoint of this one", () => {
     beforeAll(() => train("longer", [dropless, ...mesh(4, 2)], "--steps", `${steps + 4}`));
-    test("of one rank", () => goesOn(1, 1));
+    test("of one rank", () => usesKeyValueCache(1, 1));
     test.each([
       [4, 4],
       [2, 1],
-    ])("of %i ranks, %i along expert", { tags: "full" }, goesOn);
+    ])("of %i ranks, %i along expert", { tags: "full" }, usesKeyValueCache);
   });
 });
 

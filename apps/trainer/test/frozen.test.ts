@@ -79,7 +79,7 @@ describe("frozen parameters", () => {
     ["orthogonal", { optimizer: { kind: "muon" }, compression: { kind: "power-sgd", rank: 1 } as never }],
     ["in bases of its own, after the backward pass", { optimizer: { kind: "soap" }, overlap: "none" }],
     ["with planned buckets", { buckets: { kind: "mg-wfbp" } as never, overlap: "dear" }],
-    ["with buckets that are sought", { buckets: { kind: "tuned", trials: 2, stepsEach: 2, leastBytes: 64 } as never }],
+    ["with buckets that are sought", { buckets: { kind: "tuned", trials: 2, stepsEach: 2, minBytes: 64 } as never }],
   ])("keep every bit, while all others change: %s", { tags: "full" }, expectKept);
 
   test("equal parameters with zero gradients, without their exchanged bytes", async () => {

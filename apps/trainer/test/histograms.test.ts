@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ParameterHistograms } from "@skein/report";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { askForHistograms, requestFile } from "../src/run-files/histogram-request.ts";
+import { requestHistograms, requestFile } from "../src/run-files/histogram-request.ts";
 import { histogramsFile } from "../src/run-files/histograms-file.ts";
 import { readHistograms } from "../src/run-files/read-histograms.ts";
 import { train, type TrainJob } from "../src/index.ts";
@@ -83,7 +83,7 @@ test("a run answers a request before one of its next steps, once", async () => {
   let asked = false;
   for await (const event of run) {
     if (event.type === "step" && event.step >= 2 && !asked) {
-      askForHistograms(output);
+      requestHistograms(output);
       asked = true;
     }
     if (readHistograms(output).steps.length > 0) break; // stops the run
@@ -99,13 +99,13 @@ test("an unanswered request ends with its run, and does not reach the next one",
   const many = { ...job, steps: 4000 } as TrainJob;
   // Ranks look once a second, or after a number of steps: a run that is stopping has no step left in which to look.
   for (const isResumed of [false, true]) {
-    if (isResumed) askForHistograms(output); // as left by a killed run
+    if (isResumed) requestHistograms(output); // as left by a killed run
     const run = train(many, { output, resume: isResumed });
     let first: number | undefined;
     for await (const event of run) {
       if (event.type === "start") first = event.step;
       if (event.type !== "step") continue;
-      askForHistograms(output);
+      requestHistograms(output);
       break; // stops the run
     }
     if (isResumed) expect(readHistograms(output).steps).not.toContain(first);

@@ -10,7 +10,7 @@ export const job: LaunchContext["job"] = {
   ranksPerProcess: 1,
   certificates: undefined,
   insecure: false,
-  besideFile: [],
+  relativePaths: [],
 };
 
 /** The plan of a job with these options and overrides of its file. */

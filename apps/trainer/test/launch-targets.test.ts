@@ -335,11 +335,11 @@ describe("one line for each fault of", () => {
   });
 
   test("a file beside the job file, which pods do not get", () => {
-    const besideFile = [{ key: "model.file", value: "./my-model.ts" }];
-    expect(faults({ target: "jobset", ...cluster }, { besideFile })).toEqual([
+    const relativePaths = [{ key: "model.file", value: "./my-model.ts" }];
+    expect(faults({ target: "jobset", ...cluster }, { relativePaths })).toEqual([
       "model.file is ./my-model.ts, relative to the job file, but pods of --target jobset get only the job file; put the file into the image and name it by its absolute path there",
     ]);
-    expect(faults({ target: "slurm", insecure: true }, { besideFile })).toEqual([]);
+    expect(faults({ target: "slurm", insecure: true }, { relativePaths })).toEqual([]);
   });
 
   test("a job with several ranks in a process", () => {

@@ -21,12 +21,12 @@ export const missing = (message: string): never => {
   throw new Refusal(404, "RESOURCE_DOES_NOT_EXIST", message);
 };
 
-const mostMetrics = 1000;
-const mostEntries = 100;
-const mostKeyLength = 250;
-const mostTagLength = 5000;
+const maxMetrics = 1000;
+const maxEntries = 100;
+const maxKeyLength = 250;
+const maxTagLength = 5000;
 /** 6000 since 2.10, where longer ones are cut or refused, depending on the server's settings. */
-const mostParamLength = 500;
+const maxParamLength = 500;
 
 /** Length in characters as Python counts them. */
 const lengthOf = (text: string): number => [...text].length;
@@ -41,7 +41,7 @@ const requireText = (value: unknown, most: number, what: string): string => {
 
 /** Names of metrics, parameters and tags: without colons, as on Windows. */
 const requireKey = (key: unknown, what: string): string => {
-  const name = requireText(key, mostKeyLength, what);
+  const name = requireText(key, maxKeyLength, what);
   if (!/^[/\p{L}\p{N}_.\- ]*$/u.test(name)) invalid(`Invalid value ${JSON.stringify(name)} for parameter '${what}'`);
   const norm = posix.normalize(name).replace(/(?<=.)\/$/, "");
   if (norm !== name || norm === "." || norm.startsWith("..") || norm.startsWith("/"))
@@ -79,7 +79,7 @@ const listOf = (list: unknown, what: string): readonly Raw[] =>
 export const entriesOf = (list: unknown, what: "params" | "tags"): Entry[] =>
   listOf(list, what).map(({ key, value }, i) => ({
     key: requireKey(key, `${what}[${i}].key`),
-    value: requireText(value ?? "", what === "params" ? mostParamLength : mostTagLength, `${what}[${i}].value`),
+    value: requireText(value ?? "", what === "params" ? maxParamLength : maxTagLength, `${what}[${i}].value`),
   }));
 
 /** Content of a request to `runs/log-batch`, which is accepted whole or not at all. */
@@ -99,10 +99,10 @@ export const batchOf = (
   });
   const [params, tags] = [entriesOf(body["params"], "params"), entriesOf(body["tags"], "tags")];
   for (const [name, most, { length }] of [
-    ["metrics", mostMetrics, metrics],
-    ["params", mostEntries, params],
-    ["tags", mostEntries, tags],
-    ["metrics, params, and tags", mostMetrics, [...metrics, ...params, ...tags]],
+    ["metrics", maxMetrics, metrics],
+    ["params", maxEntries, params],
+    ["tags", maxEntries, tags],
+    ["metrics, params, and tags", maxMetrics, [...metrics, ...params, ...tags]],
   ] as const)
     if (length > most) invalid(`A batch logging request can contain at most ${most} ${name}. Got ${length} ${name}.`);
   if (new Set(params.map(({ key }) => key)).size < params.length)

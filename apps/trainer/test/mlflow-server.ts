@@ -56,13 +56,13 @@ export interface TestMlflowOptions {
 }
 
 /** Limit of typical proxies in front of servers. */
-const mostRequestBytes = 1_000_000;
+const maxRequestBytes = 1_000_000;
 
 const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>> => {
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   const content = Buffer.concat(pieces);
-  if (content.length > mostRequestBytes) throw new Refusal(413, "", "Request Entity Too Large");
+  if (content.length > maxRequestBytes) throw new Refusal(413, "", "Request Entity Too Large");
   if (content.length === 0) return {};
   if (request.headers["content-type"] !== "application/json") invalid("Bad Request. Content-Type must be JSON");
   return JSON.parse(content.toString("utf8")) as Record<string, unknown>;

@@ -69,7 +69,7 @@ describe("when and how gradients are exchanged does not change the result", () =
     ["merged as measured, two at a time", ["buckets={kind: mg-wfbp, plan: simultaneous}", "priorities=spread"]],
     [
       "in buckets whose size is sought",
-      ["buckets={kind: tuned, trials: 3, stepsEach: 3, leastBytes: 512}", "overlap=dear"],
+      ["buckets={kind: tuned, trials: 3, stepsEach: 3, minBytes: 512}", "overlap=dear"],
     ],
     ["in one process for each rank", ["overlap=dear", "transport=tcp"]],
   ])("%s", expectSameLearnt);

@@ -21,7 +21,7 @@ import { exportOnnxModel } from "../src/export/onnx.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { nextLogits } from "../src/generate/next-logits.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
-import { openLoneBackend } from "../src/backend/lone-backend.ts";
+import { openSingleRankBackend } from "../src/backend/lone-backend.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 import { skeinTrain } from "./cli.ts";
@@ -102,7 +102,7 @@ describe("a job that fine-tunes a checkpoint of Hugging Face", () => {
     expect(readFileSync(half!).includes(basename(weights!))).toBe(true);
     expect(statSync(weights!).size).toBeLessThan(0.7 * statSync(place("mine.onnx")).size);
 
-    const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
+    const { backend, close } = await openSingleRankBackend({ backend: "cpu", blas: "off" });
     try {
       // longer than the context of 48, so the last tokens slide the window
       const asked = { prompt: "the th", tokens: 60, temperature: 0.9, seed: 4, count: 2 };
@@ -114,7 +114,7 @@ describe("a job that fine-tunes a checkpoint of Hugging Face", () => {
       const exported = await openTextModel(place("mine"));
       expect(await generateText(exported, asked, backend)).toEqual(texts);
       // generation with a KV cache equals generation that recomputes all tokens each time
-      expect(await generateText({ ...exported, goesOn: false }, asked, backend)).toEqual(texts);
+      expect(await generateText({ ...exported, usesKeyValueCache: false }, asked, backend)).toEqual(texts);
       const shorter = await generateText(exported, { ...asked, tokens: 20, count: 1 }, backend);
       expect(texts[0]!.startsWith(shorter[0]!)).toBe(true);
       const stop = texts[0]!.slice(5, 8);

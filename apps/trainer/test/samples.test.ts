@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gpt } from "@skein/models";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openLoneBackend } from "../src/backend/lone-backend.ts";
+import { openSingleRankBackend } from "../src/backend/lone-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import type { Manifest } from "../src/checkpoint/checkpoint-manifest.ts";
@@ -166,7 +166,7 @@ test("a text is continued as generate continues it, beside the true continuation
     [8, 8],
   ]);
   for (const { prompt, truth } of texts) expect("abcdefgh".repeat(3)).toContain(prompt + truth);
-  const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "off" });
+  const { backend, close } = await openSingleRankBackend({ backend: "cpu", blas: "off" });
   try {
     for (const { prompt, continuation } of texts) {
       expect(new Set(continuation).size).toBeGreaterThan(1);

@@ -92,7 +92,7 @@ describe("gradients accumulated over parts of a batch", () => {
     ["each tensor by itself, in pieces", { accumulate: 3, buckets: { kind: "per-tensor" }, priorities: "forward" }],
     [
       "in buckets whose size is sought",
-      { accumulate: 3, buckets: { kind: "tuned", trials: 2, stepsEach: 2, leastBytes: 64 } },
+      { accumulate: 3, buckets: { kind: "tuned", trials: 2, stepsEach: 2, minBytes: 64 } },
     ],
     ["what is frozen", { accumulate: 3, freeze: ["layers.0.*"] }],
     ["curvature", { accumulate: 3, optimizer: { kind: "kfac" } }],

@@ -1,7 +1,7 @@
 import type { Outcome } from "../studies/outcome.ts";
 import type { ResultOf } from "../studies/study.ts";
 import type { ModelJob } from "./models.ts";
-import { type ConvergenceRun, leastSeeds } from "./plan.ts";
+import { type ConvergenceRun, minSeeds } from "./plan.ts";
 import type { Setting } from "./settings.ts";
 import { compareQuality, type Quality, qualityOf, type Standing, type Verdict } from "./verdict.ts";
 
@@ -37,7 +37,7 @@ export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): 
     const isDense = setting.beside === setting.name;
     const verdict = isDense
       ? undefined
-      : quality && dense && compareQuality(quality, dense, setting.margin, leastSeeds);
+      : quality && dense && compareQuality(quality, dense, setting.margin, minSeeds);
     const isBad = outcomes.some((outcome) => outcome !== undefined && outcome.kind !== "done");
     return {
       model,

@@ -3,7 +3,7 @@ import type { RangePlot } from "../report/range-plot.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Entry, entriesOf } from "./entries.ts";
 import type { ModelJob } from "./models.ts";
-import { type ConvergenceRun, leastSeeds } from "./plan.ts";
+import { type ConvergenceRun, minSeeds } from "./plan.ts";
 import { factors } from "./search-plan.ts";
 import { convergenceSentences } from "./sentences.ts";
 import type { Quality } from "./verdict.ts";
@@ -75,7 +75,7 @@ const shortfall = (entry: Entry): string | undefined => {
   const unit = quality.unit === "%" ? "points" : "bits";
   const by = `worse by ${number(verdict.worseBy, quality.unit)} ${unit}, ${number(verdict.worst, quality.unit)} with its worst seed`;
   return `- ${name}: ${standing === "fails" ? "fails" : "undecided"}; ${by}, allowed ${number(verdict.margin, quality.unit)}${
-    quality.seeds < leastSeeds ? `; ${quality.seeds} of ${leastSeeds} seeds` : ""
+    quality.seeds < minSeeds ? `; ${quality.seeds} of ${minSeeds} seeds` : ""
   }.`;
 };
 
@@ -134,7 +134,7 @@ export const convergencePage = (runs: readonly ConvergenceRun[], resultOf: Resul
   const numMissing = runs.filter((run) => resultOf(run) === undefined).length;
   return `Four ranks over threads train each model once per compression and seed, all of a seed from the same weights and in the same order of samples. Held out is
 the share of right answers on the test samples, or bits per byte, at the end: mean (least to greatest of the seeds). Worse than dense by compares means;
-worst is that of the method's worst seed. A method **holds** where its worst seed is within the margin of the dense runs' mean, over ${leastSeeds} seeds at least; it
+worst is that of the method's worst seed. A method **holds** where its worst seed is within the margin of the dense runs' mean, over ${minSeeds} seeds at least; it
 **fails** where its own mean is not, or where a seed diverged; else it is undecided, and nothing is claimed. Margins were written down before. Learning rates were
 sought on samples held back from training, with the same budget for every row, dense ones included: ${factors.length} tries (\`pnpm bench search\`); the test samples were
 looked at once, here. KiB per step are what one rank sends, × less is a dense ring all-reduce of the gradients over that; both count all that travels, batch

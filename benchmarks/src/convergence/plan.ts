@@ -18,7 +18,7 @@ export interface ConvergenceRun extends Run {
 export const searchName = "search";
 export const convergenceName = "convergence";
 /** How many seeds a claim rests on. */
-export const leastSeeds = 3;
+export const minSeeds = 3;
 
 const lacksSearch = (model: ModelJob, setting: Setting, quick: boolean): string =>
   `its learning rate has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${model.name}/${setting.name}`;

@@ -11,7 +11,7 @@ export const search: Study<SearchRun> = {
     "Train each model with each compression at each of a few learning rates, and judge by samples held back from training.",
   seeds: 1,
   takes: 1,
-  mostSeeds: 1,
+  maxSeeds: 1,
   plan: planSearch,
   page: searchPage,
 };

@@ -269,7 +269,7 @@ export const settings: readonly Setting[] = [
   },
   {
     name: "lags",
-    compression: { kind: "lags", leastDensity: 0.001, mostDensity: 0.1 },
+    compression: { kind: "lags", minDensity: 0.001, maxDensity: 0.1 },
     compressionOf: { "moby-dick-gpt": { warmupSteps: 300 } },
     job: { buckets: { kind: "per-tensor" } },
     beside: "identity",

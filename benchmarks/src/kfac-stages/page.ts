@@ -25,7 +25,7 @@ import {
 } from "./results.ts";
 
 /** What is further off is drawn at the edge. */
-const mostRatio = 2;
+const maxRatio = 2;
 
 /** Predicted over published time of each stage. */
 export const stageRatiosPlot = ({ stages }: KfacStagesResults): RangePlot => ({
@@ -34,7 +34,7 @@ export const stageRatiosPlot = ({ stages }: KfacStagesResults): RangePlot => ({
   axis: "predicted time / published time",
   scale: "linear",
   reference: 1,
-  most: mostRatio,
+  most: maxRatio,
   legend: `filled: ${heldOut.join(", ")}, which the calibration did not see; hollow: ${calibratedOn.join(" and ")}, which it saw`,
   rows: heldOut.concat(calibratedOn).flatMap((network) =>
     stages

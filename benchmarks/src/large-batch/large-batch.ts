@@ -1,5 +1,5 @@
 import type { Study } from "../studies/study.ts";
-import { largeBatchPage, leastSeeds } from "./page.ts";
+import { largeBatchPage, minSeeds } from "./page.ts";
 import { type LargeBatchRun, planLargeBatch } from "./plan.ts";
 import { searchName } from "./search-plan.ts";
 
@@ -8,7 +8,7 @@ export const largeBatch: Study<LargeBatchRun> = {
   name: "large-batch",
   title: "Large batches by LARS beside small ones, in as many epochs",
   about: "Train a ResNet-18 on Fashion-MNIST in small and in large batches, and judge by test samples.",
-  seeds: leastSeeds,
+  seeds: minSeeds,
   takes: 1,
   after: [searchName],
   plan: planLargeBatch,

@@ -5,7 +5,7 @@ import { type Contestant, large, small, trainSamples } from "./contestants.ts";
 import type { LargeBatchRun } from "./plan.ts";
 
 /** How many seeds a claim rests on. */
-export const leastSeeds = 3;
+export const minSeeds = 3;
 
 /** A way to train, and what came of it. */
 export interface Standing {
@@ -47,7 +47,7 @@ export const sentencesOf = (standings: readonly Standing[]): readonly [string, s
     ];
   const behind = many.quality.mean - few.quality.mean;
   const apart = few.quality.greatest < many.quality.least || many.quality.greatest < few.quality.least;
-  const enough = Math.min(few.quality.seeds, many.quality.seeds) >= leastSeeds;
+  const enough = Math.min(few.quality.seeds, many.quality.seeds) >= minSeeds;
   return [
     `With as many epochs, ${few.steps} steps of LARS on large batches get ${span(few.quality)} right of the test pictures, ${many.steps} steps of momentum on small ones ${span(many.quality)}.`,
     `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${apart && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,

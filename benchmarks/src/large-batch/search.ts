@@ -36,7 +36,7 @@ export const largeBatchSearch: Study<SearchRun> = {
     "Train a ResNet-18 on Fashion-MNIST in small and in large batches at several settings, and judge by samples held back.",
   seeds: 1,
   takes: 1,
-  mostSeeds: 1,
+  maxSeeds: 1,
   isAdaptive: true,
   plan: planSearch,
   page,

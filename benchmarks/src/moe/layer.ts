@@ -10,7 +10,7 @@ export const moeLayerTimes: Study<LayerRun> = {
     "Train a few steps of one layer of experts on ranks of two emulated hosts, with each way for tokens to travel.",
   seeds: 1,
   takes: 1,
-  mostSeeds: 1,
+  maxSeeds: 1,
   plan: planLayer,
   page: layerPage,
 };

@@ -6,7 +6,7 @@ import { type Contestant, dense } from "./contestants.ts";
 import type { QualityRun } from "./quality-plan.ts";
 
 /** How many seeds a claim rests on. */
-export const leastSeeds = 3;
+export const minSeeds = 3;
 
 /** A contestant beside the dense model. */
 export interface Standing {
@@ -35,7 +35,7 @@ export const standingsOf = (runs: readonly QualityRun[], resultOf: ResultOf): St
     isBetter:
       one.quality !== undefined &&
       base !== undefined &&
-      Math.min(one.quality.seeds, base.seeds) >= leastSeeds &&
+      Math.min(one.quality.seeds, base.seeds) >= minSeeds &&
       one.quality.greatest < base.least,
   }));
 };

@@ -1,5 +1,5 @@
 import type { Study } from "../studies/study.ts";
-import { leastSeeds, qualityPage } from "./quality-page.ts";
+import { minSeeds, qualityPage } from "./quality-page.ts";
 import { planQuality, type QualityRun } from "./quality-plan.ts";
 import { searchName } from "./search-plan.ts";
 
@@ -8,7 +8,7 @@ export const moeQuality: Study<QualityRun> = {
   name: "moe-quality",
   title: "Mixtures of experts beside a dense GPT of equal flops per token",
   about: "Train a GPT on Moby-Dick, dense and with each gate and several capacities, and judge by test samples.",
-  seeds: leastSeeds,
+  seeds: minSeeds,
   takes: 1,
   after: [searchName],
   plan: planQuality,

@@ -31,7 +31,7 @@ export const moeSearch: Study<SearchRun> = {
     "Train a GPT, dense and with each gate, at three learning rates, and judge by samples held back from training.",
   seeds: 1,
   takes: 1,
-  mostSeeds: 1,
+  maxSeeds: 1,
   plan: planSearch,
   page,
 };

@@ -9,7 +9,7 @@ export const moeStepTimes: Study<StepRun> = {
   about: "Train a few steps of a GPT with experts on ranks of two emulated hosts, with each choice and with auto.",
   seeds: 1,
   takes: 1,
-  mostSeeds: 1,
+  maxSeeds: 1,
   plan: planSteps,
   page: stepPage,
 };

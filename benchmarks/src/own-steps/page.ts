@@ -125,17 +125,17 @@ ${alignColumns([
   ]),
 ])}`;
 
-const mostTakes = (steps: readonly OwnStep[]): number => Math.max(...steps.map(({ takes }) => takes));
+const maxTakes = (steps: readonly OwnStep[]): number => Math.max(...steps.map(({ takes }) => takes));
 
 const apartSentence = (steps: readonly OwnStep[]): string =>
-  mostTakes(steps) === 1
+  maxTakes(steps) === 1
     ? "Each run was made once: how far takes of one lie apart is not known."
     : `Takes of one run lie ±${formatShare(median(steps.map(({ apart }) => apart)))} around their middle, half of them more: no prediction can be nearer than that for sure.`;
 
 const takesSentence = (steps: readonly OwnStep[]): string =>
-  mostTakes(steps) === 1
+  maxTakes(steps) === 1
     ? "All of that was done once."
-    : `All of that is done in turns, ${mostTakes(steps)} times, and figures are medians.`;
+    : `All of that is done in turns, ${maxTakes(steps)} times, and figures are medians.`;
 
 export interface OwnStepsPageOptions {
   readonly date: string;

@@ -1,6 +1,6 @@
 import type { PredictedCell } from "../published/calibrate-cluster.ts";
 import { allReduceMethods, summarizeErrors } from "../published/held-out.ts";
-import { comparePairs, isMisordered, leastDifference } from "../published/orderings.ts";
+import { comparePairs, isMisordered, minDifference } from "../published/orderings.ts";
 import { methods, modelNames, networks, worldSizes } from "../published/seven-methods.ts";
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
@@ -77,7 +77,7 @@ Samples per second of the whole cluster, measured → predicted, and the error o
 
 ${summaryTable(predicted)}
 
-Order: of ${three.length} pairs of BSP-A2A, WFBP-A2A and MG-WFBP in one column that differ by more than ${formatShare(leastDifference)} in the table, ${three.filter(isMisordered).length} stand in the wrong order; of
+Order: of ${three.length} pairs of BSP-A2A, WFBP-A2A and MG-WFBP in one column that differ by more than ${formatShare(minDifference)} in the table, ${three.filter(isMisordered).length} stand in the wrong order; of
 all ${seven.length} pairs of the seven methods ${wrong.length} do (${formatShare(wrong.length / seven.length)}).
 
 ${modelNames.map((model) => `### ${model}\n\n${cellTable(predicted.filter((cell) => cell.model === model))}`).join("\n\n")}`;

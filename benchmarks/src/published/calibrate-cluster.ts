@@ -234,7 +234,7 @@ const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreePa
     (fitted) => relativeErrors(withValues(before, free, fitted), cells),
     free.map(({ range, read }) => (range === "positive" ? Math.log(read(before)) : read(before))),
     // Plans change in jumps, so slopes over some thousandths of a parameter are truer than those over less.
-    { relativeStep: 1e-4, tolerance: 1e-4, mostIterations: 30 },
+    { relativeStep: 1e-4, tolerance: 1e-4, maxIterations: 30 },
   );
   const shown = free.filter(
     ({ range }, k) => range === "positive" || fit.parameters[k]! >= shownFrom * fit.standardErrors[k]!,

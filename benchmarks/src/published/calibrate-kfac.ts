@@ -131,7 +131,7 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
       networks.flatMap((network) => errors(withValues(logs), network));
     const start = parameters.map(({ read }) => Math.log(read(before)));
     // Plans and placements change in jumps, so slopes over some thousandths are truer than those over less.
-    const fit = fitLeastSquares(residuals, start, { relativeStep: 1e-4, tolerance: 1e-6, mostIterations: 60 });
+    const fit = fitLeastSquares(residuals, start, { relativeStep: 1e-4, tolerance: 1e-6, maxIterations: 60 });
     cluster = withValues(fit.parameters);
     for (const [k, parameter] of parameters.entries())
       found.push({ parameter, value: parameter.read(cluster), relativeError: fit.standardErrors[k]! });

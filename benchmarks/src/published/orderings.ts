@@ -4,7 +4,7 @@ import type { PredictedCell } from "./calibrate-cluster.ts";
  * Closer than this two measurements stand in no order: most methods differ by up to 3 % between three measurements of
  * the same four GPUs.
  */
-export const leastDifference = 0.03;
+export const minDifference = 0.03;
 
 /** Two methods of one model on one cluster, the first faster in the table. */
 export interface ComparedPair {
@@ -23,7 +23,7 @@ const predictedSeconds = ({ iterationSeconds, relativeError }: PredictedCell): n
 export const comparePairs = (predicted: readonly PredictedCell[]): readonly ComparedPair[] =>
   [...Map.groupBy(predicted, ({ model, network, worldSize }) => [model, network, worldSize].join(" ")).values()]
     .flatMap((column) => column.flatMap((faster) => column.map((slower) => ({ faster, slower }))))
-    .filter(({ faster, slower }) => slower.iterationSeconds > faster.iterationSeconds * (1 + leastDifference))
+    .filter(({ faster, slower }) => slower.iterationSeconds > faster.iterationSeconds * (1 + minDifference))
     .map(({ faster, slower }) => ({
       faster,
       slower,

@@ -9,7 +9,7 @@ import { type Task, tasks } from "./tasks.ts";
 
 export const ladderName = "second-order";
 /** How many seeds a claim rests on. */
-export const leastSeeds = 3;
+export const minSeeds = 3;
 
 /** A task trained by a method for one of its horizons. */
 export interface LadderRun extends Run {
@@ -46,7 +46,7 @@ const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   if (first === undefined || shortBy(task, first) > task.near)
     return { steps, runs: runs.slice(0, 1), quality: first, standing: "missed" };
   const quality = qualityOf(outcomes);
-  if (outcomes.includes(undefined) || runs.length < leastSeeds)
+  if (outcomes.includes(undefined) || runs.length < minSeeds)
     return { steps, runs, quality: quality ?? first, standing: "not run" };
   return {
     steps,

@@ -9,7 +9,7 @@ export const secondOrderLinks: Study<LinksRun> = {
   about: "Train a few steps over emulated networks with each form of K-FAC, and see what each stage of a step takes.",
   seeds: 1,
   takes: 2,
-  mostSeeds: 1,
+  maxSeeds: 1,
   plan: planLinks,
   page: linksPage,
 };

@@ -3,7 +3,7 @@ import type { RangePlot, RangeRow } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 import { resultOf as resultIn, type Results } from "../studies/results-file.ts";
 import type { ResultOf, Study } from "../studies/study.ts";
-import { type Climb, climbsIn, type LadderRun, leastSeeds, type Rung } from "./ladder.ts";
+import { type Climb, climbsIn, type LadderRun, minSeeds, type Rung } from "./ladder.ts";
 import { baseline } from "./methods.ts";
 import type { Task } from "./tasks.ts";
 import { planTimes } from "./times-plan.ts";
@@ -65,7 +65,7 @@ const stepsText = (climb: Climb): string => {
 /** A rung that was tried, with what its seeds ended at. */
 const formatRung = (task: Task, { steps, quality, standing, runs }: Rung): string => {
   if (quality === undefined) return `${steps}: ${standing === "not run" ? "not run" : "diverged"}`;
-  const seeds = runs.length < leastSeeds ? ", 1 seed" : "";
+  const seeds = runs.length < minSeeds ? ", 1 seed" : "";
   return `${steps}: ${numberOf(task, quality.mean)}${seeds}`;
 };
 
@@ -192,7 +192,7 @@ export const ladderPage: Study<LadderRun>["page"] = (runs, resultOf, draw, resul
     ].join("\n\n");
   });
   return `Every optimizer is trained for lengths that grow by about 1.4, each with a learning rate that comes up in 30 steps and ends, as a cosine, at a fiftieth of its peak.
-*Steps* is the shortest length whose mean over ${leastSeeds} seeds, on test samples, reaches the target; where a first seed misses by more than is near, the others
+*Steps* is the shortest length whose mean over ${minSeeds} seeds, on test samples, reaches the target; where a first seed misses by more than is near, the others
 are left out. So a step count is right to a factor of 1.4. Settings were sought on samples held back from training, with the same budget for each
 (\`pnpm bench second-order-search\`), for one length. One rank, one core. Milliseconds are means over a cycle of ten steps, refreshes included, as
 \`pnpm bench second-order-times\` measured them; seconds are both multiplied, without evaluation and compilation.

@@ -46,7 +46,7 @@ export const secondOrderSearch: Study<SearchRun> = {
   about: "Train each task with each optimizer at eight settings, and judge by samples held back from training.",
   seeds: 1,
   takes: 1,
-  mostSeeds: 1,
+  maxSeeds: 1,
   isAdaptive: true,
   plan: planSearch,
   page,

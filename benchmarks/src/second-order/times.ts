@@ -10,7 +10,7 @@ export const secondOrderTimes: Study<TimesRun> = {
     "Train each task for some steps with each optimizer on one and on four ranks, and set step times beside momentum.",
   seeds: 1,
   takes: 3,
-  mostSeeds: 1,
+  maxSeeds: 1,
   plan: planTimes,
   page: timesPage,
 };

@@ -1,6 +1,6 @@
 import { type Entry, entriesOf } from "../convergence/entries.ts";
 import { models } from "../convergence/models.ts";
-import { chosenJob, convergenceName, leastSeeds, planConvergence } from "../convergence/plan.ts";
+import { chosenJob, convergenceName, minSeeds, planConvergence } from "../convergence/plan.ts";
 import { isCore, settings } from "../convergence/settings.ts";
 import type { JobFile } from "../studies/job-file.ts";
 import { resultOf } from "../studies/results-file.ts";
@@ -34,7 +34,7 @@ export const validatedBy = ({
   quick,
   resultsOf,
 }: Pick<PlanOptions, "quick" | "resultsOf">): ((modelName: string, settingName: string) => Validated) => {
-  const seeds = Array.from({ length: quick ? 1 : leastSeeds }, (_, index) => index + 1);
+  const seeds = Array.from({ length: quick ? 1 : minSeeds }, (_, index) => index + 1);
   const results = resultsOf(convergenceName);
   const entries = entriesOf(planConvergence({ quick, seeds, resultsOf }), (run) => resultOf(results, run));
   const make = (modelName: string, settingName: string): Validated => {

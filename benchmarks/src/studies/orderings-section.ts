@@ -38,7 +38,7 @@ export const orderingRule =
   "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
 /** Closer than this, or than what both medians waver by, is no difference. */
-const leastDifference = 0.03;
+const minDifference = 0.03;
 
 type Verdict = "holds" | "even" | "does not";
 
@@ -55,7 +55,7 @@ const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome |
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
   const ratio = slow.median / quick.median;
-  const wavering = Math.max(leastDifference, quick.mad / quick.median + slow.mad / slow.median);
+  const wavering = Math.max(minDifference, quick.mad / quick.median + slow.mad / slow.median);
   return {
     counts,
     ratio,

@@ -9,7 +9,7 @@ const study: Study<Run> = {
   about: "a",
   seeds: 3,
   takes: 2,
-  mostSeeds: 4,
+  maxSeeds: 4,
   plan: () => [],
   page: () => "",
 };

@@ -61,8 +61,8 @@ export const parseStudyOptions = (study: Study<Run>, args: readonly string[]): S
   const numSeeds = Number(values.seeds ?? (quick ? 1 : study.seeds));
   if (!Number.isInteger(numSeeds) || numSeeds < 1)
     return `--seeds ${values.seeds}: how many seeds each run is made with is a whole number from 1; use ${study.seeds}`;
-  if (numSeeds > (study.mostSeeds ?? numSeeds))
-    return `--seeds ${values.seeds}: ${study.name} is made with ${study.mostSeeds} at most; leave it out`;
+  if (numSeeds > (study.maxSeeds ?? numSeeds))
+    return `--seeds ${values.seeds}: ${study.name} is made with ${study.maxSeeds} at most; leave it out`;
   const takes = Number(values.takes ?? (quick ? 1 : study.takes));
   if (!Number.isInteger(takes) || takes < 1)
     return `--takes ${values.takes}: how often each run is made is a whole number from 1; use ${study.takes}`;

@@ -26,7 +26,7 @@ export interface Study<Planned extends Run> {
   readonly seeds: number;
   readonly takes: number;
   /** The most seeds that it knows what to do with. Default: any number. */
-  readonly mostSeeds?: number;
+  readonly maxSeeds?: number;
   /** Studies whose results it plans by. */
   readonly after?: readonly string[];
   /** Whether what it plans depends on its own results: it is planned again when all runs of a plan are made. */

@@ -29,5 +29,5 @@ export const libraryText = ({ family, version, core }: LibraryIdentity): string 
   `${family} ${version}${core === "" ? "" : ` (${core})`}`;
 
 /** Explains in output that only one thread at a time may call a library. */
-export const turnsText: string =
+export const noLocksAdvice: string =
   "built without locks, so threads multiply one at a time; install one with them (Debian: libopenblas0-pthread)";

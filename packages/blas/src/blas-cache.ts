@@ -5,13 +5,13 @@ import type { LibraryIdentity } from "./addon.ts";
 export const sources: AddonSources = new AddonSources(new URL("../native/", import.meta.url));
 
 /** Files that a build writes to its folder. */
-export interface BlasPlace {
+export interface BlasFiles {
   readonly addon: string;
   /** Path of the table of measured shapes, JSON. */
   readonly table: string;
 }
 
-export const filesIn = (folder: string): BlasPlace => ({
+export const filesIn = (folder: string): BlasFiles => ({
   addon: join(folder, "skein-blas.node"),
   table: join(folder, "table.json"),
 });
@@ -29,4 +29,4 @@ export const cachedFolder = (cache: string, { family, version }: LibraryIdentity
   join(cache, `${fileName(`${family}-${version}`)}-${sources.key()}`);
 
 /** Complete builds in `cache`, newest first. A build writes its table last. */
-export const completeBuilds = (cache: string): BlasPlace[] => builtFolders(cache, sources, "table.json").map(filesIn);
+export const completeBuilds = (cache: string): BlasFiles[] => builtFolders(cache, sources, "table.json").map(filesIn);

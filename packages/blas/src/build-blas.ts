@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { compileAddon, CompilerError, othersWhoWrite } from "@skein/native-addon/node";
+import { compileAddon, CompilerError, otherWriters } from "@skein/native-addon/node";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, cachedFolder, defaultCacheFolder, filesIn, sources } from "./blas-cache.ts";
+import { type BlasFiles, cachedFolder, defaultCacheFolder, filesIn, sources } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { measureTable, type MeasureOptions } from "./measure-table.ts";
 import { describeLibrary, loadAddon, openProduct } from "./open-blas.ts";
@@ -65,7 +65,7 @@ export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "k
   readonly cacheFolder?: string;
 }
 
-export interface BuiltBlas extends BlasPlace {
+export interface BuiltBlas extends BlasFiles {
   /** Text that identifies the library, such as "OpenBLAS 0.3.21 (Cooperlake)". */
   readonly library: string;
   /** Whether several threads may multiply at once. */
@@ -85,7 +85,7 @@ export interface BuiltBlas extends BlasPlace {
 export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBlas> => {
   const { compiler = process.env["CXX"] || "g++", cacheFolder = defaultCacheFolder(), onProgress, kernels } = options;
   const parent = options.output ?? cacheFolder;
-  const fault = options.output === undefined ? othersWhoWrite(parent) : undefined;
+  const fault = options.output === undefined ? otherWriters(parent) : undefined;
   if (fault !== undefined)
     throw new BlasError(
       "blas-build",

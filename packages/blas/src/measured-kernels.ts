@@ -10,7 +10,7 @@ export interface MeasuredKernel {
 
 const sizes = [1, 8, 32, 128, 512, 2048];
 /** Larger products take long and add no information. */
-const mostMultiplications = 2 ** 28;
+const maxMultiplications = 2 ** 28;
 
 const transposes = [
   [false, false],
@@ -22,7 +22,7 @@ const products = transposes.flatMap(([transposeA, transposeB]) =>
   sizes.flatMap((rows) =>
     sizes.flatMap((columns) =>
       sizes
-        .filter((inner) => rows * columns * inner <= mostMultiplications)
+        .filter((inner) => rows * columns * inner <= maxMultiplications)
         .map(
           (inner): MeasuredKernel => ({
             op: "matmul",

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Blas } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type BlasAddon, type LibraryFacts, libraryText } from "./addon.ts";
-import { type BlasPlace, completeBuilds, defaultCacheFolder, filesIn } from "./blas-cache.ts";
+import { type BlasFiles, completeBuilds, defaultCacheFolder, filesIn } from "./blas-cache.ts";
 import { BlasError } from "./errors.ts";
 import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.ts";
 
@@ -43,7 +43,7 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
 export const findBlas = (
   environment: NodeJS.ProcessEnv = process.env,
   cache: string = defaultCacheFolder(environment),
-): BlasPlace | undefined => {
+): BlasFiles | undefined => {
   const folder = environment["SKEIN_BLAS"];
   if (folder === undefined || folder === "") return completeBuilds(cache)[0];
   const files = filesIn(folder);
@@ -68,7 +68,7 @@ interface MeasuredBlas extends Blas {
 }
 
 /** Open the BLAS that a table was measured with. @throws BlasError as `openBlas` does. */
-export const openMeasured = (files: BlasPlace, table: ShapeTable): MeasuredBlas => {
+export const openMeasured = (files: BlasFiles, table: ShapeTable): MeasuredBlas => {
   const addon = loadAddon(files.addon);
   const { name, ...measured } = table.library;
   const found = describeLibrary(addon, name);
@@ -99,4 +99,4 @@ export const openMeasured = (files: BlasPlace, table: ShapeTable): MeasuredBlas 
  * `blas-changed` if the library is not the measured version.
  * @example const files = findBlas(); const backend = await createCpuBackend({ blas: files && openBlas(files) });
  */
-export const openBlas = (files: BlasPlace): Blas => openMeasured(files, readTable(files.table));
+export const openBlas = (files: BlasFiles): Blas => openMeasured(files, readTable(files.table));

@@ -73,10 +73,10 @@ export const tableDigest = ({ shapes }: ShapeTable): string =>
   createHash("sha256").update(JSON.stringify(shapes)).digest("hex").slice(0, 12);
 
 /** Minimum speedup for a BLAS to be chosen. Two measurements of the same implementation differ by smaller factors. */
-const leastGain = 1.05;
+const minGain = 1.05;
 
 export const isFaster = ({ wasmMicroseconds, blasMicroseconds }: MeasuredShape): boolean =>
-  wasmMicroseconds > leastGain * blasMicroseconds;
+  wasmMicroseconds > minGain * blasMicroseconds;
 
 /** Distance between two shapes: the sum of squares of the log2 ratios of their sizes. */
 const distance = (shape: Contraction, other: Contraction): number =>

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { contractionOps } from "@skein/cpu-kernels";
 import { filesIn } from "../src/blas-cache.ts";
-import { BlasError, type BlasPlace, buildBlas } from "../src/node.ts";
+import { BlasError, type BlasFiles, buildBlas } from "../src/node.ts";
 import { measuredKernels } from "../src/measured-kernels.ts";
 import { type MeasuredShape, readTable, type ShapeTable } from "../src/shape-table.ts";
 
@@ -12,7 +12,7 @@ export interface Built {
   readonly name: string;
   readonly missing: boolean;
   readonly folder: string;
-  readonly files: BlasPlace;
+  readonly files: BlasFiles;
 }
 
 /**

@@ -2,10 +2,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";
-import { type BlasPlace, openBlas } from "../src/node.ts";
+import { type BlasFiles, openBlas } from "../src/node.ts";
 
 const { files, memory, size, repeats } = workerData as {
-  readonly files: BlasPlace;
+  readonly files: BlasFiles;
   readonly memory: WebAssembly.Memory;
   readonly size: number;
   readonly repeats: number;

@@ -53,7 +53,7 @@ export const interleave = (
 };
 
 /**
- * Adds support for `Place.segments` to an algorithm on one vector (all-reduce, broadcast): s slices, interleaved.
+ * Adds support for `ScheduleParameters.segments` to an algorithm on one vector (all-reduce, broadcast): s slices, interleaved.
  *
  * Cost: the same bytes, s times the messages, R + s − 1 rounds instead of R. The path is the path of the first slice
  * plus, for each later slice, the work of its busiest rank: exact if all ranks do the same work, and for chains.
@@ -63,12 +63,12 @@ export const interleave = (
  */
 export const segmented = (
   algorithm: Algorithm,
-  { mostSegments = 8, onePerPair = false }: { readonly mostSegments?: number; readonly onePerPair?: boolean } = {},
+  { maxSegments = 8, onePerPair = false }: { readonly maxSegments?: number; readonly onePerPair?: boolean } = {},
 ): Algorithm => {
   const window = onePerPair ? Infinity : 8;
   return {
     ...algorithm,
-    mostSegments,
+    maxSegments,
     schedule: ({ segments = 1, ...parameters }) => {
       if (segments === 1) return algorithm.schedule(parameters);
       const slices = Array.from({ length: segments }, (_, j) => {

@@ -65,7 +65,7 @@ export interface Schedule {
 }
 
 /** Parameters of a schedule. Schedules never depend on data, addresses or order of arrival. */
-export interface Place {
+export interface ScheduleParameters {
   readonly rank: number;
   readonly worldSize: number;
   /** `n` of the request table in `CollectiveRequest`. */
@@ -112,7 +112,7 @@ export interface ScheduleCost {
 }
 
 /** Parameters of a cost: those of a schedule that are equal on all ranks, and S of docs/algorithms.md in bytes. */
-export interface CostParameters extends Omit<Place, "rank" | "elementCount" | "to" | "from"> {
+export interface CostParameters extends Omit<ScheduleParameters, "rank" | "elementCount" | "to" | "from"> {
   readonly byteLength: number;
 }
 
@@ -128,11 +128,11 @@ export interface Algorithm {
    */
   readonly rankOrder: boolean;
   /**
-   * Largest number of segments (`Place.segments`) worth trying. Default: 1, which means that the algorithm ignores
+   * Largest number of segments (`ScheduleParameters.segments`) worth trying. Default: 1, which means that the algorithm ignores
    * segments.
    */
-  readonly mostSegments?: number;
-  readonly schedule: (parameters: Place) => Schedule;
+  readonly maxSegments?: number;
+  readonly schedule: (parameters: ScheduleParameters) => Schedule;
   readonly cost: (parameters: CostParameters) => ScheduleCost;
 }
 

@@ -60,7 +60,7 @@ describe("the choice", () => {
           )
             continue;
           for (const segments of [1, 2, 4, 8]) {
-            if (segments > (algorithm.mostSegments ?? 1)) continue;
+            if (segments > (algorithm.maxSegments ?? 1)) continue;
             expect(seconds).toBeLessThanOrEqual(secondsOf({ algorithm, segments }, situation) * (1 + 1e-9));
           }
         }
@@ -97,7 +97,7 @@ describe("the choice", () => {
         // The time of each candidate is a line over S, or with segments a maximum of lines: from some size on, the
         // candidate with fewer bytes stays ahead.
         const alone = algorithms
-          .filter(({ kind, mostSegments }) => kind === situation.kind && mostSegments !== undefined)
+          .filter(({ kind, maxSegments }) => kind === situation.kind && maxSegments !== undefined)
           .map((algorithm) => ({ algorithm, segments: 1 }));
         const steps = Array.from({ length: 29 }, (_, exponent) => 2 ** exponent);
         for (const a of alone) {
@@ -267,7 +267,7 @@ test.each(algorithms)("$name: the prediction equals a simulation of its messages
   for (const worldSize of [2, 3, 4, 6, 7, 8, 16]) {
     const { input, output } = regionElements(algorithm.kind, worldSize, n);
     const byteLength = algorithm.kind === "all-gather" ? output : input;
-    for (const segments of algorithm.mostSegments === undefined ? [1] : [1, 4, 16]) {
+    for (const segments of algorithm.maxSegments === undefined ? [1] : [1, 4, 16]) {
       for (const alpha of [1, n / 10, n]) {
         const line = { secondsPerMessage: alpha, secondsPerByte: 1 };
         const predicted = predictedSeconds(

@@ -11,7 +11,7 @@ import type { LinkCosts } from "./link-file.ts";
 import type { Algorithm, CostParameters, Load } from "./schedule.ts";
 
 /** Parameters that all choices in one group share. They are equal on all ranks, so all ranks make the same choice. */
-export interface GroupSituation {
+export interface GroupSelectionOptions {
   readonly worldSize: number;
   /** Whether every rank can read every other rank's memory. */
   readonly sharesMemory: boolean;
@@ -28,7 +28,7 @@ export interface GroupSituation {
 }
 
 /** Parameters of one choice. */
-export interface SelectionOptions extends GroupSituation {
+export interface SelectionOptions extends GroupSelectionOptions {
   readonly kind: CollectiveKind;
   /** Operand size in bytes, S of docs/algorithms.md. */
   readonly byteLength: number;
@@ -97,19 +97,19 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
  * two ranks there is only one order.
  *
  * Cost: the first choice of a kind computes the cost of each candidate, for each power of two of segments up to its
- * `mostSegments`, O(messages of all ranks). Costs are linear in S, so later choices are O(candidates).
+ * `maxSegments`, O(messages of all ranks). Costs are linear in S, so later choices are O(candidates).
  *
  * @param candidates algorithms to choose from; of equal ones, the first is chosen. Default: all algorithms.
  * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate fits.
  */
 export const algorithmSelector = (
-  { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSituation,
+  { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSelectionOptions,
   candidates: readonly Algorithm[] = algorithms,
 ): ((kind: CollectiveKind, byteLength: number) => Choice) => {
   const allowed = (algorithm: Algorithm): boolean => order === "any" || algorithm.rankOrder || worldSize <= 2;
   const segmentsOf = (algorithm: Algorithm): number[] => {
     const counts: number[] = [];
-    for (let segments = 1; segments <= (algorithm.mostSegments ?? 1); segments *= 2) counts.push(segments);
+    for (let segments = 1; segments <= (algorithm.maxSegments ?? 1); segments *= 2) counts.push(segments);
     return counts;
   };
   const known = new Map<CollectiveKind, readonly (Choice & { readonly pathOfOneByte: Load })[]>();

@@ -17,5 +17,5 @@ export { serveRequests } from "./companion/serve-requests.ts";
 export type { LaneTransports } from "./lanes/rank-lanes.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";
 export { combiningKinds, inPlaceKinds } from "./requests/kind-facts.ts";
-export { leastBytes, type NativeCollectives } from "./transport/native-collectives.ts";
+export { minBytes, type NativeCollectives } from "./transport/native-collectives.ts";
 export { after, type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";

@@ -25,7 +25,7 @@ import { parametersOf } from "./world.ts";
 // Renewal and revocation of certificates while connections are open, over real sockets.
 
 const authority = makeAuthority();
-const lookMilliseconds = 200;
+const reloadMilliseconds = 200;
 let folder: string;
 const closing: (() => unknown)[] = [];
 beforeEach(() => {
@@ -122,7 +122,7 @@ describe("links", () => {
     const worlds = await openWorlds(holders.length, {
       heartbeat: { intervalMilliseconds: 1000, lossMilliseconds: 3000 }, // detects a disconnection behind a cable
       over: "tls",
-      tlsOf: (rank) => ({ tls: holders[rank]!.identity, lookMilliseconds }),
+      tlsOf: (rank) => ({ tls: holders[rank]!.identity, reloadMilliseconds }),
       ...(cables && {
         route: async (_, to) => {
           const { cable, address } = await Cable.to(to);
@@ -143,7 +143,7 @@ describe("links", () => {
     const worlds = await open(holders, cables);
     await expectSums(worlds, 1);
     for (const holder of holders) holder.renew();
-    await new Promise((resolve) => setTimeout(resolve, 2 * lookMilliseconds));
+    await new Promise((resolve) => setTimeout(resolve, 2 * reloadMilliseconds));
     await expectSums(worlds, 2); // over connections that were established with the old certificates
     for (const cable of cables) {
       cable.down = true;
@@ -202,7 +202,7 @@ describe("links", () => {
       build: "build",
       secret,
       connectMilliseconds: 5000,
-      lookMilliseconds,
+      reloadMilliseconds,
       ...options,
     });
     closing.push(() => listener.close());
@@ -266,7 +266,7 @@ describe("links", () => {
 });
 
 describe("a rendezvous", () => {
-  const common = { worldSize: 2, job: "job", build: "build", secret, lookMilliseconds };
+  const common = { worldSize: 2, job: "job", build: "build", secret, reloadMilliseconds };
   const open = async (security: TlsIdentity): Promise<Coordinator> => {
     const coordinator = await hostRendezvous({ ...common, ranks: [0], security });
     closing.push(() => coordinator.close());

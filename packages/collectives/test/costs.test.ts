@@ -110,7 +110,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   const onHosts = dependsOnHosts(algorithm);
   const settings = (worldSize: number): Partial<Place>[] =>
     Object.values(onHosts ? hostShapes(worldSize) : { none: undefined }).flatMap((hosts) =>
-      (algorithm.mostSegments === undefined ? [1] : [1, 2, 3, 8, 20]).map((segments) => ({
+      (algorithm.maxSegments === undefined ? [1] : [1, 2, 3, 8, 20]).map((segments) => ({
         segments,
         ...(hosts && { hosts }),
       })),
@@ -182,7 +182,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   );
 
   test("n segments add n − 1 rounds and multiply messages by n; bytes stay the same", () => {
-    if (algorithm.mostSegments === undefined) return;
+    if (algorithm.maxSegments === undefined) return;
     for (const worldSize of [2, 3, 4, 7, 12]) {
       for (const hosts of Object.values(onHosts ? hostShapes(worldSize) : { none: undefined })) {
         const place = hosts ? { hosts } : {};

@@ -139,7 +139,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
     if (!rooted.has(algorithm.kind)) return;
     for (let root = 0; root < worldSize; root++)
       for (const n of [worldSize - 1, 37])
-        for (const segments of algorithm.mostSegments === undefined ? [1] : [1, 3])
+        for (const segments of algorithm.maxSegments === undefined ? [1] : [1, 3])
           await holds(algorithm, {
             worldSize,
             n,
@@ -171,12 +171,12 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
 
   test.each(worldSizes)("hosts of every shape, every number of segments, on %i ranks", async (worldSize) => {
     // More segments than slots between threads.
-    if (algorithm.mostSegments !== undefined)
+    if (algorithm.maxSegments !== undefined)
       await holds(algorithm, { worldSize, n: 401, segments: 20, travel: "lent" });
     const shapes = dependsOnHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined];
     const sizes = [1, worldSize, 61];
     for (const [i, hosts] of shapes.entries()) {
-      for (const [j, segments] of (algorithm.mostSegments === undefined ? [1] : segmentCounts).entries()) {
+      for (const [j, segments] of (algorithm.maxSegments === undefined ? [1] : segmentCounts).entries()) {
         for (const n of hosts ? [sizes[(i + j) % 3]!, 61] : sizes) {
           await holds(algorithm, {
             worldSize,
@@ -206,7 +206,7 @@ describe("summation order", () => {
       let [settings, inOrder] = [0, 0];
       for (const worldSize of worldSizes.slice(1)) {
         for (const hosts of dependsOnHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined]) {
-          for (const segments of algorithm.mostSegments === undefined ? [1] : [1, 3]) {
+          for (const segments of algorithm.maxSegments === undefined ? [1] : [1, 3]) {
             const runs = [];
             for (const travel of travels)
               runs.push(

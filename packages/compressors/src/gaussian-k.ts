@@ -12,7 +12,7 @@ export interface GaussianKCompressorOptions {
   readonly density: number;
 }
 
-const mostEntries = (density: number, n: number): number =>
+const maxEntries = (density: number, n: number): number =>
   Math.min(n, Math.ceil((4 * numKeptEntries(density, n)) / 3));
 
 /**
@@ -46,7 +46,7 @@ export const gaussianKCompressor = ({ density }: GaussianKCompressorOptions): Co
   const select = (flat: Tensor): SparsePayload => {
     const n = flat.shape[0]!;
     if (n === 0) return { values: flat, indices: arange(0) };
-    const [k, capacity] = [numKeptEntries(density, n), mostEntries(density, n)];
+    const [k, capacity] = [numKeptEntries(density, n), maxEntries(density, n)];
     const size = sampleSizeOf(n, k);
     const most = (capacity * size.count) / n;
     const bound = k === n ? full([], 0) : magnitudeBound(sampleMagnitudes(flat, size), rankInSample(k, n, size), most);
@@ -55,7 +55,7 @@ export const gaussianKCompressor = ({ density }: GaussianKCompressorOptions): Co
   };
   return defineSparsifier({
     name: `gaussian-k ${density}`,
-    capacity: (n) => mostEntries(density, n),
+    capacity: (n) => maxEntries(density, n),
     ragged: true,
     select,
   });

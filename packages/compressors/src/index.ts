@@ -40,7 +40,7 @@ export { okTopKAggregator, type OkTopKOptions } from "./ok-top-k.ts";
 export { oneBitCompressor, type OneBitOptions, type OneBitPayload } from "./one-bit.ts";
 export { orthogonalise } from "./orthogonalise.ts";
 export { hasAtLeast, isMatrix, partition, type PartitionRule, perPath } from "./partition.ts";
-export { aggregatorAt, denseUntil, densityPhases, inPhases, type Phase } from "./phases.ts";
+export { aggregatorForStep, denseUntil, densityPhases, definePhases, type Phase } from "./phases.ts";
 export { powerSgdAggregator, type PowerSgdState } from "./power-sgd.ts";
 export { qsgdCompressor, type QsgdOptions, type QsgdPayload } from "./qsgd.ts";
 export { randomKCompressor, type RandomKCompressorOptions, type RandomKPayload } from "./random-k.ts";

@@ -6,15 +6,15 @@ const maxUnsampledLength = 2 ** 18;
  * Minimum number of entries of a sample. For 25 million entries, reading the cache lines of such a sample takes a tenth
  * of the time of reading all entries.
  */
-const leastSample = 2 ** 17;
-/** Preferred number of top-k entries in a sample; `leastSought` are enough at stride `leastStride`. */
+const minSample = 2 ** 17;
+/** Preferred number of top-k entries in a sample; `minSearched` are enough at stride `minStride`. */
 const preferredSought = 128;
-const leastSought = 64;
+const minSearched = 64;
 /**
  * Minimum stride. A smaller stride could sample only some taps of kernels with sides 3, 5, 7 or 11, or only some
  * columns of matrices.
  */
-const leastStride = 13;
+const minStride = 13;
 
 /** A sample of `count` entries: every `stride`-th of n entries. */
 export interface SampleSize {
@@ -35,8 +35,8 @@ const isPrime = (candidate: number): boolean => {
  * The stride is prime, so that samples cover all columns of a matrix unless its row length is a multiple of the stride.
  */
 export const sampleSizeOf = (n: number, k: number): SampleSize => {
-  if (n <= maxUnsampledLength || k < leastStride * leastSought) return { stride: 1, count: n };
-  let stride = Math.max(leastStride, Math.floor(Math.min(n / leastSample, k / preferredSought)));
+  if (n <= maxUnsampledLength || k < minStride * minSearched) return { stride: 1, count: n };
+  let stride = Math.max(minStride, Math.floor(Math.min(n / minSample, k / preferredSought)));
   while (!isPrime(stride)) stride--;
   return { stride, count: Math.ceil(n / stride) };
 };

@@ -5,7 +5,7 @@ import { flatBucket } from "../test/aggregate-world.ts";
 import { stepperOf } from "../test/stepper.ts";
 import { dgcAggregator } from "./dgc.ts";
 import { withErrorFeedback } from "./error-feedback.ts";
-import { aggregatorAt, densityPhases, denseUntil, inPhases } from "./phases.ts";
+import { aggregatorForStep, densityPhases, denseUntil, definePhases } from "./phases.ts";
 import { topKCompressor } from "./top-k.ts";
 
 const topK = (density: number) => withErrorFeedback(topKCompressor({ density }));
@@ -20,7 +20,7 @@ describe("phases", () => {
       ],
       (density) => dgcAggregator({ density }),
     );
-    expect([0, 9, 10, 19, 20, 1e6].map((step) => aggregatorAt(phases, step).name)).toEqual(
+    expect([0, 9, 10, 19, 20, 1e6].map((step) => aggregatorForStep(phases, step).name)).toEqual(
       [0.25, 0.25, 0.0625, 0.0625, 0.001, 0.001].map((density) => `dgc ${density}`),
     );
   });
@@ -29,14 +29,14 @@ describe("phases", () => {
     const begin =
       (...steps: number[]) =>
       () =>
-        inPhases(steps.map((fromStep) => ({ fromStep, aggregator: topK(0.1) })));
+        definePhases(steps.map((fromStep) => ({ fromStep, aggregator: topK(0.1) })));
     expect(begin(0, 5, 9)).not.toThrow();
     for (const steps of [[], [1], [0, 5, 5], [0, 6, 5], [0, 1.5], [0, NaN]])
       expect(begin(...steps)).toThrow(/must begin at step 0, and steps must increase/);
   });
 
   it("must have the same state, which is checked for each bucket", () => {
-    const phases = inPhases<unknown>([
+    const phases = definePhases<unknown>([
       { fromStep: 0, aggregator: topKCompressor({ density: 0.1 }) },
       { fromStep: 5, aggregator: topK(0.1) },
     ]);
@@ -53,7 +53,7 @@ describe("denseUntil", () => {
   const inner = topK(0.25);
 
   it.each([false, true])("is dense at first and passes the state on unchanged; in halves: %s", (inHalves) => {
-    const [dense, later] = inPhases(denseUntil(7, inner));
+    const [dense, later] = definePhases(denseUntil(7, inner));
     expect([dense!.fromStep, later!.fromStep]).toEqual([0, 7]);
     const world = stepperOf(dense!.aggregator, flatBucket(n), numRanks, { keyed: false, inHalves });
     const after = stepperOf(inner, flatBucket(n), numRanks, { keyed: false });

@@ -36,9 +36,9 @@ const initCommonState = <State>(phases: readonly Phase<State>[], bucket: Bucket)
  * @returns the same phases; `init` of each phase compares the states of all phases, and throws for a bucket with
  *   different states.
  * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
- * @example inPhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
+ * @example definePhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
  */
-export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
+export const definePhases = <State>(phases: readonly Phase<State>[]): readonly Phase<State>[] => {
   const steps = phases.map(({ fromStep }) => fromStep);
   if (steps[0] !== 0 || !steps.every((step, i) => Number.isInteger(step) && (i === 0 || step > steps[i - 1]!)))
     throw new ArgumentError(
@@ -52,23 +52,23 @@ export const inPhases = <State>(phases: readonly Phase<State>[]): readonly Phase
 
 /**
  * Returns the aggregator of a step: that of the last phase whose first step is reached. @param phases result of
- * `inPhases`.
+ * `definePhases`.
  */
-export const aggregatorAt = <State>(phases: readonly Phase<State>[], step: number): Aggregator<State> =>
+export const aggregatorForStep = <State>(phases: readonly Phase<State>[], step: number): Aggregator<State> =>
   phases.findLast(({ fromStep }) => fromStep <= step)!.aggregator;
 
 /**
  * Returns phases of increasing or decreasing density.
  *
  * @param schedule pairs of a step and the density from that step on; the first step is 0.
- * @throws ArgumentError under the conditions of `inPhases`.
+ * @throws ArgumentError under the conditions of `definePhases`.
  * @example densityPhases([[0, 0.25], [100, 0.01]], (density) => withErrorFeedback(topKCompressor({ density })))
  */
 export const densityPhases = <State>(
   schedule: readonly (readonly [fromStep: number, density: number])[],
   make: (density: number) => Aggregator<State>,
 ): readonly Phase<State>[] =>
-  inPhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
+  definePhases(schedule.map(([fromStep, density]) => ({ fromStep, aggregator: make(density) })));
 
 /** Dense all-reduce that passes on the state of another aggregator unchanged. */
 const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Aggregator<State> => {

@@ -10,7 +10,7 @@ export interface RelativeNorm {
 }
 
 /** Smallest normal f32, so that its reciprocal is finite. */
-const leastScale = 2 ** -126;
+const minScale = 2 ** -126;
 
 /**
  * Scale each row (last dimension) by its greatest magnitude, so that no square overflows or underflows. A NaN or an
@@ -19,7 +19,7 @@ const leastScale = 2 ** -126;
 export const relativeNorm = (x: Tensor): RelativeNorm => {
   const along = { dims: -1, keepDims: true };
   // Rows may be empty: their greatest magnitude is −∞ before the lower bound.
-  const greatest = maximum(reduceMax(absolute(x), along), leastScale);
+  const greatest = maximum(reduceMax(absolute(x), along), minScale);
   // One division per row: a product is cheaper than a division per entry.
   const relative = multiply(x, divide(1, greatest));
   return { greatest, relative, norm: sqrt(sum(square(relative), along)) };

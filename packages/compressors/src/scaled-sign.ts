@@ -30,7 +30,7 @@ export interface SignPayload {
 }
 
 /** Lower bound on the contraction: 1/n of n entries, because ‖u‖₁² ≥ ‖u‖₂². The bound also holds with several parts. */
-const leastOfSigns = (gradient: TensorSpec): number => 1 / Math.max(1, lengthOf(gradient));
+const minPerSign = (gradient: TensorSpec): number => 1 / Math.max(1, lengthOf(gradient));
 
 /** Sign compressor with one scale per part of the flat gradient; `partsOf` returns the lengths of the parts. */
 const signCompressor = (
@@ -42,7 +42,7 @@ const signCompressor = (
     aggregation: "gather",
     biased: true,
     scope: "bucket",
-    contraction: leastOfSigns,
+    contraction: minPerSign,
     init: () => [],
     encode: (gradient, state) => {
       const flat = flatten(gradient);
@@ -89,7 +89,7 @@ export const scaledSignPerTensorAggregator = (): Aggregator<[]> => {
     name,
     biased: true,
     scope: "tensor",
-    contraction: leastOfSigns,
+    contraction: minPerSign,
     init: () => [],
     aggregate: (gradient, state, bucket, context) =>
       signCompressor(name, () => bucket.tensors.map(({ shape }) => elementCount(shape))).aggregate(

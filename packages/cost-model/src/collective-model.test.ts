@@ -1,4 +1,4 @@
-import { algorithmSelector, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
+import { algorithmSelector, ethernetLinks, type GroupSelectionOptions, predictedSeconds } from "@skein/collectives";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { collectiveModelOfGroup } from "./group-collective-model.ts";
@@ -31,7 +31,7 @@ test("two halves add up to the whole", () => {
 });
 
 describe("the model of a group", () => {
-  const groups: readonly GroupSituation[] = [
+  const groups: readonly GroupSelectionOptions[] = [
     { worldSize: 4, sharesMemory: false },
     { worldSize: 16, sharesMemory: false, order: "any" },
     {

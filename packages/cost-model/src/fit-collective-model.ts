@@ -29,15 +29,15 @@ const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample)
  * Maximum number of points through which candidate lines are drawn; more points are thinned evenly. Two thousand pairs
  * contain a good line for any number of sizes.
  */
-const mostTried = 64;
+const maxTried = 64;
 
 /**
  * Least median of squares: among lines through two of the points, the line with the smallest median of relative errors.
  */
-const leastMedianLine = (points: readonly LinkSample[]): { readonly line: Line; readonly error: number } => {
+const minMedianLine = (points: readonly LinkSample[]): { readonly line: Line; readonly error: number } => {
   let best: { readonly line: Line; readonly error: number } = { line: [0, 0], error: Infinity };
-  const stride = Math.max(1, points.length / mostTried);
-  const tried = Array.from({ length: Math.min(points.length, mostTried) }, (_, i) => points[Math.floor(i * stride)]!);
+  const stride = Math.max(1, points.length / maxTried);
+  const tried = Array.from({ length: Math.min(points.length, maxTried) }, (_, i) => points[Math.floor(i * stride)]!);
   for (const [i, first] of tried.entries())
     for (const second of tried.slice(i + 1)) {
       const perByte = (second.seconds - first.seconds) / (second.bytes - first.bytes);
@@ -56,7 +56,7 @@ const leastMedianLine = (points: readonly LinkSample[]): { readonly line: Line; 
 const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] => {
   const points = mediansBySize(samples);
   if (points.length < 4) return points;
-  const { line, error } = leastMedianLine(points);
+  const { line, error } = minMedianLine(points);
   if (error === Infinity) return points;
   // Rousseeuw's scale and cutoff. At least 1 %, so that a nearly perfect line does not turn rounding errors into
   // outliers.

@@ -1,11 +1,11 @@
-import type { GroupSituation } from "@skein/collectives";
+import type { GroupSelectionOptions } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "./hardware/hardware.ts";
 import { collectivePricer } from "./pricing/collective-price.ts";
 import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 
 /** log2 of the largest modeled size, 2³⁴ bytes, which is more than any bucket. */
-const mostDoublings = 34;
+const maxDoublings = 34;
 
 /**
  * Model of a collective in a group whose links were measured, but not the collective itself. At each power of two, the
@@ -20,7 +20,7 @@ const mostDoublings = 34;
  * @throws InvariantError if no algorithm fits.
  */
 export const collectiveModelOfGroup = (
-  group: GroupSituation,
+  group: GroupSelectionOptions,
   kind: CollectiveKind = "all-reduce",
   readBack?: TransferTimes,
 ): PiecewiseCollectiveModel => {
@@ -28,7 +28,7 @@ export const collectiveModelOfGroup = (
   const secondsOf = (byteLength: number): number => price(kind, byteLength).seconds;
   const pieces: CollectivePiece[] = [];
   let before = secondsOf(1);
-  for (let doubling = 0; doubling < mostDoublings; doubling++) {
+  for (let doubling = 0; doubling < maxDoublings; doubling++) {
     const bytes = 2 ** doubling;
     const after = secondsOf(2 * bytes);
     const secondsPerByte = (after - before) / bytes;

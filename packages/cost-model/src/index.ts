@@ -86,7 +86,7 @@ export {
   planHierarchicalAllToAll,
 } from "./planners/moe/hierarchical-all-to-all.ts";
 export {
-  type BackwardStretch,
+  type BackwardSegment,
   type IdleBuckets,
   planIdleBuckets,
 } from "./planners/moe/idle-buckets.ts";

@@ -141,7 +141,7 @@ describe("planLags", () => {
 
   test("rejects settings out of range", () => {
     expect(() => planLags(googLeNet, { ...ethernet, worldSize: 0 })).toThrow("worldSize is 0");
-    expect(() => planLags(googLeNet, { ...ethernet, leastDensity: 0 })).toThrow("leastDensity is 0");
+    expect(() => planLags(googLeNet, { ...ethernet, minDensity: 0 })).toThrow("minDensity is 0");
     expect(() => planLags(googLeNet, { ...ethernet, entryBytes: 0 })).toThrow("entryBytes is 0");
   });
 });

@@ -22,16 +22,16 @@ export function compact(x: usize, bound: usize, values: usize, indices: usize, c
   let i = 0;
   if (ASC_FEATURE_SIMD) {
     const below = i32x4.splat(least - 1);
-    let mostA = i32x4.splat(0);
-    let mostB = i32x4.splat(0);
+    let maxA = i32x4.splat(0);
+    let maxB = i32x4.splat(0);
     for (; i + 16 <= n; i += 16) {
       const at = x + ((<usize>i) << 2);
       const a = keysAt(at, 0);
       const b = keysAt(at, 16);
       const c = keysAt(at, 32);
       const d = keysAt(at, 48);
-      mostA = i32x4.max_s(mostA, i32x4.max_s(a, b));
-      mostB = i32x4.max_s(mostB, i32x4.max_s(c, d));
+      maxA = i32x4.max_s(maxA, i32x4.max_s(a, b));
+      maxB = i32x4.max_s(maxB, i32x4.max_s(c, d));
       const e = i8x16.narrow_i16x8_s(
         i16x8.narrow_i32x4_s(i32x4.gt_s(a, below), i32x4.gt_s(b, below)),
         i16x8.narrow_i32x4_s(i32x4.gt_s(c, below), i32x4.gt_s(d, below)),
@@ -55,8 +55,8 @@ export function compact(x: usize, bound: usize, values: usize, indices: usize, c
         found++;
       }
     }
-    mostA = i32x4.max_s(mostA, mostB);
-    most = max(max(i32x4.extract_lane(mostA, 0), i32x4.extract_lane(mostA, 1)), max(i32x4.extract_lane(mostA, 2), i32x4.extract_lane(mostA, 3)));
+    maxA = i32x4.max_s(maxA, maxB);
+    most = max(max(i32x4.extract_lane(maxA, 0), i32x4.extract_lane(maxA, 1)), max(i32x4.extract_lane(maxA, 2), i32x4.extract_lane(maxA, 3)));
   }
   for (; i < n; i++) {
     const own = load<i32>(x + ((<usize>i) << 2));

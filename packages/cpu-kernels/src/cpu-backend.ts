@@ -17,7 +17,7 @@ import {
   planMemory,
   expandCompositions,
   kernelTable,
-  lacksKernel,
+  missingKernelReason,
   type WasmMemory,
   type WasmModule,
   widenHalf,
@@ -68,18 +68,18 @@ export interface CpuBackend extends Backend {
 }
 
 /** All reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
-export const reasonsAgainst = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
+export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node));
+    const reason = kernel === undefined ? missingKernelReason(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
   });
   return [...new Set(reasons)];
 };
 
 const checkSupport = (graph: Graph, kernels: KernelTable): void => {
-  const reasons = reasonsAgainst(graph, kernels);
+  const reasons = unsupportedReasons(graph, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,

@@ -298,7 +298,7 @@ export class CpuExecutable implements Executable {
           () => this.allocateRegions(),
           () => ledger.reclaim(),
         );
-      const relief = ledger.relieve();
+      const relief = ledger.reclaimIfGrown();
       const opening = relief === undefined ? allocate() : relief.then(allocate);
       return opening instanceof Promise ? opening.catch(refuse) : undefined;
     } catch (error) {

@@ -5,7 +5,7 @@ export {
   type CpuBackendOptions,
   createCpuBackend,
   prepareForCpu,
-  reasonsAgainst,
+  unsupportedReasons,
 } from "./cpu-backend.ts";
 export { HostError, OutOfMemoryError } from "./errors.ts";
 export { javascriptKernel, type JavaScriptKernelRule } from "./javascript-kernel.ts";

@@ -9,7 +9,7 @@ const columnBlock = 128;
 /** Bytes of values and products of a block of tiles, chosen to stay in the second-level cache. */
 const blockBytes = 2 ** 20;
 /** Minimum and maximum number of tiles per block. Every block reads the complete kernel again. */
-const [minTiles, mostTiles] = [24, 48];
+const [minTiles, maxTiles] = [24, 48];
 
 /**
  * Cost of the transforms, in multiplications that the product computes in the same time: per tile and channel, and per
@@ -81,7 +81,7 @@ const inputGradientTiling = (s: ConvolutionSizes): Tiling => ({
 
 const blockOf = (inner: number, columns: number, tiles: number): number => {
   const fitting = Math.floor(blockBytes / (4 * WINOGRAD_POINTS * (inner + columns)));
-  const bounded = Math.max(minTiles, Math.min(mostTiles, fitting));
+  const bounded = Math.max(minTiles, Math.min(maxTiles, fitting));
   return Math.min(tiles, Math.floor(bounded / TILE_ROWS) * TILE_ROWS);
 };
 

@@ -32,7 +32,7 @@ const along = { dims: -1 };
 const asMask = (y: Tensor): Tensor => less(y, 0.25);
 const sumOf = (z: Tensor): Tensor => bitcast(sum(z, along), "u32");
 const greatestOf = (z: Tensor): Tensor => bitcast(reduceMax(z, along), "u32");
-const leastOf = (z: Tensor): Tensor => bitcast(reduceMin(z, along), "u32");
+const minOf = (z: Tensor): Tensor => bitcast(reduceMin(z, along), "u32");
 
 const reductions: { readonly [name: string]: Reduction } = {
   sum: { reduce: sumOf },
@@ -41,7 +41,7 @@ const reductions: { readonly [name: string]: Reduction } = {
   "sum of all magnitudes": { prepare: absolute, reduce: (z) => bitcast(sum(z), "u32") },
   count: { prepare: (y) => cast(asMask(y), "f32"), reduce: sumOf },
   greatest: { reduce: greatestOf },
-  least: { reduce: leastOf },
+  least: { reduce: minOf },
   "greatest magnitude": { prepare: absolute, reduce: greatestOf },
   bits: { prepare: asMask, reduce: packBits },
   "bits of all": { prepare: asMask, reduce: (z) => packBits(reshape(z, [-1])) },
@@ -125,7 +125,7 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
         );
       const ends = (x: Tensor): readonly Tensor[] => [
         greatestOf(x),
-        leastOf(x),
+        minOf(x),
         greatestOf(absolute(x)),
         sumOf(x),
         sumOf(absolute(x)),

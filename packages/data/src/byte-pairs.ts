@@ -102,7 +102,7 @@ const mergeIn = (
   tokens.length = to;
 };
 
-const mostVocabulary = 2 ** 24;
+const maxVocabulary = 2 ** 24;
 
 /**
  * Learns byte pairs: repeatedly merges the most frequent pair of tokens into a new token. Ties are resolved by token
@@ -121,9 +121,9 @@ export const learnBytePairs = (
   wordCounts: ReadonlyMap<string, number>,
   { vocabulary, minimumCount = 2 }: BytePairOptions,
 ): BytePairs => {
-  if (!Number.isInteger(vocabulary) || vocabulary < 256 || vocabulary > mostVocabulary)
+  if (!Number.isInteger(vocabulary) || vocabulary < 256 || vocabulary > maxVocabulary)
     throw new ArgumentError(
-      `a vocabulary of ${vocabulary} is not usable: it must hold the 256 byte tokens, and at most ${mostVocabulary} tokens; use, for example, 8192`,
+      `a vocabulary of ${vocabulary} is not usable: it must hold the 256 byte tokens, and at most ${maxVocabulary} tokens; use, for example, 8192`,
     );
   const tokens = byteCharacters.toSorted();
   const numbers = new Map(tokens.map((token, number) => [token, number]));

@@ -1,5 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { isEncoded, isFiled, type Samples } from "./encoded-records.ts";
+import { isEncoded, isFileWindows, type Samples } from "./encoded-records.ts";
 import { DataError } from "./errors.ts";
 import { lengthOf } from "./file-windows.ts";
 import type { Records } from "./records.ts";
@@ -28,7 +28,7 @@ const afterFirst = (samples: Samples, count: number): Samples => {
       stored: movedBy(count, samples.stored),
       firstImage: samples.firstImage + count,
     };
-  if (!isFiled(samples)) return { ...samples, count: left, fields: movedBy(count, samples.fields) };
+  if (!isFileWindows(samples)) return { ...samples, count: left, fields: movedBy(count, samples.fields) };
   return { ...samples, count: left, firstToken: samples.firstToken + count * lengthOf(samples) };
 };
 

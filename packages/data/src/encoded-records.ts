@@ -109,7 +109,7 @@ export type Samples = Records | EncodedRecords | FileWindows;
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
 /** Whether samples are windows of tokens that stay in their file. */
-export const isFiled = (samples: Samples): samples is FileWindows => "file" in samples;
+export const isFileWindows = (samples: Samples): samples is FileWindows => "file" in samples;
 
 /**
  * Makes samples of all images of a source, with the field `labels` i32 [].

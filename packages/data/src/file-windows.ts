@@ -34,7 +34,7 @@ export const bytesOfToken = ({ dtype }: Pick<FileTokens, "dtype">): 2 | 4 => (dt
  *
  * @throws DataError for fewer tokens than one window needs.
  */
-export const filedWindows = (
+export const fileWindows = (
   file: FileTokens,
   { begin, end }: { readonly begin: number; readonly end: number },
   window: number,

@@ -23,10 +23,10 @@ export {
   type ImageCache,
   type ImageSource,
   isEncoded,
-  isFiled,
+  isFileWindows,
   type Samples,
 } from "./encoded-records.ts";
-export { type FileTokens, filedWindows, type FileWindows } from "./file-windows.ts";
+export { type FileTokens, fileWindows, type FileWindows } from "./file-windows.ts";
 export { DataError } from "./errors.ts";
 export { holdOut } from "./hold-out.ts";
 export { fetchMnist } from "./fetch-mnist.ts";

@@ -21,7 +21,7 @@ export interface NpyHeader {
 export const npyPrefixBytes = 12;
 
 /** Maximum size of a header, bytes. NumPy rejects longer headers by default; a few hundred bytes are usual. */
-const mostHeaderBytes = 64 * 1024;
+const maxHeaderBytes = 64 * 1024;
 
 const cure = "write it again with numpy.save";
 
@@ -44,8 +44,8 @@ export const npyDataOffset = (bytes: Uint8Array, name: string): number => {
     fault(`has version ${version}.${bytes[7]} of the format, but only versions 1, 2 and 3 are supported`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const length = version === 1 ? view.getUint16(8, true) : view.getUint32(8, true);
-  if (length > mostHeaderBytes)
-    fault(`declares a header of ${length} bytes, but at most ${mostHeaderBytes} are allowed; it is damaged`);
+  if (length > maxHeaderBytes)
+    fault(`declares a header of ${length} bytes, but at most ${maxHeaderBytes} are allowed; it is damaged`);
   return (version === 1 ? 10 : 12) + length;
 };
 

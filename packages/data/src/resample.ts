@@ -90,7 +90,7 @@ export interface Pixels {
  * Maximum size of images for which a resampler is reused, pixels. Larger images are rare, and a reused resampler would
  * keep their memory.
  */
-export const mostPixelsKept: number = 2 ** 26;
+export const maxPixelsKept: number = 2 ** 26;
 
 /** A part of an image in pixels; edges may be fractional. */
 export interface Box {

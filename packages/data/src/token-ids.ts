@@ -1,7 +1,7 @@
 import { excerpt } from "@skein/tensor-core/backend";
 
 /** Maximum number of unused ids: some files reserve hundreds between words and special tokens. */
-const mostHoles = (count: number): number => 64 + Math.floor(count / 32);
+const maxGaps = (count: number): number => 64 + Math.floor(count / 32);
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -41,7 +41,7 @@ export const tokenIdFault = (description: Json): string | undefined => {
     if ((id as number) > greatest.id) greatest = { token, id: id as number };
   }
   const count = tokens.size;
-  if (greatest.id >= count + mostHoles(count))
+  if (greatest.id >= count + maxGaps(count))
     return `token ${excerpt(greatest.token)} has the id ${greatest.id}, but there are ${count} tokens, so ids must be 0 to ${count - 1}`;
   return undefined;
 };

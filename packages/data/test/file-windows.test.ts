@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { filedWindows, splitRecords, takeRecords, textRecords } from "../src/index.ts";
+import { fileWindows, splitRecords, takeRecords, textRecords } from "../src/index.ts";
 import { openTokenFile, Prefetcher, readBatch, readEvaluationBatches } from "../src/node.ts";
 
 let folder: string;
@@ -37,7 +37,7 @@ describe("tokens that are read from their file on demand", () => {
         write(tokens, dtype, headerBytes);
         const file = openTokenFile(path, { dtype, headerBytes, vocabulary: 1000 });
         expect(file.count).toBe(tokens.length);
-        const filed = filedWindows(file, { begin, end: tokens.length }, window, "the text");
+        const filed = fileWindows(file, { begin, end: tokens.length }, window, "the text");
         const stored = textRecords(Int32Array.from(tokens.slice(begin)), window);
         expect(filed.count).toBe(stored.count);
         if (stored.count < 2) return;
@@ -59,7 +59,7 @@ describe("tokens that are read from their file on demand", () => {
     const tokens = Array.from({ length: 200 }, (_, i) => (i * 37) % 1000);
     write(tokens, "u16", 0);
     const file = openTokenFile(path, { dtype: "u16", headerBytes: 0, vocabulary: 1000 });
-    const filed = filedWindows(file, { begin: 0, end: 200 }, 6, "the text");
+    const filed = fileWindows(file, { begin: 0, end: 200 }, 6, "the text");
     const stored = textRecords(Int32Array.from(tokens), 6);
     const options = { batchSize: 4, seed: 5, rank: 1, worldSize: 2 };
     const [one, other] = [new Prefetcher(filed, options), new Prefetcher(stored, options)];
@@ -76,7 +76,7 @@ describe("tokens that are read from their file on demand", () => {
   test("that are outside the vocabulary or missing are reported with their position when a batch needs them", async () => {
     write([1, 2, 3, 4, 5, 6, 7, 8, 9], "u32", 8);
     const options = { dtype: "u32", headerBytes: 8, vocabulary: 8 } as const;
-    const windows = filedWindows(openTokenFile(path, options), { begin: 0, end: 9 }, 4, "the text");
+    const windows = fileWindows(openTokenFile(path, options), { begin: 0, end: 9 }, 4, "the text");
     expect(windows.count).toBe(2);
     await readBatch(windows, [0]);
     await expect(readBatch(windows, [1])).rejects.toThrow(
@@ -90,7 +90,7 @@ describe("tokens that are read from their file on demand", () => {
     await expect(readBatch(windows, [0])).rejects.toThrow(/tokens\.bin cannot be read \(ENOENT/);
     write([1, 2, 3], "u16", 0);
     expect(() =>
-      filedWindows(
+      fileWindows(
         openTokenFile(path, { ...options, dtype: "u16", headerBytes: 0 }),
         { begin: 0, end: 3 },
         4,

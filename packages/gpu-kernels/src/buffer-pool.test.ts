@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BufferPool, type BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
-import { leastDevice } from "./least-device.ts";
+import { minimalDevice } from "./least-device.ts";
 
 /** A pool on a device with unlimited memory, with counters of created and live buffers. */
 const openPool = (): { readonly pool: BufferPool; readonly made: () => number; readonly live: () => number } => {
@@ -16,7 +16,7 @@ const openPool = (): { readonly pool: BufferPool; readonly made: () => number; r
     pushErrorScope: () => undefined,
     popErrorScope: async () => null,
   };
-  const device = { facts: leastDevice, gpu, check: () => undefined, settle: (pending: Promise<unknown>) => pending };
+  const device = { facts: minimalDevice, gpu, check: () => undefined, settle: (pending: Promise<unknown>) => pending };
   return { pool: new BufferPool(device as unknown as Device), made: () => made, live: () => live };
 };
 
@@ -69,7 +69,7 @@ test("returns a buffer of the requested kind, last released first", async () => 
     undefined,
   ]);
   expect([pool.bytesInUse, pool.bytesReserved]).toEqual([2048, 3072]);
-  expect(() => pool.takeIdle(storage(leastDevice.maxBufferBytes + 1))).toThrow(/maxBufferSize/);
-  await expect(pool.take([storage(100), storage(leastDevice.maxBufferBytes + 1)])).rejects.toThrow(/maxBufferSize/);
+  expect(() => pool.takeIdle(storage(minimalDevice.maxBufferBytes + 1))).toThrow(/maxBufferSize/);
+  await expect(pool.take([storage(100), storage(minimalDevice.maxBufferBytes + 1)])).rejects.toThrow(/maxBufferSize/);
   expect([pool.bytesInUse, pool.bytesReserved]).toEqual([2048, 3072]);
 });

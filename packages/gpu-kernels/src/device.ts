@@ -12,7 +12,7 @@ export interface DeviceOptions {
 }
 
 /** Optional features that our kernels use. Every kernel has a fallback. */
-export const wishedFeatures = {
+export const optionalFeatures = {
   "shader-f16": "half-precision storage and arithmetic",
   subgroups: "reductions without workgroup memory",
   "timestamp-query": "times of single kernels in a profile",
@@ -20,7 +20,7 @@ export const wishedFeatures = {
 } as const;
 
 /** Name of an optional feature that our kernels use. */
-export type WishedFeature = keyof typeof wishedFeatures;
+export type OptionalFeature = keyof typeof optionalFeatures;
 
 /**
  * Limits that are raised to the adapter's maximum: for large tensors, fused programs with many operands, and large
@@ -67,7 +67,7 @@ const matrixShapes = ({ info }: GPUAdapter): SubgroupMatrixShape[] => {
 
 const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
   const { limits, features } = device;
-  const has = (feature: WishedFeature): boolean => (features as ReadonlySet<string>).has(feature);
+  const has = (feature: OptionalFeature): boolean => (features as ReadonlySet<string>).has(feature);
   return {
     adapter: describeAdapter(adapter),
     software: isSoftware(adapter),
@@ -166,7 +166,7 @@ export const openDevice = async ({ gpu, powerPreference = "high-performance" }: 
     throw new AdapterError(
       "WebGPU found no adapter; install a Vulkan driver (Debian: mesa-vulkan-drivers), or use the cpu backend (for details: skein-train doctor)",
     );
-  const requiredFeatures = Object.keys(wishedFeatures).filter((feature) =>
+  const requiredFeatures = Object.keys(optionalFeatures).filter((feature) =>
     (adapter.features as ReadonlySet<string>).has(feature),
   ) as GPUFeatureName[];
   const requiredLimits: Record<string, number> = {

@@ -1,7 +1,7 @@
 /** Maximum delay caused by sleeping, as a share of the time waited. */
 const share = 1 / 32;
-const leastMilliseconds = 0.05;
-const mostMilliseconds = 1;
+const minMilliseconds = 0.05;
+const maxMilliseconds = 1;
 
 /**
  * Keeps a thread that awaits a device from using a complete core. Dawn in Node polls once per turn of the event loop,
@@ -32,8 +32,8 @@ export class EventLoopBrake {
   private readonly turn = (): void => {
     this.turning = this.awaited > 0;
     if (!this.turning) return;
-    const milliseconds = Math.min(mostMilliseconds, share * (performance.now() - this.lastResultAt));
-    if (milliseconds >= leastMilliseconds) Atomics.wait(this.never, 0, 0, milliseconds);
+    const milliseconds = Math.min(maxMilliseconds, share * (performance.now() - this.lastResultAt));
+    if (milliseconds >= minMilliseconds) Atomics.wait(this.never, 0, 0, milliseconds);
     setImmediate(this.turn);
   };
 }

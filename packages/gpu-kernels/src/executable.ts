@@ -383,7 +383,7 @@ export class WebGpuExecutable implements Executable {
     const { pool, ledger } = this.parts;
     try {
       await this.prepare();
-      await ledger.relieve();
+      await ledger.reclaimIfGrown();
       pool.age();
       for (const [i, { buffer }] of loan.memories.entries())
         this.buffers[this.regions.firstInput + i] = buffer instanceof Promise ? await buffer : buffer;

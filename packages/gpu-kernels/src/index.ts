@@ -9,7 +9,7 @@ export {
 export { parseMatmulModel } from "./autotune/parse-matmul-model.ts";
 export type { MeasureOptions, RejectedVariant } from "./autotune/measure-matmul.ts";
 export { tuneMatmul, type TunedMatmul, type TuneOptions } from "./autotune/tune-matmul.ts";
-export { type Device, type DeviceOptions, wishedFeatures, type WishedFeature } from "./device.ts";
+export { type Device, type DeviceOptions, optionalFeatures, type OptionalFeature } from "./device.ts";
 export { AdapterError, DeviceLostError, DeviceMemoryError, WebGpuNotInstalledError } from "./errors.ts";
 export type { HostMemory } from "./host-transfer.ts";
 export type {
@@ -24,8 +24,8 @@ export type {
   SubgroupMatrixShape,
 } from "./kernel.ts";
 export type { KernelTable } from "./kernel-table.ts";
-export { leastDevice } from "./least-device.ts";
-export { reasonsAgainst } from "./support.ts";
+export { minimalDevice } from "./least-device.ts";
+export { unsupportedReasons } from "./support.ts";
 export { type ListedShader, shadersOf } from "./shaders-of.ts";
 export {
   createWebGpuBackend,

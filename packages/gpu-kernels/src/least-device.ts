@@ -3,7 +3,7 @@ import type { DeviceFacts } from "./kernel.ts";
 /**
  * Facts of a GPU with WebGPU's default limits and without optional features. Every kernel has a plan for this device.
  */
-export const leastDevice: DeviceFacts = {
+export const minimalDevice: DeviceFacts = {
   adapter: "a device with WebGPU's default limits",
   software: false,
   f16: false,

@@ -1,4 +1,4 @@
-import { leastDevice as facts } from "./least-device.ts";
+import { minimalDevice as facts } from "./least-device.ts";
 import {
   add,
   concat,

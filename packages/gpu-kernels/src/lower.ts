@@ -1,7 +1,7 @@
 import { byteLength, type Graph, InvariantError, UnsupportedError } from "@skein/tensor-core";
 import {
   type CollectivePlan,
-  isUsersOperator,
+  isUserOperator,
   kernelNodeOf,
   type MemoryPlan,
   type Node,
@@ -223,7 +223,7 @@ export const lower = (
     } else if (!plan.settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0)) {
       const kernelNode = kernelNodeOf(graph, node);
       const kernelPlan = kernels[node.op]!.plan(kernelNode, facts, choices, placedInputs(graph, plan, node));
-      if (isUsersOperator(node.op)) checkPlan(kernelPlan, kernelNode, facts);
+      if (isUserOperator(node.op)) checkPlan(kernelPlan, kernelNode, facts);
       const blocks: Blocks = { scratch: [], constants: [] };
       let end = 0;
       for (const bytes of kernelPlan.scratch ?? []) {

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { othersWhoWrite, remarkOnCache } from "@skein/native-addon/node";
+import { otherWriters, warnAboutCache } from "@skein/native-addon/node";
 import { type ChoiceStore, storeKey } from "./autotune/choice-store.ts";
 import { readMatmulModel } from "./autotune/parse-matmul-model.ts";
 import { AdapterError, WebGpuNotInstalledError } from "./errors.ts";
@@ -66,9 +66,9 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
   const pathOf = (adapter: string): string => join(folder, `${storeKey(adapter)}.json`);
   return {
     load: async (adapter) => {
-      const fault = othersWhoWrite(pathOf(adapter));
+      const fault = otherWriters(pathOf(adapter));
       if (fault !== undefined) {
-        remarkOnCache(`measurements of the adapter in ${folder}`, fault);
+        warnAboutCache(`measurements of the adapter in ${folder}`, fault);
         return undefined;
       }
       let text: string;
@@ -81,7 +81,7 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
       return readMatmulModel(text);
     },
     save: async (model) => {
-      if (othersWhoWrite(folder) !== undefined) return; // the file would never be read
+      if (otherWriters(folder) !== undefined) return; // the file would never be read
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = pathOf(model.adapter);
       const unfinished = `${path}.${process.pid}.tmp`;

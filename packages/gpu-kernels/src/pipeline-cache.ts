@@ -1,5 +1,5 @@
 import { InvariantError, OperatorError } from "@skein/tensor-core";
-import { isUsersOperator } from "@skein/tensor-core/backend";
+import { isUserOperator } from "@skein/tensor-core/backend";
 import type { Device } from "./device.ts";
 
 export type BindingKind = "read" | "write" | "uniform";
@@ -82,7 +82,7 @@ export class PipelineCache {
       const { messages } = await module.getCompilationInfo();
       const lines = messages.map(({ lineNum, message }) => `line ${lineNum}: ${message}`);
       const what = `the shader "${label}" does not compile: ${lines.length > 0 ? lines.join("; ") : String(error)}\n${numbered(code)}`;
-      throw isUsersOperator(op) ? new OperatorError(op, what) : new InvariantError(what);
+      throw isUserOperator(op) ? new OperatorError(op, what) : new InvariantError(what);
     }
   }
 }

@@ -14,7 +14,7 @@ import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../test/gpu.ts";
-import { leastDevice } from "./least-device.ts";
+import { minimalDevice } from "./least-device.ts";
 import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
@@ -28,8 +28,8 @@ const passesOf = (
   inputs: readonly NdArray[],
 ): { labels: string[]; copies: number } => {
   const graph = optimize(trace(fn, inputs as never).graph);
-  const plan = planMemory(graph, { alignment: 256, viewAlignment: leastDevice.bindingAlignment });
-  const steps = lower(graph, plan, leastDevice, {}).steps.filter(
+  const plan = planMemory(graph, { alignment: 256, viewAlignment: minimalDevice.bindingAlignment });
+  const steps = lower(graph, plan, minimalDevice, {}).steps.filter(
     (step) => step.kind === "dispatch" && step.node.op === op,
   );
   return {

@@ -1,10 +1,10 @@
 import { byteLength, type Graph, UnsupportedError } from "@skein/tensor-core";
-import { formatSpec, kernelNodeOf, lacksKernel, roleOf } from "@skein/tensor-core/backend";
+import { formatSpec, kernelNodeOf, missingKernelReason, roleOf } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 
 /** All reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
-export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
+export const unsupportedReasons = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
     const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
@@ -15,14 +15,14 @@ export const reasonsAgainst = (graph: Graph, facts: DeviceFacts, kernels: Kernel
     if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
     const reason =
-      kernel === undefined ? lacksKernel(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
+      kernel === undefined ? missingKernelReason(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node), facts);
     return reason === undefined ? [] : [`${where}: ${reason}`];
   });
   return [...new Set(reasons)];
 };
 
 export const checkSupport = (graph: Graph, facts: DeviceFacts, kernels?: KernelTable): void => {
-  const reasons = reasonsAgainst(graph, facts, kernels);
+  const reasons = unsupportedReasons(graph, facts, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the webgpu backend cannot run this graph on ${facts.adapter}:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,

@@ -9,22 +9,22 @@ import { flattenTree, type Tensor, trace } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import {
   type DeviceFacts,
-  leastDevice,
+  minimalDevice,
   prepareForWebGpu,
-  reasonsAgainst,
+  unsupportedReasons,
   shadersOf,
   type WebGpuBackend,
 } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
 
 // Larger gradients only test wide rows, which the values also test.
-const mostElements = 4096;
+const maxElements = 4096;
 
 /** For each operator with a derivative, the largest row of moderate size whose gradient is checked. */
 export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
   [
     ...Map.groupBy(
-      conformanceCases.filter((row) => row.gradient !== undefined && inputElements(row) <= mostElements),
+      conformanceCases.filter((row) => row.gradient !== undefined && inputElements(row) <= maxElements),
       ({ op }) => op,
     ).values(),
   ].map((rows) => rows.reduce((most, row) => (inputElements(row) > inputElements(most) ? row : most))),
@@ -64,7 +64,7 @@ const layoutsInTurn = families.flatMap((family) => {
 
 /** Facts of lavapipe, so that the choice of variants does not depend on the machine. */
 const software: DeviceFacts = {
-  ...leastDevice,
+  ...minimalDevice,
   adapter: "a processor that pretends to be a GPU",
   software: true,
   f16: true,
@@ -79,7 +79,7 @@ const software: DeviceFacts = {
 const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly variant: string }[] => {
   const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
   const { graph } = trace(run, row.inputs as never);
-  if (reasonsAgainst(prepareForWebGpu(graph, software), software).length > 0) return [];
+  if (unsupportedReasons(prepareForWebGpu(graph, software), software).length > 0) return [];
   const dtypes = row.inputs.map(({ dtype }) => dtype).join();
   return shadersOf(graph, software).map(({ code, labels }) => ({
     code,

@@ -2,7 +2,7 @@ import type { NdArray } from "@skein/tensor-core";
 import { checkRows, examples, normalArray, rowCases, rowRanges, rowSlice } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DeviceFacts, leastDevice, type WebGpuBackend } from "../src/index.ts";
+import { type DeviceFacts, minimalDevice, type WebGpuBackend } from "../src/index.ts";
 import { staticChoice } from "../src/kernels/matmul/choose.ts";
 import { keepsSumOrder, splitsByRule, sumOrderOf } from "../src/kernels/matmul/sum-order.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
@@ -22,7 +22,7 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
   });
 
   // Plans for a GPU, which the adapter of this machine usually is not: other layouts of rows, tiles and divided sums.
-  const gpu: DeviceFacts = leastDevice;
+  const gpu: DeviceFacts = minimalDevice;
   const gamma = normalArray([600], 2);
   const convolved = (kernel: readonly number[], groups = 1) =>
     [
@@ -75,7 +75,7 @@ describe.skipIf(!hasAdapter)("entries of the batch of attention with the plans o
     // From 256 tiles of queries up, tiles are larger.
     const [q, k, v] = [1, 2, 3].map((seed) => normalArray([9, 30, 33, 16], seed)) as [NdArray, NdArray, NdArray];
     const run = async (...inputs: NdArray[]): Promise<NdArray> =>
-      (await runNode(backend, "attention", inputs, { causal: false, scale: 0.25 }, { facts: leastDevice }))[0]!;
+      (await runNode(backend, "attention", inputs, { causal: false, scale: 0.25 }, { facts: minimalDevice }))[0]!;
     const whole = await run(q, k, v);
     const entry = [q, k, v].map((array) => rowSlice(array, 0, 4, 5)) as [NdArray, NdArray, NdArray];
     expect((await run(...entry)).toNumbers()).toEqual(rowSlice(whole, 0, 4, 5).toNumbers());
@@ -85,10 +85,10 @@ describe.skipIf(!hasAdapter)("entries of the batch of attention with the plans o
 
 describe("the order of additions of a product", () => {
   const devices: readonly DeviceFacts[] = [
-    leastDevice,
-    { ...leastDevice, software: true },
+    minimalDevice,
+    { ...minimalDevice, software: true },
     {
-      ...leastDevice,
+      ...minimalDevice,
       f16: true,
       subgroups: true,
       minSubgroupSize: 32,
@@ -147,7 +147,7 @@ describe.skipIf(!hasAdapter)("variants with the same order of additions give the
     const run = async (rows: readonly [number, number]): Promise<number[]> => {
       const part = [rowSlice(inputs[0], transposeA ? 1 : 0, ...rows), inputs[1]];
       const params = { transposeA, transposeB: false };
-      return (await runNode(products.backend, "matmul", part, params, { facts: leastDevice }))[0]!.toNumbers();
+      return (await runNode(products.backend, "matmul", part, params, { facts: minimalDevice }))[0]!.toNumbers();
     };
     const whole = await run([0, 7]);
     for (const [begin, end] of [

@@ -4,7 +4,7 @@ import { assertClose, type Tolerance } from "@skein/testing";
 import type { DeviceFacts, KernelPlan } from "../src/kernel.ts";
 import { kernels } from "../src/kernel-table.ts";
 import type { WebGpuBackend } from "../src/webgpu-backend.ts";
-import { leastDevice } from "../src/least-device.ts";
+import { minimalDevice } from "../src/least-device.ts";
 import { nodeOf, runPlan } from "./run-plan.ts";
 
 type Params = Parameters<Operator["infer"]>[1];
@@ -32,7 +32,7 @@ export const planNode = (
   op: string,
   inputs: readonly TensorSpec[],
   params: Params,
-  facts: DeviceFacts = leastDevice,
+  facts: DeviceFacts = minimalDevice,
 ): KernelPlan => {
   const plan = kernels[op]!.plan(nodeOf(op, inputs, operators[op]!.infer(inputs, params), params), facts, {}, []);
   for (const { label, bindings, workgroupSize, code, features = [] } of plan.passes) {
@@ -52,7 +52,7 @@ export const runNode = async (
   op: string,
   inputs: readonly NdArray[],
   params: Params,
-  { facts = leastDevice, runs = 1 }: { readonly facts?: DeviceFacts | undefined; readonly runs?: 1 | 2 } = {},
+  { facts = minimalDevice, runs = 1 }: { readonly facts?: DeviceFacts | undefined; readonly runs?: 1 | 2 } = {},
 ): Promise<NdArray[]> => {
   const outputs = operators[op]!.infer(inputs, params);
   const plan = planNode(op, inputs, params, facts);

@@ -1,17 +1,17 @@
 import { flattenTree, type Tensor, trace } from "@skein/tensor-core";
 import { type ConformanceCase, conformanceCases } from "@skein/testing";
 import { describe, expect, test } from "vitest";
-import { type DeviceFacts, leastDevice, shadersOf } from "../src/index.ts";
+import { type DeviceFacts, minimalDevice, shadersOf } from "../src/index.ts";
 
 const rich: DeviceFacts = {
-  ...leastDevice,
+  ...minimalDevice,
   adapter: "a device with f16 and subgroups",
   f16: true,
   subgroups: true,
   minSubgroupSize: 32,
   maxSubgroupSize: 32,
 };
-const software: DeviceFacts = { ...leastDevice, adapter: "a processor", software: true };
+const software: DeviceFacts = { ...minimalDevice, adapter: "a processor", software: true };
 
 const brackets = (text: string, kinds: string): number => [...text].filter((letter) => kinds.includes(letter)).length;
 
@@ -49,7 +49,7 @@ describe("generated shaders are readable", () => {
   test.each(rows.map((row) => [row.op, row] as const))("%s: lines are indented as deep as their brackets", (_, row) => {
     const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
     const { graph } = trace(run, row.inputs as never);
-    for (const facts of [leastDevice, rich, software])
+    for (const facts of [minimalDevice, rich, software])
       for (const { code } of shadersOf(graph, facts)) expect(strayLines(code), code).toEqual([]);
   });
 });

@@ -14,11 +14,11 @@ interface Applied<Params, State> {
 /**
  * Applies a causal model to the beginning of sequences and returns a key-value cache.
  *
- * @returns logits [B, T, V], and keys and values of each layer, with capacity for T positions, which `applyBehind`
+ * @returns logits [B, T, V], and keys and values of each layer, with capacity for T positions, which `applyAfterPrefix`
  * continues from. Your own model supports this only if it passes the context to the models that it consists of, and
  * does not depend on a sequence as a whole.
  */
-export const applyFirst = <Params, State>(
+export const applyPrefix = <Params, State>(
   model: Pick<Model<Params, State>, "apply">,
   { params, state, tokens }: Applied<Params, State>,
 ): readonly [logits: Tensor, layers: readonly KeyValues[]] => {
@@ -35,11 +35,11 @@ export const applyFirst = <Params, State>(
  * Applies a causal model to the tokens after a cached prefix.
  *
  * Cost: that of T positions, and attention to all earlier positions.
- * @param layers keys and values of `applyFirst`, or of the previous call.
+ * @param layers keys and values of `applyPrefix`, or of the previous call.
  * @param length number of valid positions in `layers`, i32 []; with the new ones at most S.
  * @returns logits [B, T, V], and the keys and values including the new positions.
  */
-export const applyBehind = <Params, State>(
+export const applyAfterPrefix = <Params, State>(
   model: Pick<Model<Params, State>, "apply">,
   { params, state, tokens }: Applied<Params, State>,
   layers: readonly KeyValues[],

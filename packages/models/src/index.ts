@@ -1,4 +1,4 @@
-export { applyBehind, applyFirst } from "./apply-behind.ts";
+export { applyAfterPrefix, applyPrefix } from "./apply-behind.ts";
 export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";
@@ -32,7 +32,7 @@ export {
   pixels,
 } from "./layers.ts";
 export { llama, type LlamaBlockParams, type LlamaOptions, type LlamaParams } from "./llama.ts";
-export { dividedBy, type LossResult, lossResult, type LossSum } from "./loss-sum.ts";
+export { divideOrZero, type LossResult, lossResult, type LossSum } from "./loss-sum.ts";
 export { type Metrics, metricsOf, type Ratio, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 export { mlp, type MlpOptions, type MlpParams } from "./mlp.ts";
 export {
@@ -44,7 +44,7 @@ export {
   type Model,
   type ModelExperts,
   type RunContext,
-  type StatesOfParts,
+  type MicrobatchStates,
   type WholeBatchState,
 } from "./model.ts";
 export {

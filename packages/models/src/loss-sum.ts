@@ -24,14 +24,14 @@ export interface LossSum {
 export type LossResult<State> = readonly [loss: Tensor, state: State, sum?: LossSum];
 
 /** Divides a sum by a count; for a count of 0 the result is 0 with gradient 0. */
-export const dividedBy = (sum: Tensor, count: Tensor): Tensor => divide(sum, where(equal(count, 0), 1, count));
+export const divideOrZero = (sum: Tensor, count: Tensor): Tensor => divide(sum, where(equal(count, 0), 1, count));
 
 /**
  * Returns the mean loss of a batch: `sum / count + auxiliary`, f32 scalar; only `auxiliary`, or 0, if no row counts.
  */
 const meanLoss = ({ sum, count, auxiliary }: LossSum): Tensor => {
   const known = constantOf(count);
-  const mean = known === undefined ? dividedBy(sum, count) : multiply(sum, 1 / known);
+  const mean = known === undefined ? divideOrZero(sum, count) : multiply(sum, 1 / known);
   return auxiliary === undefined ? mean : add(mean, auxiliary);
 };
 

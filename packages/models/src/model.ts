@@ -13,7 +13,7 @@ export interface RunContext {
   readonly train: boolean;
   /** Random key u32[2], new in every step. Required only by dropout. */
   readonly key?: Tensor;
-  /** Keys and values of earlier tokens, for a causal model: see `applyBehind`. Not during training. */
+  /** Keys and values of earlier tokens, for a causal model: see `applyAfterPrefix`. Not during training. */
   readonly past?: Past;
   /**
    * Label smoothing: share of the target that the training loss spreads over all classes, 0 to 1. Default: the model's
@@ -92,7 +92,7 @@ export interface Model<
    * equal to the state after the whole batch. Absent: each microbatch starts with the state of the previous one, as the
    * running statistics of batch normalization do.
    */
-  joinParts?(parts: StatesOfParts<State>): State;
+  joinParts?(parts: MicrobatchStates<State>): State;
   /** Returns sums over the rows that count, to be added up over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Totals;
   /**
@@ -117,7 +117,7 @@ export interface Model<
 }
 
 /** States of a model after microbatches of a batch. */
-export interface StatesOfParts<State> {
+export interface MicrobatchStates<State> {
   /** State before the first microbatch. */
   readonly before: State;
   /** State after all earlier microbatches, joined. */

@@ -1,7 +1,7 @@
 import { evaluate, NdArray, randomKey, referenceBackend, type Tensor } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { applyBehind, applyFirst, gpt, gpt2, type KeyValues, llama, type Model } from "../src/index.ts";
+import { applyAfterPrefix, applyPrefix, gpt, gpt2, type KeyValues, llama, type Model } from "../src/index.ts";
 
 const reference = referenceBackend();
 const [vocabulary, room] = [7, 6];
@@ -56,12 +56,12 @@ describe.each(models)("%s", (_, model) => {
       reference,
     );
     const first = evaluate(
-      (weights: unknown, own: unknown, tokens: Tensor) => applyFirst(model, { params: weights, state: own, tokens }),
+      (weights: unknown, own: unknown, tokens: Tensor) => applyPrefix(model, { params: weights, state: own, tokens }),
       reference,
     );
     const further = evaluate(
       (weights: unknown, own: unknown, tokens: Tensor, layers: readonly KeyValues[], length: Tensor) =>
-        applyBehind(model, { params: weights, state: own, tokens }, layers, length),
+        applyAfterPrefix(model, { params: weights, state: own, tokens }, layers, length),
       reference,
     );
     await fc.assert(

@@ -62,8 +62,8 @@ const fixedKey = [0, 0];
  * Order like `byChoice`, with tokens in random order: from the key of the step in training; otherwise from a fixed key
  * if the context has no key.
  */
-export const byChance: DropOrder = (choices, context) => {
+export const byRandomOrder: DropOrder = (choices, context) => {
   const [numTokens, numChoices] = sizesOf(choices);
-  const key = context.train ? requireKey("byChance", context) : (context.key ?? constant(fixedKey, "u32"));
+  const key = context.train ? requireKey("byRandomOrder", context) : (context.key ?? constant(fixedKey, "u32"));
   return choiceByChoice(argsort(uniform(key, [numTokens])), numChoices);
 };

@@ -22,7 +22,7 @@ export type {
   ExpertWork,
   TokenDispatcher,
 } from "./dispatch/token-dispatcher.ts";
-export { byBatchPriority, byChance, byChoice, byProbability, byToken, type DropOrder } from "./drop-order.ts";
+export { byBatchPriority, byRandomOrder, byChoice, byProbability, byToken, type DropOrder } from "./drop-order.ts";
 export type { Experts, MlpExpertsOptions } from "./experts/experts.ts";
 export { type GeluExpertParams, geluExperts } from "./experts/gelu-experts.ts";
 export { type SwigluExpertParams, swigluExperts } from "./experts/swiglu-experts.ts";
@@ -49,7 +49,7 @@ export { sigmoidGate } from "./gates/sigmoid-gate.ts";
 export { sinkhornGate, type SinkhornGateOptions } from "./gates/sinkhorn-gate.ts";
 export { softGate, type SoftGateOptions, type SoftParams } from "./gates/soft-gate.ts";
 export { switchGate, type SwitchGateOptions } from "./gates/switch-gate.ts";
-export { isOfGate } from "./gate-scope.ts";
+export { isGateNode } from "./gate-scope.ts";
 export type { AuxiliaryLoss, RouterScores, ScoreNoise, TokenSums, WholeBatch } from "./losses/auxiliary-loss.ts";
 export { balanceLoss, type BalanceLossOptions } from "./losses/balance-loss.ts";
 export { importanceLoadLoss, type ImportanceLoadLossOptions } from "./losses/importance-load-loss.ts";
@@ -75,9 +75,9 @@ export {
   withExpertsSwapped,
 } from "./placement/expert-placement.ts";
 export {
-  nearestPlaces,
-  onNearestRanks,
-  placementOfPlaces,
+  nearestPositions,
+  permuteToNearestRanks,
+  placementFromPositions,
   positionsOfPlacement,
 } from "./placement/expert-positions.ts";
 export {
@@ -88,7 +88,7 @@ export {
   type SwapExpertsOptions,
 } from "./placement/expert-swap.ts";
 export { type HeaviestFirstOptions, placeHeaviestFirst } from "./placement/heaviest-first.ts";
-export { mostMovesOfPair, moveExperts, type MoveExpertsOptions } from "./placement/move-experts.ts";
+export { maxMovesPerPair, moveExperts, type MoveExpertsOptions } from "./placement/move-experts.ts";
 export { moveGain, type MoveGain, type MoveGainOptions } from "./placement/move-gain.ts";
 export {
   expertsOfRank,

@@ -216,8 +216,8 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   ): Routed => {
     const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];
     const given = capacityOf({ numTokens, numExperts, numChoices });
-    const { mostPerExpert = given.slots } = choices;
-    const capacity = { ...given, slots: mostPerExpert };
+    const { maxPerExpert = given.slots } = choices;
+    const capacity = { ...given, slots: maxPerExpert };
     const sizes = { numExperts, numTokens, numChoices, slots: capacity.slots, axis, numChunks };
     const isChoice_TK = greater(choices.choices_TK, -1);
     const positions_TK = gather(placeOf_E, choices.choices_TK, { outside: "zero" });

@@ -53,10 +53,10 @@ export interface OrderOptions {
 }
 
 /** Lower bound on a sum of weights, so that the quotient stays finite. */
-const leastSum = 2 ** -60;
+const minSum = 2 ** -60;
 
 const normalised = (weights_TK: Tensor): Tensor =>
-  divide(weights_TK, maximum(sum(weights_TK, { dims: -1, keepDims: true }), leastSum));
+  divide(weights_TK, maximum(sum(weights_TK, { dims: -1, keepDims: true }), minSum));
 
 /**
  * Group tokens by expert with a counting sort: a histogram gives the number of entries per expert, its cumulative sum

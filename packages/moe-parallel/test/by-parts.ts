@@ -25,12 +25,12 @@ const joinRoutings = (parts: readonly (Choices | Mixture)[]): Choices | Mixture 
     };
   }
   const choices = parts as readonly Choices[];
-  const most = choices[0]!.mostPerExpert;
+  const most = choices[0]!.maxPerExpert;
   return {
     kind: "choices",
     choices_TK: concat(choices.map(({ choices_TK }) => choices_TK)),
     weights_TK: concat(choices.map(({ weights_TK }) => weights_TK)),
-    ...(most !== undefined && { mostPerExpert: most * parts.length }),
+    ...(most !== undefined && { maxPerExpert: most * parts.length }),
   };
 };
 

@@ -26,7 +26,7 @@ import {
   expertChoiceGate,
   type Experts,
   type Gate,
-  isOfGate,
+  isGateNode,
   raggedDispatcher,
   softGate,
   switchGate,
@@ -428,7 +428,7 @@ describe("the graph", () => {
     const halves = (mixed: Graph, ofGate: boolean): number =>
       mixed.nodes.filter((node) => node.scope.startsWith("block-0/gate") === ofGate && node.specs[0]!.dtype === "f16")
         .length;
-    const kept = mixedPrecision(graph, { keeps: isOfGate });
+    const kept = mixedPrecision(graph, { keeps: isGateNode });
     expect(halves(kept, true)).toBe(0);
     expect(halves(kept, false)).toBeGreaterThan(0);
     expect(halves(mixedPrecision(graph), true)).toBeGreaterThan(0);

@@ -15,7 +15,7 @@ import { describe, expect, test } from "vitest";
 import {
   capacityByFactor,
   geluExperts,
-  mostMovesOfPair,
+  maxMovesPerPair,
   moeLayer,
   moveExperts,
   raggedDispatcher,
@@ -83,7 +83,7 @@ describe("moveExperts", () => {
     fc.assert(
       fc.property(places(3), fc.boolean(), ({ numRanks, all: [a, b, c] }, isExact) => {
         const roomOf = (before: number[], after: number[]): number | undefined =>
-          isExact ? Math.max(1, mostMovesOfPair(before, after, numRanks)) : undefined;
+          isExact ? Math.max(1, maxMovesPerPair(before, after, numRanks)) : undefined;
         const start = rowsAt(a!, numRanks);
         const there = moved(start, a!, b!, roomOf(a!, b!));
         expect(there).toEqual(rowsAt(b!, numRanks));
@@ -100,7 +100,7 @@ describe("moveExperts", () => {
       [0, 1, 2, 3, 4, 5],
       [3, 4, 2, 0, 1, 5],
     ];
-    expect(mostMovesOfPair(before!, after!, 2)).toBe(2);
+    expect(maxMovesPerPair(before!, after!, 2)).toBe(2);
     expect(() => moved(rowsAt(before!, 2), before!, after!, 1)).toThrow(/raggedAllToAll|ragged-all-to-all/);
     expect(moved(rowsAt(before!, 2), before!, after!, 2)).toEqual(rowsAt(after!, 2));
   });
@@ -111,8 +111,8 @@ describe("moveExperts", () => {
       /moveExperts: "up" is \[3, 2\], but a rank has 2 experts; give tensors with one row per expert/,
     );
     expect(() => moved(rowsAt([0, 1], 1), [0, 1], [1, 0], 0)).toThrow(/moveExperts: room is 0/);
-    expect(() => mostMovesOfPair([0, 1], [0, 0], 2)).toThrow(/is not a permutation of 2 positions/);
-    expect(() => mostMovesOfPair([0, 1], [0, 1, 2, 3], 2)).toThrow(/positions of 2 experts before and of 4 after/);
+    expect(() => maxMovesPerPair([0, 1], [0, 0], 2)).toThrow(/is not a permutation of 2 positions/);
+    expect(() => maxMovesPerPair([0, 1], [0, 1, 2, 3], 2)).toThrow(/positions of 2 experts before and of 4 after/);
   });
 });
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   byBatchPriority,
-  byChance,
+  byRandomOrder,
   byChoice,
   byProbability,
   byToken,
@@ -172,7 +172,7 @@ describe.each(dropOrders)("$name", ({ dropOrder, compare }) => {
 
 test("nothing is dropped from f = E / K on, for any choices: as many slots as tokens", () => {
   fc.assert(
-    fc.property(routings(), fc.constantFrom(byToken, byChance, byProbability), (routing, dropOrder) => {
+    fc.property(routings(), fc.constantFrom(byToken, byRandomOrder, byProbability), (routing, dropOrder) => {
       const { order } = run({ routing, slots: routing.choices.length, normalisation: "none" }, dropOrder);
       const load = (expert: number): number => routing.choices.flat().filter((own) => own === expert).length;
       expect(order["kept_E"]).toEqual(Array.from({ length: routing.numExperts }, (_, expert) => load(expert)));
@@ -184,15 +184,15 @@ test("nothing is dropped from f = E / K on, for any choices: as many slots as to
 test("random order keeps as many entries as any other order, first choices before second choices, and varies the tokens", () => {
   const choices = Array.from({ length: 12 }, (_, token) => [token % 2, 1 - (token % 2)]);
   const routing = { numExperts: 2, numChoices: 2, choices, weights: choices.map(() => [0.5, 0.25]) };
-  const { order } = run({ routing, slots: 6, normalisation: "none" }, byChance);
+  const { order } = run({ routing, slots: 6, normalisation: "none" }, byRandomOrder);
   expect(order["kept_E"]).toEqual([6, 6]);
   expect(order["weights_R"]).toEqual(new Array(12).fill(0.5));
   expect(order["tokens_R"]!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
   expect(order["tokens_R"]!.slice(0, 6)).not.toEqual([0, 2, 4, 6, 8, 10]);
   // Outside of training there is no key, and the order is the same every time.
   const setting = { routing, slots: 6, normalisation: "none" } as const;
-  const [still, again] = [0, 1].map(() => run(setting, byChance, () => ({ train: false })).order["tokens_R"]!);
+  const [still, again] = [0, 1].map(() => run(setting, byRandomOrder, () => ({ train: false })).order["tokens_R"]!);
   expect(still).toEqual(again);
   expect(still!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
-  expect(() => run(setting, byChance, () => ({ train: true }))).toThrow(/byChance: .* the step passed no key/);
+  expect(() => run(setting, byRandomOrder, () => ({ train: true }))).toThrow(/byRandomOrder: .* the step passed no key/);
 });

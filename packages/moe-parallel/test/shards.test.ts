@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   balanceLoss,
-  byChance,
+  byRandomOrder,
   capacityByFactor,
   capacityByMaximum,
   denseDispatcher,
@@ -308,7 +308,7 @@ describe.each(rows)("$name", (row) => {
             expertChoiceGate({ width, numExperts }),
             softGate({ width, numExperts, slots: 2 }),
           ][kind] as Gate;
-          const capacity = capacityByFactor({ factor, dropOrder: byChance });
+          const capacity = capacityByFactor({ factor, dropOrder: byRandomOrder });
           const { layer, one } = layersOf(setting, row, { gate, capacity, tokenAxes: [] });
           const all = numRanks * numShards;
           const mesh = meshOf(setting);

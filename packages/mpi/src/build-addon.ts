@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { compileAddon, CompilerError, othersWhoWrite, runCompiler } from "@skein/native-addon/node";
+import { compileAddon, CompilerError, otherWriters, runCompiler } from "@skein/native-addon/node";
 import type { MpiFamily } from "./addon.ts";
 import { addonFile, cachedAddon, defaultCacheFolder, sources } from "./addon-cache.ts";
 import { MpiError } from "./errors.ts";
@@ -61,7 +61,7 @@ export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAd
   const { compiler = process.env["MPICXX"] || "mpicxx", cacheFolder = defaultCacheFolder() } = options;
   const { family, version } = await libraryOf(compiler);
   const file = options.output ?? cachedAddon(cacheFolder, family, version);
-  const fault = options.output === undefined ? othersWhoWrite(dirname(file)) : undefined;
+  const fault = options.output === undefined ? otherWriters(dirname(file)) : undefined;
   if (fault !== undefined)
     throw new MpiError(
       "mpi-build",

@@ -3,9 +3,9 @@ import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { MpiLane } from "./lane.ts";
 
 /** Maximum number of bytes that a rank receives. */
-const mostReceivedBytes = 16_384;
+const maxReceivedBytes = 16_384;
 /** With more ranks, algorithms with a logarithmic number of messages are better. */
-const mostRanks = 8;
+const maxRanks = 8;
 
 export interface ExchangeParts {
   readonly lanes: readonly MpiLane[];
@@ -61,8 +61,8 @@ export const mpiExchange = ({ lanes, memory, arithmetic }: ExchangeParts): Nativ
       (kind === "all-reduce" || kind === "all-gather" || kind === "barrier") &&
       ragged === undefined &&
       others > 0 &&
-      worldSize <= mostRanks &&
-      others * input.byteLength <= mostReceivedBytes,
+      worldSize <= maxRanks &&
+      others * input.byteLength <= maxReceivedBytes,
     run: (request, index, tag) => {
       const lane = lanes[index]!;
       lane.throwIfBroken();

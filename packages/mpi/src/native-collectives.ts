@@ -1,5 +1,5 @@
 import { RanksDisagreeError, reducible } from "@skein/collectives";
-import { after, combiningKinds, leastBytes, type NativeCollectives } from "@skein/collectives/transport";
+import { after, combiningKinds, minBytes, type NativeCollectives } from "@skein/collectives/transport";
 import { bytesPerElement } from "@skein/tensor-core";
 import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 import { largestCount } from "./addon.ts";
@@ -131,6 +131,6 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
         complete(request, lane);
       });
     },
-    bytesSent: (request) => leastBytes(request, worldSize),
+    bytesSent: (request) => minBytes(request, worldSize),
   };
 };

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { othersWhoWrite, remarkOnCache } from "./private-path.ts";
+import { otherWriters, warnAboutCache } from "./private-path.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
 /** C++ sources of an addon. */
@@ -45,7 +45,7 @@ export const cacheFolder = (name: string, environment: NodeJS.ProcessEnv): strin
  */
 const buildFault = (folder: string): string | undefined =>
   [folder, ...readdirSync(folder).map((name) => join(folder, name))]
-    .map(othersWhoWrite)
+    .map(otherWriters)
     .find((fault) => fault !== undefined);
 
 /**
@@ -61,7 +61,7 @@ export const builtFolders = (cache: string, sources: AddonSources, lastFile: str
     .filter((name) => name.endsWith(`-${key}`) && existsSync(join(cache, name, lastFile)))
     .filter((name) => {
       const fault = buildFault(join(cache, name));
-      if (fault !== undefined) remarkOnCache(`the addon in ${join(cache, name)}`, fault);
+      if (fault !== undefined) warnAboutCache(`the addon in ${join(cache, name)}`, fault);
       return fault === undefined;
     })
     .map((name) => ({ folder: join(cache, name), built: statSync(join(cache, name, lastFile)).mtimeMs }))

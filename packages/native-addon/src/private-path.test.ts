@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { AddonSources, builtFolders } from "./addon-cache.ts";
-import { othersWhoWrite, remarkOnCache } from "./private-path.ts";
+import { otherWriters, warnAboutCache } from "./private-path.ts";
 
 describe.skipIf(process.platform === "win32")("write access of other users", () => {
   let root: string;
@@ -20,10 +20,10 @@ describe.skipIf(process.platform === "win32")("write access of other users", () 
   afterEach(() => rmSync(root, { recursive: true }));
 
   test("is absent in a folder of this user, also below a sticky folder, and for a missing file", () => {
-    expect(othersWhoWrite(file)).toBeUndefined();
+    expect(otherWriters(file)).toBeUndefined();
     chmodSync(join(root, "above"), 0o1777);
-    expect(othersWhoWrite(file)).toBeUndefined();
-    expect(othersWhoWrite(join(folder, "not", "there"))).toBeUndefined();
+    expect(otherWriters(file)).toBeUndefined();
+    expect(otherWriters(join(folder, "not", "there"))).toBeUndefined();
   });
 
   test.each([
@@ -34,7 +34,7 @@ describe.skipIf(process.platform === "win32")("write access of other users", () 
   ])("is detected by the mode of %s", (_, name, mode) => {
     chmodSync(join(root, name), mode);
     const asked = name === "above/cache" ? folder : file;
-    expect(othersWhoWrite(asked)).toBe(
+    expect(otherWriters(asked)).toBe(
       `${join(root, name)} can be written by others (mode ${mode.toString(8).padStart(4, "0")})`,
     );
   });
@@ -43,7 +43,7 @@ describe.skipIf(process.platform === "win32")("write access of other users", () 
     const link = join(root, "link");
     chmodSync(join(root, "above"), 0o777);
     symlinkSync(folder, link);
-    expect(othersWhoWrite(link)).toContain("above can be written by others");
+    expect(otherWriters(link)).toContain("above can be written by others");
   });
 
   test("prevents the loading of a build", () => {
@@ -60,17 +60,17 @@ describe.skipIf(process.platform === "win32")("write access of other users", () 
 
   test.runIf(process.getuid?.() === 0)("is detected by the owner, and by a group that is not a user's own", () => {
     chmodSync(folder, 0o775);
-    expect(othersWhoWrite(folder)).toContain("(mode 0775)");
+    expect(otherWriters(folder)).toContain("(mode 0775)");
     chmodSync(folder, 0o755);
     chownSync(join(root, "above"), 12_345, 12_345);
-    expect(othersWhoWrite(file)).toBe(`${join(root, "above")} belongs to user 12345`);
+    expect(otherWriters(file)).toBe(`${join(root, "above")} belongs to user 12345`);
   });
 });
 
 test("warns once that a cache is not used", () => {
   vi.stubEnv("SKEIN_CACHE_REMARK", undefined);
   const lines: string[] = [];
-  for (const name of ["a", "b"]) remarkOnCache(`the cache ${name}`, "f belongs to user 1", (line) => lines.push(line));
+  for (const name of ["a", "b"]) warnAboutCache(`the cache ${name}`, "f belongs to user 1", (line) => lines.push(line));
   vi.unstubAllEnvs();
   expect(lines).toEqual([expect.stringContaining("the cache a is not used, since f belongs to user 1; ")]);
 });

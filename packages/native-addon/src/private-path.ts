@@ -37,7 +37,7 @@ const faultOf = (path: string, ownUid: number, isLast: boolean): string | undefi
  * because a user who can write there can replace the path. Code is loaded only from such paths; ssh has the same rule.
  * On Windows, which has no such modes, always undefined.
  */
-export const othersWhoWrite = (path: string): string | undefined => {
+export const otherWriters = (path: string): string | undefined => {
   const ownUid = process.geteuid?.();
   if (ownUid === undefined) return undefined;
   const asNamed = resolve(path);
@@ -62,7 +62,7 @@ const remarkVariable = "SKEIN_CACHE_REMARK";
  *
  * @param say receives the warning. Default: `process.emitWarning`.
  */
-export const remarkOnCache = (
+export const warnAboutCache = (
   what: string,
   fault: string,
   say: (line: string) => void = (line) => process.emitWarning(line),

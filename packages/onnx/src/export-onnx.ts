@@ -44,7 +44,7 @@ export interface OnnxSource<Weights> {
 }
 
 /** Maximum size of weights in one file, bytes: protobuf's limit minus room for everything else. */
-const mostBytes = 2 ** 31 - 1 - 2 ** 24;
+const maxBytes = 2 ** 31 - 1 - 2 ** 24;
 
 /** A model as files. */
 export interface OnnxFiles {
@@ -75,7 +75,7 @@ export interface OnnxFilesOptions {
  */
 export const exportOnnxFiles = <Weights>(
   source: OnnxSource<Weights>,
-  { weightsFile, above = mostBytes }: OnnxFilesOptions,
+  { weightsFile, above = maxBytes }: OnnxFilesOptions,
 ): OnnxFiles => {
   if (typeof weightsFile === "string") requireName(weightsFile);
   const built = build(source);
@@ -133,9 +133,9 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
 export const exportOnnx = <Weights>(source: OnnxSource<Weights>): Uint8Array => {
   const built = build(source);
   const total = bytesOf(built.graph);
-  if (total > mostBytes)
+  if (total > maxBytes)
     throw new OnnxError(
-      `weights have ${total} bytes, but an ONNX file holds at most ${mostBytes}; write the weights to a separate file with exportOnnxFiles`,
+      `weights have ${total} bytes, but an ONNX file holds at most ${maxBytes}; write the weights to a separate file with exportOnnxFiles`,
     );
   return encode(built);
 };

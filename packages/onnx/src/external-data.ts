@@ -4,14 +4,14 @@ import type { OnnxTensor } from "./proto.ts";
  * Minimum size of tensors in the separate file, bytes. Smaller tensors stay in the model, where programs that infer
  * shapes look for them.
  */
-const leastBytes = 1024;
+const minBytes = 1024;
 /** Alignment of tensors, bytes: the size of a memory page, so that runtimes can map them. */
 const pageBytes = 4096;
 /** Alignment of large tensors, bytes: Windows maps files at multiples of this size. */
 const coarsePageBytes = 65_536;
 const coarseFrom = 2 ** 20;
 /** Maximum size of one write, bytes; no system writes more at once. */
-const mostPieceBytes = 2 ** 30;
+const maxPieceBytes = 2 ** 30;
 
 /** Tensors of a model, some of them in a separate file. */
 export interface ExternalData {
@@ -34,12 +34,12 @@ export const withExternalData = (
   const offsets = new Map<string, number>();
   let end = 0;
   for (const [name, { bytes }] of initialisers) {
-    if (bytes.length < leastBytes) continue;
+    if (bytes.length < minBytes) continue;
     const page = bytes.length < coarseFrom ? pageBytes : coarsePageBytes;
     const offset = Math.ceil(end / page) * page;
     if (offset > end) pieces.push(new Uint8Array(offset - end));
-    for (let from = 0; from < bytes.length; from += mostPieceBytes)
-      pieces.push(bytes.subarray(from, from + mostPieceBytes));
+    for (let from = 0; from < bytes.length; from += maxPieceBytes)
+      pieces.push(bytes.subarray(from, from + maxPieceBytes));
     end = offset + bytes.length;
     offsets.set(name, offset);
   }

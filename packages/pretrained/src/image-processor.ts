@@ -58,14 +58,14 @@ const numbersIn = (value: unknown): number[] | undefined => {
 };
 
 /** Bounds of the rescale factor; beyond them pixels lose all digits. */
-const leastFactor = 1e-6;
+const minFactor = 1e-6;
 
 /** Returns the rescale factor relative to 1/255; 1 except for rare processors. */
 const scaleIn = (fields: ProcessorFields, fault: Fault): number => {
   if (!flagIn(fields, "do_rescale", true, fault)) return 255;
   const factor = fields["rescale_factor"] ?? 1 / 255;
-  if (!isNumber(factor) || factor < leastFactor || factor > 1 / leastFactor)
-    return fault("rescale_factor", `a number from ${leastFactor} to ${1 / leastFactor}, such as 1/255`);
+  if (!isNumber(factor) || factor < minFactor || factor > 1 / minFactor)
+    return fault("rescale_factor", `a number from ${minFactor} to ${1 / minFactor}, such as 1/255`);
   // 1/255 is rounded in JSON.
   return Math.abs(255 * factor - 1) < 1e-6 ? 1 : 255 * factor;
 };

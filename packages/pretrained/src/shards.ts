@@ -20,15 +20,15 @@ export interface Shard {
 }
 
 /**
- * Divides tensors into files, in order, each with at most `mostBytes` bytes of data; a larger tensor gets its own file.
+ * Divides tensors into files, in order, each with at most `maxBytes` bytes of data; a larger tensor gets its own file.
  *
  * @returns files with Hugging Face's names: `model.safetensors`, or `model-00001-of-00003.safetensors` and so on.
  */
-export const planShards = (bytes: ReadonlyMap<string, number>, mostBytes: number): Shard[] => {
+export const planShards = (bytes: ReadonlyMap<string, number>, maxBytes: number): Shard[] => {
   const groups: string[][] = [[]];
   let filled = 0;
   for (const [name, own] of bytes) {
-    if (filled + own > mostBytes && groups.at(-1)!.length > 0) {
+    if (filled + own > maxBytes && groups.at(-1)!.length > 0) {
       groups.push([]);
       filled = 0;
     }

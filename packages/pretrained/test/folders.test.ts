@@ -28,7 +28,7 @@ describe.each(checkpoints)("%s", (name) => {
     "has the same bits after it is read and written in files of at most %s bytes",
     async (most) => {
       const [source, target] = [checkpointFolder(name), emptyFolder()];
-      await savePretrained(target, await loadPretrained(source), most === undefined ? {} : { mostShardBytes: most });
+      await savePretrained(target, await loadPretrained(source), most === undefined ? {} : { maxShardBytes: most });
       expect(bits(tensorsOf(target))).toEqual(bits(tensorsOf(source)));
       expect(readJson(target, "config.json")).toEqual(readJson(source, "config.json"));
       const files = readdirSync(target).filter((file) => file.endsWith(".safetensors"));
@@ -59,7 +59,7 @@ describe.each(checkpoints)("%s", (name) => {
 
 test("a tensor larger than the maximum of a file gets a separate file", async () => {
   const target = emptyFolder();
-  await savePretrained(target, await loadPretrained(checkpointFolder("qwen2")), { mostShardBytes: 1 });
+  await savePretrained(target, await loadPretrained(checkpointFolder("qwen2")), { maxShardBytes: 1 });
   const source = tensorsOf(checkpointFolder("qwen2"));
   expect(readdirSync(target).filter((file) => file.endsWith(".safetensors")).length).toBe(source.size);
   expect(bits(tensorsOf(target))).toEqual(bits(source));

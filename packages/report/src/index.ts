@@ -36,14 +36,14 @@ export type {
   StepHistograms,
   StepValue,
 } from "./run-report.ts";
-export { histogramAbout, type HistogramKind } from "./sections/histograms.ts";
+export { describeHistogram, type HistogramKind } from "./sections/histograms.ts";
 export { styles, timelineStyles } from "./styles.ts";
 export { printable } from "./terminal/display-width.ts";
 export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-report.ts";
 export { type TextColumn, textTable } from "./terminal/text-table.ts";
-export { shownRanks } from "./sections/charts.ts";
-export { timelineFigure, timelineKeys } from "./sections/timeline-figure.ts";
-export { tracksOfRanks } from "./tracks-of-ranks.ts";
+export { selectRanks } from "./sections/charts.ts";
+export { timelineFigure, timelineHelp } from "./sections/timeline-figure.ts";
+export { rankTracks } from "./tracks-of-ranks.ts";
 export { type Kind, schemes } from "./tokens.ts";
 export { alignClocks } from "./trace/align-clocks.ts";
 export { parseTrace, type ReadTrace, type TraceCut } from "./trace/parse-trace.ts";
@@ -51,7 +51,7 @@ export {
   type RankStep,
   secondsByRank,
   secondsOf,
-  spansFrom,
+  shiftSpans,
   type SpanSum,
   stepsOf,
   sumsByName,

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { anyReport } from "../test/any-report.ts";
 import { sampleReport } from "../test/sample-report.ts";
 import { flameOfOperators } from "./flame-of-operators.ts";
-import { tracksOfRanks } from "./tracks-of-ranks.ts";
+import { rankTracks } from "./tracks-of-ranks.ts";
 import { stepSegments } from "./phases.ts";
 import { reportPage } from "./report-page.ts";
-import { shownRanks } from "./sections/charts.ts";
+import { selectRanks } from "./sections/charts.ts";
 
 const close = 6;
 
@@ -135,7 +135,7 @@ describe("figures of a report's charts", () => {
 
   test("tracks of a rank: kernels by their phase, collectives, waiting, each next to its prediction", () => {
     const { timeline, predicted } = sampleReport();
-    const tracks = tracksOfRanks(timeline, predicted);
+    const tracks = rankTracks(timeline, predicted);
     expect(tracks.map(({ group, name }) => `${group}: ${name}`)).toEqual(
       ["rank 0", "rank 1"].flatMap((rank) =>
         ["compute", "collectives", "waiting"].map((name) => `${rank}, host-a: ${name}`),
@@ -159,7 +159,7 @@ describe("figures of a report's charts", () => {
       rank,
       spans: [{ name: "wait", track: "waiting" as const, startSeconds: 0, endSeconds: (7 * rank) % 20 }],
     }));
-    const waits = shownRanks(ranks).map(({ spans }) => spans[0]!.endSeconds);
+    const waits = selectRanks(ranks).map(({ spans }) => spans[0]!.endSeconds);
     expect(waits.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 16, 17, 18, 19]);
   });
 });

@@ -26,7 +26,7 @@ const labelOf = ({ name, args = {} }: Span): string =>
  * @param withSteps whether to show the track of steps. A step contains all other spans, so a timeline of one step does
  * not need this track. Default: false.
  */
-export const tracksOfRanks = (
+export const rankTracks = (
   measured: readonly RankSpans[],
   predicted: readonly RankSpans[] | undefined,
   withSteps = false,

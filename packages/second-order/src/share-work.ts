@@ -1,4 +1,4 @@
-import { concat, elementCount, meshPlace, reshape, type Shape, slice, type Tensor } from "@skein/tensor-core";
+import { concat, elementCount, meshCoordinate, reshape, type Shape, slice, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { replicaBarrier } from "./replica-barrier.ts";
 import { leastLoaded } from "./least-loaded.ts";
@@ -26,7 +26,7 @@ const shareAlong = (name: string, axis: string, pieces: readonly Piece[]): Tenso
     pieces.map(({ cost }) => cost),
     axisSize(axis),
   );
-  const own = meshPlace(axis);
+  const own = meshCoordinate(axis);
   const isolated = replicaBarrier(pieces.map(({ inputs }) => inputs));
   return broadcastTogether(
     name,

@@ -1,4 +1,4 @@
-import { allGather, concat, full, meshPlace, reshape, slice, sqrt, square, sum, type Tensor } from "@skein/tensor-core";
+import { allGather, concat, full, meshCoordinate, reshape, slice, sqrt, square, sum, type Tensor } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { elementCount } from "@skein/tensor-core";
 import { normSquare } from "./rank-one.ts";
@@ -32,7 +32,7 @@ export const tensorNorms = (tensors: readonly Tensor[], axis?: string, stackDims
   );
   const sizeOf = (some: readonly number[]): number => some.reduce((total, i) => total + sizes[i]!, 0);
   const room = Math.max(...shares.map(sizeOf));
-  const own = shares[meshPlace(axis)]!;
+  const own = shares[meshCoordinate(axis)]!;
   const norms = own.map((i) => reshape(normOf(i), [sizes[i]!]));
   const left = room - sizeOf(own);
   const all = allGather(concat(left > 0 ? [...norms, full([left], 0)] : norms), axis);

@@ -6,7 +6,7 @@ export { fromBf16Bits, fromF16Bits, hostArrayType, isHalf, roundToStorage, toBf1
 export { type FileContent, foreignContent, headBytes } from "./foreign-content.ts";
 export { openIfRegular, openRegularFile, readRegularText } from "./regular-file.ts";
 export { utf8Fault } from "./utf8-fault.ts";
-export { mostBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
+export { maxBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";
 export { excerpt, excerptName } from "./excerpt.ts";
 export { boundedLine, visibleLine, visibleText } from "./visible-text.ts";
@@ -20,7 +20,7 @@ export { ExclusiveRun } from "./execution/exclusive-run.ts";
 export { type KernelNode, kernelNodeOf } from "./graph/kernel-node.ts";
 export type { OperatorName, OperatorParams } from "./ops/operator-params.ts";
 export { roleOf } from "./ops/role.ts";
-export { kernelTable, lacksKernel } from "./execution/kernel-table.ts";
+export { kernelTable, missingKernelReason } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { didYouMean } from "./did-you-mean.ts";
 export { constantOf } from "./graph/constant-of.ts";
@@ -38,7 +38,7 @@ export {
   type ValueRef,
 } from "./graph/graph.ts";
 export { traceWithin } from "./tracing/trace.ts";
-export { isUsersOperator } from "./graph/operator.ts";
+export { isUserOperator } from "./graph/operator.ts";
 export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
 export { replay, type ReplayOptions } from "./tracing/replay.ts";
 export { operators } from "./ops/table.ts";

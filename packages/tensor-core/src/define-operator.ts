@@ -4,7 +4,7 @@ import { ArgumentError, OperatorError } from "./errors.ts";
 import { compose, traceComposition } from "./tracing/composition.ts";
 import { graphCost } from "./inspection/cost.ts";
 import { addDefinitions } from "./graph/definitions.ts";
-import { composing, emitDefined, type Mesh, type MeshPlace } from "./graph/emit.ts";
+import { composing, emitDefined, type Mesh, type MeshCoordinates } from "./graph/emit.ts";
 import { type Graph, type Params, type ParamValue, specOf } from "./graph/graph.ts";
 import { addDefinition, type Cost, type Operator, type ReferenceArray, type VjpContext } from "./graph/operator.ts";
 import { Tensor } from "./graph/tensor.ts";
@@ -217,7 +217,7 @@ const describe = (value: unknown): string => (value instanceof Tensor ? "a tenso
 export const withOperators = (
   graph: Graph,
   operators: readonly { readonly operator: Operator }[],
-  { mesh = {}, place = {} }: { readonly mesh?: Mesh; readonly place?: MeshPlace } = {},
+  { mesh = {}, place = {} }: { readonly mesh?: Mesh; readonly place?: MeshCoordinates } = {},
 ): Graph => {
   const added = new Map<string, Operator>();
   for (const defined of operators) {

@@ -15,7 +15,7 @@ export {
 } from "./errors.ts";
 export { ThreadFileError } from "./thread-file.ts";
 export { defineOperator, type DefinedOperator, type OperatorDefinition, withOperators } from "./define-operator.ts";
-export { inPhase, type Mesh, meshPlace, type MeshPlace, scope } from "./graph/emit.ts";
+export { inPhase, type Mesh, meshCoordinate, type MeshCoordinates, scope } from "./graph/emit.ts";
 export type { Graph, Phase } from "./graph/graph.ts";
 export { Tensor } from "./graph/tensor.ts";
 export { trace, type Traced } from "./tracing/trace.ts";

@@ -5,7 +5,7 @@ import { defineOperator, withOperators } from "./define-operator.ts";
 import type { Backend } from "./execution/backend.ts";
 import { add, cast, full, identity, multiply, stopGradient } from "./functions/elementwise.ts";
 import { sum } from "./functions/reduce.ts";
-import { meshPlace, scope } from "./graph/emit.ts";
+import { meshCoordinate, scope } from "./graph/emit.ts";
 import type { Graph } from "./graph/graph.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./tracing/trace.ts";
@@ -48,9 +48,9 @@ describe("trace", () => {
   });
 });
 
-describe("meshPlace", () => {
+describe("meshCoordinate", () => {
   const double = (x: Tensor): Tensor => multiply(x, 2);
-  const ofRank = (x: Tensor): Tensor => (meshPlace("data") === 1 ? double(x) : x);
+  const ofRank = (x: Tensor): Tensor => (meshCoordinate("data") === 1 ? double(x) : x);
   const mesh = { data: 4 };
 
   test("returns the rank's coordinate in the trace, and 0 along an axis of one rank", () => {
@@ -76,7 +76,7 @@ describe("meshPlace", () => {
   });
 
   test("returns the trace's coordinate in compositions of users' operators, also when they are expanded", async () => {
-    const placed = defineOperator({ name: "test/placed", composition: ([x]) => [add(x!, meshPlace("data"))] });
+    const placed = defineOperator({ name: "test/placed", composition: ([x]) => [add(x!, meshCoordinate("data"))] });
     const fn = (x: Tensor): Tensor => placed([x])[0]!;
     const { graph } = trace(fn, [scalar(0)], { mesh, place: { data: 3 } });
     const posted = withOperators(JSON.parse(JSON.stringify(graph)) as Graph, [placed], { mesh, place: { data: 3 } });
@@ -97,7 +97,7 @@ describe("meshPlace", () => {
     expect(() => jit(ofRank, referenceBackend(), { place: { data: 1 } })).toThrow(
       /jit: place .* \{ mesh: \{ data: 2 \} \}/,
     );
-    expect(() => meshPlace("data")).toThrow(/outside of a traced function/);
+    expect(() => meshCoordinate("data")).toThrow(/outside of a traced function/);
   });
 });
 

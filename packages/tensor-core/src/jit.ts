@@ -2,7 +2,7 @@ import type { Backend, DeviceArray, Executable } from "./execution/backend.ts";
 import type { Communicators } from "./communicator.ts";
 import { agreeOnOrder, broadcastFailure } from "./execution/agree-on-order.ts";
 import { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
-import { type Mesh, type MeshPlace, requireCoordinates } from "./graph/emit.ts";
+import { type Mesh, type MeshCoordinates, requireCoordinates } from "./graph/emit.ts";
 import { describe, isPromise, isSpec } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
 import { type Graph, keepDefinitions } from "./graph/graph.ts";
@@ -23,10 +23,10 @@ export interface JitOptions {
   /** Number of ranks along each mesh axis. Default: the sizes of `communicators`. */
   readonly mesh?: Mesh;
   /**
-   * Mesh coordinates of the rank that functions are traced for, as `meshPlace` returns them. Default: the ranks of
+   * Mesh coordinates of the rank that functions are traced for, as `meshCoordinate` returns them. Default: the ranks of
    * `communicators`.
    */
-  readonly place?: MeshPlace;
+  readonly place?: MeshCoordinates;
   readonly communicators?: Communicators;
   readonly spanSink?: SpanSink;
   /** Name of the function in traces. Default: the function's own name. */
@@ -82,7 +82,7 @@ const releaseEntry = ({ executable }: CacheEntry): void => {
  * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
  * call and freed after the call. Returned arrays belong to the caller. With communicators of more than one rank, all
  * ranks of the world compile together and agree on the order of collectives. Each rank traces for its own coordinates
- * (`meshPlace`), so graphs may differ between ranks in everything except collectives.
+ * (`meshCoordinate`), so graphs may differ between ranks in everything except collectives.
  * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError if the collectives of the
  * ranks are incompatible, ArgumentError for a limit that is not a whole number of 1 or more, or that no choice of
  * recomputation meets.
@@ -126,7 +126,7 @@ export const jit = <Args extends readonly unknown[], Result>(
   const cache: CacheEntry[] = [];
   const groups = Object.entries(options.communicators ?? {});
   const mesh: Mesh = options.mesh ?? Object.fromEntries(groups.map(([axis, { worldSize }]) => [axis, worldSize]));
-  const place: MeshPlace =
+  const place: MeshCoordinates =
     options.place ??
     // A communicator whose size differs from the mesh is rejected when the graph is run, with the name of its axis.
     Object.fromEntries(

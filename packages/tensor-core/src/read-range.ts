@@ -4,7 +4,7 @@ export interface RangeSource {
 }
 
 /** Maximum bytes per read or write call; Node's limit is below 2 GiB. */
-export const mostBytesPerCall: number = 2 ** 30;
+export const maxBytesPerCall: number = 2 ** 30;
 
 /**
  * Read a range of a file without blocking the thread.
@@ -16,7 +16,7 @@ export const readRange = async (file: RangeSource, begin: number, end: number): 
   const bytes = new Uint8Array(end - begin);
   let filled = 0;
   while (filled < bytes.length) {
-    const most = Math.min(bytes.length - filled, mostBytesPerCall);
+    const most = Math.min(bytes.length - filled, maxBytesPerCall);
     const { bytesRead } = await file.read(bytes, filled, most, begin + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;

@@ -1,5 +1,5 @@
 import { type FileContent, foreignContent, headBytes } from "./foreign-content.ts";
-import { mostBytesPerCall } from "./read-range.ts";
+import { maxBytesPerCall } from "./read-range.ts";
 import { utf8Fault } from "./utf8-fault.ts";
 
 interface Stats {
@@ -37,7 +37,7 @@ interface RegularFile {
 const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: number): number => {
   let filled = 0;
   while (filled < target.length) {
-    const most = Math.min(target.length - filled, mostBytesPerCall);
+    const most = Math.min(target.length - filled, maxBytesPerCall);
     const count = fs.readSync(file, target, filled, most, position + filled);
     if (count === 0) break;
     filled += count;
@@ -100,7 +100,7 @@ export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fau
 };
 
 /** V8 strings are limited to less than half a gibibyte. */
-const mostTextBytes = 2 ** 29 - 24;
+const maxTextBytes = 2 ** 29 - 24;
 
 /**
  * Read a whole UTF-8 file, without its byte order mark; see `openRegularFile`.
@@ -112,8 +112,8 @@ export const readRegularText = (fs: FileSystem, path: string, rules: FileRules):
   const { file, sizeBytes } = openRegularFile(fs, path, rules);
   let bytes: Uint8Array;
   try {
-    if (sizeBytes > mostTextBytes)
-      throw fault(`${path} has ${sizeBytes} bytes, but at most ${mostTextBytes} are read as text; ${cure}`);
+    if (sizeBytes > maxTextBytes)
+      throw fault(`${path} has ${sizeBytes} bytes, but at most ${maxTextBytes} are read as text; ${cure}`);
     const target = new Uint8Array(sizeBytes);
     bytes = target.subarray(0, readInto(fs, file, target, 0));
   } finally {

@@ -48,14 +48,14 @@ const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
 /** Maximum rank of a tensor: the limit of NumPy, and therefore of most readers of our files. */
-const mostDims = 64;
+const maxDims = 64;
 
 /**
  * Rule that a shape violates, or undefined: the number of dimensions is limited, and the product of the nonzero sizes
  * must be addressable. (A zero size makes the element count zero, but not every partial product before it.)
  */
 const shapeFault = ({ dtype, shape }: StoredSpec): string | undefined => {
-  if (shape.length > mostDims) return `has ${shape.length} dimensions, at most ${mostDims} are allowed`;
+  if (shape.length > maxDims) return `has ${shape.length} dimensions, at most ${maxDims} are allowed`;
   const bytes = storedByteLength({ dtype, shape: shape.filter((size) => size !== 0) });
   if (!Number.isSafeInteger(Math.ceil(bytes)))
     return `of shape ${excerpt(shape)} has more elements than can be addressed`;

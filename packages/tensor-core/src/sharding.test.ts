@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { slice } from "./functions/movement.ts";
-import { axisSize, meshPlace } from "./graph/emit.ts";
+import { axisSize, meshCoordinate } from "./graph/emit.ts";
 import type { Tensor } from "./graph/tensor.ts";
 import { trace } from "./tracing/trace.ts";
 import { NdArray } from "./nd-array.ts";
@@ -42,7 +42,7 @@ const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): nu
 /** The shard of `w` [4, 2] of this rank. */
 const ownRows = (w: Tensor): Tensor => {
   const each = 4 / axisSize("expert");
-  const first = each * meshPlace("expert");
+  const first = each * meshCoordinate("expert");
   return slice(w, [first, 0], [first + each, 2]);
 };
 const rows: Sharding = (path) => (path === "w" ? [{ axis: "expert", dim: 0 }] : []);

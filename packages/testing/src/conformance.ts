@@ -40,14 +40,14 @@ export const gradientFactor = 3;
  * Minimum tolerance of gradients. Even for an exact function the gradient is a product with weights or a sum of
  * products.
  */
-const leastGradientTolerance: Tolerance = { absolute: 16 * unitRoundoff.f32, relative: 16 * unitRoundoff.f32 };
+const minGradientTolerance: Tolerance = { absolute: 16 * unitRoundoff.f32, relative: 16 * unitRoundoff.f32 };
 
 /** Returns the tolerance of a row for its gradients. */
 export const gradientToleranceOf = (row: ConformanceCase): Tolerance => {
   const { absolute, relative } = toleranceOf(row, "f32");
   return {
-    absolute: Math.max(gradientFactor * absolute, leastGradientTolerance.absolute),
-    relative: Math.max(gradientFactor * relative, leastGradientTolerance.relative),
+    absolute: Math.max(gradientFactor * absolute, minGradientTolerance.absolute),
+    relative: Math.max(gradientFactor * relative, minGradientTolerance.relative),
   };
 };
 

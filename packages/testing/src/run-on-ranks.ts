@@ -3,7 +3,7 @@ import {
   flattenTree,
   type MapTree,
   type Mesh,
-  type MeshPlace,
+  type MeshCoordinates,
   NdArray,
   type Tensor,
   trace,
@@ -20,7 +20,7 @@ export const toReference = (array: NdArray): ReferenceArray => ({
 export interface RankLayout {
   readonly mesh: Mesh;
   /** Returns the mesh coordinates of a rank, for functions that depend on them. Default: one trace for all ranks. */
-  readonly placeOf?: (rank: number) => MeshPlace;
+  readonly placeOf?: (rank: number) => MeshCoordinates;
   /** Returns the ranks of a rank's group along each axis. */
   readonly groupsOf: (rank: number) => Readonly<Record<string, readonly number[]>>;
 }

@@ -113,7 +113,7 @@ type OverlapCosts = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overla
  * Smallest sin² of the angle between the bytes and the computing seconds of the jobs at which both effects can be
  * separated. Below this value, the whole slowdown is attributed to bytes.
  */
-const leastDetermined = 1e-3;
+const minDetermined = 1e-3;
 
 /**
  * Fit the slowdown of kernels that run during collectives: measured minus priced kernel seconds, as a linear function
@@ -144,7 +144,7 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
     overlapSlowdown: 0,
   };
   const determinant = bytes2 * seconds2 - mixed ** 2;
-  if (determinant <= leastDetermined * bytes2 * seconds2) return alone;
+  if (determinant <= minDetermined * bytes2 * seconds2) return alone;
   const [perByte, perSecond] = [
     (dot("bytes", "secondsLonger") * seconds2 - dot("seconds", "secondsLonger") * mixed) / determinant,
     (dot("seconds", "secondsLonger") * bytes2 - dot("bytes", "secondsLonger") * mixed) / determinant,
@@ -183,9 +183,9 @@ const fitOverlap = (
       return { running, error: errorOf(running) };
     });
   const tried = tryAll(0, delays);
-  const leastOf = (of: typeof tried): number => Math.min(...of.map(({ error }) => error));
+  const minOf = (of: typeof tried): number => Math.min(...of.map(({ error }) => error));
   // Only an error that delays do not explain counts as a slowdown.
-  if (leastOf(tried) > equalErrorTolerance)
+  if (minOf(tried) > equalErrorTolerance)
     for (const added of addedSlowdowns)
       tried.push(
         ...tryAll(
@@ -193,7 +193,7 @@ const fitOverlap = (
           delays.filter((_, i) => i % 3 === 0),
         ),
       );
-  const least = leastOf(tried);
+  const least = minOf(tried);
   return tried.find(({ error }) => error <= least + equalErrorTolerance)!.running;
 };
 

@@ -48,7 +48,7 @@ const machineOf = (ranks: readonly RankSpans[]): string => {
  * Maximum share of computing time in operators that the job lacks. Above this share the trace belongs to another job,
  * and operators would be matched wrongly.
  */
-const mostUnknown = 0.05;
+const maxUnknown = 0.05;
 
 /**
  * Check that a trace can belong to a job.
@@ -77,7 +77,7 @@ const unknownOperators = (
       .map((name) => spansByName.get(name)!)
       .reduce((sum, spans) => sum + spans.length * median(spans.map(secondsOf)), 0);
   const share = seconds(unknown) / seconds(spansByName.keys());
-  if (share > mostUnknown)
+  if (share > maxUnknown)
     throw new ArgumentError(
       `${path} spends ${(100 * share).toFixed(0)} % of its computing on operators that --job ${facts.name} does not have, such as ${printable(unknown.slice(0, 3).join(", "))}; give the job of the trace`,
     );

@@ -3,7 +3,7 @@ import {
   deviceHere,
   type JobOptions,
   jobShaders,
-  leastDevice,
+  minimalDevice,
   type ListedShader,
   writeStdout,
 } from "skein-train/profiling";
@@ -29,9 +29,9 @@ export const shadersCommand = async (
   let shaders: readonly ListedShader[];
   if (name !== undefined) {
     const made = callOf(name, call);
-    shaders = shadersOfCall(made, device === "least" ? leastDevice : await deviceHere());
+    shaders = shadersOfCall(made, device === "least" ? minimalDevice : await deviceHere());
   } else {
-    const facts = device === "least" ? leastDevice : await deviceHere();
+    const facts = device === "least" ? minimalDevice : await deviceHere();
     shaders = await jobShaders(job!, { ...(ranks !== undefined && { ranks }), set }, facts);
   }
   for (const line of shaderLines(shaders)) writeStdout(`${line}\n`);

@@ -47,7 +47,7 @@ const signed = (relative: number): string =>
       : "new";
 
 /** Maximum number of rows to print. */
-const mostRows = 20;
+const maxRows = 20;
 
 const columns: readonly TextColumn[] = [
   { heading: "operator", numeric: false, cutAt: "middle", least: 16, weight: 9 },
@@ -90,7 +90,7 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
       : textTable(
           columns,
           changed
-            .slice(0, mostRows)
+            .slice(0, maxRows)
             .map(({ name, before: one, after: other, relative }) => [
               name,
               secondsText(one.median),
@@ -99,6 +99,6 @@ export const comparisonLines = (before: ProfileReport, after: ProfileReport, wid
             ]),
           width,
         )),
-    ...(changed.length > mostRows ? [`and ${changed.length - mostRows} more with smaller changes`] : []),
+    ...(changed.length > maxRows ? [`and ${changed.length - maxRows} more with smaller changes`] : []),
   ];
 };

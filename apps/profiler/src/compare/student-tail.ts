@@ -2,7 +2,7 @@
  * Maximum degrees of freedom: above this number the distribution equals the normal one within a third of a percent, and
  * fewer degrees give the more cautious result.
  */
-const mostDegrees = 200;
+const maxDegrees = 200;
 const intervals = 400;
 
 /** Integral of cosᵉ between two angles, by Simpson's rule. */
@@ -26,7 +26,7 @@ const cosinePower = (exponent: number, from: number, to: number): number => {
  * Cost: 800 powers.
  */
 export const studentTail = (t: number, degrees: number): number => {
-  const freedom = Math.min(mostDegrees, Math.max(1, degrees));
+  const freedom = Math.min(maxDegrees, Math.max(1, degrees));
   const quarter = Math.PI / 2;
   return (
     cosinePower(freedom - 1, Math.atan(Math.abs(t) / Math.sqrt(freedom)), quarter) /

@@ -2,7 +2,7 @@ import type { LinkFile, LinkFit, LinkTimes } from "@skein/collectives";
 import { bytesText, rateText, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 
 /** Maximum number of pairs of ranks to print. */
-const mostPairs = 10;
+const maxPairs = 10;
 const [small, large] = [2 ** 10, 2 ** 20];
 
 const number = (heading: string, weight: number): TextColumn => ({
@@ -44,7 +44,7 @@ export const linkLines = (
   { transport, hosts, within, across, pairs, messageBytes, reduceSecondsPerByte }: LinkFile,
   width: number,
 ): string[] => {
-  const slowest = pairs.toSorted((a, b) => transferSeconds(b, large) - transferSeconds(a, large)).slice(0, mostPairs);
+  const slowest = pairs.toSorted((a, b) => transferSeconds(b, large) - transferSeconds(a, large)).slice(0, maxPairs);
   const rows = [
     ...(within ? [row("within a host", within)] : []),
     ...(across ? [row("across hosts", across)] : []),

@@ -1,4 +1,4 @@
-import { algorithms, ethernetLinks, type GroupSituation, predictedSeconds } from "@skein/collectives";
+import { algorithms, ethernetLinks, type GroupSelectionOptions, predictedSeconds } from "@skein/collectives";
 import { isStart, type StepProgram } from "@skein/cost-model";
 
 /** Predicted time of a collective with one algorithm. */
@@ -31,7 +31,7 @@ export interface CollectiveChoice {
  */
 export const algorithmPrices = (
   program: StepProgram,
-  groups: { readonly [axis: string]: GroupSituation },
+  groups: { readonly [axis: string]: GroupSelectionOptions },
 ): CollectiveChoice[] => {
   const byShape = Map.groupBy(
     program.filter(isStart),
@@ -43,7 +43,7 @@ export const algorithmPrices = (
     const candidates = algorithms
       .filter(({ kind }) => kind === collective)
       .map((algorithm): AlgorithmPrice => {
-        const counts = Array.from({ length: 1 + Math.floor(Math.log2(algorithm.mostSegments ?? 1)) }, (_, i) => 2 ** i);
+        const counts = Array.from({ length: 1 + Math.floor(Math.log2(algorithm.maxSegments ?? 1)) }, (_, i) => 2 ** i);
         const [best] = counts
           .map((segments) => ({
             segments,

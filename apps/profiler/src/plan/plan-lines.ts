@@ -61,10 +61,10 @@ export const bestPerCompression = (scored: readonly Scored[]): Scored[] => {
 };
 
 /** Maximum number of schedules without loss to print. */
-const mostLossless = 5;
+const maxLossless = 5;
 
 /** Maximum number of left-out configurations to print. */
-const mostLeftOut = 5;
+const maxLeftOut = 5;
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
@@ -105,7 +105,7 @@ export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsO
 /** Tables of the configurations for one number of ranks, with bounds and left-out configurations. */
 export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, columnsOfTerminal: number): string[] => {
   const bestSchedules = bestPerCompression(scored);
-  const lossless = scored.filter(isDense).slice(0, mostLossless);
+  const lossless = scored.filter(isDense).slice(0, maxLossless);
   return [
     ...(bestSchedules.length > 1
       ? [
@@ -128,6 +128,6 @@ export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, co
     ),
     ...(leftOut.length === 0
       ? []
-      : ["", `left out, ${leftOut.length}:`, ...leftOut.slice(0, mostLeftOut).map((line) => `  ${line}`)]),
+      : ["", `left out, ${leftOut.length}:`, ...leftOut.slice(0, maxLeftOut).map((line) => `  ${line}`)]),
   ];
 };

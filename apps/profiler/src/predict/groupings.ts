@@ -10,7 +10,7 @@ import {
   type Slowdown,
   type StepProgram,
 } from "@skein/cost-model";
-import type { GroupSituation } from "@skein/collectives";
+import type { GroupSelectionOptions } from "@skein/collectives";
 import type { GradientTensor } from "skein-train/profiling";
 import type { Settings } from "./candidates.ts";
 
@@ -69,11 +69,11 @@ export const sentGroups = (
  * @param groupOf returns the group of a bucket.
  */
 export const scaleToGroup = (
-  group: Pick<GroupSituation, "worldSize">,
+  group: Pick<GroupSelectionOptions, "worldSize">,
   { tensors }: GradientProfile,
-  groupOf: (bucket: string) => Pick<GroupSituation, "worldSize">,
+  groupOf: (bucket: string) => Pick<GroupSelectionOptions, "worldSize">,
 ): GradientProfile => {
-  const share = ({ worldSize }: Pick<GroupSituation, "worldSize">): number => (worldSize - 1) / worldSize;
+  const share = ({ worldSize }: Pick<GroupSelectionOptions, "worldSize">): number => (worldSize - 1) / worldSize;
   return {
     tensors: tensors.map((tensor) => ({
       ...tensor,

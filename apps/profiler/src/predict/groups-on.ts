@@ -1,4 +1,4 @@
-import type { GroupSituation } from "@skein/collectives";
+import type { GroupSelectionOptions } from "@skein/collectives";
 import {
   collectivePricers,
   type CollectivePricer,
@@ -12,7 +12,7 @@ import type { GradientTensor, ProfiledJob } from "skein-train/profiling";
 export const groupsOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,
-): { readonly [axis: string]: GroupSituation } =>
+): { readonly [axis: string]: GroupSelectionOptions } =>
   Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
       const [group] = groups as [readonly number[]]; // all groups of an axis are equivalent
@@ -25,8 +25,8 @@ export const groupsOn = (
 /** The largest of the groups along which gradients are averaged. */
 export const widestGroup = (
   gradients: readonly GradientTensor[],
-  groups: { readonly [axis: string]: GroupSituation },
-): GroupSituation =>
+  groups: { readonly [axis: string]: GroupSelectionOptions },
+): GroupSelectionOptions =>
   gradients
     .map(({ axis }) => groups[axis]!)
     .reduce((widest, group) => (group.worldSize > widest.worldSize ? group : widest));

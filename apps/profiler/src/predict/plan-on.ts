@@ -1,4 +1,4 @@
-import type { GroupSituation } from "@skein/collectives";
+import type { GroupSelectionOptions } from "@skein/collectives";
 import {
   collectiveSeconds,
   fitCollectiveModel,
@@ -31,7 +31,7 @@ const lineOf = (model: PiecewiseCollectiveModel): LinearCollectiveModel =>
  */
 export const pricedTimes = (
   messages: readonly Message[],
-  group: GroupSituation,
+  group: GroupSelectionOptions,
   { device, links }: HardwareFile,
 ): PricedTimes => {
   const ready = new Map(messages.map(({ bucket, readySeconds }) => [bucket, readySeconds]));

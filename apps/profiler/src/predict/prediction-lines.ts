@@ -13,7 +13,7 @@ const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly str
 };
 
 /** Maximum number of operators, and of collectives, to print. */
-const mostRows = 10;
+const maxRows = 10;
 
 const isKernel = (step: Prediction["program"][number]): step is KernelStep => step.kind === "kernel";
 
@@ -34,7 +34,7 @@ export const predictionLines = (
       seconds: own.reduce((sum, { price }) => sum + price.seconds, 0),
     }))
     .toSorted((a, b) => b.seconds - a.seconds)
-    .slice(0, mostRows);
+    .slice(0, maxRows);
   const total = kernels.reduce((sum, { price }) => sum + price.seconds, 0);
   const assumed = kernels.reduce((sum, { price }) => sum + (price.basis === "assumed" ? price.seconds : 0), 0);
   return [
@@ -57,7 +57,7 @@ export const predictionLines = (
     ...program
       .flatMap((step) => (step.kind === "start" && step.price.seconds > 0 ? [step] : []))
       .toSorted((a, b) => b.price.seconds - a.price.seconds)
-      .slice(0, mostRows)
+      .slice(0, maxRows)
       .map(
         ({ name, price, bytes }) =>
           `${milliseconds(price.seconds).padStart(9)}  ${name}: ${(bytes / 1024).toFixed(1)} KiB by ${price.algorithm}`,

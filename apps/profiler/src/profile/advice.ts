@@ -20,7 +20,7 @@ const minSavingShare = 0.03;
  * Maximum ratio between measured and predicted step, in either direction. Beyond this ratio something other than the
  * schedule held up the run.
  */
-const mostOff = 2;
+const maxFactor = 2;
 
 /** The time of a step outside kernels for one reason. */
 const outsideRow = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
@@ -48,7 +48,7 @@ const scheduleCure = (
   const { settings, seconds, ownSeconds, configurations, links } = schedule;
   const saves = 1 - seconds / ownSeconds;
   const how = `${configurations} schedules that lose no more were simulated with this run's kernels and ${links}; these predict ${secondsText(ownSeconds)} for the step as it is, measured: ${secondsText(measured.median)}`;
-  if (ownSeconds < measured.median / mostOff || ownSeconds > measured.median * mostOff)
+  if (ownSeconds < measured.median / maxFactor || ownSeconds > measured.median * maxFactor)
     return {
       cure: "no schedule is advised, because prices do not explain this run: was the machine busy with other work?",
       how,

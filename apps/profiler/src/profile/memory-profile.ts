@@ -36,14 +36,14 @@ const blocksOf = (values: readonly PlacedBlock[], settled: ReadonlySet<number>):
 };
 
 /** Maximum number of blocks in a report, of those alive at the peak and of all blocks. */
-const mostBlocks = 40;
+const maxBlocks = 40;
 
 /** The largest blocks overall, and the largest blocks alive at node `peak`; largest first. */
 const largest = (blocks: readonly PlacedBlock[], peak: number): PlacedBlock[] => {
   const ordered = blocks.toSorted((a, b) => b.bytes - a.bytes);
   const chosen = new Set([
-    ...ordered.filter(({ from, to }) => from <= peak && peak <= to).slice(0, mostBlocks),
-    ...ordered.slice(0, mostBlocks),
+    ...ordered.filter(({ from, to }) => from <= peak && peak <= to).slice(0, maxBlocks),
+    ...ordered.slice(0, maxBlocks),
   ]);
   return ordered.filter((block) => chosen.has(block));
 };

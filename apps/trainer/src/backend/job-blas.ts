@@ -1,9 +1,9 @@
-import { type BlasPlace, findBlas, openBlas } from "@skein/blas/node";
+import { type BlasFiles, findBlas, openBlas } from "@skein/blas/node";
 import type { Blas } from "@skein/cpu-kernels";
 import type { Job } from "../job/job.ts";
 
 /** The BLAS for a job's products on the CPU: the BLAS that was built on this machine, unless the job sets `off`. */
-export const blasOf = ({ blas }: Pick<Job, "blas">): BlasPlace | undefined => (blas === "off" ? undefined : findBlas());
+export const blasOf = ({ blas }: Pick<Job, "blas">): BlasFiles | undefined => (blas === "off" ? undefined : findBlas());
 
 /**
  * Opens the BLAS of a job in this thread.

@@ -8,7 +8,7 @@ import type { Job } from "../job/job.ts";
  * Opens the backend for a program with a single rank, with the same bits as in a job: `cpu`, unless the run chose
  * another backend. The caller closes it.
  */
-export const openLoneBackend = async ({
+export const openSingleRankBackend = async ({
   backend,
   blas,
   threads,

@@ -27,7 +27,7 @@ import {
   momentum,
   type Schedule,
 } from "@skein/tensor-core";
-import { isOfGate } from "@skein/moe-parallel";
+import { isGateNode } from "@skein/moe-parallel";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "../plans/curvature-plan.ts";
@@ -116,7 +116,7 @@ const withMomentum = (
 
 /** Whether a weight computes the scores of a gate: its gradient comes from few experts at a time. */
 const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
-  scopes.get(path)!.some((scope) => isOfGate({ scope }));
+  scopes.get(path)!.some((scope) => isGateNode({ scope }));
 
 /** Inputs of the curvature in addition to the job. */
 export interface CurvatureInput {

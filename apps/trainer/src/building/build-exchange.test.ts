@@ -160,7 +160,7 @@ test("with DeAR, fixed-size buckets are filled in the order of the forward pass"
   ];
   for (const buckets of [
     { kind: "fixed-size", bytes: 76_000 },
-    { kind: "tuned", leastBytes: 76_000, mostBytes: 76_000 },
+    { kind: "tuned", minBytes: 76_000, maxBytes: 76_000 },
   ]) {
     // 75,264 + 96 + 960 + 40 bytes: one tensor of a small layer has its own bucket.
     expect(bucketsOf({ buckets })).toEqual([head, stem]);

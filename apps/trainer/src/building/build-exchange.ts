@@ -2,7 +2,7 @@ import { byteLength, InvariantError, type Tensor } from "@skein/tensor-core";
 import {
   acpSgdCycle,
   type Aggregator,
-  aggregatorAt,
+  aggregatorForStep,
   agoqAggregator,
   bucketPerTensor,
   bucketsOfSize,
@@ -16,7 +16,7 @@ import {
   hasAtLeast,
   hierarchicalTopKAggregator,
   identityCompressor,
-  inPhases,
+  definePhases,
   isMatrix,
   majorityVoteAggregator,
   msTopKCompressor,
@@ -105,7 +105,7 @@ const buildCycle = (
       const layerwise = (each: number): Aggregator =>
         each === 1 ? (identityCompressor() as Aggregator) : withFeedback(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
-      return [perPath(Object.fromEntries(planned), layerwise(job.mostDensity)) as Aggregator];
+      return [perPath(Object.fromEntries(planned), layerwise(job.maxDensity)) as Aggregator];
     }
     case "majority-vote":
       return [majorityVoteAggregator() as Aggregator];
@@ -164,24 +164,24 @@ export const buildCompression = (
   );
   // Each aggregator of the cycle goes through all phases.
   const turns = cycles[0]!.map((first, turn) =>
-    inPhases(
+    definePhases(
       [
         ...denseUntil(warmupSteps, first).slice(0, -1),
         ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
       ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: applyMomentum(job, aggregator) })), // dense steps too
     ),
   );
-  return (step) => aggregatorAt(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
+  return (step) => aggregatorForStep(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };
 
 /** First bucket size of the search: the geometric mean of the bounds. */
 export const firstTunedBytes = ({
-  leastBytes,
-  mostBytes,
+  minBytes,
+  maxBytes,
 }: {
-  readonly leastBytes: number;
-  readonly mostBytes: number;
-}): number => Math.round(Math.sqrt(leastBytes * mostBytes));
+  readonly minBytes: number;
+  readonly maxBytes: number;
+}): number => Math.round(Math.sqrt(minBytes * maxBytes));
 
 /**
  * Buckets of at most this many bytes, filled in the order in which gradients become ready; with DeAR, in the order in

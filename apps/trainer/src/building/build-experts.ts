@@ -3,7 +3,7 @@ import {
   balanceLoss,
   balancingBiasGate,
   byBatchPriority,
-  byChance,
+  byRandomOrder,
   byChoice,
   byProbability,
   byToken,
@@ -42,7 +42,7 @@ const dropOrders: Readonly<Record<ExpertsJob["dropOrder"], DropOrder>> = {
   choice: byChoice,
   probability: byProbability,
   "batch-priority": byBatchPriority,
-  chance: byChance,
+  chance: byRandomOrder,
 };
 
 const buildGate = (job: Omit<ExpertsJob, "dispatch" | "chunks">, width: number): Gate => {

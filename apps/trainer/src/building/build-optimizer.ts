@@ -19,7 +19,7 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 import type { Curvature } from "./curvature.ts";
-import { atOwnRates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
+import { scaleUpdates, decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import type { Job, OptimizerJob, PrecisionJob } from "../job/job.ts";
 
@@ -91,7 +91,7 @@ export const buildOptimizer = (
   sharding: Sharding,
   input: RuleInput,
 ): GradientTransformation<unknown> => {
-  const onEachRank = atOwnRates(buildRule(optimizer, rate, input), input.groups);
+  const onEachRank = scaleUpdates(buildRule(optimizer, rate, input), input.groups);
   const rule = zero === 1 ? shardedOptimizer(onEachRank, input.replicaAxis) : onEachRank;
   return clipNorm === undefined
     ? rule

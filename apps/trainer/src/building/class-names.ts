@@ -2,7 +2,7 @@ import {
   type Field,
   gatherBatch,
   isEncoded,
-  isFiled,
+  isFileWindows,
   isStreamed,
   makeRecords,
   type TrainingSamples,
@@ -59,7 +59,7 @@ const renumbered = <Some extends TrainingSamples>(
       ? samples
       : { ...samples, stream: { ...stream, samples: { ...stream.samples, classes: names } } };
   }
-  if (isFiled(known)) return samples;
+  if (isFileWindows(known)) return samples;
   const { count } = known;
   if (isEncoded(known))
     return {

@@ -1,7 +1,7 @@
 import type { DamagedImage } from "@skein/data/node";
 
 /** Maximum number of damaged samples that are reported by name; further ones are only counted. */
-const mostTold = 20;
+const maxReported = 20;
 
 /** Damaged samples found by all ranks: images that were replaced by others, and samples that were skipped. */
 export class DamagedSamples {
@@ -23,9 +23,9 @@ export class DamagedSamples {
     if (this.names.has(name)) return undefined;
     this.names.add(name);
     if (isLeftOut) this.numLeftOut++;
-    if (this.names.size > mostTold + 1) return undefined;
-    if (this.names.size > mostTold)
-      return `more than ${mostTold} samples are damaged; further damaged samples are only counted`;
+    if (this.names.size > maxReported + 1) return undefined;
+    if (this.names.size > maxReported)
+      return `more than ${maxReported} samples are damaged; further damaged samples are only counted`;
     return isLeftOut
       ? `${name} is skipped: ${why}`
       : `${name} cannot be decoded (${why}); the next valid image replaces it`;

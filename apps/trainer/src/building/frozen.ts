@@ -2,7 +2,7 @@ import { mapTree } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { namedParameters, parametersOf } from "../job/parameter-patterns.ts";
+import { namedParameters, selectParameters } from "../job/parameter-patterns.ts";
 
 // Frozen parameters have no gradient: loss and gradients, exchange, clipping, optimizer and running mean use a tree of
 // the trained parameters, which has an empty list for each frozen leaf. The state of a run, and so a checkpoint, has
@@ -25,7 +25,7 @@ export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet
   const parameters = namedParameters(params);
   for (const [i, pattern] of freeze.entries()) {
     const [location, unfreezes] = [`freeze[${i}]`, pattern.startsWith("!")];
-    const matched = parametersOf(unfreezes ? pattern.slice(1) : pattern, parameters, location);
+    const matched = selectParameters(unfreezes ? pattern.slice(1) : pattern, parameters, location);
     if (unfreezes && !matched.some(({ path }) => frozen.has(path)))
       throw new ConfigError([
         `${location}: "${pattern}" unfreezes parameters that no earlier pattern has frozen; put a freezing pattern before it, as in freeze: ["**", "${pattern}"]`,

@@ -1,4 +1,4 @@
-import { drawSamples, isFiled, sampleClasses, type Samples, takeRecords } from "@skein/data";
+import { drawSamples, isFileWindows, sampleClasses, type Samples, takeRecords } from "@skein/data";
 import type { DataSet } from "../task/task.ts";
 import { isSequence } from "./validation-split.ts";
 
@@ -16,7 +16,7 @@ export const limitSamples = <Of extends Samples>(
 ): Of => {
   if (limit === undefined || limit >= samples.count) return samples;
   const all: Samples = samples;
-  if (predicts === "classes" && !isFiled(all) && !isSequence({ train: all, predicts })) {
+  if (predicts === "classes" && !isFileWindows(all) && !isSequence({ train: all, predicts })) {
     const classes = sampleClasses(all);
     if (classes !== undefined) return drawSamples(all, limit, classes) as Samples as Of;
   }

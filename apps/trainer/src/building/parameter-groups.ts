@@ -2,7 +2,7 @@ import { type DecayMask, type GradientTransformation, mapTree, multiply, type Te
 import { ConfigError } from "../errors.ts";
 import type { Freezing } from "./frozen.ts";
 import type { Job } from "../job/job.ts";
-import { namedParameters, parametersOf } from "../job/parameter-patterns.ts";
+import { namedParameters, selectParameters } from "../job/parameter-patterns.ts";
 
 /** Settings of a job for single parameters, by path; parameters without settings are not listed. */
 export interface ParameterGroups {
@@ -22,7 +22,7 @@ export const parameterGroups = (
   const factorsByPath = (key: "rates" | "weightDecays", factors: Readonly<Record<string, number>> = {}) =>
     new Map(
       Object.entries(factors).flatMap(([pattern, factor]) => {
-        const matched = parametersOf(pattern, parameters, key);
+        const matched = selectParameters(pattern, parameters, key);
         if (matched.every(({ path }) => frozen.has(path)))
           throw new ConfigError([
             `${key}: "${pattern}" matches ${matched.length} ${matched.length === 1 ? "parameter, which is" : "parameters, all of them"} frozen, so ${factor} has no effect; remove it, or unfreeze ${matched.length === 1 ? "the parameter" : "some of them"}`,
@@ -47,7 +47,7 @@ const scaledBy = (move: Tensor, factor: number): Tensor => (factor === 1 ? move 
  *
  * Cost: one product per number of these parameters.
  */
-export const atOwnRates = <State>(
+export const scaleUpdates = <State>(
   optimizer: GradientTransformation<State>,
   { rates }: Pick<ParameterGroups, "rates">,
 ): GradientTransformation<State> =>

@@ -1,4 +1,4 @@
-import { filedWindows, splitText, textRecords, type Tokenizer } from "@skein/data";
+import { fileWindows, splitText, textRecords, type Tokenizer } from "@skein/data";
 import {
   type DocumentOptions,
   type Documents,
@@ -87,8 +87,8 @@ const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
   const cut = heldOut === undefined ? Math.floor(learned.count * (1 - testFraction)) : learned.count;
   const rest = heldOut === undefined ? { begin: cut, end: learned.count } : { begin: 0, end: heldOut.count };
   return {
-    train: filedWindows(learned, { begin: 0, end: cut }, window, "the training text"),
-    test: filedWindows(heldOut ?? learned, rest, window, "the evaluation text"),
+    train: fileWindows(learned, { begin: 0, end: cut }, window, "the training text"),
+    test: fileWindows(heldOut ?? learned, rest, window, "the evaluation text"),
     predicts: "tokens",
     classes: vocabulary,
     remarks: ["tokens stay on disk, and are read when a batch needs them"],

@@ -1,7 +1,7 @@
 import {
   holdOut,
   isEncoded,
-  isFiled,
+  isFileWindows,
   type Records,
   type Samples,
   sampleBytes,
@@ -18,7 +18,7 @@ const overlaps = ({ fields }: Records): boolean =>
 
 /** Whether neighboring samples continue each other, so that a random draw would leak training samples. */
 export const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predicts">): boolean =>
-  predicts === "bytes" || predicts === "tokens" || isFiled(train) || (!isEncoded(train) && overlaps(train));
+  predicts === "bytes" || predicts === "tokens" || isFileWindows(train) || (!isEncoded(train) && overlaps(train));
 
 /**
  * Holds out validation samples, which replace the test samples.
@@ -36,7 +36,7 @@ export const validationSplit = <Of extends Samples>(
     const { train, valid } = splitRecords<Of>(data.train, validationFraction!);
     return { train, test: valid };
   }
-  if (isFiled(samples))
+  if (isFileWindows(samples))
     throw new ConfigError([
       "data.validationFrom: draw is not possible for a token file on disk, because its windows are read in order; use end, or leave onDisk out",
     ]);

@@ -42,7 +42,7 @@ export const recordOf = (certificate: string): IssuedRecord => {
  * Maximum size of an authority file. A record takes about a hundred bytes: enough for 4096 ranks, renewed dozens of
  * times.
  */
-const mostAuthorityBytes = 64 * 2 ** 20;
+const maxAuthorityBytes = 64 * 2 ** 20;
 
 /** Formats the file of an authority: key, certificate, and one line per signed certificate. */
 export const authorityText = (
@@ -86,7 +86,7 @@ const recordsOf = (text: string, path: string): Pick<KeptAuthority, "issued" | "
  * Reads an authority file. @throws CertificateError or ConfigError if the file is invalid, or readable by other users.
  */
 const readAuthority = async (path: string): Promise<KeptAuthority & { readonly key: string }> => {
-  const text = readPem(path, "private key", mostAuthorityBytes);
+  const text = readPem(path, "private key", maxAuthorityBytes);
   const block = (label: string): string =>
     new RegExp(`-----BEGIN ${label}-----[\\s\\S]*?-----END ${label}-----`).exec(text)?.[0] ?? "";
   const [key, certificateText] = [`${block("PRIVATE KEY")}\n`, `${block("CERTIFICATE")}\n`];

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { TlsFiles, TlsIdentity } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
 import { makeFolders, removeEmpty } from "../files/make-folders.ts";
-import { explainPlace } from "../files/places.ts";
+import { explainPath } from "../files/places.ts";
 import { authorityText, checkAuthorityPath, recordOf } from "./authority-file.ts";
 import type { Authority } from "./issue-certificate.ts";
 
@@ -144,6 +144,6 @@ const writeNew = (
     for (const path of written) rmSync(path, { force: true });
     removeEmpty(made);
     const { path = folder } = error as NodeJS.ErrnoException;
-    throw explainPlace(error, path, "name another folder with --output, or another file with --keep-authority");
+    throw explainPath(error, path, "name another folder with --output, or another file with --keep-authority");
   }
 };

@@ -28,8 +28,8 @@ interface ChoiceOptions {
   readonly json?: boolean;
 }
 
-const mostRanks = 4096;
-const mostDays = 3650;
+const maxRanks = 4096;
+const maxDays = 3650;
 
 const wholeNumber = (option: string, text: string, most: number): number => {
   const value = Number(text);
@@ -43,8 +43,8 @@ const rankList = (text: string | undefined): number[] | undefined =>
   text?.split(",").flatMap((part) => {
     const match = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(part.trim());
     const [first, last] = [Number(match?.[1]), Number(match?.[2] ?? match?.[1])];
-    if (match === null || first > last || last >= mostRanks)
-      throw new ConfigError([`--rank ${text}: must be ranks such as 3 or 0,4-7, each below ${mostRanks}`]);
+    if (match === null || first > last || last >= maxRanks)
+      throw new ConfigError([`--rank ${text}: must be ranks such as 3 or 0,4-7, each below ${maxRanks}`]);
     return Array.from({ length: last - first + 1 }, (_, i) => first + i);
   });
 
@@ -53,13 +53,13 @@ const print = (json: boolean | undefined, facts: object, lines: readonly string[
 };
 
 const initCommand = async (options: InitOptions): Promise<void> => {
-  const ranks = wholeNumber("--ranks", options.ranks, mostRanks);
+  const ranks = wholeNumber("--ranks", options.ranks, maxRanks);
   const ranksPerProcess = wholeNumber("--ranks-per-process", options.ranksPerProcess, ranks);
   if (ranks % ranksPerProcess !== 0)
     throw new ConfigError([
       `--ranks-per-process ${ranksPerProcess}: does not divide ${ranks} ranks; all processes have the same number of ranks`,
     ]);
-  const days = wholeNumber("--days", options.days, mostDays);
+  const days = wholeNumber("--days", options.days, maxDays);
   const { output: folder, keepAuthority } = options;
   if (options.authorityDays !== undefined && keepAuthority === undefined)
     throw new ConfigError([
@@ -71,7 +71,7 @@ const initCommand = async (options: InitOptions): Promise<void> => {
       : wholeNumber(
           "--authority-days",
           options.authorityDays ?? String(Math.max(days, defaultAuthorityDays)),
-          mostDays,
+          maxDays,
         );
   if (authorityDays < days)
     throw new ConfigError([
@@ -105,7 +105,7 @@ const initCommand = async (options: InitOptions): Promise<void> => {
 
 const renewCommand = async (options: ChoiceOptions & { readonly days: string }): Promise<void> => {
   const { authority, certificates: folder, coordinator } = options;
-  const days = wholeNumber("--days", options.days, mostDays);
+  const days = wholeNumber("--days", options.days, maxDays);
   const { files, validTo } = await renewCertificates({
     authority,
     folder,

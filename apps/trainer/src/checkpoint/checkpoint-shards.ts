@@ -1,4 +1,4 @@
-import { type HostData, type Mesh, type MeshPlace, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
+import { type HostData, type Mesh, type MeshCoordinates, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
 import type { NamedTensors } from "./checkpoint.ts";
 import { expertAxis } from "../job/mesh.ts";
 
@@ -14,7 +14,7 @@ const familyOf = ({ axis, dim }: Shard): string =>
   axis === expertAxis && dim === 0 ? expertsName : `${axis}-dim${dim}`;
 
 /** File with the parts of ranks at a mesh coordinate. */
-export const shardFile = (shards: readonly Shard[], place: MeshPlace): string =>
+export const shardFile = (shards: readonly Shard[], place: MeshCoordinates): string =>
   `${shards.map((shard) => `${familyOf(shard)}-${place[shard.axis]!}`).join("-")}${suffix}`;
 
 /** Division of a dimension into equal parts. */
@@ -123,7 +123,7 @@ export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts
 export const ownPartOf = (
   whole: NdArray,
   shards: readonly Shard[],
-  { place, mesh }: { readonly place: MeshPlace; readonly mesh: Mesh },
+  { place, mesh }: { readonly place: MeshCoordinates; readonly mesh: Mesh },
 ): NdArray => shards.reduce((part, { axis, dim }) => partOfWhole(part, dim, place[axis]!, mesh[axis]!), whole);
 
 /** Concatenates all parts, in the order of `ShardFiles`. */

@@ -170,8 +170,8 @@ describe("skips a checkpoint with a flipped bit with one line, and uses the one 
   /** The run's files, with one bit of one file flipped on reading. */
   const flipping = (path: string, bit: number): Files => ({
     ...nodeFiles,
-    read: (asked, mostBytes) => {
-      const bytes = new Uint8Array(nodeFiles.read(asked, mostBytes));
+    read: (asked, maxBytes) => {
+      const bytes = new Uint8Array(nodeFiles.read(asked, maxBytes));
       if (asked === path) bytes[bit >> 3]! ^= 1 << (bit & 7);
       return bytes;
     },
@@ -332,9 +332,9 @@ describe("a run that continues while its checkpoints are read", () => {
   /** The files of a reader; before each of its reads the run does something. */
   const readingBeside = (run: (path: string) => void): Files => ({
     ...nodeFiles,
-    read: (path, mostBytes) => {
+    read: (path, maxBytes) => {
       run(path);
-      return nodeFiles.read(path, mostBytes);
+      return nodeFiles.read(path, maxBytes);
     },
   });
 

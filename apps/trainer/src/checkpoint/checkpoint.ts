@@ -22,7 +22,7 @@ export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 const replacedPrefix = ".replaced-";
 const manifestName = "manifest.json";
 /** Maximum size of a manifest: names and hashes of the files of 100,000 ranks, and a plan of as many buckets. */
-const mostManifestBytes = 64 * 2 ** 20;
+const maxManifestBytes = 64 * 2 ** 20;
 
 /** Formats specs as a stable text, whose hash identifies a model. */
 export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
@@ -186,7 +186,7 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
 
 const readManifest = (files: Files, path: string, secret: string | undefined): Manifest => {
   try {
-    return decodeManifest(files.read(path, mostManifestBytes), secret);
+    return decodeManifest(files.read(path, maxManifestBytes), secret);
   } catch (cause) {
     if (isShortage(describeError(cause))) throw cause;
     throw new DamagedCheckpointError(

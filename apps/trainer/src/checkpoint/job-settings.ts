@@ -4,7 +4,7 @@ import { sha256 } from "../files/sha256.ts";
 const longestValue = 40;
 
 /** Maximum number of settings that a message lists. */
-const mostListed = 6;
+const maxListed = 6;
 
 const textOf = (value: unknown): string => {
   const text = JSON.stringify(value);
@@ -37,7 +37,7 @@ export const differencesOf = (
   const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])].filter((key) => before[key] !== now[key]);
   if (keys.length === 0) return "";
   const listed = keys
-    .slice(0, mostListed)
+    .slice(0, maxListed)
     .map((key) => `${key}: ${before[key] ?? "not set"}, now ${now[key] ?? "not set"}`);
   return ` (${listed.join("; ")}${keys.length > listed.length ? `; ${keys.length - listed.length} more` : ""})`;
 };

@@ -1,4 +1,4 @@
-import { buildBlas, turnsText } from "@skein/blas/node";
+import { buildBlas, noLocksAdvice } from "@skein/blas/node";
 import type { Command } from "commander";
 import { exitCodes } from "../errors.ts";
 import { writeStdout } from "../console/terminal.ts";
@@ -38,7 +38,7 @@ export const addBlasCommand = (program: Command, finish: (code: number) => void)
       writeStdout(
         json === true
           ? `${JSON.stringify(built)}\n`
-          : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for these shapes unless they set blas: off.${built.concurrent ? "" : ` It is ${turnsText}.`}\n`,
+          : `${built.addon}\n${built.library} is faster for ${built.faster} of ${built.measured} measured shapes; jobs use it for these shapes unless they set blas: off.${built.concurrent ? "" : ` It is ${noLocksAdvice}.`}\n`,
       );
       finish(exitCodes.ok);
     });

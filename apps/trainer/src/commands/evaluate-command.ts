@@ -7,7 +7,7 @@ import { exitCodes } from "../errors.ts";
 import { evaluationOrder, makeEvaluation } from "../step/evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
 import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
-import { openLoneBackend } from "../backend/lone-backend.ts";
+import { openSingleRankBackend } from "../backend/lone-backend.ts";
 import { meshOf, numBatchParts } from "../job/mesh.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
@@ -35,7 +35,7 @@ export const evaluateRun = async (
     const line = found.add(image);
     if (line !== undefined) note(line);
   };
-  const { backend, close } = await openLoneBackend(job);
+  const { backend, close } = await openSingleRankBackend(job);
   try {
     const { model, data } = prepared;
     const evaluation = makeEvaluation(model, backend, { mesh: meshOf(prepared.job), communicators: {} });

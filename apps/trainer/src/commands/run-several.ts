@@ -6,7 +6,7 @@ import { ConfigError, describeError, exitCodeOf, exitCodes, formatError } from "
 import { execute } from "./execute-run.ts";
 import type { Job } from "../job/job.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
-import { judgedBy } from "../run-files/summary.ts";
+import { evaluatedBy } from "../run-files/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
@@ -66,7 +66,7 @@ export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Pro
         code = done.code;
         break;
       }
-      const { loss, accuracy } = judgedBy(done.summary);
+      const { loss, accuracy } = evaluatedBy(done.summary);
       ended({ state: "finished", loss: loss ?? undefined, accuracy });
     } catch (error) {
       const report = describeError(error);

@@ -20,12 +20,12 @@ interface TrainOptions {
 }
 
 /** All 256 bytes, and the end-of-text token. */
-const leastVocabulary = 257;
-const mostVocabulary = 2 ** 20;
+const minVocabulary = 257;
+const maxVocabulary = 2 ** 20;
 
 const vocabularies: NumberRange = {
-  rule: `a whole number from ${leastVocabulary} (256 bytes and the end-of-text token) to ${mostVocabulary}`,
-  fits: (value) => Number.isInteger(value) && value >= leastVocabulary && value <= mostVocabulary,
+  rule: `a whole number from ${minVocabulary} (256 bytes and the end-of-text token) to ${maxVocabulary}`,
+  fits: (value) => Number.isInteger(value) && value >= minVocabulary && value <= maxVocabulary,
 };
 
 /** Returns the files to write. @throws ConfigError if a file already exists, or would not be found by its name. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ConfigError, describeError } from "../errors.ts";
 import { flatJob } from "../run-readers/flat-job.ts";
 import { redactCommand } from "../provenance/told-command.ts";
-import { toldText } from "./told-text.ts";
+import { redactSecrets } from "./told-text.ts";
 
 test.each([
   ["https://x.org/a.tar?X-Amz-Signature=1f2e&part=3", "https://x.org/a.tar?X-Amz-Signature=…&part=…"],
@@ -17,7 +17,7 @@ test.each([
   ["no module /home/me/https:/x.org/a.ts?sig=1", "no module /home/me/https:/x.org/a.ts?sig=…"],
   ["https://x.org/{000..146}.tar", "https://x.org/{000..146}.tar"],
 ])("%s is redacted as %s", (text, expected) => {
-  expect(toldText(text)).toBe(expected);
+  expect(redactSecrets(text)).toBe(expected);
 });
 
 /** The rule as the shortest regular expressions, in quadratic time. */
@@ -36,7 +36,7 @@ test("a text is redacted by the rule, whatever its URLs look like", () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
       const text = pieces.join("");
-      expect(toldText(text)).toBe(byTheRule(text));
+      expect(redactSecrets(text)).toBe(byTheRule(text));
     }),
     { numRuns: 3000 },
   );
@@ -52,7 +52,7 @@ test.each([
   ["addresses", "https://x/?a ", "", ""],
 ])("the cost of %s is linear in their number", (_, piece, before, after) => {
   const text = `${before}${piece.repeat(2 ** 20 / piece.length)}${after}`;
-  const told = toldText(text); // quadratic time would be hours
+  const told = redactSecrets(text); // quadratic time would be hours
   expect(told.slice(0, 5)).toBe(text.slice(0, 5));
 });
 
@@ -78,9 +78,9 @@ test("no query value and no password stays in a text", () => {
       fc.string(),
       (pairs, user, rest) => {
         const query = pairs.map(([name, value]) => `${name.replaceAll("/", "")}=SECRET${value}`).join("&");
-        const told = toldText(`${rest} https://${user.replaceAll("/", "")}:SECRET@host/a?${query} ${rest}`);
+        const told = redactSecrets(`${rest} https://${user.replaceAll("/", "")}:SECRET@host/a?${query} ${rest}`);
         expect(told).not.toContain("SECRET");
-        expect(toldText(told)).toBe(told);
+        expect(redactSecrets(told)).toBe(told);
       },
     ),
   );

@@ -30,10 +30,10 @@ const withoutSecrets = (rest: string): string => {
  * resumed run has to read them.
  *
  * Cost: O(length).
- * @example toldText("https://me:pw@host/a.tar?X-Amz-Signature=1f2e&part=3"); //
+ * @example redactSecrets("https://me:pw@host/a.tar?X-Amz-Signature=1f2e&part=3"); //
  * https://…@host/a.tar?X-Amz-Signature=…&part=…
  */
-export const toldText = (text: string): string => {
+export const redactSecrets = (text: string): string => {
   let [redacted, done] = ["", 0];
   schemeEnd.lastIndex = 0;
   for (let match = schemeEnd.exec(text); match !== null; match = schemeEnd.exec(text)) {

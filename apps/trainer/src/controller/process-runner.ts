@@ -126,7 +126,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       const numProcesses = new Set(roster.map((entry) => entry.process)).size;
       const stop = new StopRound({
         processes: numProcesses,
-        leastStep: (assignment.resume?.step ?? 0) + 1,
+        minStep: (assignment.resume?.step ?? 0) + 1,
         tell,
       });
       coordinator.onLost(({ ranks, reason, revoked }) => {

@@ -18,7 +18,7 @@ import { leaveMark, removeMark, removeMarks } from "../run-files/output-mark.ts"
 import type { RankRunner } from "./rank-runner.ts";
 import { RestartBudget } from "../processes/restart-budget.ts";
 import type { Summary } from "../run-files/summary.ts";
-import { nameTraceBesideRun } from "../run-files/trace-beside-run.ts";
+import { linkTraceIntoRun } from "../run-files/trace-beside-run.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
@@ -65,7 +65,7 @@ const restartable: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a run ended because another process took over its output folder, where nothing may be written now. */
-export const isTaken = (error: unknown): boolean => describeError(error).code === "output-taken";
+export const isOutputTaken = (error: unknown): boolean => describeError(error).code === "output-taken";
 
 /**
  * Runs a prepared job. After a failure no unfinished checkpoint remains. A run that lost a rank, a link or a device
@@ -158,7 +158,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
     profile?.(record.traces, record.plan);
     const traceFault = tracePath === undefined ? undefined : writeTrace(tracePath, record, prepared.job);
     if (tracePath !== undefined && traceFault === undefined && profile === undefined)
-      nameTraceBesideRun(tracePath, output);
+      linkTraceIntoRun(tracePath, output);
     return {
       step: record.step,
       checkpoint: record.checkpoint,
@@ -166,7 +166,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
       ...(traceFault && { traceFault }),
     };
   } catch (error) {
-    if (isTaken(error)) throw error; // the folder belongs to another process now
+    if (isOutputTaken(error)) throw error; // the folder belongs to another process now
     discardPartial(nodeFiles, output);
     if (mark !== undefined) removeMark(nodeFiles, output, mark);
     throw explainDiskFull(error, output, record.checkpoint);

@@ -5,7 +5,7 @@ export interface StopRoundInput {
   /** Number of processes of the run. */
   readonly processes: number;
   /** First step after which the run may stop. */
-  readonly leastStep: number;
+  readonly minStep: number;
   readonly tell: (message: ControllerMessage) => void;
 }
 
@@ -36,6 +36,6 @@ export class StopRound {
     if (this.startedSteps.has(process)) return;
     this.startedSteps.set(process, step);
     if (this.startedSteps.size < this.input.processes) return;
-    this.input.tell({ type: "stop-at", step: Math.max(this.input.leastStep, ...this.startedSteps.values()) });
+    this.input.tell({ type: "stop-at", step: Math.max(this.input.minStep, ...this.startedSteps.values()) });
   }
 }

@@ -1,6 +1,6 @@
-import { type BlasSurvey, turnsText } from "@skein/blas/node";
+import { type BlasSurvey, noLocksAdvice } from "@skein/blas/node";
 import { type PackageFinding, surveyDataPackages } from "@skein/data/node";
-import { type DeviceFacts, wishedFeatures, type WishedFeature } from "@skein/gpu-kernels";
+import { type DeviceFacts, optionalFeatures, type OptionalFeature } from "@skein/gpu-kernels";
 import { chooseBackend, type BackendChoice, type Hardware } from "../preparation/choose-backend.ts";
 import type { BackendRates } from "../backend/backend-rates.ts";
 import { asTyped } from "../console/own-command.ts";
@@ -40,7 +40,7 @@ const diagnoseJob = async (prepared: Prepared, hardware: Hardware): Promise<NonN
   return { name, asked, choice, memory: await stepMemoryOf(prepared, device) };
 };
 
-const isEnabled = (facts: DeviceFacts, feature: WishedFeature): boolean =>
+const isEnabled = (facts: DeviceFacts, feature: OptionalFeature): boolean =>
   ({
     "shader-f16": facts.f16,
     subgroups: facts.subgroups,
@@ -49,7 +49,7 @@ const isEnabled = (facts: DeviceFacts, feature: WishedFeature): boolean =>
   })[feature];
 
 /** What a job does if a feature is missing. */
-const fallbacks: { readonly [F in WishedFeature]: string } = {
+const fallbacks: { readonly [F in OptionalFeature]: string } = {
   "shader-f16": "mixed precision computes in f32 and stores f16",
   subgroups: "reductions go through workgroup memory",
   "timestamp-query": "profiles show whole steps only",
@@ -66,7 +66,7 @@ const memoryLimitLine =
 const blasLine = (blas: BlasSurvey): string => {
   const { state } = blas;
   if (state === "ready")
-    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they set blas: off${blas.concurrent ? "" : `; ${turnsText}`}`;
+    return `${blas.identity}, faster for ${blas.faster} of ${blas.measured} measured shapes; jobs use it unless they set blas: off${blas.concurrent ? "" : `; ${noLocksAdvice}`}`;
   if (state === "broken") return `cannot be used, and jobs without blas: off are rejected: ${blas.reason}`;
   const found = blas.libraries.length > 0;
   const first = found
@@ -87,7 +87,7 @@ export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data,
     const { facts } = webgpu;
     lines.push(["webgpu", `${facts.adapter}${facts.software ? " (software: a GPU emulated on the CPU)" : ""}`]);
     if (rates !== undefined) lines.push(["", ratesLine(rates.webgpu)]);
-    for (const [feature, use] of Object.entries(wishedFeatures) as [WishedFeature, string][]) {
+    for (const [feature, use] of Object.entries(optionalFeatures) as [OptionalFeature, string][]) {
       lines.push([
         "",
         isEnabled(facts, feature)

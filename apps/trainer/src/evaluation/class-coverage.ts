@@ -1,4 +1,4 @@
-import { isFiled, isStreamed, sampleClasses, type TrainingSamples } from "@skein/data";
+import { isFileWindows, isStreamed, sampleClasses, type TrainingSamples } from "@skein/data";
 import type { EvaluatedOn } from "./evaluation-figures.ts";
 import type { TrainingData } from "../task/task.ts";
 
@@ -7,7 +7,7 @@ const maxListed = 8;
 
 /** Number of samples per class; undefined if classes are unknown before samples are read. */
 const classCounts = (samples: TrainingSamples): ReadonlyMap<number, number> | undefined => {
-  if (isStreamed(samples) || isFiled(samples)) return undefined;
+  if (isStreamed(samples) || isFileWindows(samples)) return undefined;
   const classes = sampleClasses(samples);
   if (classes === undefined) return undefined;
   const counts = new Map<number, number>();

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { othersWhoWrite, remarkOnCache } from "@skein/native-addon/node";
+import { otherWriters, warnAboutCache } from "@skein/native-addon/node";
 
 const cachesAtHome = (): string | undefined => {
   try {
@@ -42,9 +42,9 @@ export const cacheFolder = (
   if (caches === undefined) return undefined;
   const folder = join(caches, name);
   for (const path of [folder, ...entriesOf(folder)]) {
-    const fault = othersWhoWrite(path);
+    const fault = otherWriters(path);
     if (fault === undefined) continue;
-    remarkOnCache(`the cache ${folder}`, fault, report);
+    warnAboutCache(`the cache ${folder}`, fault, report);
     return undefined;
   }
   return folder;

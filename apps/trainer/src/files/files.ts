@@ -9,8 +9,8 @@ export interface Files extends FileWrites {
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
-  /** Reads a regular file. @param mostBytes maximum size; a larger file is rejected unread. */
-  read(path: string, mostBytes: number): Uint8Array;
+  /** Reads a regular file. @param maxBytes maximum size; a larger file is rejected unread. */
+  read(path: string, maxBytes: number): Uint8Array;
   /** Size of a file in bytes. The file is opened, so a result means that it can be read. */
   size(path: string): number;
   /** Names in a folder; empty if the folder does not exist. */
@@ -29,7 +29,7 @@ export const nodeFiles: Files = {
   },
   rename: renameSync,
   remove: (path) => rmSync(path, { recursive: true, force: true }),
-  read: (path, mostBytes) => readBoundedFile(path, mostBytes).bytes,
+  read: (path, maxBytes) => readBoundedFile(path, maxBytes).bytes,
   size: (path) => {
     const file = openSync(path, "r");
     try {

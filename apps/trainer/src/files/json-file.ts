@@ -1,11 +1,11 @@
 import { readTextFile } from "@skein/collectives/files";
 
 /** Maximum nesting depth of objects and lists in a file next to the metrics. */
-const mostDepth = 64;
+const maxDepth = 64;
 /** Maximum number of values in such a file, including objects and lists. */
-const mostValues = 200_000;
+const maxValues = 200_000;
 /** Maximum size of a file next to the metrics, bytes; such files are small. */
-export const mostFileBytes: number = 2 ** 22;
+export const maxFileBytes: number = 2 ** 22;
 
 /** @throws Error in a few words if a value is too deep or too large to be shown. */
 export const requireBounded = (whole: unknown): void => {
@@ -14,9 +14,9 @@ export const requireBounded = (whole: unknown): void => {
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
     const { value, depth } = one;
     if (typeof value !== "object" || value === null) continue;
-    if (depth >= mostDepth) throw new Error(`its values are nested deeper than ${mostDepth}`);
+    if (depth >= maxDepth) throw new Error(`its values are nested deeper than ${maxDepth}`);
     for (const inner of Object.values(value)) {
-      if (++count > mostValues) throw new Error(`it has more than ${mostValues} values`);
+      if (++count > maxValues) throw new Error(`it has more than ${maxValues} values`);
       open.push({ value: inner, depth: depth + 1 });
     }
   }
@@ -29,7 +29,7 @@ export const requireBounded = (whole: unknown): void => {
  * @throws the system's error, or an Error that describes the fault in a few words.
  */
 export const readJsonFile = (path: string): unknown => {
-  const { text } = readTextFile(path, mostFileBytes, false);
+  const { text } = readTextFile(path, maxFileBytes, false);
   let value: unknown;
   try {
     value = JSON.parse(text);

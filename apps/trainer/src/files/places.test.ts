@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ConfigError } from "../errors.ts";
 import { claimOutput, dropUnusedOutput, requireOutput } from "../output-folder/output-folder.ts";
 import { makeFolders, removeEmpty } from "./make-folders.ts";
-import { explainPlace, requireReplaceable, requireWritable } from "./places.ts";
+import { explainPath, requireReplaceable, requireWritable } from "./places.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -77,14 +77,14 @@ describe("an unwritable path is reported with the system's code, and stays uncha
   });
 
   test.each(["EACCES", "EROFS", "EPERM"])("%s from the system is a usage error", (code) => {
-    const error = explainPlace(Object.assign(new Error("refused"), { code }), "--trace x", "name another");
+    const error = explainPath(Object.assign(new Error("refused"), { code }), "--trace x", "name another");
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as Error).message).toMatch(`--trace x: cannot be written (${code}: `);
   });
 
   test("a full disk says nothing about the path", () => {
     const error = Object.assign(new Error("full"), { code: "ENOSPC" });
-    expect(explainPlace(error, "--trace x", "name another")).toBe(error);
+    expect(explainPath(error, "--trace x", "name another")).toBe(error);
   });
 });
 

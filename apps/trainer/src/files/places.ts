@@ -22,7 +22,7 @@ const pathFaults: Readonly<Record<string, string>> = {
 };
 
 /** Convert an error about a path to a usage error; other errors stay as they are. @param what names option and path. */
-export const explainPlace = (error: unknown, what: string, cure: string): unknown => {
+export const explainPath = (error: unknown, what: string, cure: string): unknown => {
   const { code } = describeError(error);
   const fault = pathFaults[code];
   return fault === undefined ? error : new ConfigError([`${what}: cannot be written (${code}: ${fault}); ${cure}`]);
@@ -42,7 +42,7 @@ export const requireWritable = (path: string, option: string): void => {
   try {
     tryToWrite(path);
   } catch (error) {
-    throw explainPlace(error, `${option} ${path}`, "name a file in an existing folder that you may write to");
+    throw explainPath(error, `${option} ${path}`, "name a file in an existing folder that you may write to");
   }
 };
 
@@ -56,7 +56,7 @@ export const requireReplaceable = (path: string, option: string): void => {
   try {
     tryToWrite(`${path}.tmp`);
   } catch (error) {
-    throw explainPlace(error, `${option} ${path}`, "name a file in an existing folder that you may write to");
+    throw explainPath(error, `${option} ${path}`, "name a file in an existing folder that you may write to");
   }
 };
 
@@ -68,7 +68,7 @@ export const requireNewFile = (path: string, option: string): void => {
   try {
     makeFolders(dirname(path));
   } catch (error) {
-    throw explainPlace(error, `${option} ${path}`, "name a file in a folder that you may write to");
+    throw explainPath(error, `${option} ${path}`, "name a file in a folder that you may write to");
   }
   requireReplaceable(path, option);
 };
@@ -96,7 +96,7 @@ export const requireFolder = (
     try {
       tryToWrite(folders.includes(basename(path)) ? join(path, probe) : path);
     } catch (error) {
-      throw explainPlace(
+      throw explainPath(
         error,
         basename(path) === probe ? what : `${what}: ${path}`,
         "name a folder that you may write to",

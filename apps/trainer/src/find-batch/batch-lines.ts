@@ -1,7 +1,7 @@
 import { bytesText, secondsText, textTable } from "@skein/report";
 import { trialColumn } from "../command-line/trial-column.ts";
 import type { Job } from "../job/job.ts";
-import { type BatchTrial, leastGain } from "./choose-batch.ts";
+import { type BatchTrial, minGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";
 
 /** Formats the trials as a table, one per row. */
@@ -42,7 +42,7 @@ const limitReason = (tries: readonly BatchTrial[], chosen: BatchTrial): string =
   const refused = larger[0]?.refused;
   if (larger.length === 0) return "there are no more samples";
   if (refused !== undefined) return `${larger[0]!.batch} does not fit (${refused})`;
-  return `larger batches save less than ${100 * leastGain} % of the time of a sample`;
+  return `larger batches save less than ${100 * minGain} % of the time of a sample`;
 };
 
 /** Describes in one line which batch was chosen, why, and which settings stay unchanged. */

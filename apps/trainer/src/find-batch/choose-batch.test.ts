@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { batchesUpTo, type BatchTrial, chooseBatch, isOver, leastGain } from "./choose-batch.ts";
+import { batchesUpTo, type BatchTrial, chooseBatch, isOver, minGain } from "./choose-batch.ts";
 
 const triesOf = (seconds: readonly (number | undefined)[]): BatchTrial[] =>
   seconds.map((one, i) => ({
@@ -22,10 +22,10 @@ test("no batch is faster by more than the least gain, and no smaller one is as g
       expect(chosen === undefined).toBe(known.length === 0);
       if (chosen === undefined) return;
       const least = Math.min(...known);
-      expect(chosen.secondsPerSample! * (1 - leastGain)).toBeLessThanOrEqual(least);
+      expect(chosen.secondsPerSample! * (1 - minGain)).toBeLessThanOrEqual(least);
       for (const { batch, secondsPerSample } of tries)
         if (secondsPerSample !== undefined && batch < chosen.batch)
-          expect(secondsPerSample * (1 - leastGain)).toBeGreaterThan(least);
+          expect(secondsPerSample * (1 - minGain)).toBeGreaterThan(least);
     }),
   );
 });

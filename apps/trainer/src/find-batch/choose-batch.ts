@@ -10,15 +10,15 @@ export interface BatchTrial {
 }
 
 /** Minimum share of the time of a sample that a larger batch must save. */
-export const leastGain = 0.05;
+export const minGain = 0.05;
 
 /** Maximum batch of a job; streams have no limit of their own. */
-const mostSamples = 2 ** 31 - 1;
+const maxSamples = 2 ** 31 - 1;
 
 /** Returns `unit` and its doublings up to `most`: batches that divide equally among all ranks. */
 export const batchesUpTo = (unit: number, most: number): number[] => {
   const batches: number[] = [];
-  for (let batch = unit; batch <= Math.min(most, mostSamples); batch *= 2) batches.push(batch);
+  for (let batch = unit; batch <= Math.min(most, maxSamples); batch *= 2) batches.push(batch);
   return batches;
 };
 
@@ -26,7 +26,7 @@ const timesOf = (tries: readonly BatchTrial[]): (readonly [batch: BatchTrial, se
   tries.flatMap((one) => (one.secondsPerSample === undefined ? [] : [[one, one.secondsPerSample] as const]));
 
 /**
- * Returns the smallest measured batch such that no other batch saves more than `leastGain` of the time of a sample:
+ * Returns the smallest measured batch such that no other batch saves more than `minGain` of the time of a sample:
  * larger batches gain nothing, and smaller ones are slower.
  *
  * @returns undefined if no batch was measured.
@@ -36,7 +36,7 @@ export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefine
   const least = Math.min(...times.map(([, seconds]) => seconds));
   return times
     .toSorted(([one], [other]) => one.batch - other.batch)
-    .find(([, seconds]) => seconds * (1 - leastGain) <= least)?.[0];
+    .find(([, seconds]) => seconds * (1 - minGain) <= least)?.[0];
 };
 
 /**
@@ -44,5 +44,5 @@ export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefine
  */
 export const isOver = (tries: readonly BatchTrial[]): boolean => {
   const times = timesOf(tries).map(([, seconds]) => seconds);
-  return times.length > 2 && Math.min(...times.slice(-2)) > Math.min(...times.slice(0, -2)) * (1 - leastGain);
+  return times.length > 2 && Math.min(...times.slice(-2)) > Math.min(...times.slice(0, -2)) * (1 - minGain);
 };

@@ -101,12 +101,12 @@ const testRange = async (
 };
 
 /** Maximum number of table rows; the curve is smooth between them. */
-const mostRows = 24;
+const maxRows = 24;
 const barWidth = 40;
 
 /** Formats the curve as a table with a bar for each loss. */
 const curveLines = (points: readonly SmoothedLoss[], suggestion: RateSuggestion | undefined): string[] => {
-  const every = Math.max(1, Math.ceil(points.length / mostRows));
+  const every = Math.max(1, Math.ceil(points.length / maxRows));
   const rows = points.filter((_, i) => i % every === 0 || i === points.length - 1);
   const most = Math.max(...rows.map(({ smoothed }) => smoothed));
   const low = Math.min(0, ...rows.map(({ smoothed }) => smoothed));

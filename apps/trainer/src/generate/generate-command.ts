@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { commandAction } from "../command-line/command-action.ts";
 import { exitCodes } from "../errors.ts";
-import { openLoneBackend } from "../backend/lone-backend.ts";
+import { openSingleRankBackend } from "../backend/lone-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { jobFile, recordedJob } from "../output-folder/output-folder.ts";
 import { announceCode } from "../command-line/announce-code.ts";
@@ -51,7 +51,7 @@ export const generateCommand = async (folder: string, options: GenerateOptions):
   const generation = generationOf(options);
   if (existsSync(join(folder, jobFile))) announceCode([recordedJob(folder)], options);
   const model = await openTextModel(folder, checkpointOption(options.checkpoint));
-  const { backend, close } = await openLoneBackend({ backend: "cpu", blas: "auto" });
+  const { backend, close } = await openSingleRankBackend({ backend: "cpu", blas: "auto" });
   // Files and pipes receive the text exactly as the model generates it.
   const write = (text: string): void => (process.stdout.isTTY ? writeStdout(text) : void process.stdout.write(text));
   try {

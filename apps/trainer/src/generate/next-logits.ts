@@ -1,4 +1,4 @@
-import { applyBehind, applyFirst, type KeyValues } from "@skein/models";
+import { applyAfterPrefix, applyPrefix, type KeyValues } from "@skein/models";
 import {
   type Backend,
   type DeviceArray,
@@ -59,24 +59,24 @@ export interface CompiledNextLogits {
  * Cost: a forward pass over the window for a new sequence, and for one longer than the window; over one position for
  * each further token, if the model supports it. Memory: keys and values of the window in each layer.
  *
- * @param goesOn see `TextModel`.
+ * @param usesKeyValueCache see `TextModel`.
  */
 export const compileNextLogits = (
-  { model, goesOn }: Pick<TextModel, "model" | "goesOn">,
+  { model, usesKeyValueCache }: Pick<TextModel, "model" | "usesKeyValueCache">,
   window: number,
   backend: Backend,
 ): CompiledNextLogits => {
   const whole = jit(
     (weights: unknown, own: unknown, tokens: Tensor, last: Tensor) => {
-      const [logits, layers] = applyFirst(model, { params: weights, state: own, tokens });
-      return { logits: reshape(gather(reshape(logits, [window, -1]), last), [-1]), layers: goesOn ? layers : [] };
+      const [logits, layers] = applyPrefix(model, { params: weights, state: own, tokens });
+      return { logits: reshape(gather(reshape(logits, [window, -1]), last), [-1]), layers: usesKeyValueCache ? layers : [] };
     },
     backend,
     { name: "next token of a new text" },
   ) as unknown as Compiled;
   const further = jit(
     (weights: unknown, own: unknown, tokens: Tensor, length: Tensor, before: readonly KeyValues[]) => {
-      const [logits, layers] = applyBehind(model, { params: weights, state: own, tokens }, before, length);
+      const [logits, layers] = applyAfterPrefix(model, { params: weights, state: own, tokens }, before, length);
       return { logits: reshape(logits, [-1]), layers };
     },
     backend,
@@ -127,7 +127,7 @@ export const compileNextLogits = (
 
 /** Compiles a model as `compileNextLogits` does, and uploads its weights to the device. */
 export const nextLogits = (
-  text: Pick<TextModel, "model" | "params" | "state" | "goesOn">,
+  text: Pick<TextModel, "model" | "params" | "state" | "usesKeyValueCache">,
   window: number,
   backend: Backend,
 ): NextLogits => {

@@ -7,7 +7,7 @@ import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
 import { jobFile } from "../output-folder/output-folder.ts";
 import { openSavedRun, type CheckpointChoice } from "../output-folder/saved-run.ts";
-import { goesOnFromKeys } from "../job/goes-on-from-keys.ts";
+import { supportsKeyValueCache } from "../job/goes-on-from-keys.ts";
 
 /** A causal model with its tokenizer. */
 export interface TextModel {
@@ -18,10 +18,10 @@ export interface TextModel {
   /** Maximum context length in tokens. */
   readonly contextLength: number;
   /**
-   * Whether each token can be computed from cached keys and values of earlier tokens (see `applyBehind`). False if
+   * Whether each token can be computed from cached keys and values of earlier tokens (see `applyAfterPrefix`). False if
    * experts choose among all tokens, or if a user model may use a sequence as a whole.
    */
-  readonly goesOn: boolean;
+  readonly usesKeyValueCache: boolean;
 }
 
 /** Default context length in tokens: that of Llama 1. */
@@ -53,7 +53,7 @@ const tokenizerOf = (folder: string, vocabulary: unknown): Tokenizer => {
 const ofFolder = async (folder: string): Promise<TextModel> => {
   const { config, model, params, state } = await loadPretrained(folder);
   const contextLength = contextOf(config, folder);
-  return { model, params, state, contextLength, goesOn: true, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
+  return { model, params, state, contextLength, usesKeyValueCache: true, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
 };
 
 const ofRun = async (output: string, which: CheckpointChoice | undefined): Promise<TextModel> => {
@@ -73,7 +73,7 @@ const ofRun = async (output: string, which: CheckpointChoice | undefined): Promi
     model,
     params,
     state,
-    goesOn: goesOnFromKeys(job, model),
+    usesKeyValueCache: supportsKeyValueCache(job, model),
     tokenizer: tokenizerPath === undefined ? byteTokenizer : loadTokenizer(tokenizerPath, import.meta.url),
     contextLength:
       job.model.kind === "pretrained" ? contextOf(job.model.config!, output) : train.fields["inputs"]!.shape[0]!,

@@ -211,8 +211,8 @@ describe("one line names location, value, rule and cure", () => {
       "buckets.kind: tuned buckets change while training runs, but top-k keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets",
     ],
     [
-      ["buckets={kind: tuned, leastBytes: 9, mostBytes: 8}"],
-      "buckets.leastBytes: 9 bytes are more than mostBytes, 8; lower leastBytes",
+      ["buckets={kind: tuned, minBytes: 9, maxBytes: 8}"],
+      "buckets.minBytes: 9 bytes are more than maxBytes, 8; lower minBytes",
     ],
     [
       ["compression={kind: lags}"],

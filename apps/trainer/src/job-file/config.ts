@@ -10,7 +10,7 @@ import type { Job } from "../job/job.ts";
 import { sampleJob } from "../console/own-command.ts";
 import { crossFieldFaults, jobSchema } from "../job/job-schema.ts";
 import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } from "../job/parse-yaml.ts";
-import { modulePlaces } from "../modules/module-keys.ts";
+import { moduleFilePaths } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
 /** A value from the command line that overrides the value in the file. */
@@ -130,7 +130,7 @@ const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): st
   switch (issue.code) {
     case "unrecognized_keys":
       return issue.keys
-        .slice(0, mostFaults)
+        .slice(0, maxFaults)
         .map((key) =>
           line(`unknown key ${excerpt([...path, key].join("."))}; ${suggestion(key, keysAt(path, root))}`, [
             ...path,
@@ -225,10 +225,10 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
 export const maxJobBytes: number = 32 * 2 ** 20;
 
 /** Maximum number of keys in a path of `--set`; the path of a real option is shorter. */
-const mostDepth = 16;
+const maxDepth = 16;
 
 /** Maximum number of reported faults of a job; a job with more is probably the wrong file. */
-const mostFaults = 10;
+const maxFaults = 10;
 
 /** Parses `key=value` of `--set`: the key may be a path, the value is YAML. */
 export const parseOverride = (text: string): Override => parseSetting(text, "--set");
@@ -236,13 +236,13 @@ export const parseOverride = (text: string): Override => parseSetting(text, "--s
 /** Parses `key=value` of another option, which errors name. */
 export const parseSetting = (text: string, option: string): Override => {
   const cut = text.indexOf("=");
-  const path = text.slice(0, cut).split(".", mostDepth);
+  const path = text.slice(0, cut).split(".", maxDepth);
   const origin = `${option} ${text.length <= 80 ? text.replaceAll(/\p{C}/gu, "?") : excerpt(text, 80)}`;
   if (text.length > maxYamlLength)
     throw new ConfigError([
       `${origin}: has ${text.length} characters, at most ${maxYamlLength} are allowed; shorten it`,
     ]);
-  if (cut < 1 || path.length === mostDepth || path.includes("") || path.includes("__proto__"))
+  if (cut < 1 || path.length === maxDepth || path.includes("") || path.includes("__proto__"))
     throw new ConfigError([`${origin}: must read key=value, such as ${option} optimizer.kind=sgd`]);
   try {
     return { path, value: parse(text.slice(cut + 1), yamlOptions) as unknown, origin };
@@ -257,7 +257,7 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
     issues.flatMap((issue) =>
       issue.code === "unrecognized_keys"
         ? issue.keys
-            .slice(0, mostFaults)
+            .slice(0, maxFaults)
             .map((key) => [...issue.path, didYouMean(key, keysAt(issue.path as Path, root)) ?? ""].join("."))
         : [],
     ),
@@ -284,9 +284,9 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
     const issues = withoutEchoes(parsed.error.issues, root);
     const total = issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 1), 0);
     const lines = issues
-      .slice(0, mostFaults)
+      .slice(0, maxFaults)
       .flatMap((issue) => formatIssue(issue, root, full))
-      .slice(0, mostFaults);
+      .slice(0, maxFaults);
     throw new ConfigError(
       total > lines.length
         ? [...lines, `${full.file}: and ${total - lines.length} more faults; correct these first`]
@@ -393,7 +393,7 @@ const pathKeys: readonly (readonly string[])[] = [
   ["data", "testFile"],
   ["data", "tokenizer"],
   ["model", "folder"],
-  ...modulePlaces, // files of data, too
+  ...moduleFilePaths, // files of data, too
 ];
 
 /**
@@ -420,7 +420,7 @@ export interface RelativePath {
 }
 
 /** Returns the relative paths of a job's data, model and modules. */
-export const besideFile = (job: Job): RelativePath[] =>
+export const relativePaths = (job: Job): RelativePath[] =>
   pathKeys.flatMap((path) =>
     [valueAt(job, path)]
       .flat()

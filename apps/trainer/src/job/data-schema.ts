@@ -4,11 +4,11 @@ import type { CrossFieldFault } from "./cross-field-fault.ts";
 import { sidesOf } from "./image-sides.ts";
 import type { DataJob, Job } from "./job.ts";
 import { ownModule, ownProgram } from "./own-schema.ts";
-import { count, mostSide, path } from "./ranges.ts";
+import { count, maxSide, path } from "./ranges.ts";
 import { imageStream, textStream } from "./stream-schema.ts";
 
 const fraction = z.number().gt(0).lt(1);
-const side = count.max(mostSide);
+const side = count.max(maxSide);
 
 const judgeBy = z.literal("training");
 

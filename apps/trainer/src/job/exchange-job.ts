@@ -61,7 +61,7 @@ export type CompressionJob =
       ErrorFeedback)
   | ({ readonly kind: "dgc"; readonly momentum: number; readonly clipNorm?: number | undefined } & Sparse)
   | ({ readonly kind: "ef21" } & Sparse)
-  | ({ readonly kind: "lags"; readonly leastDensity: number; readonly mostDensity: number } & AroundCompression &
+  | ({ readonly kind: "lags"; readonly minDensity: number; readonly maxDensity: number } & AroundCompression &
       ErrorFeedback)
   | ({ readonly kind: "majority-vote" } & AroundCompression)
   | ({ readonly kind: "scaled-sign"; readonly perTensor: boolean } & AroundCompression & ErrorFeedback)
@@ -88,8 +88,8 @@ export type BucketsJob =
       readonly kind: "tuned";
       readonly trials: number;
       readonly stepsEach: number;
-      readonly leastBytes: number;
-      readonly mostBytes: number;
+      readonly minBytes: number;
+      readonly maxBytes: number;
     };
 
 /**

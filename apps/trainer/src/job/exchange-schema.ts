@@ -105,11 +105,11 @@ export const compressionSchema: z.ZodType<CompressionJob> = z
     z.strictObject({ kind: z.literal("ef21"), ...sparse }),
     z.strictObject({
       kind: z.literal("lags"),
-      leastDensity: share.default(0.001).describe("Minimum density."),
-      mostDensity: share
+      minDensity: share.default(0.001).describe("Minimum density."),
+      maxDensity: share
         .default(0.1)
         .describe(
-          "Maximum density. The density of each tensor is chosen between leastDensity and mostDensity so that its exchange is hidden behind the backward pass; a tensor whose dense exchange is hidden is sent dense.",
+          "Maximum density. The density of each tensor is chosen between minDensity and maxDensity so that its exchange is hidden behind the backward pass; a tensor whose dense exchange is hidden is sent dense.",
         ),
       errorFeedback,
       ...around,
@@ -206,8 +206,8 @@ export const bucketsSchema: z.ZodType<BucketsJob> = z
         .describe(
           "Steps with each size; the first step of each is not timed. The same number of warm-up steps precedes the first trial.",
         ),
-      leastBytes: count.default(64 * 1024).describe("Minimum bytes of a bucket."),
-      mostBytes: count.default(64 * 1024 * 1024).describe("Maximum bytes of a bucket."),
+      minBytes: count.default(64 * 1024).describe("Minimum bytes of a bucket."),
+      maxBytes: count.default(64 * 1024 * 1024).describe("Maximum bytes of a bucket."),
     }),
   ])
   .describe("How gradients are grouped into buckets, the messages of the exchange.");
@@ -256,10 +256,10 @@ export const exchangeFaults = ({
       ["buckets", "kind"],
       `tuned buckets change while training runs, but ${compression.kind} keeps residuals per bucket; use compression: {kind: identity} or another kind of buckets`,
     );
-  if (buckets.kind === "tuned" && buckets.leastBytes > buckets.mostBytes)
+  if (buckets.kind === "tuned" && buckets.minBytes > buckets.maxBytes)
     fault(
-      ["buckets", "leastBytes"],
-      `${buckets.leastBytes} bytes are more than mostBytes, ${buckets.mostBytes}; lower leastBytes`,
+      ["buckets", "minBytes"],
+      `${buckets.minBytes} bytes are more than maxBytes, ${buckets.maxBytes}; lower minBytes`,
     );
   if (buckets.kind === "mg-wfbp" && (buckets.plan === "simultaneous") !== (priorities === "spread"))
     fault(

@@ -5,5 +5,5 @@ import type { Job } from "./job.ts";
  * Whether the model of a job can continue from cached keys and values, see `TextModel`. A separate file, because a rank
  * needs only this function, and each module that its thread does not load lets its run start earlier.
  */
-export const goesOnFromKeys = (job: Pick<Job, "model">, model: Model): boolean =>
+export const supportsKeyValueCache = (job: Pick<Job, "model">, model: Model): boolean =>
   model.experts === undefined && (job.model.kind === "gpt" || job.model.kind === "pretrained");

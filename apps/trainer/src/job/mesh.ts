@@ -1,6 +1,6 @@
 import { meshPartition } from "@skein/collectives";
 import { gradientWorkers } from "@skein/second-order";
-import { InvariantError, type Mesh, type MeshPlace, shardAxes, type Sharding } from "@skein/tensor-core";
+import { InvariantError, type Mesh, type MeshCoordinates, shardAxes, type Sharding } from "@skein/tensor-core";
 import { hasShards } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
@@ -149,7 +149,7 @@ export const shardingOn =
     sharding(path).filter(({ axis }) => (mesh[axis] ?? 1) > 1);
 
 /** Coordinates of a rank along each axis. */
-export const placeOf = (job: Job, rank: number): MeshPlace =>
+export const placeOf = (job: Job, rank: number): MeshCoordinates =>
   Object.fromEntries(
     Object.entries(meshGroups(job)).map(([axis, groups]) => [
       axis,
@@ -174,5 +174,5 @@ export const batchPartOf = (job: Job, rank: number): { readonly rank: number; re
 });
 
 /** Coordinates of the first rank. */
-export const firstCoordinates = (mesh: Mesh): MeshPlace =>
+export const firstCoordinates = (mesh: Mesh): MeshCoordinates =>
   Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

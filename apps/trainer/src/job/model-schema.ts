@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { digest, ownModule, ownProgram } from "./own-schema.ts";
-import { count, mostLayers, path, width } from "./ranges.ts";
+import { count, maxLayers, path, width } from "./ranges.ts";
 
 /** `model.experts.placement` of a GPT. */
 const placementSchema = z
@@ -115,7 +115,7 @@ export const modelSchema: z.ZodType<ModelJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({
       kind: z.literal("mlp"),
-      hidden: z.array(width).min(1).max(mostLayers).default([512, 512]).describe("Width of each hidden layer."),
+      hidden: z.array(width).min(1).max(maxLayers).default([512, 512]).describe("Width of each hidden layer."),
     }),
     z.strictObject({
       kind: z.literal("cnn"),
@@ -132,7 +132,7 @@ export const modelSchema: z.ZodType<ModelJob> = z
     }),
     z.strictObject({
       kind: z.literal("gpt"),
-      layers: count.max(mostLayers).default(4).describe("Number of blocks."),
+      layers: count.max(maxLayers).default(4).describe("Number of blocks."),
       heads: width.default(4).describe("Number of attention heads; a divisor of width."),
       width: width.default(128).describe("Features per position; a multiple of heads."),
       dropout: dropout.default(0),

@@ -42,10 +42,10 @@ const namesOf = (parameters: readonly NamedParameter[]): string[] => [
 ];
 
 /** Maximum number of names that an error lists. */
-const mostListed = 8;
+const maxListed = 8;
 
 const listed = (words: readonly string[]): string =>
-  `${words.slice(0, mostListed).join(", ")}${words.length > mostListed ? `, and ${words.length - mostListed} more` : ""}`;
+  `${words.slice(0, maxListed).join(", ")}${words.length > maxListed ? `, and ${words.length - maxListed} more` : ""}`;
 
 /** Suggestion for a pattern without a match: the parts of its longest prefix that exists. */
 const listParts = (pattern: string, parameters: readonly NamedParameter[]): string => {
@@ -68,7 +68,7 @@ const withoutWildcards = (pattern: string): string => pattern.replace(/([./]\*+)
  * @param location of the pattern in the job, for errors.
  * @throws ConfigError if the pattern selects no parameter.
  */
-export const parametersOf = (
+export const selectParameters = (
   pattern: string,
   parameters: readonly NamedParameter[],
   location: string,

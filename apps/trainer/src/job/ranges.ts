@@ -16,10 +16,10 @@ export const width: z.ZodInt = z
   .max(2 ** 20);
 
 /** Maximum number of layers of a model; each layer is traced. */
-export const mostLayers = 1024;
+export const maxLayers = 1024;
 
 /** Maximum side length of an image, in pixels. */
-export const mostSide = 4096;
+export const maxSide = 4096;
 
 /** Path of a file or folder. */
 export const path: z.ZodString = z.string().min(1).max(4096);

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { readTextFile } from "@skein/collectives/node";
 import type { Command } from "commander";
 import { commandAction } from "../command-line/command-action.ts";
-import { besideFile, type Override, parseJob, parseOverride, readJobFile } from "../job-file/config.ts";
+import { relativePaths, type Override, parseJob, parseOverride, readJobFile } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 import { onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import { k8sJob } from "./k8s-job.ts";
@@ -92,7 +92,7 @@ const readPlan = (file: string, options: CommandOptions): LaunchPlan => {
     job: {
       path: resolve(file),
       text,
-      besideFile: besideFile(job),
+      relativePaths: relativePaths(job),
       name,
       ranks,
       transport,
@@ -123,11 +123,11 @@ const freePort = (): Promise<number> =>
   });
 
 /** Maximum size of a host file in bytes: thousands of hosts, one per line. */
-const mostHostfileBytes = 2 ** 20;
+const maxHostfileBytes = 2 ** 20;
 
 const readHostfile = (path: string): string => {
   try {
-    return readTextFile(path, mostHostfileBytes).text;
+    return readTextFile(path, maxHostfileBytes).text;
   } catch (error) {
     throw new ConfigError([
       `--hostfile ${path}: cannot be read (${(error as Error).message}); name a file with a host per line`,

@@ -49,7 +49,7 @@ export interface LaunchContext {
     readonly certificates: string | undefined;
     readonly insecure: boolean;
     /** Files of data and model that the job names relative to its own folder. */
-    readonly besideFile: readonly RelativePath[];
+    readonly relativePaths: readonly RelativePath[];
   };
   readonly program: readonly string[];
 }

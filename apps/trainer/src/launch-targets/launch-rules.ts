@@ -117,7 +117,7 @@ export const crossFaults = (options: LaunchOptions, settled: Settled): string[] 
       `${job.path}: has ${jobBytes} bytes, but pods of --target ${target} get it in a ConfigMap, which holds at most ${maxConfigMapBytes}; name fewer files, or one folder that holds the files`,
     );
   if (cluster)
-    for (const { key, value } of job.besideFile)
+    for (const { key, value } of job.relativePaths)
       faults.push(
         `${key} is ${value}, relative to the job file, but pods of --target ${target} get only the job file; put the file into the image and name it by its absolute path there`,
       );

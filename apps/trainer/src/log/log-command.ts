@@ -9,7 +9,7 @@ import { readMetricLines } from "../run-files/metric-lines.ts";
 import type { GlobalOptions } from "../command-line/run-options.ts";
 import { readRunFiles } from "../run-readers/run-files.ts";
 import { logTargetOf } from "./log-target.ts";
-import { chunks, MlflowClient, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { chunks, MlflowClient, MlflowFault, type MlflowPoint, maxPoints } from "./mlflow-client.ts";
 import { parametersOf, pointsOf, tagsOf } from "./mlflow-log.ts";
 import { writeStdout } from "../console/terminal.ts";
 
@@ -59,7 +59,7 @@ const logCommand = async (folder: string, { to, json = false }: LogOptions): Pro
     const name = `${job.name}-${basename(resolve(folder))}`;
     run = await client.createRun(await client.experiment(experiment), name, startedAt, await tagsOf(folder));
     await client.logParameters(run, parametersOf(job), new Set());
-    for (const some of chunks(points, mostPoints)) await client.logPoints(run, some);
+    for (const some of chunks(points, maxPoints)) await client.logPoints(run, some);
     const ended = (provenance?.["ended"] as { readonly how?: unknown } | undefined)?.how;
     await client.update(run, statusOf(ended), ...(ended === undefined ? [] : [points.at(-1)?.timestamp ?? startedAt]));
   } catch (error) {

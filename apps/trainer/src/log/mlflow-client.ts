@@ -25,9 +25,9 @@ export interface MlflowEntry {
 }
 
 /** Maximum number of points per request, and of entries, that every server accepts. */
-export const mostPoints = 1000;
-const mostEntries = 100;
-const mostNameLength = 250;
+export const maxPoints = 1000;
+const maxEntries = 100;
+const maxNameLength = 250;
 
 /** A request that was rejected or not answered. */
 export class MlflowFault extends Error {
@@ -98,7 +98,7 @@ export class MlflowClient {
   async createRun(experiment: string, name: string, startedAt: number, tags: readonly MlflowEntry[]): Promise<string> {
     const { run } = (await this.ask("POST", "runs/create", {
       experiment_id: experiment,
-      run_name: name.slice(0, mostNameLength),
+      run_name: name.slice(0, maxNameLength),
       start_time: startedAt,
       tags: tags.map(cut),
     })) as { readonly run?: { readonly info?: { readonly run_id?: unknown } } };
@@ -132,11 +132,11 @@ export class MlflowClient {
    */
   async logParameters(run: string, parameters: readonly MlflowEntry[], there: ReadonlySet<string>): Promise<void> {
     const entries = uniqueKeys(parameters.map(cut)).filter(({ key }) => !there.has(key));
-    for (const params of chunks(entries, mostEntries))
+    for (const params of chunks(entries, maxEntries))
       await this.ask("POST", "runs/log-batch", { run_id: run, params });
   }
 
-  /** Log points. Repeating a call has no effect. @param points at most `mostPoints`. */
+  /** Log points. Repeating a call has no effect. @param points at most `maxPoints`. */
   async logPoints(run: string, points: readonly MlflowPoint[]): Promise<void> {
     const metrics = points.map(({ value, ...point }) => ({
       ...point,

@@ -6,7 +6,7 @@ import { flatJob } from "../run-readers/flat-job.ts";
 import { eachLine } from "../files/each-line.ts";
 import { type Measurement, metricsFile, type MetricSink } from "../run-files/metrics.ts";
 import { readRunFiles } from "../run-readers/run-files.ts";
-import { chunks, MlflowClient, type MlflowEntry, MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { chunks, MlflowClient, type MlflowEntry, MlflowFault, type MlflowPoint, maxPoints } from "./mlflow-client.ts";
 import { mlflowKey } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";
 import { PointQueue } from "./point-queue.ts";
@@ -173,7 +173,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
         const measurement = JSON.parse(line.toString()) as Measurement;
         if (measurement.step <= firstStep) unsent.push(...laterThan(this.there, pointsOf(measurement, this.beganAt)));
       });
-    for (const points of chunks(unsent, mostPoints)) await this.client.logPoints(run, points);
+    for (const points of chunks(unsent, maxPoints)) await this.client.logPoints(run, points);
   }
 
   /** Send parameters. A rejection is reported, and metrics continue without the parameters. */

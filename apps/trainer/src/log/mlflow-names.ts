@@ -1,7 +1,7 @@
 // Rules for names and values of metrics, parameters and tags. Longer texts are truncated to the lengths that every
 // server since MLflow 1.28 accepts.
-const mostKeyLength = 250;
-const mostValueLength = 500;
+const maxKeyLength = 250;
+const maxValueLength = 500;
 
 /** Truncate without splitting a character, because a server that stores UTF-8 rejects half of a surrogate pair. */
 const cutTo = (text: string, length: number): string => {
@@ -14,7 +14,7 @@ const cutTo = (text: string, length: number): string => {
  * file under the name. Colons are replaced because servers on Windows reject them.
  */
 export const mlflowKey = (name: string): string => {
-  const parts = cutTo(name.replaceAll(/[^\p{L}\p{N}_\-. /]/gu, "_"), mostKeyLength)
+  const parts = cutTo(name.replaceAll(/[^\p{L}\p{N}_\-. /]/gu, "_"), maxKeyLength)
     .split("/")
     .filter((part) => part !== "" && part !== ".");
   const path = parts.map((part) => (part === ".." ? "__" : part)).join("/");
@@ -22,14 +22,14 @@ export const mlflowKey = (name: string): string => {
 };
 
 /** Convert a value to a text that MLflow and its database can store. */
-export const mlflowText = (value: string): string => cutTo(value, mostValueLength).toWellFormed().replaceAll("\0", " ");
+export const mlflowText = (value: string): string => cutTo(value, maxValueLength).toWellFormed().replaceAll("\0", " ");
 
 /** Make the keys of entries unique, because a request with duplicate keys is rejected. */
 export const uniqueKeys = <Entry extends { readonly key: string }>(entries: readonly Entry[]): Entry[] => {
   const used = new Set<string>();
   return entries.map((entry) => {
     let { key } = entry;
-    for (let again = 2; used.has(key); again++) key = `${entry.key.slice(0, mostKeyLength - 8)}_${again}`;
+    for (let again = 2; used.has(key); again++) key = `${entry.key.slice(0, maxKeyLength - 8)}_${again}`;
     used.add(key);
     return { ...entry, key };
   });

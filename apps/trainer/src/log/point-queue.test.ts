@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { MlflowFault, type MlflowPoint, mostPoints } from "./mlflow-client.ts";
+import { MlflowFault, type MlflowPoint, maxPoints } from "./mlflow-client.ts";
 import { PointQueue } from "./point-queue.ts";
 
 const pointsOf = (count: number, from = 0): MlflowPoint[] =>
@@ -18,7 +18,7 @@ test("every point is sent once, in order, or counted as lost, whatever the serve
           every: 1,
           note: () => void notes++,
           send: async (points) => {
-            expect(points.length).toBeLessThanOrEqual(mostPoints);
+            expect(points.length).toBeLessThanOrEqual(maxPoints);
             await Promise.resolve();
             const mood = moods[asked++] ?? "takes";
             if (mood !== "takes") throw new MlflowFault(mood, mood === "refuses");

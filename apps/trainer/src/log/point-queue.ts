@@ -1,9 +1,9 @@
 import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
-import { type MlflowPoint, MlflowFault, mostPoints } from "./mlflow-client.ts";
+import { type MlflowPoint, MlflowFault, maxPoints } from "./mlflow-client.ts";
 
 /** Maximum number of waiting points: some megabytes. */
-const mostWaiting = 50_000;
+const maxWaiting = 50_000;
 const sendEvery = 1000;
 const longestWait = 60_000;
 /**
@@ -12,7 +12,7 @@ const longestWait = 60_000;
 const lastTries = 3;
 
 export interface QueueInput {
-  /** Sends at most `mostPoints` points. Throws MlflowFault. */
+  /** Sends at most `maxPoints` points. Throws MlflowFault. */
   readonly send: (points: readonly MlflowPoint[]) => Promise<void>;
   /** Called once, on the first failure. */
   readonly note: (line: string) => void;
@@ -46,8 +46,8 @@ export class PointQueue {
 
   add(points: readonly MlflowPoint[]): void {
     this.waiting.push(...points);
-    const tooMany = this.waiting.length - mostWaiting;
-    if (tooMany < mostPoints) return; // not for every point, because removing points moves the rest of the list
+    const tooMany = this.waiting.length - maxWaiting;
+    if (tooMany < maxPoints) return; // not for every point, because removing points moves the rest of the list
     this.waiting = this.waiting.slice(tooMany);
     this.lost += tooMany;
   }
@@ -90,7 +90,7 @@ export class PointQueue {
 
   private async sendAll(): Promise<boolean> {
     while (this.waiting.length > 0) {
-      const some = this.waiting.splice(0, mostPoints);
+      const some = this.waiting.splice(0, maxPoints);
       this.inFlight = some.length;
       try {
         await this.input.send(some);

@@ -4,7 +4,7 @@ import type { MlflowServer } from "./mlflow-server.ts";
 
 const patience = 10_000;
 /** Maximum size of an answer in bytes; the answers about a run are much smaller. */
-const mostBytes = 2 ** 26;
+const maxBytes = 2 ** 26;
 
 export interface RequestOptions extends Pick<MlflowServer, "authorization" | "authority"> {
   readonly method: "GET" | "POST";
@@ -47,8 +47,8 @@ export const sendRequest = (
       let bytes = 0;
       response.on("data", (piece: Buffer) => {
         pieces.push(piece);
-        if ((bytes += piece.length) > mostBytes)
-          response.destroy(new Error(`the answer has more than ${mostBytes} bytes`));
+        if ((bytes += piece.length) > maxBytes)
+          response.destroy(new Error(`the answer has more than ${maxBytes} bytes`));
       });
       response.once("error", reject);
       response.once("end", () => {

@@ -1,4 +1,4 @@
-import type { GroupSituation } from "@skein/collectives";
+import type { GroupSelectionOptions } from "@skein/collectives";
 import type { Job } from "../job/job.ts";
 import { preferenceOf } from "./network-world.ts";
 import { meshGroups } from "../job/mesh.ts";
@@ -6,7 +6,7 @@ import { meshGroups } from "../job/mesh.ts";
 /** Groups of ranks along a mesh axis. */
 export interface AxisGroups {
   /** Properties of each group on which the choice of algorithms depends. */
-  readonly situation: GroupSituation;
+  readonly situation: GroupSelectionOptions;
   /** Ranks of each group; each rank is in one group. */
   readonly groups: readonly (readonly number[])[];
 }

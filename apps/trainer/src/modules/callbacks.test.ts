@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Interruption } from "../processes/interruption.ts";
 import type { RunEvent } from "../run-files/run-events.ts";
-import { mostWaiting } from "../run-files/waiting-events.ts";
+import { maxWaiting } from "../run-files/waiting-events.ts";
 import { CallbackQueue } from "./callbacks.ts";
 import type { Callbacks } from "./factories.ts";
 
@@ -23,22 +23,22 @@ test("a callback slower than steps misses the oldest ones, never a checkpoint or
     onCheckpoint: (event) => void heard.push(`checkpoint ${event.step}`),
     onEnd: (event) => void heard.push(`end ${event.step}`),
   });
-  const last = 10 * mostWaiting;
+  const last = 10 * maxWaiting;
   queue.take(step(0));
   await setTimeout(); // called with the first step
   for (let at = 1; at <= last; at++) {
     queue.take(step(at));
-    if (at % mostWaiting === 0) queue.take(checkpoint(at));
+    if (at % maxWaiting === 0) queue.take(checkpoint(at));
   }
   queue.take({ type: "end", how: "finished", step: last });
   opened.resolve();
   const waitMessage = await queue.done(undefined, quiet);
 
   const [steps, others] = [true, false].map((isStep) => heard.filter((each) => each.startsWith("step") === isStep));
-  const newest = Array.from({ length: mostWaiting }, (_, i) => `step ${last - mostWaiting + 1 + i}`);
+  const newest = Array.from({ length: maxWaiting }, (_, i) => `step ${last - maxWaiting + 1 + i}`);
   expect(steps).toEqual(["step 0", ...newest]);
   expect(others).toEqual([
-    ...Array.from({ length: 10 }, (_, i) => `checkpoint ${mostWaiting * (i + 1)}`),
+    ...Array.from({ length: 10 }, (_, i) => `checkpoint ${maxWaiting * (i + 1)}`),
     `end ${last}`,
   ]);
   expect(heard.at(-2)).toBe(`checkpoint ${last}`);

@@ -5,10 +5,10 @@ import { CallbackError, ModuleError } from "../errors.ts";
 import type { ModuleJob, ProgramJob } from "../job/job.ts";
 import { resumeLine } from "../console/own-command.ts";
 import type { RunEvent } from "../run-files/run-events.ts";
-import { mostWaiting, WaitingEvents } from "../run-files/waiting-events.ts";
+import { maxWaiting, WaitingEvents } from "../run-files/waiting-events.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
 import type { Origin } from "./checked-optimizer.ts";
-import { givenName, givenThing, ofAProgram } from "./given-thing.ts";
+import { givenName, givenObject, failWithoutProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import { userError } from "./user-error.ts";
 
@@ -82,7 +82,7 @@ export class CallbackQueue {
    */
   static async load(job: ModuleJob | ProgramJob, interruption: Interruption, given?: unknown): Promise<CallbackQueue> {
     const isGiven = job.kind === "program";
-    if (isGiven && given === undefined) ofAProgram("callbacks");
+    if (isGiven && given === undefined) failWithoutProgram("callbacks");
     const origin = isGiven
       ? { what: givenName("callbacks"), folder: process.cwd() }
       : { what: moduleName("callbacks", job), folder: dirname(job.file) };
@@ -92,7 +92,7 @@ export class CallbackQueue {
       interruption.request();
     };
     const control: RunControl = { stop };
-    const made = isGiven ? givenThing("callbacks", given, control) : makeOwn("callbacks", job, control);
+    const made = isGiven ? givenObject("callbacks", given, control) : makeOwn("callbacks", job, control);
     queue.callbacks = checkedCallbacks(await made, origin.what);
     return queue;
   }
@@ -184,7 +184,7 @@ export class CallbackQueue {
     if (this.failure === undefined)
       return (
         lost &&
-        `${this.origin.what}: onStep was not called for ${lost}, because it is slower than steps and at most ${mostWaiting} may wait; make it faster, or use onEvaluation, which is called each time`
+        `${this.origin.what}: onStep was not called for ${lost}, because it is slower than steps and at most ${maxWaiting} may wait; make it faster, or use onEvaluation, which is called each time`
       );
     const cure = checkpoint === undefined ? "" : `; then continue with: ${resumeLine(this.output)}`;
     throw new ModuleError(`the run was stopped, ${where}: ${this.failure.message}${cure}`, { cause: this.failure });

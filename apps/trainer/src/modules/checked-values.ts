@@ -1,7 +1,7 @@
 import {
   type Field,
   isEncoded,
-  isFiled,
+  isFileWindows,
   isStreamed,
   type Records,
   sampleBytes,
@@ -106,7 +106,7 @@ const findInParts = (
   (["train", "test"] as const).flatMap((part) => {
     const samples: TrainingSamples = part === "train" ? train : test;
     // classes of encoded images are numbered when they are found, and tokens in files are checked when they are read
-    if (isStreamed(samples) || isFiled(samples) || isEncoded(samples)) return [];
+    if (isStreamed(samples) || isFileWindows(samples) || isEncoded(samples)) return [];
     const field = samples.fields[path];
     if (field === undefined || field.dtype === "f16" || field.dtype === "bf16") return [];
     const found = findValue(field, samples.count, breaks);

@@ -1,5 +1,5 @@
 import type { Graph, Traced } from "@skein/tensor-core";
-import { expandCompositions, isUsersOperator } from "@skein/tensor-core/backend";
+import { expandCompositions, isUserOperator } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
 /**
@@ -11,7 +11,7 @@ import { ModuleError } from "../errors.ts";
  */
 export const composed = ({ graph, ...trees }: Traced, what = "train(): model"): Traced => {
   const expanded: Graph = expandCompositions(graph, () => false);
-  const own = expanded.nodes.find(({ op }) => isUsersOperator(op));
+  const own = expanded.nodes.find(({ op }) => isUserOperator(op));
   if (own !== undefined)
     throw new ModuleError(
       `${what}: its operator ${own.op} has kernels and no composition, and kernels are functions that cannot be sent to the threads of ranks; add a composition, or put the operator into a module and name it: { kind: "module", file }`,

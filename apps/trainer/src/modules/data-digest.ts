@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { isEncoded, isFiled, isStreamed } from "@skein/data";
+import { isEncoded, isFileWindows, isStreamed } from "@skein/data";
 import type { TrainingData } from "../task/task.ts";
 
 /** Maximum bytes per call; OpenSSL rejects 2 GiB or more. */
-const mostAtOnce = 2 ** 30;
+const maxConcurrent = 2 ** 30;
 
 /**
  * SHA-256 of all samples: their fields, layouts and bytes, independent of file paths; for encoded samples the encoded
@@ -25,7 +25,7 @@ export const dataDigest = ({ train, test, predicts, classes, augmentation }: Tra
       if (order !== undefined) hash.update(order);
       continue;
     }
-    if (isFiled(samples)) {
+    if (isFileWindows(samples)) {
       const { count, firstToken, file } = samples;
       hash.update(
         JSON.stringify([file.digest, file.dtype, file.headerBytes, count, firstToken, predicts, classes ?? null]),
@@ -39,7 +39,7 @@ export const dataDigest = ({ train, test, predicts, classes, augmentation }: Tra
       const ranges = written.get(bytes.buffer) ?? new Set();
       if (ranges.has(range)) continue;
       written.set(bytes.buffer, ranges.add(range));
-      for (let at = 0; at < bytes.length; at += mostAtOnce) hash.update(bytes.subarray(at, at + mostAtOnce));
+      for (let at = 0; at < bytes.length; at += maxConcurrent) hash.update(bytes.subarray(at, at + maxConcurrent));
     }
   }
   return hash.digest("hex");

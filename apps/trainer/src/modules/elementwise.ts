@@ -36,7 +36,7 @@ export const requireDeclared = ({ elementwise }: OwnOptimizer, { zero, mesh }: P
 };
 
 /** Maximum size of each dimension of a parameter in the trial. */
-const mostTried = 3;
+const maxTried = 3;
 /** Number of ranks that share a parameter in the trial. */
 const numParts = 2;
 /** Scales of the gradients of the two steps. */
@@ -73,7 +73,7 @@ const twoSteps = (rule: OwnOptimizer) =>
 export const requireElementwise = async (rule: OwnOptimizer, params: unknown, what: string): Promise<void> => {
   const small = mapTree(params, ({ dtype, shape }: TensorSpec) => ({
     dtype,
-    shape: shape.map((size) => Math.min(size, mostTried)),
+    shape: shape.map((size) => Math.min(size, maxTried)),
   }));
   const paths = leafPaths(small);
   const run = twoSteps(rule);

@@ -30,7 +30,7 @@ const defaultsOf = async (key: ModuleKey, factory: Factory): Promise<unknown> =>
  * @throws ModuleError for a factory of another key, and for exceptions of a factory; ConfigError if the factory needs
  * options.
  */
-export const givenThing = async (key: ModuleKey, given: unknown, ...args: readonly unknown[]): Promise<unknown> => {
+export const givenObject = async (key: ModuleKey, given: unknown, ...args: readonly unknown[]): Promise<unknown> => {
   if (typeof given !== "function") return given;
   const factory = given as Factory;
   const defined = definitionOf(factory);
@@ -47,11 +47,11 @@ export const givenThing = async (key: ModuleKey, given: unknown, ...args: readon
 };
 
 /** Whether a program gave an object or a factory, instead of a name or a module. */
-export const isThing = (part: unknown): part is object =>
+export const isGivenObject = (part: unknown): part is object =>
   typeof part === "function" || (typeof part === "object" && part !== null && !("kind" in part));
 
 /** @throws ConfigError that names the program as the only source. */
-export const ofAProgram = (key: ModuleKey): never => {
+export const failWithoutProgram = (key: ModuleKey): never => {
   throw new ConfigError([
     `${key}: it was given by a program, and only that program can give it again; call train() there with the same output folder and resume: true`,
   ]);

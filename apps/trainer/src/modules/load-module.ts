@@ -108,7 +108,7 @@ const faultLine = (key: ModuleKey, options: ModuleJob["options"], issue: SchemaI
 };
 
 /** Maximum number of reported faults of a module's options. */
-const mostFaults = 10;
+const maxFaults = 10;
 
 /**
  * Require that the options of a job fit the schema of the module.
@@ -125,7 +125,7 @@ export const requireOptions = async (
   const outcome = await checkedOptions(factory, module.options, moduleName(key, module), dirname(module.file));
   if (!("issues" in outcome)) return outcome.options;
   throw new ConfigError(
-    outcome.issues.slice(0, mostFaults).map((issue) => {
+    outcome.issues.slice(0, maxFaults).map((issue) => {
       const location = locationOf([...key.split("."), "options", ...keysOf(issue)]);
       return `${location === undefined ? "" : `${location}: `}${faultLine(key, module.options, issue)}`;
     }),

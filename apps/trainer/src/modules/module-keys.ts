@@ -70,7 +70,7 @@ export const withModules = <Like extends object>(
   ) as Like;
 
 /** Remove the file paths of a job's modules, because only their content counts. */
-export const withoutModulePlaces = (job: Job): Job => withModules(job, ({ file: _, ...module }) => module);
+export const withoutModulePaths = (job: Job): Job => withModules(job, ({ file: _, ...module }) => module);
 
 /** Paths of the job keys that name module files. */
-export const modulePlaces: readonly (readonly string[])[] = allKeys.map((key) => [...pathOf(key), "file"]);
+export const moduleFilePaths: readonly (readonly string[])[] = allKeys.map((key) => [...pathOf(key), "file"]);

@@ -6,7 +6,7 @@ import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { refuse, requireRatios } from "./checked-model.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
-import { givenName, ofAProgram } from "./given-thing.ts";
+import { givenName, failWithoutProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ProgramParts } from "./program-parts.ts";
 import type { AnyModel, BatchTree, Task } from "../task/task.ts";
@@ -72,7 +72,7 @@ export const withOwnMetrics = async (
 ): Promise<AnyModel> => {
   if (metrics === undefined) return model;
   return metrics.kind === "program"
-    ? withMetrics(model, await (program ?? ofAProgram("metrics")).metrics(task), givenName("metrics"), process.cwd())
+    ? withMetrics(model, await (program ?? failWithoutProgram("metrics")).metrics(task), givenName("metrics"), process.cwd())
     : withMetrics(
         model,
         await makeOwn("metrics", metrics, task),

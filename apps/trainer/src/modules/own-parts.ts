@@ -6,7 +6,7 @@ import type { Job, ModuleJob } from "../job/job.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { OwnOptimizer, ScheduleContext } from "./factories.ts";
-import { ofAProgram } from "./given-thing.ts";
+import { failWithoutProgram } from "./given-thing.ts";
 import { makeOwn, moduleName } from "./load-module.ts";
 import type { ModuleKey } from "./module-keys.ts";
 import type { ProgramParts } from "./program-parts.ts";
@@ -36,7 +36,7 @@ export const loadOwnParts = async (
   program?: ProgramParts,
 ): Promise<OwnParts> => {
   const { schedule: own, peak, final, warmupSteps } = learningRate;
-  const given = (key: ModuleKey): ProgramParts => program ?? ofAProgram(key);
+  const given = (key: ModuleKey): ProgramParts => program ?? failWithoutProgram(key);
   const scheduleContext: ScheduleContext = {
     peak,
     final,

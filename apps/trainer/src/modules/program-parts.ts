@@ -4,7 +4,7 @@ import { sha256 } from "../files/sha256.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { CompressionContext, OptimizerContext, OwnMetrics, OwnOptimizer, ScheduleContext } from "./factories.ts";
-import { givenName, givenThing } from "./given-thing.ts";
+import { givenName, givenObject } from "./given-thing.ts";
 import type { ModuleKey } from "./module-keys.ts";
 import { checkedMetrics } from "./checked-metrics.ts";
 import { definitionOf } from "./define.ts";
@@ -17,7 +17,7 @@ export const partKeys = ["learningRate.schedule", "optimizer", "compression", "m
 type PartKey = (typeof partKeys)[number];
 
 /** Objects and factories that a program gave. */
-export type ProgramThings = Readonly<Partial<Record<PartKey, unknown>>>;
+export type ProgramObjects = Readonly<Partial<Record<PartKey, unknown>>>;
 
 /** Parts for a job whose kind is `program`: made from the program's objects, or from recordings. */
 export interface ProgramParts {
@@ -129,7 +129,7 @@ const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((conte
  * Make parts from a program's objects and record their functions as they are used; tracing a step with the parts
  * completes the recordings.
  */
-export const partsOfThings = (objects: ProgramThings, mesh: Mesh): GivenParts => {
+export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts => {
   const recordings = noRecordings();
   const { facts } = recordings;
   const functions = new Map<FunctionName, (args: readonly never[], beside: never) => unknown>();
@@ -142,7 +142,7 @@ export const partsOfThings = (objects: ProgramThings, mesh: Mesh): GivenParts =>
       return bytes;
     },
   };
-  const objectOf = (key: PartKey, context: unknown): Promise<unknown> => givenThing(key, objects[key], context);
+  const objectOf = (key: PartKey, context: unknown): Promise<unknown> => givenObject(key, objects[key], context);
   const parts: ProgramParts = {
     schedule: once(async (context) => {
       const key = "learningRate.schedule";

@@ -5,7 +5,7 @@ import {
   type LossSum,
   type Metrics,
   type Ratio,
-  type StatesOfParts,
+  type MicrobatchStates,
 } from "@skein/models";
 import {
   customGradient,
@@ -18,7 +18,7 @@ import {
   unflattenTree,
   vjp,
 } from "@skein/tensor-core";
-import { isUsersOperator, replay } from "@skein/tensor-core/backend";
+import { isUserOperator, replay } from "@skein/tensor-core/backend";
 import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
 import type { Job } from "../job/job.ts";
 import { requireSmoothing, withSmoothing } from "../building/label-smoothing.ts";
@@ -53,7 +53,7 @@ export interface TracedModel {
    * not need that state.
    */
   readonly lossOfPart?: TracedLoss;
-  /** State after one more part of a batch, from `StatesOfParts`. Absent: the model does not join states. */
+  /** State after one more part of a batch, from `MicrobatchStates`. Absent: the model does not join states. */
   readonly joinParts?: Traced;
   readonly evaluate: Traced;
   /**
@@ -92,7 +92,7 @@ const resultOf = ({ terms, state, count }: LossTensors): LossResult<unknown> =>
 
 /** Whether a function uses user-defined derivatives, either attached to values or of operators. */
 const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolean =>
-  marked || graph.nodes.some(({ op }) => isUsersOperator(op));
+  marked || graph.nodes.some(({ op }) => isUserOperator(op));
 
 /**
  * Trace a model for each rank's part of a job's batches.
@@ -142,7 +142,7 @@ export const traceModel = (
     model.joinParts === undefined
       ? undefined
       : trace(
-          (parts: StatesOfParts<unknown>) => model.joinParts!(parts),
+          (parts: MicrobatchStates<unknown>) => model.joinParts!(parts),
           [{ before: state, earlier: state, own: state, numEarlier: { dtype: "u32", shape: [] } } as never],
           { mesh },
         );

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeFolders, removeEmpty } from "../files/make-folders.ts";
-import { explainPlace, requireFolder } from "../files/places.ts";
+import { explainPath, requireFolder } from "../files/places.ts";
 import { loadJob, maxJobBytes, readJob, type Override } from "../job-file/config.ts";
 import { CheckpointError, ConfigError } from "../errors.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
@@ -54,14 +54,14 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
     try {
       return { path: asked, made: makeFolders(asked) };
     } catch (error) {
-      throw explainPlace(error, `--output ${asked}`, otherFolder);
+      throw explainPath(error, `--output ${asked}`, otherFolder);
     }
   }
   let above: string[];
   try {
     above = makeFolders(join("runs", name));
   } catch (error) {
-    throw explainPlace(error, join("runs", name), nameFolder);
+    throw explainPath(error, join("runs", name), nameFolder);
   }
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
@@ -71,7 +71,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
       removeEmpty(above);
-      throw explainPlace(error, path, nameFolder);
+      throw explainPath(error, path, nameFolder);
     }
   }
 };

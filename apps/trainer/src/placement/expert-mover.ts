@@ -1,4 +1,4 @@
-import { mostMovesOfPair, moveExperts } from "@skein/moe-parallel";
+import { maxMovesPerPair, moveExperts } from "@skein/moe-parallel";
 import { type Backend, type Communicators, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
 import { expertAxis } from "../job/mesh.ts";
 import type { DeviceState, Parts } from "../step/train-state.ts";
@@ -27,7 +27,7 @@ export class ExpertMover {
     { before, after }: { readonly before: readonly number[]; readonly after: readonly number[] },
   ): Promise<DeviceState> {
     const { backend, parts } = this.input;
-    const room = Math.max(1, mostMovesOfPair(before, after, parts.mesh[expertAxis] ?? 1));
+    const room = Math.max(1, maxMovesPerPair(before, after, parts.mesh[expertAxis] ?? 1));
     const [places] = leavesAt(state, [layer.places]);
     const next = NdArray.from([...after], [after.length], "i32");
     const rows = await this.compiledFor(room)(leavesAt(state, layer.rows), places!, next);

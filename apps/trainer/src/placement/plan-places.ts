@@ -9,10 +9,10 @@ import {
   loadsOfRanks,
   moveGain,
   type MoveGain,
-  nearestPlaces,
-  onNearestRanks,
+  nearestPositions,
+  permuteToNearestRanks,
   placeHeaviestFirst,
-  placementOfPlaces,
+  placementFromPositions,
   type Routing,
   swapExperts,
 } from "@skein/moe-parallel";
@@ -87,7 +87,7 @@ const byLoads = (
   // Each rank of the axis sends the busiest rank its part, and messages are as long as the longest.
   const seconds = (load: number): number =>
     line === undefined ? 0 : line.startupSeconds + (line.secondsPerByte * load * bytesPerToken) / numReplicas;
-  return { placement: onNearestRanks(before, wanted), loads, before: seconds(now!), after: seconds(then!) };
+  return { placement: permuteToNearestRanks(before, wanted), loads, before: seconds(now!), after: seconds(then!) };
 };
 
 const bySwaps = (
@@ -119,13 +119,13 @@ export const planSlots = (
   setting: PlacementSetting,
 ): PlannedSlots | undefined => {
   const { numRanks, bytesPerExpert, line } = setting;
-  const before = placementOfPlaces(places, numRanks);
+  const before = placementFromPositions(places, numRanks);
   if (job.planner === "swap" && routing === undefined) throw new InvariantError("experts are swapped by their routing");
   const found =
     job.planner === "swap" ? bySwaps(before, routing!, job.swaps, setting) : byLoads(before, loads, setting);
   if (found === undefined) return undefined;
-  const after = nearestPlaces(places, found.placement);
-  const placement = placementOfPlaces(after, numRanks);
+  const after = nearestPositions(places, found.placement);
+  const placement = placementFromPositions(after, numRanks);
   const moves = expertMoves(before, placement);
   if (job.when === "pays" && line === undefined) throw new InvariantError("a gain is weighed by measured times");
   const gain =

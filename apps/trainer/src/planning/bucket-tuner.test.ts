@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { BucketTuner } from "./bucket-tuner.ts";
 
-const job = { kind: "tuned", leastBytes: 2 ** 10, mostBytes: 2 ** 20, trials: 6, stepsEach: 3 } as const;
+const job = { kind: "tuned", minBytes: 2 ** 10, maxBytes: 2 ** 20, trials: 6, stepsEach: 3 } as const;
 
 test("steps before the first trial and the first step of each trial are ignored, and the fastest size is kept", async () => {
   const agree = async (values: readonly number[]): Promise<number[]> => [...values];

@@ -31,7 +31,7 @@ export class BucketTuner {
   constructor(job: BucketsJob & { readonly kind: "tuned" }, bytes: number, agree: Agree) {
     this.job = job;
     this.bytes = bytes;
-    this.bounds = [{ low: job.leastBytes, high: job.mostBytes, scale: "log" }];
+    this.bounds = [{ low: job.minBytes, high: job.maxBytes, scale: "log" }];
     this.agree = agree;
   }
 

@@ -1,5 +1,5 @@
 import { median } from "@skein/cost-model";
-import type { BackwardStretch, GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
+import type { BackwardSegment, GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";
 
@@ -100,13 +100,13 @@ export const stretchesOf = (
   layers: readonly ExpertLayerTimes[],
   { tensors }: GradientProfile,
   allToAll: LinearCollectiveModel,
-): readonly BackwardStretch[] => {
+): readonly BackwardSegment[] => {
   let end = 0;
   const ready = tensors.map(({ backwardSeconds }) => (end += backwardSeconds));
   const numReady = (at: number): number => ready.filter((seconds) => seconds <= at).length;
   const none = { model: { startupSeconds: 0, secondsPerByte: 0 }, bytes: 0 };
   let at = 0;
-  const stretches: BackwardStretch[] = [];
+  const stretches: BackwardSegment[] = [];
   const computeUntil = (until: number): void => {
     if (until <= at) return;
     stretches.push({ numReady: numReady(at), denseSeconds: until - at });

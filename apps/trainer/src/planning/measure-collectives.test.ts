@@ -29,7 +29,7 @@ test.each(["all-reduce", "all-gather"] as const)(
     const samples = await measureCollectives(kind, "data", {
       backend: await createCpuBackend(),
       communicators: { data: outOfStep(20) },
-      mostBytes: 16_384,
+      maxBytes: 16_384,
     });
     expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);
     // Ten each; timers may be a millisecond early.
@@ -58,7 +58,7 @@ test("two concurrent ones overlap, on their own lanes, with equal sizes", async 
   const samples = await measureCollectives("all-reduce", "data", {
     backend,
     communicators: { data: lanes },
-    mostBytes: 4096,
+    maxBytes: 4096,
     atOnce: 2,
   });
   expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);

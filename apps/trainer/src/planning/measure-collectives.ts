@@ -42,7 +42,7 @@ const spanned = (spans: readonly Span[]): number => {
  * Time whole collectives along an axis, as seen by this rank: from the start, when a profile has its gradients ready,
  * until the result is available. All ranks call it together.
  *
- * @param mostBytes maximum size of a dense vector; larger sizes are skipped.
+ * @param maxBytes maximum size of a dense vector; larger sizes are skipped.
  * @param atOnce number of concurrent collectives of equal size, each with its own priority; measured from the start of
  * the first to the end of the last.
  * @returns bytes and seconds of each sample; for an all-gather, bytes of the result.
@@ -53,12 +53,12 @@ export const measureCollectives = async (
   {
     backend,
     communicators,
-    mostBytes,
+    maxBytes,
     atOnce = 1,
   }: {
     readonly backend: Backend;
     readonly communicators: Communicators;
-    readonly mostBytes: number;
+    readonly maxBytes: number;
     readonly atOnce?: 1 | 2 | 3 | 4;
   },
 ): Promise<LinkSample[]> => {
@@ -83,7 +83,7 @@ export const measureCollectives = async (
   const samples: LinkSample[] = [];
   try {
     for (const [i, bytes] of sizes.entries()) {
-      if (i > 2 && bytes > mostBytes) break; // at least three sizes, to fit a line
+      if (i > 2 && bytes > maxBytes) break; // at least three sizes, to fit a line
       const share = Math.max(
         1,
         Math.floor(bytes / 4 / (kind === "all-gather" || kind === "all-to-all" ? numRanks : 1)),

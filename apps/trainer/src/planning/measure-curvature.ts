@@ -30,7 +30,7 @@ export interface CurvatureTimes {
 
 const profiledSteps = 6;
 /** Maximum number of factor sizes to time; the logarithm of the time is interpolated linearly between them. */
-const mostSizes = 5;
+const maxSizes = 5;
 
 /** Measure when each factor of a step is computed: each factor is sent separately as soon as it is ready. */
 const measureFactors = async (input: ProfileInput, curvature: Curvature): Promise<MeasuredFactor[]> => {
@@ -93,10 +93,10 @@ const plainFactor = (shape: readonly number[]): NdArray => {
 
 const spread = (sizes: readonly number[]): number[] => {
   const distinct = [...new Set(sizes)].toSorted((a, b) => a - b);
-  if (distinct.length <= mostSizes) return distinct;
+  if (distinct.length <= maxSizes) return distinct;
   return Array.from(
-    { length: mostSizes },
-    (_, i) => distinct[Math.round((i * (distinct.length - 1)) / (mostSizes - 1))]!,
+    { length: maxSizes },
+    (_, i) => distinct[Math.round((i * (distinct.length - 1)) / (maxSizes - 1))]!,
   );
 };
 
@@ -152,9 +152,9 @@ export const measureCurvature = async (
   const elements = planned.layers.flatMap((layer) =>
     (["input", "gradient"] as const).map((side) => factorElements(layer, side, planned.blockSize)),
   );
-  const mostBytes = 4 * elements.reduce((total, each) => total + each, 0);
+  const maxBytes = 4 * elements.reduce((total, each) => total + each, 0);
   const fit = async (kind: MeasuredCollective): Promise<LinearCollectiveModel> =>
-    fitCollectiveModel(await measureCollectives(kind, dataAxis, { backend, communicators, mostBytes }));
+    fitCollectiveModel(await measureCollectives(kind, dataAxis, { backend, communicators, maxBytes }));
   return {
     factors,
     ...(await measureInverses(planned, backend)),

@@ -5,7 +5,7 @@ import { type MeasuredCollective, measureCollectives } from "./measure-collectiv
 import type { ProfileInput } from "./profile-steps.ts";
 
 /** Maximum bytes of a timed all-to-all. */
-const mostBytes = 1_048_576;
+const maxBytes = 1_048_576;
 
 /**
  * Time a collective along an axis, and fit a line by bytes. Ranks use the measurements of rank 0. All ranks call it
@@ -36,7 +36,7 @@ export const measureAllToAlls = async (
   try {
     const lines: LinearCollectiveModel[] = [];
     for (const axis of axes)
-      lines.push(await agreedModel("all-to-all", axis, { backend, communicators, mostBytes }, agree));
+      lines.push(await agreedModel("all-to-all", axis, { backend, communicators, maxBytes }, agree));
     return lines;
   } finally {
     agree.release();

@@ -26,9 +26,9 @@ import {
 import { buildExpert, buildExperts, capacityOf } from "../building/build-experts.ts";
 import { passesFor } from "../step/compiled-steps.ts";
 import type { ExpertsJob, MeshJob } from "../job/job.ts";
-import { gatesAlike } from "../job/build-shards.ts";
+import { gatesAllPositions } from "../job/build-shards.ts";
 import { dataAxis, everyRankAxis, meshOf, placeOf, samplesAtOnce } from "../job/mesh.ts";
-import { dispatchChoices, mostChunksOf } from "../plans/experts-plan.ts";
+import { dispatchChoices, maxChunksOf } from "../plans/experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
@@ -133,7 +133,7 @@ const buildSingleLayer = async (
 
 /** Number of tokens that a rank routes in a step. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
-  (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) / (gatesAlike(experts, job.mesh) ? 1 : job.mesh.tensor);
+  (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) / (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);
 
 /** Sizes of the token exchange of a job's layers, with whole experts. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
@@ -153,7 +153,7 @@ export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "exp
 export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
   const { job, backend, communicators, rank, experts } = input;
   const mesh = meshOf(job);
-  const axis = gatesAlike(experts, job.mesh) ? dataAxis : everyRankAxis(mesh);
+  const axis = gatesAllPositions(experts, job.mesh) ? dataAxis : everyRankAxis(mesh);
   const layer = await buildSingleLayer(
     { ...input, mesh: job.mesh, numTokens: numTokensOf(input), seed: job.seed, axis },
     backend,
@@ -200,7 +200,7 @@ const timedExperts = async ({ experts, width, job, backend }: ExpertsInput, numR
 };
 
 /** Share of an expert's forward work before its last product: one of two products, or two of three. */
-const againShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
+const recomputedShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
 
 /**
  * Time the experts' rows read once as received in one chunk, and once split into two chunks, as the backward pass
@@ -252,7 +252,7 @@ export const measureComputing = async (
   layer: DispatchedLayer,
   choices: readonly DispatchChoice[],
 ): Promise<LayerComputing> => {
-  const mostChunks = Math.max(...choices.map(mostChunksOf));
+  const maxChunks = Math.max(...choices.map(maxChunksOf));
   const hasBackwardChunks = choices.some((choice) => backwardChunksOf(choice) !== choice.numChunks);
   const { experts, job, backend } = input;
   const { numTokens, expertsPerToken, numExperts, slots } = layer;
@@ -270,7 +270,7 @@ export const measureComputing = async (
     const timed = [
       await timedExperts(input, numRows),
       alone.compile({ way, numChunks: 1 }),
-      ...(mostChunks === 1 ? [] : [alone.compile({ way, numChunks: mostChunks })]),
+      ...(maxChunks === 1 ? [] : [alone.compile({ way, numChunks: maxChunks })]),
       ...(hasBackwardChunks ? timedRows(input, layer, each) : []),
     ];
     const [work, one, many = one, whole = 0, cut = 0] = (await secondsOf(timed, backend)) as [
@@ -282,12 +282,12 @@ export const measureComputing = async (
     ];
     const copySeconds = (Math.max(0, cut - whole) * slots) / each;
     const expertSeconds = Math.min(work, one);
-    const chunkSeconds = Math.max(0, many - one) / Math.max(1, mostChunks - 1);
+    const chunkSeconds = Math.max(0, many - one) / Math.max(1, maxChunks - 1);
     return {
       expertSeconds,
       chunkSeconds,
       otherSeconds: Math.max(0, one - expertSeconds - chunkSeconds),
-      apart: hasBackwardChunks ? { againShare: againShare[experts.activation], copySeconds } : undefined,
+      apart: hasBackwardChunks ? { recomputedShare: recomputedShare[experts.activation], copySeconds } : undefined,
     };
   } finally {
     alone.release();

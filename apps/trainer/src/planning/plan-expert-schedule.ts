@@ -61,7 +61,7 @@ export const decideSchedule = (
 };
 
 /** Maximum bytes of a timed collective. */
-const mostBytes = 1_048_576;
+const maxBytes = 1_048_576;
 
 const free: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
@@ -74,7 +74,7 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
   const mesh = meshOf(job);
   const agree = agreement(backend, communicators, everyRankAxis(mesh));
   const timed = async (kind: MeasuredCollective, axis: string): Promise<LinearCollectiveModel> =>
-    (mesh[axis] ?? 1) === 1 ? free : agreedModel(kind, axis, { backend, communicators, mostBytes }, agree);
+    (mesh[axis] ?? 1) === 1 ? free : agreedModel(kind, axis, { backend, communicators, maxBytes }, agree);
   try {
     const gather = await timed("all-gather", tensorAxis);
     const models: ParmModels = {

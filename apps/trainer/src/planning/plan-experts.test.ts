@@ -19,7 +19,7 @@ import {
   type ExpertsPlan,
   isExpertsPlanFor,
   isExpertsPlanned,
-  mostChunksOf,
+  maxChunksOf,
   settledExperts,
 } from "../plans/experts-plan.ts";
 import {
@@ -101,8 +101,8 @@ describe("choices of a plan", () => {
     expect(possible.filter(({ way }) => way === "dense")).toEqual([{ way: "dense", numChunks: 1 }]);
     expect(Math.max(...possible.map(({ numChunks }) => numChunks))).toBe(4);
     const apart = dispatchChoices({ ...experts, backwardChunks: "auto" }, mesh);
-    const mostOf = possibleChoices(apart, { numTokens: 4, slots: 2 }).filter(({ way }) => way === "dense");
-    expect(mostOf.map((choice) => [choice.numChunks, backwardChunksOf(choice)])).toEqual([
+    const maxOf = possibleChoices(apart, { numTokens: 4, slots: 2 }).filter(({ way }) => way === "dense");
+    expect(maxOf.map((choice) => [choice.numChunks, backwardChunksOf(choice)])).toEqual([
       [1, 1],
       [1, 2],
       [2, 2],
@@ -159,7 +159,7 @@ test("the cost model knows all collectives of a layer", () => {
   for (const set of [[], [levels]]) {
     const job = jobOf(...set, "model.experts.backwardChunks=auto");
     const mesh = meshOf(job);
-    for (const choice of dispatchChoices(job.experts, job.mesh).filter((each) => mostChunksOf(each) <= 2)) {
+    for (const choice of dispatchChoices(job.experts, job.mesh).filter((each) => maxChunksOf(each) <= 2)) {
       const { way, numChunks, backwardChunks } = choice;
       const settled = { ...job.experts, dispatch: way, chunks: numChunks, backwardChunks };
       const { layer } = buildExperts(settled, 16, job.mesh);

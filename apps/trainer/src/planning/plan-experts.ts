@@ -15,19 +15,19 @@ import {
   dispatchChoices,
   type ExpertsPlan,
   isSameChoice,
-  mostChunksOf,
+  maxChunksOf,
   exchangeLevels,
 } from "../plans/experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
 /** Maximum number of choices to time, in addition to the flat method in one chunk. */
-const mostTimed = 4;
+const maxTimed = 4;
 /**
  * Maximum ratio of a choice's predicted time to the best, for it to be timed. Predictions are not more wrong than that,
  * and much slower choices, such as slots for all tokens, need much more memory too.
  */
-const mostBehind = 2;
+const maxSlowdown = 2;
 
 /** A timed choice. */
 export interface TimedDispatch extends PredictedDispatch {
@@ -44,7 +44,7 @@ export const possibleChoices = <Choice extends DispatchChoice>(
   { numTokens, slots }: Pick<DispatchedLayer, "numTokens" | "slots">,
 ): readonly [Choice, ...Choice[]] => {
   const [flat, ...others] = choices;
-  return [flat, ...others.filter((choice) => mostChunksOf(choice) <= (choice.way === "dense" ? slots : numTokens))];
+  return [flat, ...others.filter((choice) => maxChunksOf(choice) <= (choice.way === "dense" ? slots : numTokens))];
 };
 
 /**
@@ -56,9 +56,9 @@ export const choicesToTime = (
   predicted: readonly PredictedDispatch[],
   flat: DispatchChoice,
 ): readonly PredictedDispatch[] => {
-  const most = mostBehind * predicted[0]!.seconds;
+  const most = maxSlowdown * predicted[0]!.seconds;
   const others = predicted.filter((choice) => !isSameChoice(choice, flat) && choice.seconds <= most);
-  return [...predicted.filter((choice) => isSameChoice(choice, flat)), ...others.slice(0, mostTimed)];
+  return [...predicted.filter((choice) => isSameChoice(choice, flat)), ...others.slice(0, maxTimed)];
 };
 
 /** Choose the fastest measured choice; of equal ones the first, then the one with the fewest chunks. */

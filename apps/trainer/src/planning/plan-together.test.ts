@@ -6,8 +6,8 @@ import { densitiesOf } from "./plan-together.ts";
 
 const lags = {
   kind: "lags",
-  leastDensity: 0.001,
-  mostDensity: 0.1,
+  minDensity: 0.001,
+  maxDensity: 0.1,
   errorFeedback: true,
   warmupSteps: 0,
   denseBelow: 0,
@@ -32,7 +32,7 @@ test("with lags, what may be sent dense is neither capped nor sent as the larges
   expect(densities["small"]).toBe(1);
   expect(densities["large"]).toBeCloseTo(0.0063, 3);
   expect(
-    densitiesOf({ ...lags, mostDensity: 0.002 }, profile, { worldSize: 2, allReduce: link, allGather: link }),
+    densitiesOf({ ...lags, maxDensity: 0.002 }, profile, { worldSize: 2, allReduce: link, allGather: link }),
   ).toMatchObject({
     small: 1,
     large: 0.002,

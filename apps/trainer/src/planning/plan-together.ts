@@ -48,14 +48,14 @@ const asAllReduce = (
 
 /** Densities of a job by path: between its minimum and maximum, or 1 for a dense tensor. */
 export const densitiesOf = (
-  { leastDensity, mostDensity }: { readonly leastDensity: number; readonly mostDensity: number },
+  { minDensity, maxDensity }: { readonly minDensity: number; readonly maxDensity: number },
   profile: GradientProfile,
-  options: Omit<LagsOptions, "leastDensity">,
+  options: Omit<LagsOptions, "minDensity">,
 ): NonNullable<ExchangePlan["densities"]> =>
   Object.fromEntries(
-    planLags(profile, { ...options, leastDensity }).map(({ path, density }) => [
+    planLags(profile, { ...options, minDensity }).map(({ path, density }) => [
       path,
-      density === 1 ? 1 : Math.min(density, mostDensity),
+      density === 1 ? 1 : Math.min(density, maxDensity),
     ]),
   );
 
@@ -162,14 +162,14 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
   try {
     const own = await measureProfile(input);
     const dense = profileFrom(await agree(profileNumbers(own.profile, params)), params);
-    const mostBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
+    const maxBytes = dense.tensors.reduce((sum, { bytes }) => sum + bytes, 0);
     const fit = (kind: "all-reduce" | "all-gather"): Promise<LinearCollectiveModel> =>
-      agreedModel(kind, axis, { backend, communicators, mostBytes }, agree);
+      agreedModel(kind, axis, { backend, communicators, maxBytes }, agree);
     const allReduce = await fit("all-reduce");
     const allGather = job.compression.kind === "lags" ? await fit("all-gather") : undefined;
     const slowdown =
       job.priorities === "spread"
-        ? await measureSlowdown(allReduce, axis, { backend, communicators, mostBytes }, agree)
+        ? await measureSlowdown(allReduce, axis, { backend, communicators, maxBytes }, agree)
         : noSlowdown;
     const experts =
       job.buckets.kind === "moe-idle" && own.layers.length > 0

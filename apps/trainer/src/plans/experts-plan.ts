@@ -1,6 +1,6 @@
 import { backwardChunksOf, type DispatchChoice, type DispatchWay } from "@skein/cost-model";
 import { z } from "zod";
-import { gatesAlike, numFusedShards } from "../job/build-shards.ts";
+import { gatesAllPositions, numFusedShards } from "../job/build-shards.ts";
 import { expertsOf } from "../job/experts-of.ts";
 import type { ExpertsJob, Job, MeshJob } from "../job/job.ts";
 import { expertLevelsOf, tensorAxis } from "../job/mesh.ts";
@@ -65,7 +65,7 @@ export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [D
   const choices = ways.flatMap((way) =>
     chunks.flatMap((numChunks): DispatchChoice[] => {
       const same: DispatchChoice = { way, numChunks };
-      if (way !== "dense" || experts.backwardChunks === undefined || gatesAlike(experts, mesh)) return [same];
+      if (way !== "dense" || experts.backwardChunks === undefined || gatesAllPositions(experts, mesh)) return [same];
       const separate = backwardCounts.flatMap((backwardChunks) =>
         backwardChunks === numChunks ? [] : [{ ...same, backwardChunks }],
       );
@@ -76,7 +76,7 @@ export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [D
 };
 
 /** Number of chunks of a choice, in the pass that has more. */
-export const mostChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
+export const maxChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
 
 /** Whether two choices are equivalent. */
 export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>

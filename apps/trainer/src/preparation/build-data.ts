@@ -17,7 +17,7 @@ import {
 import { ConfigError } from "../errors.ts";
 import { augmentationFault } from "../modules/checked-augmentation.ts";
 import { checkedData } from "../modules/checked-data.ts";
-import { ofAProgram } from "../modules/given-thing.ts";
+import { failWithoutProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { DataSet, TrainingData } from "../task/task.ts";
 import { cacheFolder } from "../files/cache-folder.ts";
@@ -94,7 +94,7 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
     case "module":
       return checkedData(await makeOwn("data", job), moduleName("data", job));
     case "program":
-      return ofAProgram("data");
+      return failWithoutProgram("data");
   }
 };
 

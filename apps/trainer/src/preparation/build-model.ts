@@ -5,7 +5,7 @@ import { ConfigError } from "../errors.ts";
 import { buildExperts } from "../building/build-experts.ts";
 import { tensorAxis } from "../job/mesh.ts";
 import { checkedModel } from "../modules/checked-model.ts";
-import { ofAProgram } from "../modules/given-thing.ts";
+import { failWithoutProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { ProgramParts } from "../modules/program-parts.ts";
 import { withOwnMetrics } from "../modules/own-metrics.ts";
@@ -130,7 +130,7 @@ export const buildModel = async (
 ): Promise<AnyModel> =>
   // a program's model was traced with the job's metrics
   job.model.kind === "program"
-    ? (given ?? ofAProgram("model"))
+    ? (given ?? failWithoutProgram("model"))
     : withOwnMetrics(withNormalisation(await bareModel(job, task, experts), job.data, task), job, task, program);
 
 const bareModel = async (
@@ -138,7 +138,7 @@ const bareModel = async (
   task: Task,
   experts: ExpertsPlan | undefined,
 ): Promise<AnyModel> => {
-  if (job.kind === "program") return ofAProgram("model");
+  if (job.kind === "program") return failWithoutProgram("model");
   if (job.kind === "pretrained") return pretrainedModel(job, task, others.memory);
   if (job.kind === "module") {
     const made = await makeOwn("model", job, task);

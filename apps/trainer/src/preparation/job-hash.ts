@@ -2,7 +2,7 @@ import { flatSettings } from "../checkpoint/job-settings.ts";
 import { sha256 } from "../files/sha256.ts";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, Job } from "../job/job.ts";
-import { withoutModulePlaces } from "../modules/module-keys.ts";
+import { withoutModulePaths } from "../modules/module-keys.ts";
 import type { Prepared } from "./prepared.ts";
 
 /** Settings that determine the results of training. */
@@ -50,7 +50,7 @@ const withoutIgnored = (part: object): object =>
  */
 const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
   const values = {
-    ...withoutModulePlaces(job),
+    ...withoutModulePaths(job),
     data: withoutIgnored(hashedData(job.data)),
     model: withoutIgnored(job.model),
   };

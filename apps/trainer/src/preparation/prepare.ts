@@ -50,7 +50,7 @@ const requireFull = (train: SampleSpecs, batch: number): void => {
 };
 
 /** Maximum number of steps: steps are counted in a u32 of the state. */
-const mostSteps = 2 ** 32 - 1;
+const maxSteps = 2 ** 32 - 1;
 
 /** Specs of leaves merged over all ranks. */
 const wholeSpecs = (
@@ -103,9 +103,9 @@ export const prepare = async (requested: Job, given: Given = {}): Promise<Prepar
   requireFull(data.train, job.batch);
   const perEpoch = stepsPerEpoch(data.train.count, job.batch);
   const totalSteps = totalStepsOf(job, perEpoch);
-  if (totalSteps > mostSteps)
+  if (totalSteps > maxSteps)
     throw new ConfigError([
-      `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${mostSteps} can be counted; lower it`,
+      `epochs: ${job.epochs} of ${perEpoch} steps are ${totalSteps} steps, at most ${maxSteps} can be counted; lower it`,
     ]);
   const model = await buildModel(job, taskOf(data), {
     given: given.model && modelOf(given.model),

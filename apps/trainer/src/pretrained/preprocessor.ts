@@ -2,7 +2,7 @@ import { type FoundImageProcessor, loadImageProcessor } from "@skein/pretrained/
 import { dataSchema } from "../job/data-schema.ts";
 import { decodingOf, isDecoded } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
-import { mostSide } from "../job/ranges.ts";
+import { maxSide } from "../job/ranges.ts";
 import type { DecodedJob, Job, NormaliseJob, PreprocessorJob } from "../job/job.ts";
 
 const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJob => {
@@ -48,7 +48,7 @@ const geometryFor = (
   // a product of sizes that divide each other is whole, except for rounding
   const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
   const result = typeof resize === "number" ? scaled(resize) : ([scaled(resize[0]), scaled(resize[1])] as const);
-  return sidesOf(result).every((side, i) => side >= least[i]! && side <= mostSide) ? { resize: result } : undefined;
+  return sidesOf(result).every((side, i) => side >= least[i]! && side <= maxSide) ? { resize: result } : undefined;
 };
 
 /** Whether means and deviations have as many channels as images. */

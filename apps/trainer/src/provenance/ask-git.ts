@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { delimiter, isAbsolute } from "node:path";
 
-const mostMilliseconds = 5_000;
+const maxMilliseconds = 5_000;
 
 export interface Answer {
   readonly bytes: Buffer;
@@ -26,7 +26,7 @@ const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.Proc
 });
 
 /**
- * Output of a git command for a folder, up to `mostBytes`. Absent: the command fails, is missing or exceeds its time
+ * Output of a git command for a folder, up to `maxBytes`. Absent: the command fails, is missing or exceeds its time
  * limit.
  *
  * @param variables of git, `GIT_…`.
@@ -34,7 +34,7 @@ const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.Proc
 export const askGit = (
   folder: string,
   words: readonly string[],
-  mostBytes: number,
+  maxBytes: number,
   variables: Readonly<Record<string, string>> = {},
 ): Promise<Answer | undefined> =>
   new Promise((resolve) => {
@@ -45,7 +45,7 @@ export const askGit = (
         cwd: tmpdir(), // Windows searches the working folder for programs first
         env: environmentOf(variables),
         stdio: ["ignore", "pipe", "ignore"],
-        timeout: mostMilliseconds,
+        timeout: maxMilliseconds,
         windowsHide: true,
       },
     );
@@ -56,10 +56,10 @@ export const askGit = (
     (child.stdout as typeof child.stdout | undefined)?.on("data", (piece: Buffer) => {
       pieces.push(piece);
       length += piece.length;
-      if (length > mostBytes) child.kill();
+      if (length > maxBytes) child.kill();
     });
     child.on("close", (code) => {
-      const isCut = length > mostBytes;
-      resolve(code === 0 || isCut ? { bytes: Buffer.concat(pieces).subarray(0, mostBytes), isCut } : undefined);
+      const isCut = length > maxBytes;
+      resolve(code === 0 || isCut ? { bytes: Buffer.concat(pieces).subarray(0, maxBytes), isCut } : undefined);
     });
   });

@@ -20,7 +20,7 @@ export interface Ended {
 }
 
 /** Maximum number of earlier starts of a run that are kept. */
-const mostEarlier = 20;
+const maxEarlier = 20;
 
 /**
  * Records the provenance of a run in its output folder: commit and changes, versions, machine, command, and how it
@@ -36,7 +36,7 @@ export class Provenance {
   /** @param totalSteps number of steps of the whole run. */
   constructor(folder: string, totalSteps: number) {
     this.folder = folder;
-    const earlier = savedStarts(join(folder, provenanceFile)).slice(-mostEarlier);
+    const earlier = savedStarts(join(folder, provenanceFile)).slice(-maxEarlier);
     this.facts = {
       format: "skein-provenance",
       version: 1,

@@ -16,8 +16,8 @@ export interface GitFacts {
   readonly isCut?: boolean;
 }
 
-const mostDiffBytes = 2 ** 20;
-const mostLineBytes = 1000;
+const maxDiffBytes = 2 ** 20;
+const maxLineBytes = 1000;
 
 /** Folders of a repository. */
 interface Repository {
@@ -35,7 +35,7 @@ const linesOf = (answer: Answer | undefined): string[] | undefined => answer?.by
 const repositoryOf = async (folder: string): Promise<Repository | undefined> => {
   // A single process, because starting a process costs 20 ms.
   const words = ["rev-parse", "HEAD", "--git-dir", "--git-common-dir", "--show-toplevel"];
-  const lines = linesOf(await askGit(folder, words, 4 * mostLineBytes));
+  const lines = linesOf(await askGit(folder, words, 4 * maxLineBytes));
   if (lines?.length !== 5 || !/^[0-9a-f]{40,64}$/.test(lines[0]!)) return undefined;
   const [commit, gitFolder, commonFolder, workTree] = lines as [string, string, string, string];
   return { commit, gitFolder: resolve(folder, gitFolder), commonFolder: resolve(folder, commonFolder), workTree };
@@ -46,7 +46,7 @@ const harmless = String.raw`^(core\.(filemode|symlinks|ignorecase|autocrlf|eol|t
 
 /** Configuration lines with only these settings. */
 const harmlessSettings = async (folder: string): Promise<string> => {
-  const lines = linesOf(await askGit(folder, ["config", "--get-regexp", harmless], mostLineBytes)) ?? [];
+  const lines = linesOf(await askGit(folder, ["config", "--get-regexp", harmless], maxLineBytes)) ?? [];
   const settings = lines.flatMap((line) => {
     const [, section, name, value] = /^(core|extensions)\.([a-z]+) ([a-z0-9]+)$/i.exec(line) ?? [];
     return value === undefined ? [] : [`[${section}]\n\t${name} = ${value}\n`];
@@ -67,7 +67,7 @@ const diffOf = async ({ commit, gitFolder, commonFolder, workTree }: Repository)
     writeFileSync(join(own, "HEAD"), `${commit}\n`);
     writeFileSync(join(own, "config"), await harmlessSettings(workTree));
     const words = ["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
-    return await askGit(workTree, words, mostDiffBytes, {
+    return await askGit(workTree, words, maxDiffBytes, {
       GIT_DIR: own,
       GIT_WORK_TREE: workTree,
       GIT_INDEX_FILE: join(gitFolder, "index"),
@@ -94,7 +94,7 @@ export const readGit = async (folder: string): Promise<GitFacts | undefined> => 
   const repository = await repositoryOf(folder);
   if (repository === undefined) return undefined;
   const [branch, diff] = await Promise.all([
-    askGit(folder, ["symbolic-ref", "--short", "-q", "HEAD"], mostLineBytes),
+    askGit(folder, ["symbolic-ref", "--short", "-q", "HEAD"], maxLineBytes),
     diffOf(repository),
   ]);
   const facts = { commit: repository.commit, branch: branch?.bytes.toString("utf8").trim() };

@@ -1,4 +1,4 @@
-import { secretName, toldText } from "../console/told-text.ts";
+import { secretName, redactSecrets } from "../console/told-text.ts";
 
 const option = /^(-*[\w.-]+)(=|$)/;
 
@@ -14,5 +14,5 @@ export const redactCommand = (words: readonly string[]): string[] =>
     const before = secretIn(words[index - 1]);
     if (before !== undefined && !before.hasValue && before.name.startsWith("-")) return "…";
     const own = secretIn(word);
-    return own?.hasValue === true ? `${own.name}=…` : toldText(word);
+    return own?.hasValue === true ? `${own.name}=…` : redactSecrets(word);
   });

@@ -3,7 +3,7 @@ import {
   type Backend,
   type Communicator,
   type DeviceArray,
-  type MeshPlace,
+  type MeshCoordinates,
   shardAxes,
   SkeinError,
 } from "@skein/tensor-core";
@@ -69,7 +69,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   const { job, parts, backend, world, rank, steps } = input;
   const everySteps = job.histograms?.everySteps;
   const requests = new HistogramRequests(input.output, rank, world);
-  const place: MeshPlace = placeOf(job, rank);
+  const place: MeshCoordinates = placeOf(job, rank);
 
   const sourceOf = (path: string, array: DeviceArray): Source => {
     const axes = shardAxes(parts.sharding(path));

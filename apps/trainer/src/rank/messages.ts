@@ -1,4 +1,4 @@
-import type { BlasPlace } from "@skein/blas/node";
+import type { BlasFiles } from "@skein/blas/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { LanePosition, PlacedLane } from "@skein/data";
@@ -89,7 +89,7 @@ export interface RankInput extends Assignment {
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
   /** BLAS that computes products. Absent: WebAssembly only. */
-  readonly blas: BlasPlace | undefined;
+  readonly blas: BlasFiles | undefined;
   /** Number of threads of this rank, on the CPU. */
   readonly threads: number;
   readonly data: TrainingData;

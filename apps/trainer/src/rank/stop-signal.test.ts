@@ -61,7 +61,7 @@ class World {
       over: false,
     }));
     const tell = (message: ControllerMessage): void => this.toMembers.forEach((inbox) => inbox.push(message));
-    this.round = new StopRound({ processes, leastStep: 1, tell });
+    this.round = new StopRound({ processes, minStep: 1, tell });
   }
 
   /** A process receives a stop signal. */

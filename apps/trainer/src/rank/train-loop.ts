@@ -266,10 +266,10 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   try {
     while (state.done < totalSteps && !endsEarly(job, best) && (await mayBegin())) {
       const nextBatch = await spanned(spanSink, { name: "next batch", track: "data" }, () => batches.next());
-      const { batch, position, keptImages } = nextBatch;
+      const { batch, position, cachedImages } = nextBatch;
       ({ lanes } = nextBatch);
       meter.hasBatch(
-        keptImages === undefined ? undefined : keptImages / (job.batch / batchPartOf(job, rank).worldSize),
+        cachedImages === undefined ? undefined : cachedImages / (job.batch / batchPartOf(job, rank).worldSize),
       );
       const tree = batchTree(batch);
       if ((await histograms?.isDue(state.done)) === true)

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EventStream } from "./event-stream.ts";
-import { mostWaiting } from "./waiting-events.ts";
+import { maxWaiting } from "./waiting-events.ts";
 
 interface Numbered {
   readonly type: string;
@@ -103,12 +103,12 @@ describe("a stream of events", () => {
       const reader = stream.read(over, () => Promise.resolve());
       const judged = { type: "evaluation", at: 0 };
       stream.emit(judged);
-      for (let at = 1; at <= mostWaiting + missed; at++) stream.emit(step(at));
+      for (let at = 1; at <= maxWaiting + missed; at++) stream.emit(step(at));
       end();
       await over;
       const seen: Numbered[] = [];
       for await (const event of reader) seen.push(event);
-      const newest = Array.from({ length: mostWaiting }, (_, i) => step(missed + 1 + i));
+      const newest = Array.from({ length: maxWaiting }, (_, i) => step(missed + 1 + i));
       const missedEvents = missed === 0 ? [] : [{ type: `missed ${missed} step${missed === 1 ? "" : "s"}`, at: -1 }];
       expect(seen).toEqual([judged, ...newest, ...missedEvents]);
     }
@@ -118,7 +118,7 @@ describe("a stream of events", () => {
     const stream = streamOf();
     const { over, fail } = work();
     const reader = stream.read(over, () => Promise.resolve());
-    for (let at = 0; at <= mostWaiting; at++) stream.emit(step(at));
+    for (let at = 0; at <= maxWaiting; at++) stream.emit(step(at));
     fail(new Error("gone"));
     let last: Numbered | undefined;
     const loop = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { askForHistograms, HistogramRequests, requestFile } from "./histogram-request.ts";
+import { requestHistograms, HistogramRequests, requestFile } from "./histogram-request.ts";
 
 let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-request-"))));
@@ -44,7 +44,7 @@ test("all ranks learn of a request before the same step, for any clocks and leng
         );
         let answers = 0;
         for (const [step, length] of milliseconds.entries()) {
-          if (step === askedBefore) askForHistograms(folder);
+          if (step === askedBefore) requestHistograms(folder);
           const asked = await Promise.all(ranks.map((rank) => rank.isRequested()));
           expect(new Set(asked).size).toBe(1);
           if (asked[0]!) {
@@ -68,7 +68,7 @@ test.each([
   const { ranks, exchanges } = ranksOf(2, [() => now, () => now]);
   for (; now < 1000 * seconds; now += milliseconds) await Promise.all(ranks.map((rank) => rank.isRequested()));
   expect(exchanges()).toBeLessThanOrEqual(seconds + 2);
-  askForHistograms(folder);
+  requestHistograms(folder);
   let waited = 0;
   for (; !(await Promise.all(ranks.map((rank) => rank.isRequested())))[0]!; now += milliseconds) waited += milliseconds;
   expect(waited).toBeLessThanOrEqual(2000 + milliseconds);
@@ -77,10 +77,10 @@ test.each([
 test("follows no link, treats two requests as one, and throws if the folder is not writable", () => {
   const [elsewhere, asked] = [join(folder, "elsewhere"), join(folder, requestFile)];
   symlinkSync(elsewhere, asked);
-  askForHistograms(folder);
-  askForHistograms(folder);
+  requestHistograms(folder);
+  requestHistograms(folder);
   expect(readdirSync(folder)).toEqual([requestFile]);
   rmSync(asked);
   mkdirSync(join(folder, "full"));
-  expect(() => askForHistograms(join(folder, "nowhere"))).toThrow(/ENOENT/);
+  expect(() => requestHistograms(join(folder, "nowhere"))).toThrow(/ENOENT/);
 });

@@ -10,7 +10,7 @@ export const requestFile = "histograms.request";
  *
  * @throws the system's error if the folder is not writable.
  */
-export const askForHistograms = (folder: string): void => {
+export const requestHistograms = (folder: string): void => {
   try {
     closeSync(openSync(join(folder, requestFile), "wx")); // never through a link
   } catch (error) {
@@ -38,7 +38,7 @@ const pollMilliseconds = 1000;
 /**
  * Maximum number of steps between two checks, so that a run whose steps become long does not miss requests for long.
  */
-const mostSteps = 1000;
+const maxSteps = 1000;
 
 /** Checks for requests about once a second, so that all ranks learn of a request before the same step. */
 export class HistogramRequests {
@@ -91,6 +91,6 @@ export class HistogramRequests {
     const now = this.clock();
     const perStep = (now - this.checkedAt) / this.interval;
     this.checkedAt = now;
-    return Math.max(1, Math.min(mostSteps, Math.floor(pollMilliseconds / perStep)));
+    return Math.max(1, Math.min(maxSteps, Math.floor(pollMilliseconds / perStep)));
   }
 }

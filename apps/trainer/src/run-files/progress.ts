@@ -5,7 +5,7 @@ import { asTyped } from "../console/own-command.ts";
 import { formatSeconds } from "./summary.ts";
 
 /** Progress of a run at a step. */
-export interface Standing {
+export interface StepProgress {
   readonly step: number;
   readonly steps: number;
   /** Counted from 1. */
@@ -23,7 +23,7 @@ export interface Standing {
 
 /** Shows the progress of a run to the user. */
 export interface Progress {
-  update(standing: Standing): void;
+  update(standing: StepProgress): void;
   /** Print a line that stays. */
   note(line: string): void;
   close(): void;
@@ -39,7 +39,7 @@ const figures = ({
   cacheHitRate,
   samplesPerSecond,
   secondsLeft,
-}: Standing): string =>
+}: StepProgress): string =>
   [
     `step ${String(step).padStart(String(steps).length)}/${steps}`,
     `epoch ${epoch}`,

@@ -14,8 +14,8 @@ export interface ShownHistograms {
 }
 
 /** Maximum file size for a page. */
-const mostBytes = 2 ** 30;
-const mostBins = 1024;
+const maxBytes = 2 ** 30;
+const maxBins = 1024;
 
 const number = z.number().nullable();
 const size = z.int().nonnegative();
@@ -27,7 +27,7 @@ const histogram: z.ZodType<Histogram> = z.object({
   max: number,
   mean: number,
   norm: number,
-  counts: z.array(size).max(mostBins),
+  counts: z.array(size).max(maxBins),
 });
 const parameter: z.ZodType<ParameterHistograms> = z.object({
   path: z.string(),
@@ -51,7 +51,7 @@ export const readHistograms = (folder: string, requested?: number): ShownHistogr
   const none: ShownHistograms = { steps: [], shown: null };
   try {
     const facts = lstatSync(path);
-    if (!facts.isFile() || facts.size > mostBytes) return none;
+    if (!facts.isFile() || facts.size > maxBytes) return none;
   } catch {
     return none;
   }

@@ -1,5 +1,5 @@
 import type { EvaluationFigures } from "../evaluation/evaluation-figures.ts";
-import type { Standing } from "./progress.ts";
+import type { StepProgress } from "./progress.ts";
 
 /** A run begins or resumes. */
 export interface StartEvent {
@@ -16,7 +16,7 @@ export interface StartEvent {
  * reported again. A slow listener gets the newest 1000 waiting steps; the number of dropped steps is reported at the
  * end.
  */
-export interface StepEvent extends Standing {
+export interface StepEvent extends StepProgress {
   readonly type: "step";
 }
 

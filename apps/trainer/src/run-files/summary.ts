@@ -55,7 +55,7 @@ export interface Summary {
  * Figures by which a run is compared with other runs. For a run that keeps its best checkpoint, these are the figures
  * of that checkpoint.
  */
-export const judgedBy = ({
+export const evaluatedBy = ({
   testLoss,
   testAccuracy,
   best,

@@ -1,6 +1,6 @@
 import { copyFileSync, linkSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { mostTraceBytes } from "./trace-bytes.ts";
+import { maxTraceBytes } from "./trace-bytes.ts";
 
 /** File name of a trace in the output folder of a run. */
 export const traceFile = "trace.json";
@@ -10,7 +10,7 @@ export const traceFile = "trace.json";
  * a hard link, or a copy if the folder is on another disk and the page can draw the trace. Failures are ignored: the
  * trace itself is complete.
  */
-export const nameTraceBesideRun = (path: string, output: string): void => {
+export const linkTraceIntoRun = (path: string, output: string): void => {
   if (dirname(resolve(path)) === resolve(output)) return;
   const own = join(output, traceFile);
   try {
@@ -20,7 +20,7 @@ export const nameTraceBesideRun = (path: string, output: string): void => {
     try {
       linkSync(path, own);
     } catch {
-      if (facts.size <= mostTraceBytes) copyFileSync(path, own);
+      if (facts.size <= maxTraceBytes) copyFileSync(path, own);
     }
   } catch {
     rmSync(own, { force: true }); // a partial copy cannot be opened

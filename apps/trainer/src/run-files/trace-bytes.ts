@@ -1,2 +1,2 @@
 /** Maximum size of a trace that is sent to a page, bytes: a larger text would exceed the maximum string length. */
-export const mostTraceBytes: number = 2 ** 27;
+export const maxTraceBytes: number = 2 ** 27;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mostWaiting, WaitingEvents } from "./waiting-events.ts";
+import { maxWaiting, WaitingEvents } from "./waiting-events.ts";
 
 type Kind = "start" | "step" | "note" | "evaluation" | "checkpoint" | "end";
 interface Numbered {
@@ -18,8 +18,8 @@ const isPassing = ({ type }: Numbered): boolean => type === "step" || type === "
 test("law: order is kept, all important events arrive, and of steps and notes the newest, with the others counted", () => {
   const burst = fc.record({
     kind: fc.constantFrom<Kind>("step", "step", "note", "evaluation", "checkpoint"),
-    many: fc.oneof(fc.nat(3), fc.nat(3 * mostWaiting)),
-    taken: fc.oneof(fc.constant(0), fc.nat(2 * mostWaiting)),
+    many: fc.oneof(fc.nat(3), fc.nat(3 * maxWaiting)),
+    taken: fc.oneof(fc.constant(0), fc.nat(2 * maxWaiting)),
   });
   fc.assert(
     fc.property(fc.array(burst, { maxLength: 8 }), (bursts) => {
@@ -40,7 +40,7 @@ test("law: order is kept, all important events arrive, and of steps and notes th
       const waited = drained(events);
       for (const type of ["step", "note"] as const) {
         const kept = waited.filter((event) => event.type === type);
-        expect(kept.length).toBeLessThanOrEqual(mostWaiting);
+        expect(kept.length).toBeLessThanOrEqual(maxWaiting);
         const all = emitted.filter((event) => event.type === type);
         expect(kept).toEqual(all.slice(all.length - kept.length));
       }
@@ -60,12 +60,12 @@ test("law: order is kept, all important events arrive, and of steps and notes th
 
 test("lost events are reported by their number", () => {
   const events = new WaitingEvents<{ readonly type: string }>();
-  for (let i = 0; i < mostWaiting + 1; i++) events.add({ type: "step" });
+  for (let i = 0; i < maxWaiting + 1; i++) events.add({ type: "step" });
   expect(events.lostDescription).toBe("1 step");
-  for (let i = 0; i < mostWaiting + 12; i++) events.add({ type: "note" });
+  for (let i = 0; i < maxWaiting + 12; i++) events.add({ type: "note" });
   expect(events.lostDescription).toBe("1 step and 12 notes");
   events.clear();
   expect(events.take()).toBeUndefined();
-  for (let i = 0; i < mostWaiting; i++) events.add({ type: "step" });
+  for (let i = 0; i < maxWaiting; i++) events.add({ type: "step" });
   expect(events.lostDescription).toBe("1 step and 12 notes");
 });

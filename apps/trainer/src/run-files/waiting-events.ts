@@ -1,5 +1,5 @@
 /** Maximum number of waiting events per droppable type. */
-export const mostWaiting = 1000;
+export const maxWaiting = 1000;
 
 /**
  * Event types that may be dropped, because a later event of the same type replaces the information. Events of other
@@ -9,7 +9,7 @@ const droppableTypes: ReadonlySet<string> = new Set(["step", "note"]);
 
 /**
  * Queue of events for a reader that may be slower than the run; the run never waits. Events keep their order. Of steps
- * and of notes, the newest `mostWaiting` are kept and dropped events are counted. Starts, evaluations, checkpoints and
+ * and of notes, the newest `maxWaiting` are kept and dropped events are counted. Starts, evaluations, checkpoints and
  * the end are always delivered.
  *
  * Memory: 2000 events, and the evaluations and checkpoints that have not been read.
@@ -30,7 +30,7 @@ export class WaitingEvents<Event extends { readonly type: string }> {
     let keys = this.keysOf.get(type);
     if (keys === undefined) this.keysOf.set(type, (keys = new Set()));
     keys.add(key);
-    if (keys.size <= mostWaiting) return;
+    if (keys.size <= maxWaiting) return;
     const [oldest] = keys;
     keys.delete(oldest!);
     this.waiting.delete(oldest!);

@@ -6,10 +6,10 @@ import { type FileStamp, isUnchanged, stampOf } from "../files/file-stamp.ts";
 /** Maximum depth of searched folders below the watched folder. */
 const deepest = 8;
 /** Maximum number of folders to search. */
-const mostFolders = 200_000;
+const maxFolders = 200_000;
 /** Size of a folder from which only a part of its entries is listed, bytes: it has tens of thousands of entries. */
 const largeFolder = 2 ** 20;
-const mostEntries = 50_000;
+const maxEntries = 50_000;
 /** Folders that the search skips: parts of a run, and what programs install. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
@@ -50,7 +50,7 @@ export class FolderSearch {
     const [before, now] = [this.known, new Map<string, KnownFolder>()];
     const waiting: { readonly path: string; readonly depth: number }[] = [{ path: "", depth: 0 }];
     // Breadth first, so that runs at a higher level do not wait for a deep unrelated tree.
-    for (let next = 0; next < waiting.length && now.size < mostFolders; next++) {
+    for (let next = 0; next < waiting.length && now.size < maxFolders; next++) {
       const { path, depth } = waiting[next]!;
       const folder = this.look(path, before.get(path));
       if (folder !== undefined) {
@@ -98,11 +98,11 @@ export class FolderSearch {
 }
 
 const entriesOf = (fullPath: string, bytes: number): Dirent[] => {
-  if (bytes <= largeFolder) return readdirSync(fullPath, { withFileTypes: true }).slice(0, mostEntries);
+  if (bytes <= largeFolder) return readdirSync(fullPath, { withFileTypes: true }).slice(0, maxEntries);
   const folder = opendirSync(fullPath, { bufferSize: 1024 });
   const entries: Dirent[] = [];
   try {
-    for (let entry = folder.readSync(); entry !== null && entries.length < mostEntries; entry = folder.readSync())
+    for (let entry = folder.readSync(); entry !== null && entries.length < maxEntries; entry = folder.readSync())
       entries.push(entry);
   } finally {
     folder.closeSync();

@@ -1,12 +1,12 @@
 /** Maximum number of quantities of one line type; real runs have fewer. */
-const mostColumns = 4096;
+const maxColumns = 4096;
 /** Maximum number of quantities of all types together. */
-const mostColumnsOfAll = 2 ** 14;
+const maxColumnsInTotal = 2 ** 14;
 const longestName = 200;
 /** Maximum number of line types; each rank has one. */
 const maxTypes = 512;
 /** Maximum number of returns to an earlier step, because each return scans all columns. */
-const mostReturns = 1000;
+const maxReturns = 1000;
 /** Default maximum number of rows of a type: 10 MiB of `step` lines with 16 quantities. */
 const defaultMaxRows = 2 ** 17;
 /** Default maximum number of values of a run, over all rows and columns of all types: a page gets 32 MiB. */
@@ -51,7 +51,7 @@ export class Rows {
     step: number,
     time: number,
     quantities: Iterable<readonly [name: string, value: number]>,
-    maxColumns: number = mostColumns,
+    maxColumns: number = maxColumns,
   ): void {
     const row = this.length++;
     this.steps = grown(this.steps, this.length);
@@ -190,7 +190,7 @@ export class MetricTable {
     }
     const rows = this.rowsOf(type);
     const goesBack = rows !== undefined && rows.length > 0 && step < rows.steps[rows.length - 1]!;
-    if (rows === undefined || (goesBack && ++this.returns > mostReturns)) {
+    if (rows === undefined || (goesBack && ++this.returns > maxReturns)) {
       this.skippedLines++;
       return;
     }
@@ -198,7 +198,7 @@ export class MetricTable {
     const seconds = type === "step" ? valueOf(quantities, "seconds") : undefined;
     const taken = typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds) ? seconds : 0;
     const columns = rows.columns.size;
-    const maxColumns = Math.min(mostColumns, columns + mostColumnsOfAll - this.columns);
+    const maxColumns = Math.min(maxColumns, columns + maxColumnsInTotal - this.columns);
     this.makeRoom(rows, quantities, maxColumns);
     this.change(rows, () => rows.add(step, this.trainedUpTo(step) + taken, numbersOf(quantities), maxColumns));
     if (rows.length > this.maxRows) this.thin(rows);

@@ -37,7 +37,7 @@ export interface RunFacts {
 }
 
 /** Maximum characters of the reason of a failure. */
-const mostReason = 1000;
+const maxReason = 1000;
 /** Seconds without a new line after which a run counts as stopped; longer if its steps take long. */
 const silenceSeconds = 60;
 const silentSteps = 10;
@@ -69,7 +69,7 @@ export const stateOf = (
 ): { readonly state: RunState; readonly reason: string | null } => {
   const ended = files.provenance?.["ended"] as { readonly how?: unknown; readonly reason?: unknown } | undefined;
   if (ended?.how === "finished" || ended?.how === "failed" || ended?.how === "stopped")
-    return { state: ended.how, reason: typeof ended.reason === "string" ? ended.reason.slice(0, mostReason) : null };
+    return { state: ended.how, reason: typeof ended.reason === "string" ? ended.reason.slice(0, maxReason) : null };
   if (files.summaryWrittenAt !== undefined && files.summaryWrittenAt + summarySlackMilliseconds >= tail.writtenAt)
     return { state: "finished", reason: null };
   const alive = isAlive(files.provenance, host);

@@ -7,7 +7,7 @@ import { threadsOf } from "../backend/job-threads.ts";
 import { describeError, explainDiskFull, RunError } from "../errors.ts";
 import { resumeLine } from "../console/own-command.ts";
 import { nodeFiles } from "../files/files.ts";
-import { isTaken, type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
+import { isOutputTaken, type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
 import { takeRequest } from "../run-files/histogram-request.ts";
 import type { Job } from "../job/job.ts";
 import { isPlanned } from "../plans/exchange-plan.ts";
@@ -150,7 +150,7 @@ const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: Fo
   try {
     happened({ type: "start", output, step: firstStep, totalSteps: prepared.totalSteps });
     const outcome = await runWithRestarts({ ...input, metrics, happened }).catch(async (error: unknown) => {
-      if (isTaken(error)) throw error;
+      if (isOutputTaken(error)) throw error;
       const { code, message } = describeError(error);
       await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
         if (code === "interrupted") throw fault; // this fault stopped the run
@@ -226,7 +226,7 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
     );
     return await runIn({ ...run, callbacks, tracePath, prepared, output, checkpointSecret });
   } catch (error) {
-    if (isTaken(error)) throw error;
+    if (isOutputTaken(error)) throw error;
     dropUnusedOutput(claimed);
     throw explainDiskFull(error, output, undefined);
   } finally {

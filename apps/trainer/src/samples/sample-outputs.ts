@@ -67,14 +67,14 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
     };
 
 /** A model, and whether it continues from keys and values: see `TextModel`. */
-type ShownModel = Pick<TextModel, "model" | "goesOn">;
+type ShownModel = Pick<TextModel, "model" | "usesKeyValueCache">;
 
 /** Maximum number of values per tensor. */
-const mostValues = 8;
+const maxValues = 8;
 /** Maximum number of tensors of a sample, and also of the outputs. */
-const mostTensors = 64;
+const maxTensors = 64;
 /** Maximum number of tokens in a continuation. */
-const mostTokens = 64;
+const maxTokens = 64;
 
 export interface SampleOutputs {
   /** Compute the model's outputs for the samples. */
@@ -97,14 +97,14 @@ const mostProbable = (logits: readonly number[]): { readonly predicted: number; 
 
 /** @param array batch of one sample. */
 const excerptOf = ({ dtype, shape, data }: NdArray): Excerpt => {
-  const first = data.subarray(0, mostValues);
+  const first = data.subarray(0, maxValues);
   return { dtype, shape: shape.slice(1), first: new NdArray(dtype, [first.length], first).toNumbers() };
 };
 
 const excerptsOf = (arrays: Leaves<NdArray>): Leaves<Excerpt> =>
   Object.fromEntries(
     Object.entries(arrays)
-      .slice(0, mostTensors)
+      .slice(0, maxTensors)
       .map(([path, array]) => [path, excerptOf(array)]),
   );
 
@@ -116,7 +116,7 @@ const outputOf = (
   made: Leaves<NdArray>,
 ): SampleOutput => {
   if (kind === "tree") {
-    const leftOut = [batch, made].reduce((sum, tree) => sum + Math.max(0, Object.keys(tree).length - mostTensors), 0);
+    const leftOut = [batch, made].reduce((sum, tree) => sum + Math.max(0, Object.keys(tree).length - maxTensors), 0);
     return { kind, index, given: excerptsOf(batch), made: excerptsOf(made), ...(leftOut > 0 && { leftOut }) };
   }
   const [outputs] = Object.values(made);
@@ -136,7 +136,7 @@ const outputOf = (
  * shows: every P-th.
  */
 export const makeSampleOutputs = async (
-  { model, goesOn }: ShownModel,
+  { model, usesKeyValueCache }: ShownModel,
   backend: Backend,
   { test, predicts, kind }: Pick<DataSet, "test" | "predicts"> & { readonly kind: SampleKind },
   numSamples: number,
@@ -144,7 +144,7 @@ export const makeSampleOutputs = async (
 ): Promise<SampleOutputs> => {
   const indices = spreadSamples(test.count, numSamples).filter((_, i) => i % share.ranks === share.rank);
   if (indices.length === 0) return { show: () => Promise.resolve([]), release: () => undefined };
-  if (kind === "text") return textOutputs({ model, goesOn }, backend, test, indices);
+  if (kind === "text") return textOutputs({ model, usesKeyValueCache }, backend, test, indices);
   const pass = forwardPass(model);
   const compiled = jit(
     (params: unknown, state: unknown, batch: Leaves<Tensor>) => namedResults(pass({ params, state }, batch), predicts),
@@ -170,7 +170,7 @@ export const makeSampleOutputs = async (
 
 /** Continue the first half of each sample with the most probable tokens. */
 const textOutputs = (
-  { model, goesOn }: ShownModel,
+  { model, usesKeyValueCache }: ShownModel,
   backend: Backend,
   texts: Samples,
   indices: readonly number[],
@@ -178,10 +178,10 @@ const textOutputs = (
   const { dtype, shape } = texts.fields["inputs"]!;
   const [length] = shape as [number];
   const given = Math.max(1, Math.floor(length / 2));
-  const added = Math.min(mostTokens, Math.max(1, length - given));
+  const added = Math.min(maxTokens, Math.max(1, length - given));
   const apply: typeof model.apply = (params, state, tokens, context) =>
     model.apply(params, state, cast(tokens, dtype), context);
-  const logits = compileNextLogits({ model: { ...model, apply }, goesOn }, length, backend);
+  const logits = compileNextLogits({ model: { ...model, apply }, usesKeyValueCache }, length, backend);
   const show = async ({ params, model: state }: EvaluatedState): Promise<SampleOutput[]> => {
     const results: SampleOutput[] = [];
     const next = logits.on(params, state);

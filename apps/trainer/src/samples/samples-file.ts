@@ -34,7 +34,7 @@ export type SamplesLine =
   | { readonly type: "images"; readonly step: number; readonly images: Readonly<Record<string, SampleImage>> };
 
 /** Maximum bytes of images per sample; further images are not stored. */
-const mostImageBytes = 2 ** 20;
+const maxImageBytes = 2 ** 20;
 /** Maximum side of an image in pixels, the maximum canvas size of a page. */
 export const longestSide = 4096;
 
@@ -50,7 +50,7 @@ const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   return Object.keys(fields).filter((path) => {
     if (!isImage(fields[path]!)) return false;
     const own = elementCount(fields[path]!.shape);
-    if (bytes + own > mostImageBytes) return false;
+    if (bytes + own > maxImageBytes) return false;
     bytes += own;
     return true;
   });

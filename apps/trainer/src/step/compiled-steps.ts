@@ -1,5 +1,5 @@
 import type { BucketPlan } from "@skein/tensor-core";
-import { isOfGate } from "@skein/moe-parallel";
+import { isGateNode } from "@skein/moe-parallel";
 import {
   type Backend,
   blockOnCollectives,
@@ -90,7 +90,7 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
         (graph: Graph) =>
           mixedPrecision(graph, {
             dtype: precision.kind === "mixed-bf16" ? "bf16" : "f16",
-            keeps: (origin) => origin.phase === "communication" || origin.phase === "update" || isOfGate(origin),
+            keeps: (origin) => origin.phase === "communication" || origin.phase === "update" || isGateNode(origin),
           }),
       ]),
   ...(overlap === "none" ? [blockOnCollectives] : []),

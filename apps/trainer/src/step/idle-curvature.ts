@@ -7,7 +7,7 @@ const observedUpdates = 50;
  * Minimum mean share of a gradient that curvature must change. Below this share, an optimizer cannot be distinguished
  * from momentum.
  */
-const leastShare = 1e-4;
+const minShare = 1e-4;
 
 /**
  * Detects curvature that has no effect: means of inputs and gradients can be so small that the damping outweighs their
@@ -28,8 +28,8 @@ export class IdleCurvature {
     this.numSeen++;
     if (this.numSeen > skippedUpdates) this.sum += curvature;
     const share = this.sum / observedUpdates;
-    if (this.numSeen < skippedUpdates + observedUpdates || share >= leastShare) return undefined;
+    if (this.numSeen < skippedUpdates + observedUpdates || share >= minShare) return undefined;
     const { kind, damping } = this.optimizer;
-    return `curvature changed gradients by ${(100 * Math.max(0, share)).toPrecision(1)} % over ${observedUpdates} steps, but at least ${100 * leastShare} % is needed to matter: with damping ${damping}, ${kind} is nearly plain momentum; lower optimizer.damping by factors of 10 until "curvature" in metrics.jsonl grows`;
+    return `curvature changed gradients by ${(100 * Math.max(0, share)).toPrecision(1)} % over ${observedUpdates} steps, but at least ${100 * minShare} % is needed to matter: with damping ${damping}, ${kind} is nearly plain momentum; lower optimizer.damping by factors of 10 until "curvature" in metrics.jsonl grows`;
   }
 }

@@ -1,4 +1,4 @@
-import { dividedBy, type LossResult } from "@skein/models";
+import { divideOrZero, type LossResult } from "@skein/models";
 import { add, allReduce, inPhase, type Mesh, multiply, scope, stopGradient, type Tensor } from "@skein/tensor-core";
 import { axisSize, constantOf } from "@skein/tensor-core/backend";
 import { everyRankAxis } from "../job/mesh.ts";
@@ -54,6 +54,6 @@ export const lossOfPart = (
   const mean =
     counted === undefined
       ? multiply(sum, 1 / (constantOf(count)! * numParts))
-      : multiply(dividedBy(sum, total(counted)), axisSize(axis));
+      : multiply(divideOrZero(sum, total(counted)), axisSize(axis));
   return auxiliary === undefined ? mean : add(mean, share(auxiliary));
 };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Backend, Communicator, DeviceArray, MeshPlace } from "@skein/tensor-core";
+import type { Backend, Communicator, DeviceArray, MeshCoordinates } from "@skein/tensor-core";
 import { formatRanks } from "@skein/collectives";
 import { RunError } from "../errors.ts";
 import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
@@ -28,7 +28,7 @@ const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promi
 };
 
 /** A key of a rank's coordinates along some axes; ranks with different coordinates have different keys. */
-const coordinateKey = (coordinates: MeshPlace, axes: readonly string[]): string =>
+const coordinateKey = (coordinates: MeshCoordinates, axes: readonly string[]): string =>
   axes.map((axis) => coordinates[axis]!).join();
 
 /** Find the tensors that differ. @param digests per rank, one digest per tensor. */
@@ -75,7 +75,7 @@ export const causesOfDrift: string =
  * ranks, on all ranks.
  */
 export const replicaCheck =
-  (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshPlace[]) =>
+  (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshCoordinates[]) =>
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
     const { shared, parts } = splitLeaves(state, layout);

@@ -9,7 +9,7 @@ import {
   type LossScale,
   mapTree,
   type Mesh,
-  type MeshPlace,
+  type MeshCoordinates,
   type NdArray,
   randomKey,
   type Shape,
@@ -216,7 +216,7 @@ export const buildParts = (
 const keySpec: NdArray = randomKey(0);
 
 /** The result specs of a traced function of a key, without running the function. */
-const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshPlace): T => {
+const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshCoordinates): T => {
   let result: T | undefined;
   trace(
     (key: Tensor) => {
@@ -288,7 +288,7 @@ export const learnedParams = <Leaf>({ params, average }: TrainState<Leaf>): unkn
 /** Specs of the state of a rank. Default: the first rank. */
 export const stateSpecs = (
   parts: Parts,
-  coordinates: MeshPlace = firstCoordinates(parts.mesh),
+  coordinates: MeshCoordinates = firstCoordinates(parts.mesh),
 ): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh, coordinates);
 
 /** Whether a leaf differs on each rank: residuals, and inverses of factors that not all ranks use. */

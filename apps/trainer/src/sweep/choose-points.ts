@@ -24,7 +24,7 @@ const randomPoint = (dimensions: readonly Dimension[], seed: number, draw: numbe
 const keyOf = (point: Point): string => JSON.stringify(point);
 
 /** Maximum number of extra draws for new points; if all of them repeat, hardly any other point exists. */
-const mostDraws = 1000;
+const maxDraws = 1000;
 
 /**
  * Distinct random points, uniform over ranges on their scale and over choices. Fewer if the space has no more. Pure.
@@ -33,7 +33,7 @@ const mostDraws = 1000;
  */
 export const randomPoints = (dimensions: readonly Dimension[], count: number, seed: number): Point[] => {
   const points = new Map<string, Point>();
-  for (let draw = 0; points.size < count && draw < count + mostDraws; draw++) {
+  for (let draw = 0; points.size < count && draw < count + maxDraws; draw++) {
     const point = randomPoint(dimensions, seed, draw);
     points.set(keyOf(point), point);
   }

@@ -5,7 +5,7 @@ import { loadJob, type Override } from "../job-file/config.ts";
 import { describeError } from "../errors.ts";
 import { runJob } from "../run/run-job.ts";
 import type { Progress } from "../run-files/progress.ts";
-import { judgedBy } from "../run-files/summary.ts";
+import { evaluatedBy } from "../run-files/summary.ts";
 import type { Trial } from "./sweep-file.ts";
 
 /** Result of a trial. Absent: the trial was stopped, and can be resumed. */
@@ -57,7 +57,7 @@ export const runTrial = async (
     });
     if (summary === undefined) return undefined;
     const ran = { steps: step, seconds: (performance.now() - began) / 1000 };
-    const { loss, ...others } = judgedBy(summary);
+    const { loss, ...others } = evaluatedBy(summary);
     if (loss === null || !Number.isFinite(loss))
       return { state: "failed", ...ran, reason: `the loss on the validation samples is ${loss ?? "not finite"}` };
     return {

@@ -9,13 +9,13 @@ import { ConfigError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
-import { toldText } from "../console/told-text.ts";
+import { redactSecrets } from "../console/told-text.ts";
 import { makeFolders } from "../files/make-folders.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { holdOutput } from "../run-files/hold-output.ts";
 import { requireNoRun } from "../output-folder/output-folder.ts";
 import { asTyped, sampleJob } from "../console/own-command.ts";
-import { explainPlace, requireFolder } from "../files/places.ts";
+import { explainPath, requireFolder } from "../files/places.ts";
 import { type Chance, chanceOf } from "../evaluation/class-coverage.ts";
 import { prepare } from "../preparation/prepare.ts";
 import { makeProgress } from "../run-files/progress.ts";
@@ -121,7 +121,7 @@ const writePage = (output: string, sweep: SweepFile, dimensions: readonly Dimens
       seconds,
       state: reason === undefined ? state : `${state}: ${reason.split("\n")[0]!}`,
     })),
-    command: toldText(command),
+    command: redactSecrets(command),
   });
   replaceDurably(nodeFiles, join(output, pageFile), page);
 };
@@ -131,7 +131,7 @@ const openFolder = (output: string): void => {
   try {
     makeFolders(output);
   } catch (error) {
-    throw explainPlace(error, `--output ${output}`, "name a folder that you may write to");
+    throw explainPath(error, `--output ${output}`, "name a folder that you may write to");
   }
   requireFolder(output, `--output ${output}`, { files: [sweepFile, pageFile], folders: [] });
 };

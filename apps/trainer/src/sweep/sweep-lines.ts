@@ -1,6 +1,6 @@
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
 import { shellCommand } from "../console/shell-quote.ts";
-import { toldText } from "../console/told-text.ts";
+import { redactSecrets } from "../console/told-text.ts";
 import type { Chance } from "../evaluation/class-coverage.ts";
 import { settingOf } from "./search-space.ts";
 import type { SweepFile, Trial } from "./sweep-file.ts";
@@ -16,7 +16,7 @@ export const ranked = (trials: readonly Trial[]): Trial[] =>
 
 /** Format a value of a trial for the user. */
 export const valueText = (value: unknown): string =>
-  printable(toldText(typeof value === "string" ? value : JSON.stringify(value)));
+  printable(redactSecrets(typeof value === "string" ? value : JSON.stringify(value)));
 
 /** Result of a run, a row of a table. */
 export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | "reason"> {

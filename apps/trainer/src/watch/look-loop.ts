@@ -14,7 +14,7 @@ export interface LookLoopInput {
 /** Runs that were written within this number of milliseconds are checked often. */
 const livelyFor = 120_000;
 /** Maximum number of concurrent requests to the thread, so that it always has work and no request waits long. */
-const mostAtOnce = 16;
+const maxConcurrent = 16;
 /** Maximum share of time spent searching, up to the longest pause between searches, milliseconds. */
 const searchShare = 0.01;
 const longestPause = 30_000;
@@ -22,7 +22,7 @@ const longestPause = 30_000;
  * Milliseconds after which a run is checked even if it seems to have ended, a limited number of runs after each search.
  */
 const lookAnyway = 300_000;
-const mostAnyway = 500;
+const maxUnscheduled = 500;
 /** Milliseconds that a page opened at the start waits for all runs; remaining runs are sent when they are read. */
 const firstWait = 1000;
 
@@ -79,7 +79,7 @@ export class LookLoop {
       tell(new Set(), gone);
       // These states also change with time alone, or when a process ends.
       this.enqueue(runs.running);
-      this.enqueue(runs.ids.filter((id) => runs.isDue(id, lookAnyway)).slice(0, mostAnyway));
+      this.enqueue(runs.ids.filter((id) => runs.isDue(id, lookAnyway)).slice(0, maxUnscheduled));
       this.fault = undefined;
     } catch (error) {
       const { message } = error as Error;
@@ -108,7 +108,7 @@ export class LookLoop {
 
   private startReads(): void {
     for (const id of this.queue) {
-      if (this.isClosed || this.numLooks === mostAtOnce) return;
+      if (this.isClosed || this.numLooks === maxConcurrent) return;
       this.queue.delete(id);
       this.numLooks++;
       void this.look(id);

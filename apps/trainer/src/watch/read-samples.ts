@@ -25,11 +25,11 @@ export interface ShownSamples {
 }
 
 /** Maximum size of a file that is read for a page, bytes. */
-const mostBytes = 2 ** 27;
-const mostLineBytes = 2 ** 24;
-const mostEvaluations = 20;
+const maxBytes = 2 ** 27;
+const maxLineBytes = 2 ** 24;
+const maxEvaluations = 20;
 /** Maximum characters of the shown evaluations, and of their images, as JSON. */
-const mostCharacters = 2 ** 23;
+const maxCharacters = 2 ** 23;
 
 const index = z.int().nonnegative();
 const number: z.ZodType<JsonNumber> = z.union([z.number(), z.enum(["NaN", "Infinity", "-Infinity"])]);
@@ -79,11 +79,11 @@ export const readSamples = (folder: string): ShownSamples => {
   const path = join(folder, samplesFile);
   const stamp = stampAt(path);
   if (stamp === undefined) return { evaluations: [], images: {} };
-  if (stamp.bytes > mostBytes)
+  if (stamp.bytes > maxBytes)
     return {
       evaluations: [],
       images: {},
-      fault: `${samplesFile} has ${stamp.bytes} bytes, but a page reads at most ${mostBytes}`,
+      fault: `${samplesFile} has ${stamp.bytes} bytes, but a page reads at most ${maxBytes}`,
     };
   let evaluations: ShownSamples["evaluations"][number][] = [];
   const images = new Map<string, SampleImage>();
@@ -94,22 +94,22 @@ export const readSamples = (folder: string): ShownSamples => {
       const { data } = line.safeParse(parsed(one));
       if (data === undefined) return;
       if (data.type === "samples")
-        evaluations = [...evaluations.slice(1 - mostEvaluations), { step: data.step, samples: data.samples }];
+        evaluations = [...evaluations.slice(1 - maxEvaluations), { step: data.step, samples: data.samples }];
       else
         for (const [name, image] of Object.entries(data.images)) {
           characters += image.bytes.length + name.length - (images.get(name)?.bytes.length ?? 0);
-          if (characters <= mostCharacters) images.set(name, image);
-          else fault = `images of more than ${mostCharacters} characters are not shown`;
+          if (characters <= maxCharacters) images.set(name, image);
+          else fault = `images of more than ${maxCharacters} characters are not shown`;
         }
     },
-    Math.min(mostLineBytes, stamp.bytes + 1),
+    Math.min(maxLineBytes, stamp.bytes + 1),
   );
   const shown: ShownSamples["evaluations"][number][] = [];
-  let left = mostCharacters;
+  let left = maxCharacters;
   for (const one of evaluations.toReversed()) {
     left -= JSON.stringify(one).length;
     if (left >= 0) shown.push(one);
-    else fault = `evaluations of more than ${mostCharacters} characters are not shown`;
+    else fault = `evaluations of more than ${maxCharacters} characters are not shown`;
   }
   return { evaluations: shown, images: Object.fromEntries(images), ...(fault !== "" && { fault }) };
 };

@@ -5,8 +5,8 @@ import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
 import { nodeFiles } from "../files/files.ts";
 
 /** Maximum number of folder entries to read, and of listed checkpoints and traces. */
-const mostEntries = 100_000;
-const mostListed = 1000;
+const maxEntries = 100_000;
+const maxListed = 1000;
 
 /** A checkpoint of a run: its step, and the path of its folder. */
 export interface ListedCheckpoint {
@@ -18,7 +18,7 @@ export interface ListedCheckpoint {
 export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
   try {
     return checkpointNames(nodeFiles, folder)
-      .slice(0, mostListed)
+      .slice(0, maxListed)
       .map((name) => ({ step: stepOfName(name), path: join(checkpointsFolder(folder), name) }));
   } catch {
     return []; // deleted meanwhile, or unreadable
@@ -39,7 +39,7 @@ export const listTraces = (folder: string): ListedTrace[] => {
   try {
     const entries = opendirSync(folder);
     try {
-      for (let seen = 0; seen < mostEntries && traces.length < mostListed; seen++) {
+      for (let seen = 0; seen < maxEntries && traces.length < maxListed; seen++) {
         const entry = entries.readSync();
         if (entry === null) break;
         if (!entry.isFile() || !/trace.*\.json$/i.test(entry.name)) continue;

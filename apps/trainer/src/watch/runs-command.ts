@@ -15,7 +15,7 @@ interface RunsOptions extends GlobalOptions {
 }
 
 /** Maximum number of differing options for which a terminal has room. */
-const mostOptions = 6;
+const maxOptions = 6;
 
 const numberText = (value: number | null, text: (value: number) => string): string =>
   value === null ? "–" : text(value);
@@ -23,7 +23,7 @@ const numberText = (value: number | null, text: (value: number) => string): stri
 /** Format runs as lines of a table, newest first. @param width columns of the terminal. */
 export const formatRuns = (runs: readonly RunFacts[], width: number): string[] => {
   const differing = differingOptions(runs).filter(({ key }) => key !== "name");
-  const columns = differing.slice(0, mostOptions);
+  const columns = differing.slice(0, maxOptions);
   const four = (value: number): string => digitsText(value, 4);
   const rows = runs.map((run, row) => [
     printable(run.id),

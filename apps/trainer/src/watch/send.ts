@@ -43,9 +43,9 @@ const piecesOf = function* (text: string): Generator<Uint8Array, void> {
 export const sendJson = (response: ServerResponse, text: string): Promise<void> =>
   sendPieces(response, "application/json; charset=utf-8", piecesOf(text));
 
-/** Send a regular file, up to `mostBytes` of it. @throws Error if it is not a regular file. */
-export const sendFile = (response: ServerResponse, type: string, path: string, mostBytes: number): Promise<void> => {
+/** Send a regular file, up to `maxBytes` of it. @throws Error if it is not a regular file. */
+export const sendFile = (response: ServerResponse, type: string, path: string, maxBytes: number): Promise<void> => {
   const { file } = openRegularFile(path, false);
   response.writeHead(200, { ...securityHeaders, "Content-Type": type });
-  return pipeline(createReadStream(path, { fd: file, end: mostBytes - 1 }), response);
+  return pipeline(createReadStream(path, { fd: file, end: maxBytes - 1 }), response);
 };

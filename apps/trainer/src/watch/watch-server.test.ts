@@ -17,7 +17,7 @@ import { requestFile } from "../run-files/histogram-request.ts";
 import { applyRows, type LoadedTables } from "./page/decode-rows.ts";
 import type { RunDetails } from "./run-details.ts";
 import type { RunFacts } from "../run-readers/run-facts.ts";
-import { mostTraceBytes } from "../run-files/trace-bytes.ts";
+import { maxTraceBytes } from "../run-files/trace-bytes.ts";
 import { serveWatch, type WatchServer } from "./watch-server.ts";
 import { WatchedRuns } from "./watched-runs.ts";
 
@@ -205,7 +205,7 @@ test("serves traces in a run's folder, and nothing else of it", async () => {
   const details = JSON.parse((await ask("/api/run?run=a/b/1")).text) as RunDetails;
   expect(details.traces).toMatchObject([{ name: "my-trace.json", bytes: 18 }]);
   expect(details.traces[0]!.command).toMatch(/^skein-profile report .*my-trace\.json$/);
-  truncateSync(join(root, "a/b/1/my-trace.json"), mostTraceBytes + 1); // of zeros in a sparse file
+  truncateSync(join(root, "a/b/1/my-trace.json"), maxTraceBytes + 1); // of zeros in a sparse file
   expect((await of("my-trace.json")).status).toBe(413);
 });
 

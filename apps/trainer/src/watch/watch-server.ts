@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { askForHistograms, takeRequest } from "../run-files/histogram-request.ts";
+import { requestHistograms, takeRequest } from "../run-files/histogram-request.ts";
 import { checkpointHistograms } from "./checkpoint-histograms.ts";
 import { encodeRows } from "./encode-rows.ts";
 import { Listeners } from "./listeners.ts";
@@ -9,7 +9,7 @@ import type { PageAssets } from "./page-assets.ts";
 import { RunAsks } from "./run-asks.ts";
 import type { ListedTrace } from "./run-listings.ts";
 import { refuse, securityHeaders, sendFile, sendJson, sendPieces } from "./send.ts";
-import { mostTraceBytes } from "../run-files/trace-bytes.ts";
+import { maxTraceBytes } from "../run-files/trace-bytes.ts";
 import type { WatchedRuns } from "./watched-runs.ts";
 import { writeStderr } from "../console/terminal.ts";
 
@@ -122,13 +122,13 @@ export const serveWatch = async ({
         const traces = JSON.parse(await asks.answer({ kind: "traces", folder })) as ListedTrace[];
         const trace = traces.find(({ name }) => name === searchParams.get("name"));
         if (trace === undefined) return refuse(response, 404, nothingHere);
-        if (trace.bytes > mostTraceBytes)
+        if (trace.bytes > maxTraceBytes)
           return refuse(
             response,
             413,
-            `${trace.name} has ${trace.bytes} bytes, but a page reads at most ${mostTraceBytes}`,
+            `${trace.name} has ${trace.bytes} bytes, but a page reads at most ${maxTraceBytes}`,
           );
-        return sendFile(response, "application/json; charset=utf-8", join(folder, trace.name), mostTraceBytes);
+        return sendFile(response, "application/json; charset=utf-8", join(folder, trace.name), maxTraceBytes);
       }
       case histogramsAddress: {
         const step = searchParams.get("step");
@@ -156,7 +156,7 @@ export const serveWatch = async ({
     const folder = runs.folderOf(id)!;
     try {
       if (runs.factsOf(id)?.state === "running") {
-        askForHistograms(folder);
+        requestHistograms(folder);
         if ((await runs.factsNow(id))?.state === "running") {
           response.writeHead(202, { ...securityHeaders, "Content-Type": "text/plain; charset=utf-8" });
           response.end("asked\n");

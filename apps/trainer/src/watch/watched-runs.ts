@@ -43,8 +43,8 @@ const noFiles: RunFiles = {
 const threadMegabytes = 1024;
 /** Time limit for reading a run, and pause after a timeout, milliseconds; each timeout doubles the pause. */
 const deadlineMilliseconds = 10_000;
-const leastPause = 10_000;
-const mostPause = 600_000;
+const minPause = 10_000;
+const maxPause = 600_000;
 
 const startLoader = (root: string): Worker =>
   startThread(
@@ -240,7 +240,7 @@ export class WatchedRuns {
       if (reading.beside !== undefined) ({ stamps: run.stamps, files: run.files } = reading.beside);
       if (reading.tail !== undefined) await this.inTurn(() => tail.take(reading.tail!));
     } catch (error) {
-      const pause = Math.min(mostPause, leastPause * 2 ** run.failures++);
+      const pause = Math.min(maxPause, minPause * 2 ** run.failures++);
       run.hasRead = false;
       run.waitsUntil = performance.now() + pause;
       run.fault = `${(error as Error).message}; the next attempt is in ${Math.round(pause / 1000)} s`;

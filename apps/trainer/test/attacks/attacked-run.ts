@@ -94,7 +94,7 @@ export interface Ending {
 const longestMilliseconds = 90_000;
 /** Delay like that of a launcher before it restarts a rank. */
 const noticeMilliseconds = 1500;
-const mostRestarts = 8;
+const maxRestarts = 8;
 const worthAnother = (code: number): boolean =>
   code === exitCodes.ok || code === exitCodes.failure || code === exitCodes.temporary;
 
@@ -168,7 +168,7 @@ export class AttackedRun {
   /** Supervise it to its end, restarting each process whose exit code asks for it, and compare its bits. */
   async finish(sound: SoundRun): Promise<Ending> {
     const byHand = this.#port !== 0;
-    const most = this.#numStarts + mostRestarts;
+    const most = this.#numStarts + maxRestarts;
     let restarted = false;
     const fell = (what: string): Ending => ({ restarted, harm: `${what}; its output: ${this.#words()}` });
     for (;;) {

@@ -9,7 +9,7 @@ import { Middle } from "./middle.ts";
 
 /** More than the limit for unauthenticated connections: docs/protocol.md. */
 const heldPerPort = 1200;
-const mostPerPort = 3000;
+const maxPerPort = 3000;
 const typeAt = 5;
 const lengthAt = 20;
 
@@ -53,7 +53,7 @@ class Flood {
     let opened = 0;
     const first = Promise.withResolvers<void>();
     const open = (): void => {
-      if (this.#over || opened >= mostPerPort) return;
+      if (this.#over || opened >= maxPerPort) return;
       const place = ++opened;
       const socket = connect(port, "127.0.0.1", () => this.#say(socket));
       this.#sockets.add(socket);
@@ -79,7 +79,7 @@ const sayer = (kind: string | undefined, hello: Buffer, draw: Draw) => (socket: 
   kinds[kind ?? names[draw(names.length)]!]!(socket, hello);
 
 /** Maximum output of a run about unauthenticated connections, in characters. */
-const mostCharacters = 20_000;
+const maxCharacters = 20_000;
 
 export const flood: Attack = {
   name: "flood",
@@ -118,7 +118,7 @@ export const flood: Attack = {
           harm ??
           (restarted
             ? "it was started again"
-            : length > mostCharacters
+            : length > maxCharacters
               ? `it wrote ${length} characters about it`
               : undefined);
         const counted = kind ?? "all kinds";

@@ -148,7 +148,7 @@ const pieces = [
 ].map(encode);
 
 /** Maximum length of a message, which people read. */
-const mostCharacters = 8000;
+const maxCharacters = 8000;
 
 export const hostileFiles: Attack = {
   name: "hostile-files",
@@ -177,7 +177,7 @@ export const hostileFiles: Attack = {
           return { counted, harm: `${name}: ${String(error).slice(0, 200)}` };
         const { length } = error.message;
         if (error.message.includes("\n") && name !== "job") return { counted, harm: `${name}: a message of lines` };
-        return { counted, harm: length > mostCharacters ? `${name}: a message of ${length} characters` : undefined };
+        return { counted, harm: length > maxCharacters ? `${name}: a message of ${length} characters` : undefined };
       }
     }),
 };

@@ -1,5 +1,5 @@
 import type { MessageRound } from "../cost.ts";
-import { type CostParameters, type ElementRange, modulo, type Place, type Step } from "../schedule.ts";
+import { type CostParameters, type ElementRange, modulo, type ScheduleParameters, type Step } from "../schedule.ts";
 import { splitLevels } from "./halves.ts";
 
 /** Position of a rank in a tree, its distance from the root modulo P, and the inverse mapping. */
@@ -8,7 +8,7 @@ export interface Positions {
   readonly rankAt: (position: number) => number;
 }
 
-export const positionsOf = ({ rank, worldSize, root = 0 }: Omit<Place, "elementCount">): Positions => ({
+export const positionsOf = ({ rank, worldSize, root = 0 }: Omit<ScheduleParameters, "elementCount">): Positions => ({
   position: modulo(rank - root, worldSize),
   rankAt: (position) => modulo(position + root, worldSize),
 });
@@ -59,7 +59,7 @@ export const halvingBranch = (position: number, worldSize: number, k: number): B
  * @param blocks returns the memory of `count` blocks from position `first` on, within the subtree of this position.
  */
 export const gatherRounds = (
-  parameters: Omit<Place, "elementCount">,
+  parameters: Omit<ScheduleParameters, "elementCount">,
   blocks: (first: number, count: number) => ElementRange,
 ): Step[][] => {
   const { worldSize } = parameters;

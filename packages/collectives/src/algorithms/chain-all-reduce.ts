@@ -121,5 +121,5 @@ export const chainAllReduce: Algorithm = segmented(
       return costOfRounds(parameters, rounds);
     },
   },
-  { mostSegments: 64, onePerPair: true },
+  { maxSegments: 64, onePerPair: true },
 );

@@ -41,5 +41,5 @@ export const chainBroadcast: Algorithm = segmented(
       );
     },
   },
-  { mostSegments: 64, onePerPair: true },
+  { maxSegments: 64, onePerPair: true },
 );

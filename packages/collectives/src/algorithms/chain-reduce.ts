@@ -44,5 +44,5 @@ export const chainReduce: Algorithm = segmented(
       );
     },
   },
-  { mostSegments: 64, onePerPair: true },
+  { maxSegments: 64, onePerPair: true },
 );

@@ -110,5 +110,5 @@ export const doubleBinaryTreeAllReduce: Algorithm = segmented(
       return costOfRounds(parameters, [...depths.map((depth) => up(height - depth)), ...depths.map(down)]);
     },
   },
-  { mostSegments: 64, onePerPair: true },
+  { maxSegments: 64, onePerPair: true },
 );

@@ -12,10 +12,10 @@ import { FrameReader } from "../wire/frame-reader.ts";
  */
 export const expressBytes = 65_536;
 /** Maximum number of requests per lane for which a rank has sent its part without having received all parts. */
-export const mostBegun = 16;
+export const maxStarted = 16;
 // A peer that has all parts of a request has this rank's part, so it is at most as far ahead of this rank as this rank
 // is of the slowest one.
-const mostKept = 2 * mostBegun;
+const maxKept = 2 * maxStarted;
 
 /** Non-blocking socket calls of the operating system. A call throws EAGAIN if it would block. */
 export interface ExpressRuntime {
@@ -153,10 +153,10 @@ export class ExpressConnection {
         "frame-header",
         `a ${type} frame of lane ${stream} came on a connection that carries only data of lanes 0 to ${laneCount - 1}`,
       );
-    if (parts.push({ tag, bytes: payload.byteLength === 0 ? empty : payload }) > mostKept)
+    if (parts.push({ tag, bytes: payload.byteLength === 0 ? empty : payload }) > maxKept)
       throw new WireError(
         "frame-length",
-        `a peer sent ${parts.length} messages of lane ${stream} that no request has received, ${mostKept} are allowed`,
+        `a peer sent ${parts.length} messages of lane ${stream} that no request has received, ${maxKept} are allowed`,
       );
   }
 

@@ -8,12 +8,12 @@ import type { Lane } from "../lanes/lane.ts";
 import type { MessageMemory } from "../message-memory.ts";
 import { combiningKinds } from "../requests/kind-facts.ts";
 import { WireError } from "../wire/errors.ts";
-import { expressBytes, type ExpressConnection, mostBegun } from "./express-connection.ts";
+import { expressBytes, type ExpressConnection, maxStarted } from "./express-connection.ts";
 
 /** Reported algorithm name of express requests. */
 export const expressName = "express";
 /** Maximum size of a group whose small requests are express requests, because each rank writes to each other rank. */
-const mostRanks = 8;
+const maxRanks = 8;
 /** Time that a rank with a core of its own polls before it sleeps; then its first and longest sleep. */
 const lookingMilliseconds = 1;
 const firstRestMilliseconds = 0.05;
@@ -246,7 +246,7 @@ export class ExpressRequests {
     const ranks = control.membersOf(group);
     const linked = (a: number, b: number): boolean =>
       a === b || (offer.peers[a]!.includes(b) && offer.peers[b]!.includes(a));
-    const all = ranks.length > 1 && ranks.length <= mostRanks && ranks.every((a) => ranks.every((b) => linked(a, b)));
+    const all = ranks.length > 1 && ranks.length <= maxRanks && ranks.every((a) => ranks.every((b) => linked(a, b)));
     const members = all ? ranks.map((rank) => connections.find(({ peer }) => peer === rank)) : undefined;
     this.groups.set(group, members);
     return members;
@@ -254,7 +254,7 @@ export class ExpressRequests {
 
   private advanceLane(queue: ExpressRequest[]): boolean {
     let progress = false;
-    for (let i = 0; i < Math.min(queue.length, mostBegun); i++) {
+    for (let i = 0; i < Math.min(queue.length, maxStarted); i++) {
       const entry = queue[i]!;
       if (entry.isStarted) continue;
       const waits = queue.slice(0, i).some(({ output }) => overlap(entry.input, output));

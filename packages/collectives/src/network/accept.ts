@@ -6,7 +6,7 @@ import { isLoopback } from "../security/loopback.ts";
 import { WireError } from "../wire/errors.ts";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
 import type { SocketFactory } from "./socket-factory.ts";
-import { LinkFailedError, type LinkPlaceError, LinkRefusedError } from "./errors.ts";
+import { LinkFailedError, type LinkBusyError, LinkRefusedError } from "./errors.ts";
 import { FrameSocket } from "./frame-socket.ts";
 import { remoteEnd } from "./socket-ends.ts";
 import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, mismatchError } from "./handshake.ts";
@@ -27,7 +27,7 @@ export interface AcceptedSocket {
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
-  | { readonly refused: LinkPlaceError };
+  | { readonly refused: LinkBusyError };
 
 /** Receiver of accepted sockets. */
 export interface SocketTaker {
@@ -76,7 +76,7 @@ export const acceptSocket = (
     frames.destroy();
     onRefused({ remote, error });
   };
-  const refuse = (error: LinkRefusedError | LinkPlaceError): void => {
+  const refuse = (error: LinkRefusedError | LinkBusyError): void => {
     if (!settle()) return;
     writeFrame(frames, "refuse", encodeJson({ code: error.code, message: error.message }), seals?.sealer);
     frames.leave();

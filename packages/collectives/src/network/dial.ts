@@ -49,7 +49,7 @@ const refusedMilliseconds = 1500;
  * Connects to a peer, checks that it knows the job's secret, proves that this side does, and exchanges identities.
  * Retries with growing pauses while no process listens.
  *
- * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError if one side does not belong to the job; LinkFailedError
+ * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if one side does not belong to the job; LinkFailedError
  * if no process, or no rank, answers before `deadline`.
  */
 export const dialPeer = async (

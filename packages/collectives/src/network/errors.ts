@@ -40,8 +40,8 @@ export class LinkRefusedError extends SkeinError {
  * A link slot is still taken by an earlier process, or was taken by one. Once that process is gone, the same ranks can
  * link.
  */
-export class LinkPlaceError extends SkeinError {
-  override name = "LinkPlaceError";
+export class LinkBusyError extends SkeinError {
+  override name = "LinkBusyError";
 
   constructor(code: "link-rank-taken" | "link-session", message: string) {
     super("environment", code, message);
@@ -49,9 +49,9 @@ export class LinkPlaceError extends SkeinError {
 }
 
 /** Converts a refusal to the error that the refused side throws. */
-export const refusalError = (code: RefusalCode, message: string): LinkRefusedError | LinkPlaceError =>
+export const refusalError = (code: RefusalCode, message: string): LinkRefusedError | LinkBusyError =>
   code === "link-rank-taken" || code === "link-session"
-    ? new LinkPlaceError(code, message)
+    ? new LinkBusyError(code, message)
     : new LinkRefusedError(code, message);
 
 /** A link could not be established: no process answered in time, or the answering process is not a rank. */

@@ -18,14 +18,14 @@ export const defaultFlow: Flow = { frameBytes: 524_288, earlyBytes: 1_048_576 };
  * Credit charged for an empty frame, for its header and its entry: a limit on bytes then also limits the number of
  * frames.
  */
-const leastCharge = 64;
+const minCharge = 64;
 
 /** Number of frames of a message, at least one. */
 export const frameCount = (byteLength: number, { frameBytes }: Flow): number =>
   Math.max(1, Math.ceil(byteLength / frameBytes));
 
 /** Credit that a frame with `byteLength` bytes of a message, before coding, takes. */
-export const frameCharge = (byteLength: number): number => Math.max(byteLength, leastCharge);
+export const frameCharge = (byteLength: number): number => Math.max(byteLength, minCharge);
 
 /** Credit that all frames of a message take together. */
 export const messageCharge = (byteLength: number, flow: Flow): number => {

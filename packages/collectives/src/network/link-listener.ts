@@ -11,7 +11,7 @@ import type { SocketFactory } from "./socket-factory.ts";
 import { dialPeer, type PeerAddress, redialPeer } from "./dial.ts";
 import type { ExpressEnd } from "../control-block/world-connection.ts";
 import type { FrameSocket } from "./frame-socket.ts";
-import { LinkFailedError, LinkPlaceError } from "./errors.ts";
+import { LinkFailedError, LinkBusyError } from "./errors.ts";
 import { defaultFlow } from "./flow.ts";
 import type { Resume } from "./handshake.ts";
 import { type Redial, ResumableSocket } from "./resumable-socket.ts";
@@ -32,7 +32,7 @@ export interface LinkListener {
    * Connects to each of `peers`, which listen and connect too. Keeps listening for peers whose connection breaks, until
    * all links have ended.
    *
-   * @throws LinkRefusedError, LinkPlaceError, PeerIdentityError if a peer does not belong to this world;
+   * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if a peer does not belong to this world;
    * LinkFailedError if peers do not connect in time.
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
@@ -114,7 +114,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
     const socketKey = key(request.rank, request.socket);
     const known = accepted.get(socketKey);
     const refused = (code: "link-rank-taken" | "link-session", what: string): Taken => ({
-      refused: new LinkPlaceError(code, what),
+      refused: new LinkBusyError(code, what),
     });
     if (request.express === true) {
       if (!expressPeers.has(request.rank) || known?.session !== request.session)

@@ -430,17 +430,17 @@ class World implements NetworkWorld {
   }
 }
 
-const mostCredit = 2 ** 31; // Credit is a 32-bit field of a frame.
+const maxCredit = 2 ** 31; // Credit is a 32-bit field of a frame.
 
 /** Allows a peer to send `bytes` more on a lane. */
 const grantOn = (link: Link, lane: number, bytes: number): void => {
-  for (let rest = bytes; rest > 0; rest -= mostCredit)
+  for (let rest = bytes; rest > 0; rest -= maxCredit)
     link.write({
       type: "control",
       flags: 0,
       stream: lane,
       sequence: 0,
-      tag: Math.min(rest, mostCredit),
+      tag: Math.min(rest, maxCredit),
       payload: empty,
     });
 };

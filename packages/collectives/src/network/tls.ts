@@ -62,11 +62,11 @@ export interface TlsLinkOptions extends LinkOptions, RenewalOptions {
  *
  * By default, checksums cover headers only, because TLS protects the payload.
  */
-export const listenByTls = ({ lookMilliseconds, onNote, ...options }: TlsLinkOptions): Promise<LinkListener> =>
+export const listenByTls = ({ reloadMilliseconds, onNote, ...options }: TlsLinkOptions): Promise<LinkListener> =>
   listenForLinks(
     overTls(
       new RenewableIdentity(options.tls, {
-        ...(lookMilliseconds !== undefined && { lookMilliseconds }),
+        ...(reloadMilliseconds !== undefined && { reloadMilliseconds }),
         ...(onNote && { onNote }),
       }),
       options.handshakeMilliseconds ?? linkDefaults.handshakeMilliseconds,

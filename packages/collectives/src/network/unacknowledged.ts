@@ -9,7 +9,7 @@ const smallBytes = 65_536;
 // an acknowledgment.
 const soonBytes = 262_144;
 // Maximum total size of copies. Beyond it, borrowed memory stays borrowed until its frame is acknowledged.
-const mostCopied = 16 * 2 ** 20;
+const maxCopied = 16 * 2 ** 20;
 // If acknowledgments take longer than this, borrowed memory is released sooner by a copy.
 const slowMilliseconds = 2;
 
@@ -140,7 +140,7 @@ export class Unacknowledged {
   }
 
   #mayCopy({ frame }: SentFrame): boolean {
-    return this.#copies.bytes + frame.payload.byteLength <= mostCopied;
+    return this.#copies.bytes + frame.payload.byteLength <= maxCopied;
   }
 
   #copy(sent: SentFrame): void {

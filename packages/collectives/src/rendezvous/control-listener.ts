@@ -33,11 +33,11 @@ export class ControlListener {
     drop: (reason: string) => void,
   ) {
     this.#options = options;
-    const { security, lookMilliseconds, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize, onEvent } = options;
+    const { security, reloadMilliseconds, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize, onEvent } = options;
     const identity =
       security &&
       new RenewableIdentity(security, {
-        ...(lookMilliseconds !== undefined && { lookMilliseconds }),
+        ...(reloadMilliseconds !== undefined && { reloadMilliseconds }),
         onNote: (message) => onEvent({ kind: "certificates", message }),
       });
     this.#identity = identity;

@@ -47,7 +47,7 @@ export interface RendezvousOptions {
    */
   readonly security?: TlsIdentity;
   /** Interval at which the files of `security` are checked. Default: 5 s. */
-  readonly lookMilliseconds?: number;
+  readonly reloadMilliseconds?: number;
   /** Whether to allow listening beyond loopback without `security`. Default: false. */
   readonly insecure?: boolean;
   /** Time until all ranks must have joined. Default: `defaultJoinMilliseconds`. */
@@ -70,7 +70,7 @@ export interface CheckedRendezvousOptions extends World {
   readonly key: Uint8Array;
   readonly ranks: readonly number[];
   readonly security: TlsIdentity | undefined;
-  readonly lookMilliseconds: number | undefined;
+  readonly reloadMilliseconds: number | undefined;
   readonly joinTimeoutMilliseconds: number;
   readonly handshakeTimeoutMilliseconds: number;
   readonly heartbeat: Heartbeat;
@@ -109,7 +109,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     secret,
     ranks = [],
     security,
-    lookMilliseconds,
+    reloadMilliseconds,
     insecure = false,
     joinTimeoutMilliseconds = defaultJoinMilliseconds,
     handshakeTimeoutMilliseconds = 5000,
@@ -136,7 +136,7 @@ export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRende
     key: jobKey(secret, job),
     ranks,
     security,
-    lookMilliseconds,
+    reloadMilliseconds,
     joinTimeoutMilliseconds,
     handshakeTimeoutMilliseconds,
     heartbeat,

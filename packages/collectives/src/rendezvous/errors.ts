@@ -10,8 +10,8 @@ export class JoinRefusedError extends SkeinError {
 }
 
 /** The coordinator has no free slot for this process, but may have one once an earlier process is gone. */
-export class PlaceTakenError extends SkeinError {
-  override name = "PlaceTakenError";
+export class JoinUnavailableError extends SkeinError {
+  override name = "JoinUnavailableError";
 
   constructor(code: "join-rank-taken" | "join-late", message: string) {
     super("environment", code, message);

@@ -3,7 +3,7 @@ import type { Heartbeat } from "../failure-detection/heartbeat.ts";
 import { PeerIdentityError } from "../security/errors.ts";
 import { printable } from "../security/printable.ts";
 import { WireError } from "../wire/errors.ts";
-import { JoinRefusedError, PlaceTakenError } from "./errors.ts";
+import { JoinRefusedError, JoinUnavailableError } from "./errors.ts";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { addressSchema, type RankAddress } from "./roster.ts";
 
@@ -49,10 +49,10 @@ export interface Refusal {
 export const refusalError = ({
   code,
   message,
-}: Refusal): JoinRefusedError | PlaceTakenError | PeerIdentityError | WireError => {
+}: Refusal): JoinRefusedError | JoinUnavailableError | PeerIdentityError | WireError => {
   if (code === "peer-identity") return new PeerIdentityError(message);
   if (code === "protocol-version") return new WireError(code, message);
-  if (code === "join-rank-taken" || code === "join-late") return new PlaceTakenError(code, message);
+  if (code === "join-rank-taken" || code === "join-late") return new JoinUnavailableError(code, message);
   return new JoinRefusedError(code, message);
 };
 

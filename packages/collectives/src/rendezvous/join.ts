@@ -12,7 +12,7 @@ import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rende
  * Aborting `signal` gives up the join until all ranks have joined: within one second, with a RendezvousError
  * `rendezvous-stopped`. If this process was already admitted, all other processes end too.
  *
- * @throws JoinRefusedError if the coordinator refuses this process; PlaceTakenError if the coordinator has no free slot
+ * @throws JoinRefusedError if the coordinator refuses this process; JoinUnavailableError if the coordinator has no free slot
  * until the deadline; PeerIdentityError if either side does not prove its identity; RendezvousError if no process
  * answers, if ranks are missing at the deadline (it names them), or if the coordinator dies; WireError if the answering
  * process is not a coordinator of this version.

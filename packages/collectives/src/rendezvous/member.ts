@@ -22,7 +22,7 @@ import {
 } from "./control-messages.ts";
 import { checkMilliseconds, defaultJoinMilliseconds } from "./coordinator-options.ts";
 import { dial, explain, TransientError } from "./dial.ts";
-import { PlaceTakenError, RendezvousError } from "./errors.ts";
+import { JoinUnavailableError, RendezvousError } from "./errors.ts";
 import {
   joinBytes,
   joinCodec,
@@ -53,7 +53,7 @@ export interface JoinOptions extends SearchOptions {
   readonly secret: string;
   readonly security?: TlsIdentity;
   /** Interval at which the files of `security` are checked for changes. Default: 5 s. */
-  readonly lookMilliseconds?: number;
+  readonly reloadMilliseconds?: number;
   /** Whether to allow connections beyond loopback without `security`. Default: false. */
   readonly insecure?: boolean;
   /**
@@ -123,11 +123,11 @@ export const openMember = async (options: JoinOptions, idleMilliseconds?: () => 
   const { joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
   checkJoinOptions(options);
   const deadline = performance.now() + joinTimeoutMilliseconds;
-  const { security, lookMilliseconds, onNote } = options;
+  const { security, reloadMilliseconds, onNote } = options;
   const identity =
     security &&
     new RenewableIdentity(security, {
-      ...(lookMilliseconds !== undefined && { lookMilliseconds }),
+      ...(reloadMilliseconds !== undefined && { reloadMilliseconds }),
       ...(onNote && { onNote }),
     });
   const search = new Search(options, deadline);
@@ -152,7 +152,7 @@ const seek = async (
 ): Promise<ThreadedMember> => {
   const { deadline } = search;
   const { address, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
-  let refused: PlaceTakenError | undefined;
+  let refused: JoinUnavailableError | undefined;
   for (let pause = firstPauseMilliseconds; ; pause = Math.min(2 * pause, longestPauseMilliseconds)) {
     try {
       return await attempt(
@@ -164,7 +164,7 @@ const seek = async (
       );
     } catch (error) {
       search.found((error as Error).message.split(/[;\n]/)[0]!);
-      if (error instanceof PlaceTakenError) refused = error;
+      if (error instanceof JoinUnavailableError) refused = error;
       else if (!(error instanceof TransientError)) throw error;
       // Randomized, so that a thousand refused processes do not retry at the same time.
       const rest = pause * (0.5 + Math.random());

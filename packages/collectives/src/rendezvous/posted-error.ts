@@ -1,7 +1,7 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { CertificateError, InsecureError, PeerIdentityError, RevokedPeerError } from "../security/errors.ts";
 import { WireError } from "../wire/errors.ts";
-import { JoinRefusedError, PlaceTakenError, RendezvousError } from "./errors.ts";
+import { JoinRefusedError, JoinUnavailableError, RendezvousError } from "./errors.ts";
 
 /** Fields of an error that is posted to another thread. */
 export interface PostedError {
@@ -22,7 +22,7 @@ const makers: Readonly<Record<string, Make>> = {
   InsecureError: (_, message) => new InsecureError(message),
   JoinRefusedError: (code, message) => new JoinRefusedError(code, message),
   PeerIdentityError: (_, message) => new PeerIdentityError(message),
-  PlaceTakenError: (code, message) => new PlaceTakenError(code, message),
+  JoinUnavailableError: (code, message) => new JoinUnavailableError(code, message),
   RevokedPeerError: (_, message) => new RevokedPeerError(message),
   RendezvousError: (code, message) => new RendezvousError(code, message),
   WireError: (code, message) => new WireError(code, message),

@@ -36,11 +36,11 @@ const labels: Readonly<Record<What, RegExp>> = {
  *
  * @throws CertificateError if the file cannot be read, has other contents, or is a key that other users can read.
  */
-export const readPem = (path: string, what: What, mostBytes: number = maxPemBytes[what]): string => {
+export const readPem = (path: string, what: What, maxBytes: number = maxPemBytes[what]): string => {
   let text: string;
   let stats: Stats;
   try {
-    ({ text, stats } = readTextFile(path, mostBytes));
+    ({ text, stats } = readTextFile(path, maxBytes));
   } catch (error) {
     throw new CertificateError(
       `${what} ${path} cannot be read (${(error as Error).message}); create certificates with skein-train certs init`,

@@ -8,30 +8,30 @@ export interface BoundedFile {
 }
 
 /** Maximum number of bytes that one system call reads. */
-const mostAtOnce = 2 ** 30;
+const maxConcurrent = 2 ** 30;
 
 /**
  * Reads a regular file of bounded size that other users may have written.
  *
- * @param mostBytes maximum size of the file.
+ * @param maxBytes maximum size of the file.
  * @param followsLinks as in `openRegularFile`.
  * @throws the system's error, or an Error that describes in a few words what the file is instead. Cost: allocates the
- * reported size of the file, at most `mostBytes`.
+ * reported size of the file, at most `maxBytes`.
  */
-export const readBoundedFile = (path: string, mostBytes: number, followsLinks = true): BoundedFile => {
+export const readBoundedFile = (path: string, maxBytes: number, followsLinks = true): BoundedFile => {
   const { file, stats } = openRegularFile(path, followsLinks);
   try {
-    if (stats.size > mostBytes) throw new Error(`it has ${stats.size} bytes, at most ${mostBytes} are allowed`);
+    if (stats.size > maxBytes) throw new Error(`it has ${stats.size} bytes, at most ${maxBytes} are allowed`);
     let bytes = new Uint8Array(stats.size + 1); // One more byte, to detect the end.
     let length = 0;
     for (;;) {
-      const read = readSync(file, bytes, length, Math.min(bytes.length - length, mostAtOnce), null);
+      const read = readSync(file, bytes, length, Math.min(bytes.length - length, maxConcurrent), null);
       length += read;
-      if (length > mostBytes) throw new Error(`it grew beyond ${mostBytes} bytes while it was read`);
+      if (length > maxBytes) throw new Error(`it grew beyond ${maxBytes} bytes while it was read`);
       if (read === 0) return { bytes: bytes.subarray(0, length), stats };
       if (length < bytes.length) continue;
       // A file of /proc reports a size of 0, and a file that is being written grows.
-      const larger = new Uint8Array(Math.min(mostBytes + 1, Math.max(2 * length, 65_536)));
+      const larger = new Uint8Array(Math.min(maxBytes + 1, Math.max(2 * length, 65_536)));
       larger.set(bytes);
       bytes = larger;
     }

@@ -8,7 +8,7 @@ interface TextFile {
 }
 
 /** Reads a small text file that other users may have written, like `readBoundedFile`. */
-export const readTextFile = (path: string, mostBytes: number, followsLinks = true): TextFile => {
-  const { bytes, stats } = readBoundedFile(path, mostBytes, followsLinks);
+export const readTextFile = (path: string, maxBytes: number, followsLinks = true): TextFile => {
+  const { bytes, stats } = readBoundedFile(path, maxBytes, followsLinks);
   return { text: Buffer.from(bytes.buffer, 0, bytes.length).toString("utf8"), stats };
 };

@@ -49,13 +49,13 @@ const write = (identity: Partial<TlsIdentity>): void => {
     if (text !== undefined) writeFileSync(files[part], text, { mode: 0o600 });
   }
 };
-const lookMilliseconds = 5000;
+const reloadMilliseconds = 5000;
 const openAt = (identity: TlsIdentity): { readonly identity: RenewableIdentity; readonly notes: string[] } => {
   rmSync(files.revoked, { force: true });
   write(identity);
   chmodSync(files.key, 0o600);
   const notes: string[] = [];
-  const opens = new RenewableIdentity(readTlsIdentity(files), { lookMilliseconds, onNote: (line) => notes.push(line) });
+  const opens = new RenewableIdentity(readTlsIdentity(files), { reloadMilliseconds, onNote: (line) => notes.push(line) });
   opened.push(opens);
   return { identity: opens, notes };
 };
@@ -64,7 +64,7 @@ const connect = (identity: RenewableIdentity): TlsIdentity => {
   vi.advanceTimersByTime(200);
   return identity.current();
 };
-const lookTwice = (): void => void vi.advanceTimersByTime(3 * lookMilliseconds);
+const lookTwice = (): void => void vi.advanceTimersByTime(3 * reloadMilliseconds);
 
 describe("files that are replaced while a process runs", () => {
   test("are used by the next connection, and give the same object until they change", () => {

@@ -8,7 +8,7 @@ import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identit
 
 export interface RenewalOptions {
   /** Interval at which the files are checked, in addition to a check at each connection. Default: 5000. */
-  readonly lookMilliseconds?: number;
+  readonly reloadMilliseconds?: number;
   /** Called with one line, once per fault that prevents the use of the files' contents. */
   readonly onNote?: (line: string) => void;
 }
@@ -55,7 +55,7 @@ class LastingFault {
  *
  * The identity changes only to a better one: files that cannot be read, do not match, are of another authority or for
  * another role, or an older list, change nothing. Files are read and compared instead of watched, because network
- * storage does not report changes. Cost: reads four small files every `lookMilliseconds`, and at connections at most
+ * storage does not report changes. Cost: reads four small files every `reloadMilliseconds`, and at connections at most
  * ten times a second.
  */
 export class RenewableIdentity {
@@ -73,15 +73,15 @@ export class RenewableIdentity {
   #reloadedAt = -Infinity;
 
   /** @throws CertificateError if the list of revoked certificates cannot be used. */
-  constructor(identity: TlsIdentity, { lookMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
+  constructor(identity: TlsIdentity, { reloadMilliseconds = 5000, onNote = () => undefined }: RenewalOptions = {}) {
     this.#identity = identity;
     const { files, revoked } = identity;
     this.#list =
       revoked === undefined ? undefined : checkRevoked(revoked, identity, files?.revoked ?? "of this process");
     this.#onNote = onNote;
-    const lastingFault = (): LastingFault => new LastingFault((line) => this.#onNote(line), lookMilliseconds / 2);
+    const lastingFault = (): LastingFault => new LastingFault((line) => this.#onNote(line), reloadMilliseconds / 2);
     [this.#pairFault, this.#listFault, this.#ownFault] = [lastingFault(), lastingFault(), lastingFault()];
-    if (files !== undefined) this.#timer = setInterval(() => this.#reload(files), lookMilliseconds).unref();
+    if (files !== undefined) this.#timer = setInterval(() => this.#reload(files), reloadMilliseconds).unref();
   }
 
   /** Returns the identity for a new connection. The same object until the contents of the files change. */

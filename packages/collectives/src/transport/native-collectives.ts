@@ -32,7 +32,7 @@ export interface NativeCollectives {
  * Minimum number of bytes that a rank sends for a request with any algorithm; used for engines that do not report
  * bytes.
  */
-export const leastBytes = ({ kind, input }: CollectiveRequest, worldSize: number): number => {
+export const minBytes = ({ kind, input }: CollectiveRequest, worldSize: number): number => {
   const others = worldSize - 1;
   switch (kind) {
     case "all-reduce":

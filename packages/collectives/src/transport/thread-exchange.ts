@@ -15,12 +15,12 @@ export interface ThreadExchangeParts {
 }
 
 /** Maximum bytes of other ranks that a rank reads; above, algorithms that read each byte only once are better. */
-const mostReadBytes = 16_384;
+const maxReadBytes = 16_384;
 
 const reductions: readonly (Reduction | undefined)[] = ["sum", "max", "min", undefined];
 
 /** Size of one part, bytes: the maximum that a rank reads of each other rank, in whole cache lines. */
-const partBytes = (worldSize: number): number => Math.ceil(mostReadBytes / (worldSize - 1) / 64) * 64;
+const partBytes = (worldSize: number): number => Math.ceil(maxReadBytes / (worldSize - 1) / 64) * 64;
 
 /**
  * Allocates memory for the parts of all ranks, two per lane, before the ranks begin, so that all of them know whether
@@ -100,7 +100,7 @@ export class ThreadExchange implements NativeCollectives {
 
   covers({ kind, input, ragged }: CollectiveRequest): boolean {
     const others = this.control.worldSize - 1;
-    if (ragged !== undefined || others === 0 || others * input.byteLength > mostReadBytes) return false;
+    if (ragged !== undefined || others === 0 || others * input.byteLength > maxReadBytes) return false;
     return kind === "all-reduce" || kind === "reduce" || kind === "all-gather" || kind === "barrier";
   }
 

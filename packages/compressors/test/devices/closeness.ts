@@ -75,7 +75,7 @@ const differing = (actual: ArrayLike<number>, expected: ArrayLike<number>, toler
   return places;
 };
 
-const leastOf = (values: ArrayLike<number>): number => {
+const minOf = (values: ArrayLike<number>): number => {
   let least = Infinity;
   for (let i = 0; i < values.length; i++) if (values[i] !== 0) least = Math.min(least, Math.abs(values[i]!));
   return least;
@@ -101,7 +101,7 @@ const otherChoices = (
   most: number,
 ): number[] => {
   const places = differing(actual, expected, values * most);
-  const least = leastOf(expected);
+  const least = minOf(expected);
   for (const i of places) {
     const [a, w] = [actual[i]!, expected[i]!];
     const isEntry =

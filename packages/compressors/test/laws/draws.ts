@@ -53,14 +53,14 @@ const draws: Law = {
 };
 
 /** Tolerance for the average of correct draws, in standard errors: exceeded less than once in a million elements. */
-const mostErrors = 5.5;
+const maxErrors = 5.5;
 
 /**
  * Number of draws after which an outcome with this expected count is missing less than once in a million cases, e⁻¹⁴. A
  * rarer outcome does not show in the variance: an entry close to a quantizer's level is rounded to it in all draws, and
  * the average is off by the distance.
  */
-const mostUnseen = 14;
+const maxUnseen = 14;
 
 const unbiased: Law = {
   name: "sends the gradient on average if declared unbiased",
@@ -89,8 +89,8 @@ const unbiased: Law = {
             const average = values.reduce((sum, own) => sum + own[i]!, 0) / numDraws;
             const variance = values.reduce((sum, own) => sum + (own[i]! - average) ** 2, 0) / numDraws;
             const tolerance =
-              mostErrors * Math.sqrt(variance / numDraws) +
-              (mostUnseen / numDraws) * spread +
+              maxErrors * Math.sqrt(variance / numDraws) +
+              (maxUnseen / numDraws) * spread +
               Math.max(row.conservation, 2 ** -22) * greatest(...gradients);
             expectNear([average], [value], tolerance, `${what}, element ${i}`);
           });

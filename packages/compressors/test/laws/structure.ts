@@ -51,7 +51,7 @@ const bytes: Law = {
   },
 };
 
-const mostBytes: Law = {
+const maxBytes: Law = {
   name: "never sends more than the declared maximum, which is at most the capacity",
   appliesTo: (row) => row.bytesAreMost === true,
   check: (row) => {
@@ -141,4 +141,4 @@ const priorities: Law = {
   },
 };
 
-export const structureLaws: readonly Law[] = [bytes, mostBytes, priorities, stateStays, halves];
+export const structureLaws: readonly Law[] = [bytes, maxBytes, priorities, stateStays, halves];

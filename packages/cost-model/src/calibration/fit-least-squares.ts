@@ -10,7 +10,7 @@ export interface LeastSquaresOptions {
    */
   readonly tolerance?: number;
   /** Maximum number of iterations. Default: 200. */
-  readonly mostIterations?: number;
+  readonly maxIterations?: number;
 }
 
 /** Fitted parameters with their uncertainty. */
@@ -26,7 +26,7 @@ export interface LeastSquaresFit {
    * as parameters.
    */
   readonly residual: number;
-  /** Whether the fit reached `tolerance` before `mostIterations`. */
+  /** Whether the fit reached `tolerance` before `maxIterations`. */
   readonly converged: boolean;
 }
 
@@ -108,8 +108,8 @@ export const fitLeastSquares = (
   start: Vector,
   options: LeastSquaresOptions = {},
 ): LeastSquaresFit => {
-  const { relativeStep = 1e-5, tolerance = 1e-9, mostIterations = 200 } = options;
-  for (const [name, value] of Object.entries({ relativeStep, tolerance, mostIterations }))
+  const { relativeStep = 1e-5, tolerance = 1e-9, maxIterations = 200 } = options;
+  for (const [name, value] of Object.entries({ relativeStep, tolerance, maxIterations }))
     if (!(value > 0 && Number.isFinite(value)))
       throw new ArgumentError(`fitLeastSquares: ${name} is ${value}, but must be above 0 and finite`);
   let parameters = start;
@@ -133,7 +133,7 @@ export const fitLeastSquares = (
     );
   const stepsAt = (at: Vector): Vector => sizesOf(at, start).map((size) => relativeStep * size);
   let [damping, converged] = [1e-3, sum === 0];
-  for (let iteration = 0; iteration < mostIterations && !converged; iteration++) {
+  for (let iteration = 0; iteration < maxIterations && !converged; iteration++) {
     const jacobian = jacobianAt(residuals, parameters, stepsAt(parameters));
     const normal = normalMatrix(jacobian);
     const scales = scalesOf(normal);

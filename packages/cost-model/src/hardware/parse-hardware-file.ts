@@ -132,7 +132,7 @@ const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
   );
 
 /** Maximum number of characters of a value in a message. */
-const mostShown = 80;
+const maxShown = 80;
 
 /** One line about the first invalid field and its value. */
 const problemOf = (error: z.ZodError, content: unknown): string => {
@@ -142,7 +142,7 @@ const problemOf = (error: z.ZodError, content: unknown): string => {
   const valueText =
     value === undefined
       ? ""
-      : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, mostShown)}`;
+      : ` is ${typeof value === "string" ? excerpt(value) : JSON.stringify(value).slice(0, maxShown)}`;
   return `${path.join(".")}${valueText}: ${message}`;
 };
 

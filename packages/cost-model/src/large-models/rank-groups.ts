@@ -1,4 +1,4 @@
-import type { GroupSituation } from "@skein/collectives";
+import type { GroupSelectionOptions } from "@skein/collectives";
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { collectiveModelOfGroup } from "../group-collective-model.ts";
 import type { HardwareFile } from "../hardware/hardware.ts";
@@ -14,7 +14,7 @@ export interface AxisPrices {
   readonly secondsOf: (kind: CollectiveKind, bytes: number) => number;
 }
 
-const pricesOf = (group: GroupSituation): AxisPrices => {
+const pricesOf = (group: GroupSelectionOptions): AxisPrices => {
   const models = new Map<CollectiveKind, CollectiveModel>();
   const modelOf = (kind: CollectiveKind): CollectiveModel => {
     const known = models.get(kind);
@@ -43,7 +43,7 @@ export const axisPrices = (
   tensorParallel: number,
 ): { readonly data: AxisPrices; readonly tensor: AxisPrices } => {
   const { ranks, ranksPerHost } = topology;
-  const groupOf = (worldSize: number, stride: number, groupsPerHost: number): GroupSituation => {
+  const groupOf = (worldSize: number, stride: number, groupsPerHost: number): GroupSelectionOptions => {
     const group = Array.from({ length: worldSize }, (_, index) => index * stride);
     const hosts = hostsOfGroup(group, topology);
     const { within, across, reduceSecondsPerByte } = linksOfGroup(group, { topology, links });

@@ -15,7 +15,7 @@ export interface LagsOptions {
   /** Seconds to select the entries to send out of `numElements` elements. Default: 0. */
   readonly selectionSeconds?: (numElements: number) => number;
   /** ρ_min. Default: 0.001, as published. */
-  readonly leastDensity?: number;
+  readonly minDensity?: number;
   /** Bytes of one sent entry: value and index. Default: 8. */
   readonly entryBytes?: number;
 }
@@ -47,7 +47,7 @@ export interface TensorDensity {
  */
 export const planLags = (
   profile: GradientProfile,
-  { worldSize, allReduce, allGather, selectionSeconds = () => 0, leastDensity = 0.001, entryBytes = 8 }: LagsOptions,
+  { worldSize, allReduce, allGather, selectionSeconds = () => 0, minDensity = 0.001, entryBytes = 8 }: LagsOptions,
 ): readonly TensorDensity[] => {
   checkProfile(profile);
   const worldOf = typeof worldSize === "number" ? () => worldSize : worldSize;
@@ -56,9 +56,9 @@ export const planLags = (
       throw new ArgumentError(
         `planLags: worldSize is ${size}, but must be a whole number from 1; use the number of ranks`,
       );
-  if (!(leastDensity > 0 && leastDensity <= 1))
+  if (!(minDensity > 0 && minDensity <= 1))
     throw new ArgumentError(
-      `planLags: leastDensity is ${leastDensity}, but must be in (0, 1]; use a share such as 0.001`,
+      `planLags: minDensity is ${minDensity}, but must be in (0, 1]; use a share such as 0.001`,
     );
   if (!(entryBytes > 0))
     throw new ArgumentError(`planLags: entryBytes is ${entryBytes}, but must be above 0; use 8 for value and index`);
@@ -79,12 +79,12 @@ export const planLags = (
       return selectionSeconds(numElements) + collectiveSeconds(allGather, ranks * numSent * entryBytes);
     };
     const hides = (density: number): boolean => sparseSeconds(density) <= budget;
-    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(leastDensity)))
+    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(minDensity)))
       return { path, density: 1 };
-    if (!hides(leastDensity)) return { path, density: leastDensity };
+    if (!hides(minDensity)) return { path, density: minDensity };
     if (hides(1)) return { path, density: 1 };
     // Bisection, because a piecewise model has no closed form.
-    let [fits, exceeds] = [leastDensity, 1];
+    let [fits, exceeds] = [minDensity, 1];
     for (let halving = 0; halving < 50; halving++) {
       const middle = (fits + exceeds) / 2;
       if (hides(middle)) fits = middle;

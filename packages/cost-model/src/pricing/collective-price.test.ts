@@ -1,4 +1,4 @@
-import { algorithms, ethernetLinks, type GroupSituation } from "@skein/collectives";
+import { algorithms, ethernetLinks, type GroupSelectionOptions } from "@skein/collectives";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { collectiveModelOfGroup } from "../group-collective-model.ts";
@@ -15,7 +15,7 @@ const situations = fc
     order: fc.constantFrom("rank" as const, "any" as const),
   })
   .map(
-    ({ hosts, each, order }): GroupSituation => ({
+    ({ hosts, each, order }): GroupSelectionOptions => ({
       worldSize: hosts * each,
       sharesMemory: false,
       hosts: Array.from({ length: hosts }, (_, host) => Array.from({ length: each }, (__, i) => host * each + i)),
@@ -60,7 +60,7 @@ test("reducing a large vector to one rank takes less time than reducing it to al
 });
 
 test("a price equals the model of the group at powers of two", () => {
-  const group: GroupSituation = { worldSize: 6, sharesMemory: false, link: ethernetLinks, order: "any" };
+  const group: GroupSelectionOptions = { worldSize: 6, sharesMemory: false, link: ethernetLinks, order: "any" };
   const model = collectiveModelOfGroup(group);
   for (const bytes of [2 ** 10, 2 ** 16, 2 ** 24])
     expect(collectivePricer(group)("all-reduce", bytes).seconds).toBeCloseTo(collectiveSeconds(model, bytes), 10);
@@ -86,7 +86,7 @@ test("each message is read back and written, with the shares of gathered and sca
 
 test("a ragged exchange sends counts first, and sends to each peer separately", () => {
   const link = { secondsPerMessage: 1e-3, secondsPerByte: 1e-6 };
-  const group: GroupSituation = {
+  const group: GroupSelectionOptions = {
     worldSize: 4,
     sharesMemory: false,
     link: { within: link, across: link, reduceSecondsPerByte: 0 },

@@ -1,7 +1,7 @@
 import {
   algorithmSelector,
   ethernetLinks,
-  type GroupSituation,
+  type GroupSelectionOptions,
   predictedSeconds,
   raggedExchange,
 } from "@skein/collectives";
@@ -39,7 +39,7 @@ export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: 
  * directly.
  * @throws InvariantError if no algorithm fits.
  */
-export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes): CollectivePricer => {
+export const collectivePricer = (group: GroupSelectionOptions, readBack?: TransferTimes): CollectivePricer => {
   const price = withoutReadBack(group);
   if (readBack === undefined || group.worldSize === 1) return price;
   return (kind, bytes, isRagged) => {
@@ -56,7 +56,7 @@ export const collectivePricer = (group: GroupSituation, readBack?: TransferTimes
   };
 };
 
-const withoutReadBack = (group: GroupSituation): CollectivePricer => {
+const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
   const { worldSize, hosts, link = ethernetLinks } = group;
   if (worldSize === 1) return () => ({ algorithm: "none", segments: 1, seconds: 0, sentBytes: 0, phases: [] });
   const choose = algorithmSelector(group);
@@ -98,7 +98,7 @@ const withoutReadBack = (group: GroupSituation): CollectivePricer => {
 
 /** Build pricers for several groups, by mesh axis. */
 export const collectivePricers = (
-  groups: { readonly [axis: string]: GroupSituation },
+  groups: { readonly [axis: string]: GroupSelectionOptions },
   readBack?: TransferTimes,
 ): { readonly [axis: string]: CollectivePricer } =>
   Object.fromEntries(Object.entries(groups).map(([axis, group]) => [axis, collectivePricer(group, readBack)]));

@@ -22,7 +22,7 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
  * Minimum share of a kernel's time that counts as work, so that a kernel no longer than its start does not divide by
  * zero.
  */
-const leastWorking = 0.1;
+const minWorkingShare = 0.1;
 
 /**
  * Learn the efficiency of each operator on a device from measured kernels. Samples of one operator and one size become
@@ -50,7 +50,7 @@ export const learnEfficiencies = (
     const whole: Device = { ...device, efficiencies: [] };
     const logs = own.flatMap((sample) => {
       const { seconds } = roofline(whole, sample, sample.type);
-      const working = Math.max(sample.seconds - device.kernelStartSeconds, leastWorking * sample.seconds);
+      const working = Math.max(sample.seconds - device.kernelStartSeconds, minWorkingShare * sample.seconds);
       return seconds > 0 ? Math.log(seconds / working) : [];
     });
     if (logs.length === 0) return []; // without work, the price is the start alone

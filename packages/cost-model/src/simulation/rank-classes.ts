@@ -43,7 +43,7 @@ const numbered = (keys: readonly string[]): number[] => {
  * Maximum number of refinement rounds; after that every rank is a class of its own. If ranks differ by their distance
  * from an end, each round separates only one more rank.
  */
-const mostRounds = 16;
+const maxRounds = 16;
 
 const countOf = (colors: readonly number[]): number => new Set(colors).size;
 
@@ -66,7 +66,7 @@ const tally = (colors: Iterable<number>): string => {
  * follow from its members' starts, the queues of their streams, and the number of flows on its hosts. If all ranks of
  * each class agree up to some time, they also agree on the next event.
  *
- * Cost: O(ranks · axes) per round; usually one or two rounds, at most `mostRounds`.
+ * Cost: O(ranks · axes) per round; usually one or two rounds, at most `maxRounds`.
  *
  * @param marks by rank: further distinctions between ranks, such as a straggler's factor. Default: none.
  *
@@ -86,7 +86,7 @@ export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): W
   let classOfGroup: number[];
   let classOfHost: number[];
   for (let round = 0; ; round++) {
-    const before = round < mostRounds ? classOfRank : [...programs.keys()];
+    const before = round < maxRounds ? classOfRank : [...programs.keys()];
     const groupColors = numbered(
       groups.map(({ axis, ranks }) => `${axis} ${tally(ranks.map((rank) => before[rank]!))}`),
     );

@@ -1,4 +1,4 @@
-import type { Algorithm, LinkCosts, Place, Schedule } from "@skein/collectives";
+import type { Algorithm, LinkCosts, ScheduleParameters, Schedule } from "@skein/collectives";
 import { ArgumentError, InvariantError } from "@skein/tensor-core";
 import { EventQueue } from "./event-queue.ts";
 import { type Flow, SharedLinks } from "./shared-links.ts";
@@ -23,7 +23,7 @@ export interface MessageCosts<T> {
 }
 
 /** Size of a collective of all ranks, with the size of an element in bytes. */
-export interface SimulatedCollectiveSize extends Omit<Place, "rank" | "to" | "from"> {
+export interface SimulatedCollectiveSize extends Omit<ScheduleParameters, "rank" | "to" | "from"> {
   readonly bytesPerElement: number;
 }
 

@@ -1,4 +1,4 @@
-import { columnBegin, mostColumnParts } from "../column-parts.ts";
+import { columnBegin, maxColumnParts } from "../column-parts.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { rowsOf } from "../row-kernel.ts";
 import { partBegin } from "../team/team.ts";
@@ -18,7 +18,7 @@ export const batchNormKernel: Kernel = kernelOf({
     const normalize = team.indexOf("normalizeColumns");
     const { rows, width } = rowsOf(spec!);
     const work = rows * width * elementNanoseconds;
-    const columnParts = team.partsOf(work, mostColumnParts(width));
+    const columnParts = team.partsOf(work, maxColumnParts(width));
     const rowParts = team.partsOf(work, rows);
     return ([x, gamma, beta], [y, means, variances], scales) => {
       const rests = scales + 4 * width;

@@ -1,7 +1,7 @@
 import { elementCount } from "@skein/tensor-core";
 import type { KernelNode, OperatorParams } from "@skein/tensor-core/backend";
 import { alignUp } from "../arena.ts";
-import { mostColumnParts } from "../column-parts.ts";
+import { maxColumnParts } from "../column-parts.ts";
 import { multiplyAddNanoseconds, productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
@@ -43,9 +43,9 @@ export const matmulKernel: Kernel = kernelOf({
     const scratchBytes = scratchOf(node);
     const isMatrix = rows > 1 && columns > 1;
     const work = batch * rows * columns * inner * (isMatrix ? multiplyAddNanoseconds : vectorTermNanoseconds);
-    const mostVectorParts = mostColumnParts(Math.max(rows, columns));
-    const parts = team.partsOf(work, isMatrix ? Infinity : Math.max(batch, mostVectorParts));
-    const canCutProducts = isMatrix || parts <= mostVectorParts;
+    const maxVectorParts = maxColumnParts(Math.max(rows, columns));
+    const parts = team.partsOf(work, isMatrix ? Infinity : Math.max(batch, maxVectorParts));
+    const canCutProducts = isMatrix || parts <= maxVectorParts;
     if (!canCutProducts || batch % parts === 0 || batch >= manyProducts * parts) {
       const products = team.indexOf("gemmBatched");
       return ([a, b], [y], scratch) =>

@@ -1,5 +1,5 @@
 import { type KernelNode, type ReductionStep, reductionSteps, type OperatorParams } from "@skein/tensor-core/backend";
-import { columnBegin, mostColumnParts } from "../column-parts.ts";
+import { columnBegin, maxColumnParts } from "../column-parts.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { chainScratchBytes, chainSteps } from "../reduction-chain.ts";
 import { partBegin, type Team } from "../team/team.ts";
@@ -21,7 +21,7 @@ const sumOnTeam = (team: Team, name: "sumF32" | "sumI32", totals: () => number):
   return (input, output, { outer, size, inner }) => {
     const work = outer * size * inner * elementNanoseconds;
     if (outer === 1 && inner > 1 && name === "sumF32") {
-      const parts = team.partsOf(work, mostColumnParts(inner));
+      const parts = team.partsOf(work, maxColumnParts(inner));
       team.run(parts, (part, call) => {
         const [first, last] = [columnBegin(inner, part, parts), columnBegin(inner, part + 1, parts)];
         call(columns, input, output, size, inner, first, last, totals() + part * totalBytes);

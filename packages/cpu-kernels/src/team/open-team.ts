@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { WasmModule } from "@skein/tensor-core/backend";
 import type { Arena } from "../arena.ts";
 import type { Blas } from "../blas.ts";
-import { mostThreads } from "./parallel-region.ts";
+import { maxThreads } from "./parallel-region.ts";
 import { startHelper } from "./start-helper.ts";
 import type { TeamFunctions } from "./team.ts";
 import { ThreadTeam } from "./thread-team.ts";
@@ -37,8 +37,8 @@ const canBlock = (): boolean => {
  * threads cannot be started.
  */
 export const openTeam = async ({ threads, module, arena, functions, blas }: TeamOptions): Promise<ThreadTeam> => {
-  if (!Number.isInteger(threads) || threads < 1 || threads > mostThreads)
-    throw new ArgumentError(`threads is ${threads}; use an integer from 1 to ${mostThreads}`);
+  if (!Number.isInteger(threads) || threads < 1 || threads > maxThreads)
+    throw new ArgumentError(`threads is ${threads}; use an integer from 1 to ${maxThreads}`);
   if (blas !== undefined && blas.inThreads === undefined)
     throw new ArgumentError(
       `threads is ${threads}, but helper threads cannot open this BLAS (inThreads is absent); use one thread, or the BLAS of openBlas`,

@@ -23,7 +23,7 @@ const textBytes = 1024;
 const wordCount = word.text;
 
 /** Maximum number of threads in a team: the remaining parts are counted in a byte. */
-export const mostThreads: number = leftMask + 1;
+export const maxThreads: number = leftMask + 1;
 
 /** Bytes that a caller and its helpers share in addition to the memory of kernels. */
 export const regionBytes: number = 4 * wordCount + textBytes;

@@ -8,7 +8,7 @@ import type { Call, Team, TeamFunctions } from "./team.ts";
  * Minimum nanoseconds of work per part. Passing a part to a polling helper takes 1 to 2 µs, waking a sleeping helper
  * about 10 µs.
  */
-const leastNanoseconds = 8000;
+const minNanoseconds = 8000;
 
 export interface ThreadTeamParts {
   readonly threads: number;
@@ -66,7 +66,7 @@ export class ThreadTeam implements Team {
   }
 
   partsOf(nanoseconds: number, most: number): number {
-    return Math.max(1, Math.min(this.threads, most, Math.floor(nanoseconds / leastNanoseconds)));
+    return Math.max(1, Math.min(this.threads, most, Math.floor(nanoseconds / minNanoseconds)));
   }
 
   run(parts: number, write: (part: number, call: Call) => void): void {

@@ -6,7 +6,7 @@ import {
   type ImageSize,
   cropCenter,
 } from "../augment.ts";
-import { type EncodedRecords, isEncoded, isFiled, type Samples } from "../encoded-records.ts";
+import { type EncodedRecords, isEncoded, isFileWindows, type Samples } from "../encoded-records.ts";
 import { type Batch, batchLayout, copySample, type Records, sampleBytes, viewBatch, writeBatch } from "../records.ts";
 import { type DamagedImage, ImageReader } from "./image-reader.ts";
 import { fillFromFile } from "./read-windows.ts";
@@ -72,7 +72,7 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
  * Returns the function that fills batches. @param damaged is called for each damaged image that another image replaces.
  */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
-  isEncoded(samples) ? fillEncoded(samples, damaged) : isFiled(samples) ? fillFromFile(samples) : fillStored(samples);
+  isEncoded(samples) ? fillEncoded(samples, damaged) : isFileWindows(samples) ? fillFromFile(samples) : fillStored(samples);
 
 /**
  * Reads the samples `indices` as a batch, decodes encoded images, and replaces damaged images as training does.

@@ -21,7 +21,7 @@ export interface BatchThreadOptions {
 export interface TakenBatch {
   readonly batch: Batch;
   /** Number of its images that came from the cache. */
-  readonly keptImages: number;
+  readonly cachedImages: number;
   /** Positions of the lanes of a stream after this batch. */
   readonly lanes: readonly PlacedLane[];
 }
@@ -102,10 +102,10 @@ export class BatchThread {
     const failure = await this.ahead(1);
     if (failure !== undefined) throw failure;
     const batch = viewBatch(this.samples, this.size, slotOf(this.slots, this.taken));
-    const keptImages = this.slots.cached[this.taken % this.slots.count]!;
+    const cachedImages = this.slots.cached[this.taken % this.slots.count]!;
     const lanes = readLanes(this.slots, this.taken);
     this.taken++;
-    return { batch, keptImages, lanes };
+    return { batch, cachedImages, lanes };
   }
 
   /** Ends the thread, even while it works. A thread that reads a stream ends as soon as it starts no further read. */

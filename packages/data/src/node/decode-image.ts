@@ -4,10 +4,10 @@ import { type Decoding, isResizedHere } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
 import { sampleOf } from "../fit-image.ts";
 import { jpegHeader } from "../jpeg-header.ts";
-import { mostPixelsKept, Resampler } from "../resample.ts";
+import { maxPixelsKept, Resampler } from "../resample.ts";
 import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
-import { mostPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
+import { maxPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
 /** The part of sharp's interface that is used here. */
 interface Pipeline {
@@ -108,7 +108,7 @@ export const sharpDecoder = (from: string): ImageDecoder => {
   const resizedHere = async (bytes: Uint8Array, decoding: Decoding, limit: number): Promise<Uint8Array> => {
     const { data, info } = await inColours(await upright(bytes, limit)).toBuffer({ resolveWithObject: true });
     const [rows, columns] = [info.height, info.width];
-    const resampler = rows * columns > mostPixelsKept ? new Resampler() : (kept ??= new Resampler());
+    const resampler = rows * columns > maxPixelsKept ? new Resampler() : (kept ??= new Resampler());
     return sampleOf({ bytes: decoding.channels === 1 ? luma(data) : data, rows, columns }, 1, decoding, resampler);
   };
   const resizedBySharp = async (
@@ -133,7 +133,7 @@ export const sharpDecoder = (from: string): ImageDecoder => {
     }
     const { height, width } = await stored(bytes, 0).metadata();
     const kept = isResizedHere(decoding) || mayHoldInks(bytes) ? "whole" : "rows";
-    return withinPixels(height, width, kept, () => decodeUpTo(bytes, decoding, mostPixels));
+    return withinPixels(height, width, kept, () => decodeUpTo(bytes, decoding, maxPixels));
   };
   return {
     version: `sharp ${sharp.versions.sharp}, libvips ${sharp.versions.vips}`,

@@ -4,7 +4,7 @@ import type { Decoding } from "../encoded-records.ts";
 import { DataError } from "../errors.ts";
 import { sampleOf } from "../fit-image.ts";
 import { type JpegHeader, jpegHeader } from "../jpeg-header.ts";
-import { mostPixelsKept, Resampler } from "../resample.ts";
+import { maxPixelsKept, Resampler } from "../resample.ts";
 import { findPackage, readerPackages } from "./data-packages.ts";
 import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
@@ -52,7 +52,7 @@ const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader,
   (components === 1 || (components === 3 && channels === 3)) &&
   rows > 0 &&
   columns > 0 &&
-  rows * columns <= mostPixelsKept;
+  rows * columns <= maxPixelsKept;
 
 /**
  * Decodes baseline, extended and progressive JPEGs with package `@napi-rs/image`, and resizes them with `Resampler`.

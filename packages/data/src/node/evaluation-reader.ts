@@ -1,5 +1,5 @@
 import { type EvaluationBatch, evaluationBatches, evaluationIndices, type EvaluationOptions } from "../batches.ts";
-import { isEncoded, isFiled, type Samples } from "../encoded-records.ts";
+import { isEncoded, isFileWindows, type Samples } from "../encoded-records.ts";
 import { BatchThread } from "./batch-thread.ts";
 import type { PrefetchOptions } from "./prefetch.ts";
 
@@ -30,7 +30,7 @@ export class EvaluationReader {
    */
   async *batches(): AsyncGenerator<EvaluationBatch, void> {
     const { samples, options } = this;
-    if (!isEncoded(samples) && !isFiled(samples)) {
+    if (!isEncoded(samples) && !isFileWindows(samples)) {
       yield* evaluationBatches(samples, options);
       return;
     }

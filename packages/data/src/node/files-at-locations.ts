@@ -3,14 +3,14 @@ import { isAddress } from "./byte-source.ts";
 import { filesBelow, isFolder } from "./files-below.ts";
 
 /** Maximum number of names that braces may expand to. */
-const mostNames = 1_000_000;
+const maxNames = 1_000_000;
 
 /** Expands a pattern: `a{08..10}` gives a08, a09, a10. */
 const expanded = (pattern: string): string[] => {
   const [whole, first, last] = /\{(\d+)\.\.(\d+)\}/.exec(pattern) ?? [];
   if (whole === undefined) return [pattern];
   const count = Number(last) - Number(first) + 1;
-  if (!(count > 0 && count <= mostNames))
+  if (!(count > 0 && count <= maxNames))
     throw new DataError(`${pattern}: ${whole} expands to ${count} shards; write the lower number first`);
   return Array.from({ length: count }, (_, i) => String(Number(first) + i).padStart(first!.length, "0")).flatMap(
     (number) => expanded(pattern.replace(whole, () => number)),

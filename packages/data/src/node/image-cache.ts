@@ -9,11 +9,11 @@ import { requireMemory } from "./require-memory.ts";
  * is a hit in each epoch. LRU eviction would have fewer hits, because the images needed next are those evicted long
  * ago.
  *
- * @param mostBytes maximum size of the cache, bytes. @param count number of images.
+ * @param maxBytes maximum size of the cache, bytes. @param count number of images.
  * @throws DataError if memory is short.
  */
-export const imageCache = (mostBytes: number, imageBytes: number, count: number): ImageCache => {
-  const capacity = Math.min(count, Math.floor(mostBytes / imageBytes));
+export const imageCache = (maxBytes: number, imageBytes: number, count: number): ImageCache => {
+  const capacity = Math.min(count, Math.floor(maxBytes / imageBytes));
   requireMemory(
     capacity * imageBytes,
     `${capacity} decoded images in the cache (cacheMegabytes)`,

@@ -15,7 +15,7 @@ export interface JsonLine {
 }
 
 /** Maximum line length, bytes. V8's strings are limited to 2²⁹ bytes. */
-export const mostLineBytes: number = 2 ** 28;
+export const maxLineBytes: number = 2 ** 28;
 
 const newline = 10;
 
@@ -37,7 +37,7 @@ export class LineCutter {
       const rest = piece.slice(from, to < 0 ? undefined : to);
       this.pieces.push(rest);
       this.bytes += rest.length;
-      if (this.bytes > mostLineBytes) throw this.tooLong();
+      if (this.bytes > maxLineBytes) throw this.tooLong();
       if (to < 0) break;
       yield this.rest();
       from = to + 1;
@@ -58,7 +58,7 @@ function* linesOf(path: string, cure: string): Generator<readonly [number: numbe
   try {
     let number = 1;
     const cutter = new LineCutter(
-      () => new DataError(`${path}:${number}: the line has more than ${mostLineBytes} bytes; ${cure}`),
+      () => new DataError(`${path}:${number}: the line has more than ${maxLineBytes} bytes; ${cure}`),
     );
     for (const piece of file.pieces()) for (const line of cutter.cut(piece)) yield [number++, line];
     yield [number, cutter.rest()];

@@ -22,7 +22,7 @@ export interface DigestBounds {
 /** At most 200 MB per file, and 1 GiB in total. */
 const ordinaryBounds: DigestBounds = { records: 2 ** 22, folderBytes: 2 ** 30 };
 /** Maximum number of records per file even if more are in use: Node reads at most 2 GiB at once. */
-const mostInUse = 2 ** 25;
+const maxInUse = 2 ** 25;
 /** Interval of saving: a killed run loses at most this much work. */
 const saveEveryMilliseconds = 30_000;
 /** Age after which an unfinished file is certainly abandoned. */
@@ -106,7 +106,7 @@ const readRecords = (path: string): Buffer | undefined => {
 };
 
 /** Removes the least recently used files down to the limit, and files abandoned by killed processes. */
-const tidy = (folder: string, written: string, mostBytes: number): void => {
+const tidy = (folder: string, written: string, maxBytes: number): void => {
   const names = readdirSync(folder).filter((name) => ours.test(name));
   const files = names.flatMap((name) => {
     const path = join(folder, name);
@@ -117,7 +117,7 @@ const tidy = (folder: string, written: string, mostBytes: number): void => {
   for (const { path, size, used } of files.sort((a, b) => b.used - a.used)) {
     const isLeftOver = path.endsWith(unfinishedEnding) && used < Date.now() - leftOverMilliseconds;
     total += size;
-    if (isLeftOver || total > mostBytes) rmSync(path, { force: true });
+    if (isLeftOver || total > maxBytes) rmSync(path, { force: true });
   }
 };
 
@@ -150,7 +150,7 @@ export class KnownDigests {
     this.path = join(folder, hash("sha256", `${head.toString()}${location}`, "hex").slice(0, 2 * keyBytes));
     const before = this.read() ?? Buffer.alloc(0);
     this.before = new Records(before, before.length);
-    this.inUse = new Records(Buffer.alloc(recordBytes * Math.min(count, mostInUse)), 0);
+    this.inUse = new Records(Buffer.alloc(recordBytes * Math.min(count, maxInUse)), 0);
   }
 
   private read(): Buffer | undefined {

@@ -44,7 +44,7 @@ export interface Images<Of extends Samples = Records> {
 }
 
 /** Maximum number of classes that are listed by name. */
-const mostListedClasses = 50;
+const maxListedClasses = 50;
 
 /** Decodes all images of a source, before training. */
 const recordsOf = async (
@@ -100,7 +100,7 @@ const remarksOn = (
   { train, test }: Pick<Images<Samples>, "train" | "test">,
   further: readonly string[],
 ): string[] => [
-  `${train.count} training images, ${test.count} test images, ${classes.length} classes: ${classes.length <= mostListedClasses ? classes.join(", ") : someOf(classes)}`,
+  `${train.count} training images, ${test.count} test images, ${classes.length} classes: ${classes.length <= maxListedClasses ? classes.join(", ") : someOf(classes)}`,
   ...further,
   ...(decoder === "napi-rs"
     ? ["ordinary JPEGs are decoded by @napi-rs/image, other images by sharp; their pixels differ a little"]

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { mostPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
+import { maxPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
 test("images in progress never exceed the budget of pixels, and start in order", async () => {
   let pixels = 0;
   const order: number[] = [];
-  const sizes = [mostPixels, mostPixels / 2, mostPixels / 2, mostPixels / 4, mostPixels, mostPixels / 4];
+  const sizes = [maxPixels, maxPixels / 2, maxPixels / 2, maxPixels / 4, maxPixels, maxPixels / 4];
   await Promise.all(
     sizes.map((size, i) =>
       withinPixels(1, size, "rows", async () => {
         pixels += size;
-        expect(pixels).toBeLessThanOrEqual(mostPixels);
+        expect(pixels).toBeLessThanOrEqual(maxPixels);
         order.push(i);
         await new Promise((resolve) => setImmediate(resolve));
         pixels -= size;
@@ -21,13 +21,13 @@ test("images in progress never exceed the budget of pixels, and start in order",
 
 test("small images do not wait, a failed image releases its budget, and too large an image is rejected", async () => {
   const work = Promise.withResolvers<void>();
-  const large = withinPixels(1, mostPixels, "rows", () => work.promise);
+  const large = withinPixels(1, maxPixels, "rows", () => work.promise);
   expect(await withinPixels(1, smallPixels, "whole", async () => 7)).toBe(7);
-  const next = withinPixels(1, mostPixels, "rows", async () => 8);
+  const next = withinPixels(1, maxPixels, "rows", async () => 8);
   work.reject(new Error("damaged"));
   await expect(large).rejects.toThrow("damaged");
   expect(await next).toBe(8);
-  await expect(withinPixels(2, mostPixels, "whole", async () => 9)).rejects.toThrow(
+  await expect(withinPixels(2, maxPixels, "whole", async () => 9)).rejects.toThrow(
     /^it has 134217728×2 pixels, 268435456, but/,
   );
 });

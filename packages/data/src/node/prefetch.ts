@@ -37,7 +37,7 @@ export interface Prefetched {
    */
   readonly position: DataPosition;
   /** Number of the batch's images that came from the cache. Absent: no cache. */
-  readonly keptImages?: number;
+  readonly cachedImages?: number;
   /** Positions of the lanes that this rank reads, after the batch. Absent: not a stream. */
   readonly lanes?: readonly PlacedLane[];
 }
@@ -98,10 +98,10 @@ export class Prefetcher {
    * @throws DataError if a sample of this batch cannot be read.
    */
   async next(): Promise<Prefetched> {
-    const { batch, keptImages, lanes } = await this.thread.next();
+    const { batch, cachedImages, lanes } = await this.thread.next();
     const position = this.at;
     this.at = advance(position, this.steps);
-    if (this.numShards === undefined) return { batch, position, ...(this.hasCache && { keptImages }) };
+    if (this.numShards === undefined) return { batch, position, ...(this.hasCache && { cachedImages }) };
     const epoch = Math.min(...lanes.map(({ position: { shard } }) => Math.floor(shard / this.numShards!)));
     return { batch, position: { ...position, epoch }, lanes };
   }

@@ -20,13 +20,13 @@ const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array =>
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Maximum size of an encoded image, bytes; several images are in memory at once. */
-export const mostImageBytes: number = 2 ** 28;
+export const maxImageBytes: number = 2 ** 28;
 
 /** Rejects pipes, which may never start, and devices, which may never end. */
 const requireRegular = (stats: Stats, part: FilePart | undefined): void => {
   if (!stats.isFile()) throw new Error("it is not a regular file");
-  if (part === undefined && stats.size > mostImageBytes)
-    throw new Error(`it has ${stats.size} bytes, but the maximum for an image is ${mostImageBytes}`);
+  if (part === undefined && stats.size > maxImageBytes)
+    throw new Error(`it has ${stats.size} bytes, but the maximum for an image is ${maxImageBytes}`);
 };
 
 const readOnThread: FileReader = async (path, part) => {

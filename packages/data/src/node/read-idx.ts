@@ -8,14 +8,14 @@ import { readShared } from "./read-shared.ts";
  * Maximum size after decompression, bytes. A few bytes may decompress to any size; larger data sets are not held in
  * memory.
  */
-const mostDecompressedBytes = 2 ** 31;
+const maxDecompressedBytes = 2 ** 31;
 
 const isGzip = ({ bytes }: NamedBytes): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
 const decompressed = (packed: NamedBytes, cure: string): NamedBytes => {
   let plain: Uint8Array;
   try {
-    plain = gunzipSync(packed.bytes, { maxOutputLength: mostDecompressedBytes });
+    plain = gunzipSync(packed.bytes, { maxOutputLength: maxDecompressedBytes });
   } catch (cause) {
     throw new DataError(
       `${packed.name} cannot be decompressed (${cause instanceof Error ? cause.message : String(cause)}); ${cure}`,

@@ -17,14 +17,14 @@ interface Row {
 const cure = "give a .csv or .jsonl file with path and label of each image";
 
 /** Maximum number of columns; a row with more would take more memory than its image. */
-const mostColumns = 1000;
+const maxColumns = 1000;
 
 function* csvRows(file: string): Generator<Row, void> {
   const text = readText(file, cure, "csv");
   const columns = (names: string[]): string[] => {
-    if (names.length > mostColumns)
+    if (names.length > maxColumns)
       throw new DataError(
-        `${file}:1: the first line has ${names.length} columns, but at most ${mostColumns} are supported; remove unused columns`,
+        `${file}:1: the first line has ${names.length} columns, but at most ${maxColumns} are supported; remove unused columns`,
       );
     const missing = ["path", "label"].find((name) => !names.includes(name));
     if (missing !== undefined)

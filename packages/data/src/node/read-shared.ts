@@ -4,7 +4,7 @@ import type { NamedBytes } from "../images.ts";
 import { openFile } from "./file-pieces.ts";
 
 /** Maximum size of a file, bytes. Data sets are held in memory as a whole. */
-const mostBytes = 2 ** 31;
+const maxBytes = 2 ** 31;
 
 /**
  * Reads a file into shared memory, so that all threads share one copy.
@@ -15,8 +15,8 @@ const mostBytes = 2 ** 31;
 export const readShared = (path: string, cure: string, holds: FileContent): NamedBytes => {
   const file = openFile(path, cure, holds);
   try {
-    if (file.sizeBytes > mostBytes)
-      throw new DataError(`${path} has ${file.sizeBytes} bytes, but a data set has at most ${mostBytes}; ${cure}`);
+    if (file.sizeBytes > maxBytes)
+      throw new DataError(`${path} has ${file.sizeBytes} bytes, but a data set has at most ${maxBytes}; ${cure}`);
     const bytes = new Uint8Array(new SharedArrayBuffer(file.sizeBytes));
     let done = 0;
     for (const piece of file.pieces()) {

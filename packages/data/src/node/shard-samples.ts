@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { DataError } from "../errors.ts";
 import { isImage } from "./find-images.ts";
-import { mostImageBytes } from "./quick-reader.ts";
+import { maxImageBytes } from "./quick-reader.ts";
 import { type FoundEntry, type TarBytes, type TarEntry, tarEntries } from "./tar-entries.ts";
 
 /** A sample of WebDataset: the files with the same key, by their extensions. */
@@ -74,10 +74,10 @@ export const requireTogether = ({ key, isSplit }: ShardFiles, shard: string): vo
 };
 
 /** Maximum size of a label file, bytes; larger files are not labels. */
-const mostLabelBytes = 2 ** 16;
+const maxLabelBytes = 2 ** 16;
 
 export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: ShardNames): boolean =>
-  extension === label.toLowerCase() && sizeBytes <= mostLabelBytes;
+  extension === label.toLowerCase() && sizeBytes <= maxLabelBytes;
 
 /** Whether a file may be a sample's image. */
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
@@ -85,9 +85,9 @@ export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: Sha
 
 /** @throws DataError for an image larger than the maximum. */
 export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): void => {
-  if (sizeBytes > mostImageBytes)
+  if (sizeBytes > maxImageBytes)
     throw new DataError(
-      `${shard}/${name} has ${sizeBytes} bytes, but the maximum for an image is ${mostImageBytes}; remove it, or make it smaller`,
+      `${shard}/${name} has ${sizeBytes} bytes, but the maximum for an image is ${maxImageBytes}; remove it, or make it smaller`,
     );
 };
 

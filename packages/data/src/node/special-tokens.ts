@@ -28,7 +28,7 @@ const listed = (tokens: unknown): unknown[] =>
   typeof tokens === "object" && tokens !== null ? Object.values(tokens) : [tokens];
 
 /** Maximum number of ids that a tokenizer may leave unused below its largest one. */
-const mostHoles = 1024;
+const maxGaps = 1024;
 
 /** Returns the text of a token in a configuration, which is the text itself or an object with `content`. */
 export const contentOf = (token: unknown): string | undefined => {
@@ -48,7 +48,7 @@ export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => 
   const decoder = config["added_tokens_decoder"];
   const further = Object.entries(isFields(decoder) ? decoder : {});
   const isFree = (id: number): boolean =>
-    Number.isInteger(id) && id >= 0 && id < ids.size + further.length + mostHoles && !usedIds.has(id);
+    Number.isInteger(id) && id >= 0 && id < ids.size + further.length + maxGaps && !usedIds.has(id);
   for (const [key, token] of further) {
     const content = contentOf(token);
     if (content === undefined || !isFields(token)) continue;

@@ -134,7 +134,7 @@ const isWithoutBytes = (type: string): boolean => "123456".includes(type);
 const isRegular = (type: string): boolean => type === "0" || type === "\0" || type === "7";
 
 /** Maximum size of an extended header, bytes. Names and attributes need a few hundred bytes. */
-const mostHeaderBytes = 2 ** 24;
+const maxHeaderBytes = 2 ** 24;
 
 /** Makes the error for a tar without a valid header at an offset. */
 const damagedAt = (name: string, at: number, what: string): DataError =>
@@ -188,7 +188,7 @@ export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<Fou
         : damagedAt(bytes.name, at, "where a file's header should be");
     const type = String.fromCharCode(header[156]!);
     const isHeader = isExtendedHeader(type);
-    if (!isWithoutBytes(type) && (Number.isNaN(size) || (isHeader && size > mostHeaderBytes)))
+    if (!isWithoutBytes(type) && (Number.isNaN(size) || (isHeader && size > maxHeaderBytes)))
       throw damagedAt(bytes.name, at, "where the header of a file has an impossible size");
     const sizeBytes = isWithoutBytes(type) ? 0 : isHeader ? size : (attributes.size ?? size);
     const begin = at + blockBytes;

@@ -2,13 +2,13 @@ import { DataError } from "../errors.ts";
 import type { Tokens } from "../streams/pack-windows.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 
-const mostTextBytes = 2 ** 29 - 24;
+const maxTextBytes = 2 ** 29 - 24;
 
 /** Decodes UTF-8; a byte order mark is kept. @throws DataError for a text longer than a string can be. */
 export const textOf = (bytes: Uint8Array): string => {
-  if (bytes.length > mostTextBytes)
+  if (bytes.length > maxTextBytes)
     throw new DataError(
-      `a text of ${bytes.length} bytes exceeds the maximum length of a string, ${mostTextBytes}; split the file, or convert it to lines of .jsonl`,
+      `a text of ${bytes.length} bytes exceeds the maximum length of a string, ${maxTextBytes}; split the file, or convert it to lines of .jsonl`,
     );
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // TextDecoder rejects shared memory
 };

@@ -2,7 +2,7 @@ import { seeded } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
-import { leastDevice } from "../least-device.ts";
+import { minimalDevice } from "../least-device.ts";
 import { storeKey, webChoiceStore } from "./choice-store.ts";
 import {
   choicesFrom,
@@ -161,7 +161,7 @@ describe("a trained matmul model", () => {
   });
 });
 
-const facts: DeviceFacts = { ...leastDevice, adapter: "an adapter" };
+const facts: DeviceFacts = { ...minimalDevice, adapter: "an adapter" };
 
 describe("choices of a model", () => {
   const model = trainMatmulModel("an adapter", published(), { rule });

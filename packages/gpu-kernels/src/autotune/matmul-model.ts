@@ -42,13 +42,13 @@ export interface MatmulModel {
 }
 
 /** Number of stored variants per product. If a variant cannot run for a product, the next variant is used. */
-const mostRanked = 3;
+const maxRanked = 3;
 
 const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
   request,
   fastest: Object.keys(seconds)
     .sort((p, q) => seconds[p]! - seconds[q]!)
-    .slice(0, mostRanked),
+    .slice(0, maxRanked),
 });
 
 /**

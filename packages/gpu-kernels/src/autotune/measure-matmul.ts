@@ -43,7 +43,7 @@ const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">):
  */
 export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" | "f16">): readonly MatmulRequest[] => {
   const sizes = software ? [8, 48, 160, 384] : [16, 64, 256, 1024, 2560];
-  const mostWork = software ? 5e7 : 2e10;
+  const maxWork = software ? 5e7 : 2e10;
   const layouts = [
     [false, false],
     [false, true],
@@ -56,7 +56,7 @@ export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" 
   const vectors = sizes.slice(1).map((size) => ({ batch: 1, rows: 1, columns: size, inner: size }));
   const dtypes = f16 && !software ? (["f32", "f16"] as const) : (["f32"] as const);
   return [...shapes, ...heads, ...vectors]
-    .filter(({ batch, rows, columns, inner }) => 2 * batch * rows * columns * inner <= mostWork)
+    .filter(({ batch, rows, columns, inner }) => 2 * batch * rows * columns * inner <= maxWork)
     .flatMap((shape) =>
       layouts.flatMap(([transposeA, transposeB]) =>
         dtypes.map((dtype): MatmulRequest => ({ ...shape, transposeA, transposeB, dtype })),

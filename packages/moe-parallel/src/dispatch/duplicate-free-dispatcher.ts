@@ -1,7 +1,7 @@
 import { concat, slice } from "@skein/tensor-core";
 import { levelDispatcher, type LevelMetadata } from "./level-dispatcher.ts";
 import type { LevelOptions } from "./levels.ts";
-import { mostTokens } from "./row-bounds.ts";
+import { maxTokens } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
@@ -38,7 +38,7 @@ export const duplicateFreeDispatcher = (options: LevelOptions): TokenDispatcher<
       }),
       orderLevels: (levels) => levels,
       targetsPerCopy: ({ numChoices }) => numChoices,
-      mostCopies: mostTokens,
+      maxCopies: maxTokens,
     },
     options,
   );

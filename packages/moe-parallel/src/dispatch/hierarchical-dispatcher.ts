@@ -1,7 +1,7 @@
 import { reshape } from "@skein/tensor-core";
 import { levelDispatcher, type LevelMetadata } from "./level-dispatcher.ts";
 import type { LevelOptions } from "./levels.ts";
-import { mostEntries } from "./row-bounds.ts";
+import { maxEntries } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 /**
@@ -33,7 +33,7 @@ export const hierarchicalDispatcher = (options: LevelOptions): TokenDispatcher<L
       unpack: (x_ND) => ({ x_ND }),
       orderLevels: (levels) => levels.toReversed(),
       targetsPerCopy: () => 1,
-      mostCopies: mostEntries,
+      maxCopies: maxEntries,
     },
     options,
   );

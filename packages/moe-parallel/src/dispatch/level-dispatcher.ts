@@ -6,7 +6,7 @@ import { fromRows, assignRows, type RowTokens, toRows } from "../rows.ts";
 import { chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
 import { returnCopies, type Copies, type Hop, sendCopies } from "./level-exchange.ts";
 import { checkLevels, type Level, type LevelOptions, levelsOf } from "./levels.ts";
-import { mostRowsPerRank } from "./row-bounds.ts";
+import { maxRowsPerRank } from "./row-bounds.ts";
 import { rowOf, targetsOf } from "./targets.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./token-dispatcher.ts";
 
@@ -36,7 +36,7 @@ export interface LevelStrategy {
   /** Number of targets per copy: K if a copy serves several experts, otherwise 1. */
   readonly targetsPerCopy: (sizes: DispatchSizes) => number;
   /** Maximum number of copies of one rank's tokens sent to ranks that hold `numExperts` experts in total. */
-  readonly mostCopies: (numExperts: number, sizes: DispatchSizes) => number;
+  readonly maxCopies: (numExperts: number, sizes: DispatchSizes) => number;
 }
 
 interface BufferSizes {
@@ -49,18 +49,18 @@ interface BufferSizes {
 const bufferSizes = (
   levels: readonly Level[],
   sizes: DispatchSizes,
-  { mostCopies, targetsPerCopy }: LevelStrategy,
+  { maxCopies, targetsPerCopy }: LevelStrategy,
 ): BufferSizes => {
   let [numSources, numExperts, numCopies] = [1, sizes.numExperts, Infinity];
   const rowsPerHop = levels.map(({ numGroups, copiesPerRank }) => {
     numExperts /= numGroups;
-    const room = copiesPerRank ?? Math.min(numCopies, numSources * mostCopies(numExperts, sizes));
+    const room = copiesPerRank ?? Math.min(numCopies, numSources * maxCopies(numExperts, sizes));
     numSources *= numGroups;
     numCopies = numGroups * room;
     return room;
   });
   const rowsPerCopy = Math.min(targetsPerCopy(sizes), numExperts);
-  return { rowsPerHop, numRows: Math.min(axisSize(sizes.axis) * mostRowsPerRank(sizes), numCopies * rowsPerCopy) };
+  return { rowsPerHop, numRows: Math.min(axisSize(sizes.axis) * maxRowsPerRank(sizes), numCopies * rowsPerCopy) };
 };
 
 /**

@@ -22,7 +22,7 @@ import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts, checkPriority, tokenPriority } from "../options.ts";
 import { fromRows, assignRows, rowsOf, type RowTokens, toRows } from "../rows.ts";
 import { before, chunkRanges, cutTokens, type TokenChunk } from "./chunks.ts";
-import { mostRowsPerRank } from "./row-bounds.ts";
+import { maxRowsPerRank } from "./row-bounds.ts";
 import type { TokenDispatcher } from "./token-dispatcher.ts";
 
 export interface RaggedDispatcherOptions {
@@ -78,7 +78,7 @@ export const raggedDispatcher = (options: RaggedDispatcherOptions = {}): TokenDi
   const dispatchChunk = ({ x_TD, order, sizes }: TokenChunk) => {
     const { axis } = sizes;
     const numRanks = axisSize(axis);
-    const room = options.rowsPerRank ?? mostRowsPerRank(sizes);
+    const room = options.rowsPerRank ?? maxRowsPerRank(sizes);
     const byRank = (counts_E: Tensor): Tensor => reshape(counts_E, [numRanks, -1]);
     const layout = scope("order", () => {
       const firstOfRank_P1 = multiply(reshape(arange(numRanks), [numRanks, 1]), room);

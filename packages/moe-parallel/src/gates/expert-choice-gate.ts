@@ -46,15 +46,15 @@ export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterP
     init: (key) => ({ params: initRouter(key, options), state: {} }),
     route: ({ weight_DE }, _, x_TD) => {
       const numTokens = x_TD.shape[0]!;
-      const mostPerExpert = Math.min(numTokens, Math.ceil((meanChoices * numTokens) / numExperts - 1e-9));
+      const maxPerExpert = Math.min(numTokens, Math.ceil((meanChoices * numTokens) / numExperts - 1e-9));
       const logits_TE = matmul(x_TD, weight_DE);
       const probabilities_TE = softmax(logits_TE);
-      const [, tokens_EC] = topK(transpose(probabilities_TE, [1, 0]), mostPerExpert);
+      const [, tokens_EC] = topK(transpose(probabilities_TE, [1, 0]), maxPerExpert);
       const indices_EC = add(multiply(tokens_EC, numExperts), reshape(arange(numExperts), [numExperts, 1]));
       const takenCounts = scatterAdd(
         zeros([numTokens * numExperts]),
         reshape(indices_EC, [-1]),
-        full([numExperts * mostPerExpert], 1),
+        full([numExperts * maxPerExpert], 1),
       );
       const isTaken_TE = greater(reshape(takenCounts, [numTokens, numExperts]), 0);
       return {
@@ -62,7 +62,7 @@ export const expertChoiceGate = (options: ExpertChoiceGateOptions): Gate<RouterP
           kind: "choices",
           choices_TK: where(isTaken_TE, iota([numTokens, numExperts]), -1),
           weights_TK: where(isTaken_TE, probabilities_TE, 0),
-          mostPerExpert,
+          maxPerExpert,
         },
         scores: { logits_TE, probabilities_TE },
       };

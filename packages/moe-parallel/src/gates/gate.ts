@@ -42,7 +42,7 @@ export interface Choices {
   /** Weight of each expert's output, f32. Gradients flow through the weights to the router. */
   readonly weights_TK: Tensor;
   /** Maximum number of a rank's tokens per expert, if the gate itself guarantees it. */
-  readonly mostPerExpert?: number;
+  readonly maxPerExpert?: number;
 }
 
 /**

@@ -23,12 +23,12 @@ const cases = fc
   });
 
 /** Minimum of the maximum load per replica, by exhaustive search over numbers of replicas. */
-const leastLargest = (loads: readonly number[], numSlots: number): number => {
+const minLargest = (loads: readonly number[], numSlots: number): number => {
   const [first, ...others] = loads;
   if (others.length === 0) return first! / numSlots;
   return Math.min(
     ...Array.from({ length: numSlots - others.length }, (_, i) =>
-      Math.max(first! / (i + 1), leastLargest(others, numSlots - i - 1)),
+      Math.max(first! / (i + 1), minLargest(others, numSlots - i - 1)),
     ),
   );
 };
@@ -72,7 +72,7 @@ describe("placeByEplb", () => {
           const numSlots = loads.length + spare;
           const slots = slotsOfExperts(placeByEplb(loads, { numRanks: 1, numSlots }));
           expect(Math.max(...loads.map((load, expert) => load / slots[expert]!.length))).toBeCloseTo(
-            leastLargest(loads, numSlots),
+            minLargest(loads, numSlots),
             9,
           );
         },

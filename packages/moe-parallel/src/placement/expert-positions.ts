@@ -29,7 +29,7 @@ export const expertsByPosition = (positionOf: readonly number[], numExperts: num
  * @param positionOf position of each expert, such as `placeOf_E` of a layer's state.
  * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
  */
-export const placementOfPlaces = (positionOf: readonly number[], numRanks: number): ExpertPlacement => {
+export const placementFromPositions = (positionOf: readonly number[], numRanks: number): ExpertPlacement => {
   const placement = {
     numExperts: positionOf.length,
     numRanks,
@@ -61,9 +61,9 @@ export const positionsOfPlacement = (placement: ExpertPlacement): readonly numbe
  * @param before current positions. @param after placement of the same experts on the same ranks, without replicas.
  * @throws ArgumentError for invalid positions or placements, and for placements of different experts.
  */
-export const nearestPlaces = (before: readonly number[], after: ExpertPlacement): readonly number[] => {
+export const nearestPositions = (before: readonly number[], after: ExpertPlacement): readonly number[] => {
   const targets = positionsOfPlacement(after);
-  const { numExperts, numRanks } = placementOfPlaces(before, after.numRanks);
+  const { numExperts, numRanks } = placementFromPositions(before, after.numRanks);
   if (numExperts !== after.numExperts)
     throw new ArgumentError(
       `expert placement: positions of ${numExperts} experts, but a placement of ${after.numExperts}; both must be of the same experts`,
@@ -86,7 +86,7 @@ export const nearestPlaces = (before: readonly number[], after: ExpertPlacement)
  * Cost: O(P² · log P + E).
  * @throws ArgumentError for placements with replicas, or of different experts or ranks.
  */
-export const onNearestRanks = (before: ExpertPlacement, after: ExpertPlacement): ExpertPlacement => {
+export const permuteToNearestRanks = (before: ExpertPlacement, after: ExpertPlacement): ExpertPlacement => {
   const { numExperts, numRanks } = after;
   const positions = positionsOfPlacement(before);
   positionsOfPlacement(after);

@@ -28,7 +28,7 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 import { checkCounts } from "../options.ts";
 import { expertsPerRank } from "../rank-experts.ts";
-import { placementOfPlaces } from "./expert-positions.ts";
+import { placementFromPositions } from "./expert-positions.ts";
 import { rankOfSlot } from "./placement-lookups.ts";
 
 export interface MoveExpertsOptions {
@@ -39,7 +39,7 @@ export interface MoveExpertsOptions {
   /** Mesh axis over whose ranks experts are distributed. Default: "expert". */
   readonly axis?: string;
   /**
-   * M, maximum number of experts that one rank sends to another: see `mostMovesOfPair`. A run that exceeds M fails with
+   * M, maximum number of experts that one rank sends to another: see `maxMovesPerPair`. A run that exceeds M fails with
    * an `ArgumentError`. Default: e, which always suffices, but allocates memory for all experts.
    */
   readonly room?: number;
@@ -51,11 +51,11 @@ export interface MoveExpertsOptions {
  * @param before current position of each expert. @param after new position of each expert.
  * @throws ArgumentError unless each expert has its own position, and experts are divisible by ranks.
  */
-export const mostMovesOfPair = (before: readonly number[], after: readonly number[], numRanks: number): number => {
-  const [from, to] = [placementOfPlaces(before, numRanks), placementOfPlaces(after, numRanks)];
+export const maxMovesPerPair = (before: readonly number[], after: readonly number[], numRanks: number): number => {
+  const [from, to] = [placementFromPositions(before, numRanks), placementFromPositions(after, numRanks)];
   if (before.length !== after.length)
     throw new ArgumentError(
-      `mostMovesOfPair: positions of ${before.length} experts before and of ${after.length} after; both must be of the same experts`,
+      `maxMovesPerPair: positions of ${before.length} experts before and of ${after.length} after; both must be of the same experts`,
     );
   const counts = new Map<number, number>();
   before.forEach((position, expert) => {

@@ -9,7 +9,7 @@ import {
   SafetensorsError,
   type StoredSpec,
 } from "@skein/tensor-core";
-import { excerptName, mostBytesPerCall, readRange } from "@skein/tensor-core/backend";
+import { excerptName, maxBytesPerCall, readRange } from "@skein/tensor-core/backend";
 import { openFile } from "./open-file.ts";
 
 /** A file from which tensors are read one at a time. */
@@ -67,7 +67,7 @@ export const writeSafetensorsFile = async (
   const file = await open(path, "wx");
   const writeAll = async (bytes: Uint8Array): Promise<void> => {
     for (let written = 0; written < bytes.length; ) {
-      const count = Math.min(bytes.length - written, mostBytesPerCall);
+      const count = Math.min(bytes.length - written, maxBytesPerCall);
       written += (await file.write(bytes, written, count)).bytesWritten;
     }
   };

@@ -27,7 +27,7 @@ export interface SaveOptions {
    * Maximum size of the tensors in a file, bytes; a larger tensor gets its own file. Default: 5 · 10⁹, as in Hugging
    * Face's libraries.
    */
-  readonly mostShardBytes?: number;
+  readonly maxShardBytes?: number;
 }
 
 /** Required by transformers. */
@@ -103,11 +103,11 @@ const requireNoCheckpoint = async (folder: string): Promise<void> => {
 export const savePretrained = async (
   folder: string,
   { config, params, state = {}, stored, imageProcessor }: Weights,
-  { dtype, mostShardBytes = defaultShardBytes }: SaveOptions = {},
+  { dtype, maxShardBytes = defaultShardBytes }: SaveOptions = {},
 ): Promise<void> => {
-  if (!(mostShardBytes > 0))
+  if (!(maxShardBytes > 0))
     throw new ArgumentError(
-      `savePretrained: mostShardBytes is ${mostShardBytes}, but must be above 0; use, for example, ${defaultShardBytes}`,
+      `savePretrained: maxShardBytes is ${maxShardBytes}, but must be above 0; use, for example, ${defaultShardBytes}`,
     );
   const { leaves } = modelLeaves(openConfig(config));
   const arrays = arraysOf(leaves, { params, state });
@@ -137,7 +137,7 @@ export const savePretrained = async (
   }
   const sizes = new Map([...specs].map(([name, spec]) => [name, storedByteLength(spec)]));
   await requireNoCheckpoint(folder);
-  const shards = planShards(sizes, mostShardBytes);
+  const shards = planShards(sizes, maxShardBytes);
   for (const { file, names: own } of shards)
     await writeSafetensorsFile(
       join(folder, file),

@@ -16,7 +16,7 @@ const rowHeight = 21;
  * Minimum width of a cell, as a share of the chart, for a visible name. Narrower cells have their name only in the
  * title until they are opened, because thousands of invisible names would double the size of a page.
  */
-const leastLabelled = 0.03;
+const minLabelled = 0.03;
 
 const depthOf = ({ children }: FlameNode): number =>
   1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
@@ -33,7 +33,7 @@ export const flameChart = (root: FlameNode, { label }: { readonly label: string 
   const draw = ({ name, kind, seconds, children }: FlameNode, begin: number, depth: number): void => {
     const width = seconds / root.seconds;
     const words = `${name}: ${secondsText(seconds)}, ${shareText(width)}`;
-    const text = width < leastLabelled ? "" : `<text x="4" y="14">${escapeText(name)}</text>`;
+    const text = width < minLabelled ? "" : `<text x="4" y="14">${escapeText(name)}</text>`;
     const box = `x="${percent(begin / root.seconds)}" y="${depth * rowHeight}" width="${percent(width)}" height="20"`;
     cells.push(`<svg class="cell k-${kind}" ${box}><title>${escapeText(words)}</title><rect/>${text}</svg>`);
     let childBegin = begin;

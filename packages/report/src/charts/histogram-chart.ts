@@ -12,7 +12,7 @@ export interface HistogramChartOptions {
 
 const heights = { bars: 44, texts: 15 };
 /** Minimum height of a bar in pixels, so that a bin with one value among millions is visible. */
-const leastHeight = 2;
+const minHeight = 2;
 
 /**
  * Draw a histogram as bars from the smallest to the largest value, with a line at zero.
@@ -29,7 +29,7 @@ export const histogramChart = (
     count === 0
       ? 0
       : Math.max(
-          leastHeight,
+          minHeight,
           Math.round(heights.bars * (isLogarithmic ? Math.log1p(count) / Math.log1p(most) : count / most)),
         );
   const bars = counts.map((count, bin) => {

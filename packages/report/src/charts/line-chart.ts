@@ -21,14 +21,14 @@ export interface LineChartOptions {
 
 const height = 220;
 /** Maximum number of points of a line: about the number of pixels of a wide window. */
-const mostPoints = 2000;
+const maxPoints = 2000;
 
 type Points = Series["points"];
 
 /** Downsample points: each group of points is replaced by its minimum and its maximum in y. */
 const downsampled = (points: Points): Points => {
-  if (points.length <= mostPoints) return points;
-  const each = Math.ceil((2 * points.length) / mostPoints);
+  if (points.length <= maxPoints) return points;
+  const each = Math.ceil((2 * points.length) / maxPoints);
   return Array.from({ length: Math.ceil(points.length / each) }, (_, i) => {
     const some = points.slice(i * each, (i + 1) * each).toSorted(([, a], [, b]) => a - b);
     return [some[0]!, some.at(-1)!].toSorted(([a], [b]) => a - b);

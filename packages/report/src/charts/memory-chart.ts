@@ -20,7 +20,7 @@ export interface MemoryRows {
 
 const heights = { area: 200, gap: 26, lifetime: 24 };
 /** Maximum number of positions in the area: about the number of pixels of a wide window. */
-const mostPositions = 2000;
+const maxPositions = 2000;
 
 /** Position with the most live bytes; the first of several. −1 if there are no positions. */
 export const peakPosition = (liveBytes: readonly number[]): number =>
@@ -28,10 +28,10 @@ export const peakPosition = (liveBytes: readonly number[]): number =>
 
 /** Downsample positions, each to the maximum of the positions that it replaces, so that peaks remain. */
 const downsampled = (values: readonly number[]): readonly number[] => {
-  if (values.length <= mostPositions) return values;
-  return Array.from({ length: mostPositions }, (_, i) =>
+  if (values.length <= maxPositions) return values;
+  return Array.from({ length: maxPositions }, (_, i) =>
     values
-      .slice(Math.floor((i * values.length) / mostPositions), Math.floor(((i + 1) * values.length) / mostPositions))
+      .slice(Math.floor((i * values.length) / maxPositions), Math.floor(((i + 1) * values.length) / maxPositions))
       .reduce((most, value) => Math.max(most, value), 0),
   );
 };

@@ -11,7 +11,7 @@ export interface Segment {
 }
 
 /** Minimum width of a segment, as a share of the bar, for its name to fit in a narrow window. */
-const leastLabelled = 0.16;
+const minLabelled = 0.16;
 
 /** Options of a stacked bar. */
 export interface StackedBarOptions {
@@ -40,7 +40,7 @@ export const stackedBar = (
     const [x, width] = [begin / whole, seconds / whole];
     begin += seconds;
     const words = `${name}: ${secondsText(seconds)}, ${shareText(seconds / wholeSeconds)}`;
-    const text = width < leastLabelled ? "" : `<text x="6" y="${height / 2 + 4}">${escapeText(name)}</text>`;
+    const text = width < minLabelled ? "" : `<text x="6" y="${height / 2 + 4}">${escapeText(name)}</text>`;
     return `<svg x="${percent(x)}" width="${percent(width)}" height="${height}" class="mark k-${kind}"><title>${escapeText(words)}</title><rect width="100%" height="100%"/>${text}</svg>`;
   });
   return chart("stacked-bar", label, height, parts);

@@ -4,17 +4,17 @@ import { memoryChart, peakPosition } from "../charts/memory-chart.ts";
 import { numUndrawablePoints, rooflineChart } from "../charts/roofline-chart.ts";
 import { flameOfOperators } from "../flame-of-operators.ts";
 import { escapeText } from "../html.ts";
-import { tracksOfRanks } from "../tracks-of-ranks.ts";
+import { rankTracks } from "../tracks-of-ranks.ts";
 import { kindOfPhase } from "../phases.ts";
 import type { MemoryProfile, ProfileReport } from "../profile-report.ts";
 import { bytesText } from "../quantities.ts";
 import { kindKey } from "./legend.ts";
-import { timelineFigure, timelineKeys } from "./timeline-figure.ts";
+import { timelineFigure, timelineHelp } from "./timeline-figure.ts";
 
 /** Maximum number of ranks on the page, to keep it readable; a trace has all ranks. */
-const mostRanks = 8;
+const maxRanks = 8;
 /** Maximum number of values at the memory peak to list. */
-const mostBlocks = 8;
+const maxBlocks = 8;
 
 const waitedSeconds = ({ spans }: RankSpans): number =>
   spans.reduce(
@@ -26,23 +26,23 @@ const waitedSeconds = ({ spans }: RankSpans): number =>
  * The ranks to show: all ranks if there are few; otherwise those that wait least and those that wait most, in their
  * order.
  */
-export const shownRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
-  if (ranks.length <= mostRanks) return ranks;
+export const selectRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
+  if (ranks.length <= maxRanks) return ranks;
   const byWait = ranks.toSorted((a, b) => waitedSeconds(a) - waitedSeconds(b));
-  const chosen = new Set([...byWait.slice(0, mostRanks / 2), ...byWait.slice(-mostRanks / 2)]);
+  const chosen = new Set([...byWait.slice(0, maxRanks / 2), ...byWait.slice(-maxRanks / 2)]);
   return ranks.filter((rank) => chosen.has(rank));
 };
 
 export const timelineSection = ({ timeline, predicted }: ProfileReport): string => {
-  const ranks = shownRanks(timeline);
+  const ranks = selectRanks(timeline);
   const fewer =
     ranks.length < timeline.length
       ? `<p class="quiet">${ranks.length} of ${timeline.length} ranks are shown: those that wait least and those that wait most.</p>`
       : "";
   const hatched = predicted === undefined ? "" : "; hatched rows are the prediction";
   return `<section aria-labelledby="timeline-heading"><h2 id="timeline-heading">Timeline</h2>
-<p class="quiet">The step of median duration${hatched}. <span class="scripted">${timelineKeys}</span></p>${fewer}
-<figure data-timeline>${timelineFigure(tracksOfRanks(ranks, predicted), { label: `Timeline of ${ranks.length} ranks`, all: "whole step" })}</figure></section>`;
+<p class="quiet">The step of median duration${hatched}. <span class="scripted">${timelineHelp}</span></p>${fewer}
+<figure data-timeline>${timelineFigure(rankTracks(ranks, predicted), { label: `Timeline of ${ranks.length} ranks`, all: "whole step" })}</figure></section>`;
 };
 
 export const flameSection = (report: ProfileReport): string =>
@@ -80,7 +80,7 @@ const memoryFigure = ({ residentBytes, liveBytes, workspaceBytes, blocks }: Memo
   const peak = peakPosition(liveBytes);
   const atPeak = blocks.filter(({ from, to }) => from <= peak && peak <= to).toSorted((a, b) => b.bytes - a.bytes);
   const visible = atPeak
-    .slice(0, mostBlocks)
+    .slice(0, maxBlocks)
     .map((block) => ({ ...block, name: block.shape === undefined ? block.name : `${block.name}, ${block.shape}` }));
   const rest = Math.max(0, (liveBytes[peak] ?? 0) - visible.reduce((sum, { bytes }) => sum + bytes, 0));
   const words = [

@@ -6,9 +6,9 @@ import type { ExpertLoads, ExpertMoves, RunReport } from "../run-report.ts";
 import { sortableTable } from "./table.ts";
 
 /** Maximum number of columns; more columns would be too narrow to distinguish. */
-const mostColumns = 160;
+const maxColumns = 160;
 /** Maximum number of rows, to keep the page readable; the table lists all experts. */
-const mostRows = 64;
+const maxRows = 64;
 /** Loads from this multiple of the mean load on have the darkest shade. */
 const most = 3;
 
@@ -27,7 +27,7 @@ const binned = (
   steps: readonly number[],
   relative: readonly (readonly number[])[],
 ): { readonly edges: number[]; readonly columns: number[][] } => {
-  const each = Math.max(1, Math.ceil(steps.length / mostColumns));
+  const each = Math.max(1, Math.ceil(steps.length / maxColumns));
   const numBins = Math.ceil(steps.length / each);
   const numExperts = relative[0]?.length ?? 0;
   const columns = Array.from({ length: numBins }, (_, bin) => {
@@ -55,11 +55,11 @@ const layerSection = (loads: ExpertLoads): string => {
     };
   });
   const visible =
-    numExperts <= mostRows
+    numExperts <= maxRows
       ? experts
       : experts
           .toSorted((a, b) => b.mean - a.mean)
-          .slice(0, mostRows)
+          .slice(0, maxRows)
           .toSorted((a, b) => a.expert - b.expert);
   const { edges, columns } = binned(steps, relative);
   const busiest = mean(relative.map((own) => own.reduce((high, value) => Math.max(high, value), 0)));
@@ -92,7 +92,7 @@ const layerSection = (loads: ExpertLoads): string => {
       cells: [`${one.expert}`, times(one.mean), times(one.least), times(one.greatest), shareText(one.idle)],
     })),
   );
-  const few = visible.length < numExperts ? ` The ${mostRows} busiest of ${numExperts} experts are drawn.` : "";
+  const few = visible.length < numExperts ? ` The ${maxRows} busiest of ${numExperts} experts are drawn.` : "";
   return `<h3>${escapeText(layer)}</h3>
 <p>${escapeText(words)}.${few}</p>
 <figure>${map}<figcaption class="quiet">Load of each expert relative to the mean, by step: empty for no load, darkest from ${most}× on.</figcaption></figure>

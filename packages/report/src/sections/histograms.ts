@@ -11,7 +11,7 @@ export type HistogramKind = "weights" | "gradients";
 const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
 
 /** A summary of a histogram, without zero counts: "mean 0.1, norm 3, 2 zeros, 1 not finite". */
-export const histogramAbout = ({ mean, norm, zeros, nonFinite }: Histogram): string =>
+export const describeHistogram = ({ mean, norm, zeros, nonFinite }: Histogram): string =>
   [
     ...(mean === null ? [] : [`mean ${digitsText(mean, 3)}`]),
     ...(norm === null ? [] : [`norm ${digitsText(norm, 3)}`]),
@@ -22,19 +22,19 @@ export const histogramAbout = ({ mean, norm, zeros, nonFinite }: Histogram): str
 const figure = (path: string, kind: HistogramKind, histogram: Histogram | undefined): string =>
   histogram === undefined
     ? ""
-    : `<figure>${histogramChart(histogram, { label: `${kind} of ${path}: ${histogramAbout(histogram)}`, kind: colours[kind] })}<figcaption class="quiet">${kind}: ${histogramAbout(histogram)}</figcaption></figure>`;
+    : `<figure>${histogramChart(histogram, { label: `${kind} of ${path}: ${describeHistogram(histogram)}`, kind: colours[kind] })}<figcaption class="quiet">${kind}: ${describeHistogram(histogram)}</figcaption></figure>`;
 
 const parameterItem = ({ path, shape, weights, gradients }: ParameterHistograms): string =>
   `<li><h3>${escapeText(path)} <span class="quiet">[${shape.join(", ")}]</span></h3><div class="pair">${figure(path, "weights", weights)}${figure(path, "gradients", gradients)}</div></li>`;
 
 /** Maximum number of parameters on the page, to keep it readable; `histograms.jsonl` has all. */
-const mostParameters = 500;
+const maxParameters = 500;
 
 /** The section of histograms; empty text if the run has none. */
 export const histogramSection = ({ histograms }: RunReport): string => {
   if (histograms === undefined || histograms.parameters.length === 0) return "";
   const { step, parameters } = histograms;
-  const visible = parameters.slice(0, mostParameters);
+  const visible = parameters.slice(0, maxParameters);
   const about = [
     `after step ${step}; gradients as passed to the optimizer of the next step`,
     ...(visible.length < parameters.length ? [`the first ${visible.length} of ${parameters.length} parameters`] : []),

@@ -3,7 +3,7 @@ import { escapeText } from "../html.ts";
 import { kindKey } from "./legend.ts";
 
 /** Help text about the keys and pointer actions of `zoomTimeline`. */
-export const timelineKeys =
+export const timelineHelp =
   "Click the timeline: then the wheel zooms and arrow keys move from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.";
 
 /**

@@ -16,10 +16,10 @@ export interface TerminalReportOptions {
   readonly colour?: boolean | undefined;
 }
 
-const leastColumns = 20;
-const mostOperators = 10;
-const mostCollectives = 10;
-const mostBlocks = 3;
+const minColumns = 20;
+const maxOperators = 10;
+const maxCollectives = 10;
+const maxBlocks = 3;
 
 /** Letter and color code (ECMA-48) of each kind in the bar. */
 const marks: Readonly<Record<Kind, { readonly letter: string; readonly code: number }>> = {
@@ -95,7 +95,7 @@ const headLines = (report: ProfileReport): [string, string][] => {
  */
 const operatorTable = ({ operators, outside, step }: ProfileReport, columns: number): string[] => {
   const ordered = operators.toSorted((a, b) => b.seconds.median - a.seconds.median);
-  const others = ordered.slice(mostOperators);
+  const others = ordered.slice(maxOperators);
   const summary = (name: string, share: number, mad = ""): string[] => [
     name,
     "",
@@ -120,7 +120,7 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
     ],
     [
       ...ordered
-        .slice(0, mostOperators)
+        .slice(0, maxOperators)
         .map(({ operator, scope, phase, calls, seconds, share, rooflineSeconds, predictedSeconds }) => [
           calls === 1 ? printable(operator) : `${printable(operator)} × ${calls}`,
           printable(scope),
@@ -167,7 +167,7 @@ const collectiveTable = ({ collectives }: ProfileReport, columns: number): strin
     ],
     collectives
       .toSorted((a, b) => b.exposedSeconds.median - a.exposedSeconds.median || b.seconds.median - a.seconds.median)
-      .slice(0, mostCollectives)
+      .slice(0, maxCollectives)
       .map(({ name, kind, algorithm, bytes, seconds, exposedSeconds, predictedSeconds }) => [
         printable(name.startsWith(`${kind} `) ? name.slice(kind.length + 1) : name),
         printable(kind),
@@ -187,7 +187,7 @@ const memoryLines = ({ memory }: ProfileReport, columns: number): string[] => {
   const named = blocks
     .filter(({ from, to }) => from <= peak && peak <= to)
     .toSorted((a, b) => b.bytes - a.bytes)
-    .slice(0, mostBlocks)
+    .slice(0, maxBlocks)
     .map(({ name, bytes }) => `${printable(name)} ${bytesText(bytes)}`);
   const live = `${bytesText(liveBytes[peak] ?? 0)} of intermediates at node ${Math.max(0, peak)} (planned ${bytesText(workspaceBytes)})`;
   const largest = named.length === 0 ? "" : `; largest: ${named.join(", ")}`;
@@ -211,9 +211,9 @@ const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: n
  * @throws ArgumentError for fewer than 20 columns.
  */
 export const terminalReport = (report: ProfileReport, { columns, colour = false }: TerminalReportOptions): string => {
-  if (!(Number.isInteger(columns) && columns >= leastColumns))
+  if (!(Number.isInteger(columns) && columns >= minColumns))
     throw new ArgumentError(
-      `columns is ${columns}, but a report needs a whole number of at least ${leastColumns}; widen the terminal`,
+      `columns is ${columns}, but a report needs a whole number of at least ${minColumns}; widen the terminal`,
     );
   const painted = (words: string, code: number): string =>
     colour && words !== "" ? `\u001B[${code}m${words}\u001B[0m` : words;
@@ -247,8 +247,8 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
     ...(outside === "" ? [] : wrapped(`outside of kernels: ${outside}`, columns)),
     ...(report.clock === undefined ? [] : wrapped(printable(`timed: ${report.clock}`), columns)),
     ...heading(
-      operators.length > mostOperators
-        ? `Slowest operators (${mostOperators} of ${operators.length})`
+      operators.length > maxOperators
+        ? `Slowest operators (${maxOperators} of ${operators.length})`
         : "Slowest operators",
     ),
     ...(operators.length === 0
@@ -261,8 +261,8 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
           ),
         ]),
     ...heading(
-      collectives.length > mostCollectives
-        ? `Collectives (${mostCollectives} of ${collectives.length})`
+      collectives.length > maxCollectives
+        ? `Collectives (${maxCollectives} of ${collectives.length})`
         : "Collectives",
     ),
     ...(collectives.length === 0

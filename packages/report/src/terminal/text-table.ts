@@ -30,9 +30,9 @@ export const textTable = (
     rows.reduce((most, row) => Math.max(most, displayWidth(row[index]!)), displayWidth(heading)),
   );
   let visible = columns.map((_, index) => index);
-  const leastOf = (index: number): number =>
+  const minOf = (index: number): number =>
     columns[index]!.numeric ? natural[index]! : Math.min(natural[index]!, columns[index]!.least);
-  while (visible.length > 1 && total(visible.map(leastOf)) > width) {
+  while (visible.length > 1 && total(visible.map(minOf)) > width) {
     const lightest = visible.reduce((best, index) => (columns[index]!.weight < columns[best]!.weight ? index : best));
     visible = visible.filter((index) => index !== lightest);
   }

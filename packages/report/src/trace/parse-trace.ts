@@ -155,7 +155,7 @@ const parseWhole = <Facts extends TraceFacts>(
 };
 
 /** Maximum number of characters to parse at once, because a string cannot be much longer. */
-const mostCharacters = 2 ** 28;
+const maxCharacters = 2 ** 28;
 
 /** All remaining lines. @throws ArgumentError if they have more than `most` characters. */
 const remainingLines = (lines: Iterator<string>, most: number, path: string): string[] => {
@@ -188,7 +188,7 @@ export const parseTrace = <Facts extends TraceFacts>(
   if (first.done === true || first.value === "") throw traceError(path, "is empty");
   const facts = factsIn(first.value);
   if (facts === undefined) {
-    const others = remainingLines(rest, mostCharacters - first.value.length, path);
+    const others = remainingLines(rest, maxCharacters - first.value.length, path);
     if (others.length === 0 && isHeadCut(first.value)) throw traceError(path, "was cut off before its first event");
     return parseWhole([first.value, ...others].join("\n"), schema, path);
   }

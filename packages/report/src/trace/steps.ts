@@ -56,7 +56,7 @@ export interface SpanSum {
 export const worldSeconds = (step: WorldStep): number => Math.max(...step.map(({ whole }) => secondsOf(whole)));
 
 /** Spans of ranks with times relative to `begin`. */
-export const spansFrom = (ranks: readonly RankSpans[], begin: number): RankSpans[] =>
+export const shiftSpans = (ranks: readonly RankSpans[], begin: number): RankSpans[] =>
   ranks.map((rank) => ({
     ...rank,
     spans: rank.spans.map((span) => ({
@@ -68,7 +68,7 @@ export const spansFrom = (ranks: readonly RankSpans[], begin: number): RankSpans
 
 /** The spans of one step, with times relative to its earliest begin. */
 export const timelineOf = (step: WorldStep): RankSpans[] =>
-  spansFrom(
+  shiftSpans(
     step.map(({ rank, whole, spans }) => ({ rank, spans: [whole, ...spans] })),
     Math.min(...step.map(({ whole }) => whole.startSeconds)),
   );

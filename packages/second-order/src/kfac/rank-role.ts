@@ -1,4 +1,4 @@
-import { meshPlace } from "@skein/tensor-core";
+import { meshCoordinate } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import {
   checkPlacement,
@@ -76,7 +76,7 @@ export const rankRole = (paths: readonly string[], distribution: KfacDistributio
   if (numRanks === 1) return singleRank;
   const { workers, layers } = placement;
   // Called only if ranks differ, because otherwise one graph may serve all ranks.
-  const own = (): GridCoordinates => gridCoordinates(meshPlace(axis), numRanks, workers);
+  const own = (): GridCoordinates => gridCoordinates(meshCoordinate(axis), numRanks, workers);
   const isWorker = (path: string): boolean => workers === numRanks || layers[path]!.column === own().column;
   return {
     numRanks,

@@ -66,7 +66,7 @@ const sumOf = <T>(items: readonly T[], of: (item: T) => number): number =>
   items.reduce((sum, item) => sum + of(item), 0);
 
 /** Maximum of several values; 0 for an empty list. */
-const mostOf = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
+const maxOf = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
 
 /** Wrap times so that each result is checked. @throws ArgumentError for a time that is negative or not finite. */
 const checkedTimes = (times: StageTimes): Required<StageTimes> => {
@@ -183,7 +183,7 @@ const exposedSeconds = (form: FormPlacement, options: StageOptions): number => {
       );
     });
     const bucket = own.map((index) => factors[index]!);
-    return Math.max(free, mostOf(own.map((index) => ready[index]!))) + bucketSeconds(form, bucket, options);
+    return Math.max(free, maxOf(own.map((index) => ready[index]!))) + bucketSeconds(form, bucket, options);
   }, 0);
   return Math.max(0, end - computed);
 };
@@ -205,7 +205,7 @@ const busiestRank = (
   { layers, numRanks }: StageOptions,
   secondsOf: (factor: Factor) => number,
 ): number =>
-  mostOf(
+  maxOf(
     sumByRank(
       placement,
       numRanks,
@@ -235,7 +235,7 @@ export const inverseStages = (
   });
   return {
     inverseSeconds: busiestRank(placement, options, ({ layer, side }) => inverseSecondsOf(times, layer, side)),
-    inverseCommunicationSeconds: mostOf(
+    inverseCommunicationSeconds: maxOf(
       [...Map.groupBy(sent, ({ column }) => column).values()].map((own) =>
         sumOf(messagesOf(own, messages), (elements) => times.broadcastSeconds(elements, workers)),
       ),
@@ -281,7 +281,7 @@ export const formStages = (form: FormPlacement, given: StageOptions): FormStages
         : sumOf(factorsInOrder(layers), ({ layer, side }) => times.factorSeconds(layer, side)),
     factorCommunicationSeconds: numRanks === 1 || form.factors === "own" ? 0 : exposedSeconds(form, options),
     ...inverseStages(placement, options),
-    preconditionSeconds: mostOf(
+    preconditionSeconds: maxOf(
       sumByRank(
         placement,
         numRanks,

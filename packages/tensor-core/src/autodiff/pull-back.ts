@@ -4,7 +4,7 @@ import { ArgumentError, InvariantError, OperatorError, ShapeError } from "../err
 import { add, full } from "../functions/elementwise.ts";
 import { currentTrace, inPhase, operatorIn, scope } from "../graph/emit.ts";
 import { valueKey } from "../graph/graph.ts";
-import { isUsersOperator } from "../graph/operator.ts";
+import { isUserOperator } from "../graph/operator.ts";
 import { Tensor } from "../graph/tensor.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 
@@ -120,7 +120,7 @@ const walkBack = (
       }),
     );
     const fault = (what: string): Error =>
-      isUsersOperator(node.op) ? new OperatorError(node.op, what) : new InvariantError(`${node.op}: ${what}`);
+      isUserOperator(node.op) ? new OperatorError(node.op, what) : new InvariantError(`${node.op}: ${what}`);
     if (!Array.isArray(operandGradients) || operandGradients.length !== inputs.length)
       throw fault(
         `its gradient rule returned ${Array.isArray(operandGradients) ? `${operandGradients.length} entries` : String(operandGradients)} for ${inputs.length} operands; return a list with one entry per operand, undefined if no gradient flows`,

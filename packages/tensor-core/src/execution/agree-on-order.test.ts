@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Communicators } from "../communicator.ts";
 import { allReduce } from "../functions/collective.ts";
 import { add, multiply } from "../functions/elementwise.ts";
-import { meshPlace } from "../graph/emit.ts";
+import { meshCoordinate } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { jit } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
@@ -52,7 +52,7 @@ describe("ranks that compile", () => {
   test("compare also if a rank is alone in its group, once per signature", async () => {
     const { ofRank, rounds } = worldOf([[0, 1], [2]]);
     const compiled = ofRank.map((communicators) =>
-      jit((own: Tensor) => multiply(own, 1 + meshPlace("part")), referenceBackend(), { communicators }),
+      jit((own: Tensor) => multiply(own, 1 + meshCoordinate("part")), referenceBackend(), { communicators }),
     );
     for (let call = 0; call < 2; call++) await Promise.all(compiled.map((one) => one(x)));
     expect(rounds).toHaveLength(1);
@@ -62,7 +62,7 @@ describe("ranks that compile", () => {
   test("all report the collective that differs, and the ranks", async () => {
     const { ofRank } = worldOf([[0, 1, 2]]);
     const found = reasons(
-      await outcomes(ofRank, (own) => allReduce(own, "part", meshPlace("part") === 1 ? "max" : "sum")),
+      await outcomes(ofRank, (own) => allReduce(own, "part", meshCoordinate("part") === 1 ? "max" : "sum")),
     );
     expect(found[0]).toMatch(
       /^collective 1 of its group is all-reduce .*"max".* on rank 1, but .*"sum".* on ranks 0 and 2; /,
@@ -74,7 +74,7 @@ describe("ranks that compile", () => {
     const { ofRank } = worldOf([[0, 1, 2]]);
     const found = reasons(
       await outcomes(ofRank, (own) => {
-        if (meshPlace("part") === 2) throw new Error("no such stage");
+        if (meshCoordinate("part") === 2) throw new Error("no such stage");
         return allReduce(own, "part");
       }),
     );

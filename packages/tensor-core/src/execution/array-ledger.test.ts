@@ -79,26 +79,26 @@ describe("array ledger", () => {
     const { ledger } = ledgerOf();
     const large = { dtype: "f32", shape: [2 ** 23] } as const; // 32 MiB
     const kept = Array.from({ length: 4 }, (_, i) => ledger.open(large, i));
-    expect(ledger.relieve()).toBeUndefined();
+    expect(ledger.reclaimIfGrown()).toBeUndefined();
     kept.push(ledger.open(large, 4));
-    const relief = ledger.relieve();
+    const relief = ledger.reclaimIfGrown();
     expect(relief).toBeInstanceOf(Promise);
     await relief;
-    expect(ledger.relieve()).toBeUndefined();
+    expect(ledger.reclaimIfGrown()).toBeUndefined();
     for (const array of kept.splice(1)) ledger.free(array);
     for (let i = 5; i < 10; i++) kept.push(ledger.open(large, i));
-    expect(ledger.relieve()).toBeInstanceOf(Promise);
+    expect(ledger.reclaimIfGrown()).toBeInstanceOf(Promise);
     expect(kept).toHaveLength(6);
 
     const many = ledgerOf().ledger;
     const small = Array.from({ length: 2 ** 16 }, (_, i) => many.open(spec, i));
-    expect(many.relieve()).toBeUndefined();
+    expect(many.reclaimIfGrown()).toBeUndefined();
     small.push(many.open(spec, -1));
-    const other = many.relieve();
+    const other = many.reclaimIfGrown();
     expect(other).toBeInstanceOf(Promise);
     await other;
     expect(many.live.count).toBe(small.length);
-    expect(many.relieve()).toBeUndefined();
+    expect(many.reclaimIfGrown()).toBeUndefined();
   });
 
   test("an array of another ledger is rejected", () => {

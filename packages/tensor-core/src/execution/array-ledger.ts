@@ -194,7 +194,7 @@ export class ArrayLedger<Memory> {
    *
    * @returns undefined if there is nothing to wait for.
    */
-  relieve(): Promise<void> | undefined {
+  reclaimIfGrown(): Promise<void> | undefined {
     return this.hasGrown(1) ? this.reclaim(() => !this.hasGrown(0.5)) : undefined;
   }
 

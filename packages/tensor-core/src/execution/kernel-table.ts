@@ -1,6 +1,6 @@
 import { didYouMean } from "../did-you-mean.ts";
 import { ArgumentError } from "../errors.ts";
-import { isUsersOperator } from "../graph/operator.ts";
+import { isUserOperator } from "../graph/operator.ts";
 
 /**
  * Kernels of a backend by operator name: built-in kernels, and the kernels for users' operators.
@@ -16,7 +16,7 @@ export const kernelTable = <K extends { readonly op: string }>(
   const table = { ...ours };
   for (const kernel of given as readonly K[]) {
     const op: unknown = kernel?.op;
-    if (typeof op !== "string" || !isUsersOperator(op))
+    if (typeof op !== "string" || !isUserOperator(op))
       throw new ArgumentError(
         `a kernel was given for operator ${JSON.stringify(op)}; kernels of one's own are for operators of one's own, by name: op: mish.operator.name`,
       );
@@ -31,9 +31,9 @@ export const kernelTable = <K extends { readonly op: string }>(
 };
 
 /** Error text for an operator without a kernel on a backend, with the cure. */
-export const lacksKernel = (op: string, kernels: { readonly [op: string]: unknown }): string => {
-  if (!isUsersOperator(op)) return "has no kernel on this backend";
-  const near = didYouMean(op, Object.keys(kernels).filter(isUsersOperator));
+export const missingKernelReason = (op: string, kernels: { readonly [op: string]: unknown }): string => {
+  if (!isUserOperator(op)) return "has no kernel on this backend";
+  const near = didYouMean(op, Object.keys(kernels).filter(isUserOperator));
   const given = near === undefined ? "" : ` (it was given one for "${near}")`;
   return `has no kernel on this backend${given} and no composition; give the backend one ({ kernels: [...] } when you create it), or the operator a composition in defineOperator`;
 };

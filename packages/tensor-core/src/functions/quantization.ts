@@ -41,7 +41,7 @@ export interface DequantizeOptions {
 }
 
 /** Smallest normal f32, so that the reciprocal of a scale is finite. */
-const leastScale = 2 ** -126;
+const minScale = 2 ** -126;
 
 const codesPerByte = (op: string, bits: number): number => {
   if (bits !== 8 && bits !== 4 && bits !== 2)
@@ -111,7 +111,7 @@ export const quantize = (
   const most = 2 ** (bits - 1) - 1;
   const along = { dims: -1, keepDims: true };
   const greatest = maximum(reduceMax(x, along), negate(reduceMin(x, along)));
-  const scale = where(isFinite(greatest), maximum(divide(greatest, most), leastScale), NaN);
+  const scale = where(isFinite(greatest), maximum(divide(greatest, most), minScale), NaN);
   // One multiply-add per element; the cast truncates the fraction.
   const middle = most + 1;
   const steps = multiply(x, divide(1, scale));

@@ -1,4 +1,4 @@
-import type { Mesh, MeshPlace } from "./emit.ts";
+import type { Mesh, MeshCoordinates } from "./emit.ts";
 import { definitionsKey, type Graph } from "./graph.ts";
 import { addDefinition, type Operator } from "./operator.ts";
 
@@ -8,7 +8,7 @@ export interface Definitions {
   /** Mesh that the graph was traced for: a composition may contain collectives. */
   readonly mesh: Mesh;
   /** Mesh coordinates of the rank that the graph was traced for. Absent: traced for any rank. */
-  readonly place?: MeshPlace;
+  readonly place?: MeshCoordinates;
 }
 
 const none: Definitions = { operators: new Map(), mesh: {} };

@@ -10,7 +10,7 @@ import { Tensor } from "./tensor.ts";
 export type Mesh = { readonly [axis: string]: number };
 
 /** Coordinates of one rank along mesh axes. */
-export type MeshPlace = { readonly [axis: string]: number };
+export type MeshCoordinates = { readonly [axis: string]: number };
 
 /** A custom derivative that replaces the derivatives of the nodes that computed some values. */
 export interface GradientRule {
@@ -44,7 +44,7 @@ export interface TraceState {
   taps: { readonly values: Map<string, Tensor>; readonly mark: (x: Tensor, name: string) => Tensor } | undefined;
   readonly mesh: Mesh;
   /** Coordinates of the rank that the trace is for; an absent axis means any rank along that axis. */
-  readonly place: MeshPlace;
+  readonly place: MeshCoordinates;
   scope: string;
   phase: Phase;
   region: string;
@@ -63,7 +63,7 @@ export const emptyTrace = (
     composing = [],
   }: {
     readonly mesh?: Mesh | undefined;
-    readonly place?: MeshPlace | undefined;
+    readonly place?: MeshCoordinates | undefined;
     readonly composing?: readonly string[] | undefined;
   },
 ): TraceState => ({
@@ -269,22 +269,22 @@ export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[
  * `axisIndex` is the same coordinate as a tensor, in one graph that all ranks share. Along an axis of one rank it is 0.
  *
  * @throws ArgumentError if the trace has no coordinates: `jit` takes them from its communicators.
- * @example const own = blocks.filter((_, i) => i % numRanks === meshPlace("data"));
+ * @example const own = blocks.filter((_, i) => i % numRanks === meshCoordinate("data"));
  */
-export const meshPlace = (axis: string): number => {
-  const { mesh, place } = currentTrace("meshPlace");
+export const meshCoordinate = (axis: string): number => {
+  const { mesh, place } = currentTrace("meshCoordinate");
   const size = mesh[axis] ?? 1;
   if (size === 1) return 0;
   const position = Object.hasOwn(place, axis) ? place[axis] : undefined;
   if (position === undefined)
     throw new ArgumentError(
-      `meshPlace: the trace is for any of the ${size} ranks along axis "${axis}"; trace for one rank, by { communicators } or { place: { ${axis}: 0 } }, or write axisIndex("${axis}"), a tensor whose value differs between ranks at run time`,
+      `meshCoordinate: the trace is for any of the ${size} ranks along axis "${axis}"; trace for one rank, by { communicators } or { place: { ${axis}: 0 } }, or write axisIndex("${axis}"), a tensor whose value differs between ranks at run time`,
     );
   return position;
 };
 
 /** @throws ArgumentError for a coordinate outside the mesh. */
-export const requireCoordinates = (caller: string, mesh: Mesh, place: MeshPlace): void => {
+export const requireCoordinates = (caller: string, mesh: Mesh, place: MeshCoordinates): void => {
   for (const [axis, position] of Object.entries(place)) {
     const size = mesh[axis] ?? 1;
     if (!Number.isInteger(position) || position < 0 || position >= size)

@@ -187,12 +187,12 @@ export type OperatorTable = { readonly [name: string]: Operator };
  * Whether the name is that of a user's operator. Users' names are `owner/name`, built-in names have no slash, so that
  * later versions of Skein cannot collide with users' names.
  */
-export const isUsersOperator = (name: string): boolean => name.includes("/");
+export const isUserOperator = (name: string): boolean => name.includes("/");
 
 /** Error for an undefined operator, with the cure. */
 export const unknownOperator = (op: string, known: readonly string[]): OperatorError => {
   const meant = didYouMean(op, known);
-  const cure = isUsersOperator(op)
+  const cure = isUserOperator(op)
     ? "call the function that defineOperator returned, or restore the operators of a saved or posted graph by withOperators(graph, [...])"
     : "no built-in operator has this name, and users' operators are named owner/name";
   return new OperatorError(

@@ -1,13 +1,13 @@
 import { OperatorError } from "../errors.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
-import { type Cost, isUsersOperator } from "../graph/operator.ts";
+import { type Cost, isUserOperator } from "../graph/operator.ts";
 
 /** Cost of one node, from shapes alone. Throws OperatorError if a user's cost rule returns an invalid cost. */
 export const nodeCost = (graph: Graph, node: Node): Cost => {
   const operator = operatorOf(graph, node.op);
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
-  if (!isUsersOperator(node.op)) return operator.cost(inputs, node.specs, node.params);
+  if (!isUserOperator(node.op)) return operator.cost(inputs, node.specs, node.params);
   const cost = withMeshOf(graph, () => operator.cost(inputs, node.specs, node.params));
   // Backends split long work into pieces by these numbers.
   for (const unit of ["flops", "bytesRead", "bytesWritten"] as const)

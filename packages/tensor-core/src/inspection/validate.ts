@@ -5,7 +5,7 @@ import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { elementCount, formatSpec, sameSpec, type TensorSpec } from "../shape.ts";
 import type { Graph, Node } from "../graph/graph.ts";
-import { isUsersOperator } from "../graph/operator.ts";
+import { isUserOperator } from "../graph/operator.ts";
 
 const describe = (node: Node): string => `node ${node.id} (${node.op}${node.scope === "" ? "" : ` in ${node.scope}`})`;
 
@@ -32,7 +32,7 @@ const validateNode = (graph: Graph, node: Node): void => {
     return;
   }
   const fault = (what: string): Error =>
-    isUsersOperator(node.op)
+    isUserOperator(node.op)
       ? new OperatorError(node.op, `${describe(node)} ${what}`)
       : new InvariantError(`${describe(node)} ${what}`);
   let inferred: TensorSpec[];

@@ -3,7 +3,7 @@ import { type Graph, valueKey } from "../graph/graph.ts";
 import { matchDonations } from "./donation.ts";
 import { type InPlaceRule, placeInPlace, standardInPlaceRule } from "./in-place.ts";
 import { type Block, shareMemory, type StoredValue } from "./memory-blocks.ts";
-import { mostAlive, packIntervals } from "./pack-intervals.ts";
+import { maxAlive, packIntervals } from "./pack-intervals.ts";
 
 /**
  * Location of a value: in slab `index` of the workspace, in the memory of graph input `index`, or in new memory for
@@ -153,7 +153,7 @@ export const planMemory = (
   return {
     workspaceBytes: packing.slabBytes.reduce((sum, bytes) => sum + bytes, 0),
     slabBytes: packing.slabBytes,
-    lowerBoundBytes: mostAlive(inWorkspace, alignment),
+    lowerBoundBytes: maxAlive(inWorkspace, alignment),
     places,
     outputs: finalPlaces,
     outputBytes: outputs.map((value) => value.bytes),

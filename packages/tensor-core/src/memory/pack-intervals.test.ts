@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mostAlive, packIntervals } from "./pack-intervals.ts";
+import { maxAlive, packIntervals } from "./pack-intervals.ts";
 
 const intervals = fc.array(
   fc
@@ -32,7 +32,7 @@ describe("packIntervals", () => {
                 expect(offsets[i]! + a.bytes <= offsets[j]! || offsets[j]! + b.bytes <= offsets[i]!).toBe(true);
             });
           });
-          expect(bytesOf(slabBytes)).toBeGreaterThanOrEqual(mostAlive(all, alignment));
+          expect(bytesOf(slabBytes)).toBeGreaterThanOrEqual(maxAlive(all, alignment));
         },
       ),
     );
@@ -41,7 +41,7 @@ describe("packIntervals", () => {
   it("reuses memory: a chain needs memory for two values", () => {
     const chain = Array.from({ length: 10 }, (_, i) => ({ bytes: 64, begin: i, end: i + 1 }));
     expect(packIntervals(chain, 64).slabBytes).toEqual([128]);
-    expect(mostAlive(chain, 64)).toBe(128);
+    expect(maxAlive(chain, 64)).toBe(128);
   });
 
   it("gives an interval larger than a slab its own slab", () => {
@@ -53,7 +53,7 @@ describe("packIntervals", () => {
     let [used, bound] = [0, 0];
     for (const all of fc.sample(intervals, { numRuns: 200, seed: 7 })) {
       used += bytesOf(packIntervals(all, 1).slabBytes);
-      bound += mostAlive(all, 1);
+      bound += maxAlive(all, 1);
     }
     expect(used / bound).toBeLessThan(1.1);
   });

@@ -92,7 +92,7 @@ export const packIntervals = (
 };
 
 /** Maximum bytes that are alive at one time: a lower bound of any packing. */
-export const mostAlive = (intervals: readonly Interval[], alignment: number): number => {
+export const maxAlive = (intervals: readonly Interval[], alignment: number): number => {
   const changes = new Map<number, number>();
   const change = (time: number, bytes: number): void => void changes.set(time, (changes.get(time) ?? 0) + bytes);
   for (const { bytes, begin, end } of intervals) {

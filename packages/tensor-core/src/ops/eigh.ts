@@ -4,7 +4,7 @@ import { byteLength } from "../shape.ts";
 import { needSquares, squaresOf } from "./shared/matrices.ts";
 
 // Off-diagonal entries shrink at least quadratically once they are small; even ten sweeps would be many for any size.
-const mostSweeps = 60;
+const maxSweeps = 60;
 
 /** Offset of the stored entry for both (i, j) and (j, i) in a matrix of this size: the lower triangle. */
 const lowerAt = (size: number, i: number, j: number): number => Math.max(i, j) * size + Math.min(i, j);
@@ -19,7 +19,7 @@ const jacobi = (a: Float64Array, size: number): Float64Array => {
   const rows = new Float64Array(size * size);
   for (let i = 0; i < size; i++) rows[i * size + i] = 1;
   const negligible = 1e-20 * a.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
-  for (let sweep = 0; sweep < mostSweeps; sweep++) {
+  for (let sweep = 0; sweep < maxSweeps; sweep++) {
     let rotated = false;
     for (let p = 0; p < size; p++) {
       for (let q = p + 1; q < size; q++) {

@@ -4,7 +4,7 @@ import { checkComposition, traceComposition } from "../tracing/composition.ts";
 import { addDefinitions, definitionsOf } from "../graph/definitions.ts";
 import { composing } from "../graph/emit.ts";
 import { type Graph, type Node, type Origin, originOf, type ValueRef } from "../graph/graph.ts";
-import { isUsersOperator, type Operator } from "../graph/operator.ts";
+import { isUserOperator, type Operator } from "../graph/operator.ts";
 import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { roleOf } from "../ops/role.ts";
 import { isCollective } from "./collective-order.ts";
@@ -41,7 +41,7 @@ const communicates = (graph: Graph): boolean =>
  */
 export const expandCompositions = (graph: Graph, runs: (operator: Operator, node: KernelNode) => boolean): Graph => {
   for (const { op } of graph.nodes) operatorOf(graph, op);
-  if (!graph.nodes.some(({ op }) => isUsersOperator(op))) return graph;
+  if (!graph.nodes.some(({ op }) => isUserOperator(op))) return graph;
   const definitions = definitionsOf(graph);
   const nodes: Node[] = [];
   const append = (node: Node): ValueRef[] => {

@@ -2,7 +2,7 @@ import { roleOf } from "../ops/role.ts";
 import { roundToStorage } from "../dtype.ts";
 import { OperatorError } from "../errors.ts";
 import type { Graph, Node } from "../graph/graph.ts";
-import { isUsersOperator, type Operator, type OperatorTable, type ReferenceArray } from "../graph/operator.ts";
+import { isUserOperator, type Operator, type OperatorTable, type ReferenceArray } from "../graph/operator.ts";
 import { operatorOf } from "../ops/lookup.ts";
 import { operators as allOperators } from "../ops/table.ts";
 import { elementCount, formatSpec } from "../shape.ts";
@@ -27,7 +27,7 @@ export const prepareForReference = (graph: Graph): Graph =>
  * shape rule.
  */
 const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceArray[]): readonly Float64Array[] => {
-  if (!isUsersOperator(node.op)) return operator.reference(inputs, node.params, node.specs);
+  if (!isUserOperator(node.op)) return operator.reference(inputs, node.params, node.specs);
   // Copies, so that a user's function cannot modify its operands.
   const copies = inputs.map(({ spec, data }) => ({ spec, data: data.slice() }));
   const results: readonly unknown[] = operator.reference(copies, node.params, node.specs);

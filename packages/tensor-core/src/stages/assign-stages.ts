@@ -1,6 +1,6 @@
 import { ArgumentError } from "../errors.ts";
 import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
-import { isUsersOperator } from "../graph/operator.ts";
+import { isUserOperator } from "../graph/operator.ts";
 import { isCollective } from "../passes/collective-order.ts";
 import { hasEffect } from "../passes/dead-code.ts";
 import { formatSpec } from "../shape.ts";
@@ -43,7 +43,7 @@ const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => bo
   const position = new Map(graph.inputs.map((id, i) => [id, i]));
   const mayRepeat = (node: Node): boolean =>
     [undefined, "position", "barrier"].includes(roleOf(node)) &&
-    !isUsersOperator(node.op) &&
+    !isUserOperator(node.op) &&
     !isCollective(node) &&
     !hasEffect(node);
   const bits = { param: 1, argument: 2 } as const;

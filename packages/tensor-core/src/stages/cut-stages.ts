@@ -7,7 +7,7 @@ import { gatherTaps } from "../autodiff/tap.ts";
 import { scalarLoss } from "../autodiff/vjp.ts";
 import { full, identity } from "../functions/elementwise.ts";
 import { optimizationBarrier } from "../functions/optimization-barrier.ts";
-import { inPhase, type Mesh, type MeshPlace } from "../graph/emit.ts";
+import { inPhase, type Mesh, type MeshCoordinates } from "../graph/emit.ts";
 import { type Graph, keepDefinitions, type ValueRef } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { trace } from "../tracing/trace.ts";
@@ -27,7 +27,7 @@ export interface CutOptions {
   readonly cuts: readonly (string | readonly string[])[];
   /** Number of ranks along each mesh axis, and the rank's coordinates, as in `trace`. */
   readonly mesh?: Mesh;
-  readonly place?: MeshPlace;
+  readonly place?: MeshCoordinates;
   /** Rewrites of the whole step before it is cut, such as `mixedPrecision` or `rewriteSaved`. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
 }

@@ -1,7 +1,7 @@
 import { ArgumentError } from "../errors.ts";
 import { sendReceive } from "../functions/collective.ts";
 import { add, full } from "../functions/elementwise.ts";
-import { axisSize, inPhase, meshPlace } from "../graph/emit.ts";
+import { axisSize, inPhase, meshCoordinate } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { stageBackward, stageForward, type StageForward } from "./run-stage.ts";
 import type { CutStep, CutValue, Stage } from "./stage.ts";
@@ -31,7 +31,7 @@ export interface RankStage {
 
 /**
  * Create the stage of a rank: rank s along `axis` has stage s, receives from rank s − 1 and sends to rank s + 1; in the
- * backward pass the opposite. For a function that is traced per rank (`meshPlace`): the graphs of ranks differ, and are
+ * backward pass the opposite. For a function that is traced per rank (`meshCoordinate`): the graphs of ranks differ, and are
  * connected by their messages. Micro-batches are calls of `forward`, then of `backward`, in any order that is the same
  * on all ranks.
  *
@@ -49,7 +49,7 @@ export const stageOfRank = ({ stages, shared }: CutStep, axis: string): RankStag
     throw new ArgumentError(
       `stageOfRank: axis "${axis}" has ${size} ranks for ${stages.length} stages; cut into as many stages as ranks`,
     );
-  const rank = meshPlace(axis);
+  const rank = meshCoordinate(axis);
   const stage = stages[rank]!;
   const send = (values: readonly Tensor[], to: number): void => {
     for (const value of values) sendReceive(value, axis, [[rank, to]]);

@@ -11,7 +11,7 @@ import {
   type Derivatives,
   emptyTrace,
   type Mesh,
-  type MeshPlace,
+  type MeshCoordinates,
   requireCoordinates,
   type TraceState,
   withTrace,
@@ -97,7 +97,7 @@ const refuseArgument = (args: unknown, path: string): never => {
  * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); the outermost
  * level is the argument list.
  * @param options.mesh number of ranks along each mesh axis that collective operators refer to.
- * @param options.place mesh coordinates of the rank that the function is traced for, as returned by `meshPlace`. Graphs
+ * @param options.place mesh coordinates of the rank that the function is traced for, as returned by `meshCoordinate`. Graphs
  * may then differ between ranks.
  * @param options.composing users' operators whose compositions contain the function; only for tracing compositions.
  * @throws ArgumentError if a leaf is not an array, and if the function returns anything other than its own tensors.
@@ -107,7 +107,7 @@ export const trace = <Args extends readonly unknown[], Result>(
   args: MapTree<Args, Tensor, TensorSpec> | Args,
   options: {
     readonly mesh?: Mesh;
-    readonly place?: MeshPlace | undefined;
+    readonly place?: MeshCoordinates | undefined;
     readonly composing?: readonly string[];
   } = {},
 ): Traced => {

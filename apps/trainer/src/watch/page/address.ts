@@ -32,7 +32,7 @@ export const defaultView: View = {
   traced: undefined,
 };
 
-export const mostSmoothing = 0.99;
+export const maxSmoothing = 0.99;
 
 const rangeIn = (text: string | null): View["range"] => {
   const [, first, last] = /^([^~]+)~([^~]+)$/.exec(text ?? "") ?? [];
@@ -42,7 +42,7 @@ const rangeIn = (text: string | null): View["range"] => {
 
 const smoothingIn = (text: string | null): number => {
   const weight = text === null || text === "" ? 0 : Number(text);
-  return weight >= 0 && weight <= mostSmoothing ? weight : 0;
+  return weight >= 0 && weight <= maxSmoothing ? weight : 0;
 };
 
 /**

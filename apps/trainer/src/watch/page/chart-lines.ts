@@ -27,7 +27,7 @@ interface KeptAverage {
 
 const dashes = 4;
 /** Minimum number of points for smoothing; shorter lines, such as evaluations, are shown unchanged. */
-const leastSmoothed = 50;
+const minSmoothed = 50;
 
 /** Lines of one chart; keeps averages between updates. */
 export class ChartLines {
@@ -43,7 +43,7 @@ export class ChartLines {
         if (rows === undefined || raw === undefined) return [];
         const key = `${run}\n${type}/${name}`;
         const length = Math.min(rows.length, raw.length);
-        const y = smoothing > 0 && length >= leastSmoothed ? this.averageOf(key, rows, smoothing).of(raw, length) : raw;
+        const y = smoothing > 0 && length >= minSmoothed ? this.averageOf(key, rows, smoothing).of(raw, length) : raw;
         return [
           {
             key,

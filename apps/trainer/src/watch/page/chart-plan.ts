@@ -20,7 +20,7 @@ export interface ChartPlan {
   readonly most?: number | undefined;
 }
 
-const mostLines = 12;
+const maxLines = 12;
 
 const known: readonly {
   readonly title: string;
@@ -107,8 +107,8 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
     return {
       id,
       title,
-      quantities: quantities.slice(0, mostLines),
-      leftOut: Math.max(0, quantities.length - mostLines),
+      quantities: quantities.slice(0, maxLines),
+      leftOut: Math.max(0, quantities.length - maxLines),
       isOfRanks,
       text: textOf(name),
       most: textOf(name) === shareText ? 1 : undefined,

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { axisText, lineName, type LinesProps, valueAt } from "./shown-lines.ts";
 import { axis, range } from "./store.ts";
 
-const mostRows = 40;
+const maxRows = 40;
 
 /** Values of a chart as a table, at positions evenly spaced along its axis. */
 export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element => {
@@ -16,7 +16,7 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
     <div class="scroll" tabIndex={0} role="region" aria-label={`${plan.title}, data`}>
       <table>
         <caption>
-          {plan.title} by {axis.value}, at up to {mostRows} positions of the visible range
+          {plan.title} by {axis.value}, at up to {maxRows} positions of the visible range
         </caption>
         <thead>
           <tr>
@@ -44,13 +44,13 @@ export const ChartTable = ({ plan, lines, version }: LinesProps): JSX.Element =>
   );
 };
 
-/** Up to `mostRows` of ascending numbers in a range, including the first and the last. */
+/** Up to `maxRows` of ascending numbers in a range, including the first and the last. */
 const thinned = (x: ArrayLike<number>, length: number, from: number, to: number): number[] => {
   const inside: number[] = [];
   let [first, last] = [0, length - 1];
   while (first <= last && x[first]! < from) first++;
   while (last >= first && x[last]! > to) last--;
-  const count = Math.min(mostRows, last - first + 1);
+  const count = Math.min(maxRows, last - first + 1);
   for (let i = 0; i < count; i++) inside.push(x[first + Math.round((i * (last - first)) / Math.max(1, count - 1))]!);
   return inside;
 };

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { axes } from "./axis-x.ts";
 import { type ChartPlan, chartPlans, matchesWords } from "./chart-plan.ts";
 import { Chart } from "./chart.tsx";
-import { mostSmoothing } from "./address.ts";
+import { maxSmoothing } from "./address.ts";
 import { axis, chartWords, isLogarithmic, loadedRun, mark, range, shownIds, smoothing } from "./store.ts";
 
 const Toolbar = (): JSX.Element => (
@@ -25,7 +25,7 @@ const Toolbar = (): JSX.Element => (
       <input
         type="range"
         min={0}
-        max={mostSmoothing}
+        max={maxSmoothing}
         step={0.01}
         value={smoothing.value}
         onInput={(event) => {

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { bytesText } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { mostTraceBytes } from "../../run-files/trace-bytes.ts";
+import { maxTraceBytes } from "../../run-files/trace-bytes.ts";
 import { leafText, leafValues } from "../../run-readers/leaf-values.ts";
 import type { RunDetails } from "../run-details.ts";
 import { Histograms } from "./histograms.tsx";
@@ -98,7 +98,7 @@ export const Details = (): JSX.Element | null => {
           )}
           {own.traces.map(({ command, ...trace }) => (
             <div class="trace" key={trace.name}>
-              {trace.bytes <= mostTraceBytes ? (
+              {trace.bytes <= maxTraceBytes ? (
                 <Timeline run={id} trace={trace} />
               ) : (
                 `${trace.name}, ${bytesText(trace.bytes)}, is too large for a page`

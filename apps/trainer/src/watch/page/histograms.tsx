@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { histogramAbout, type HistogramKind, histogramChart } from "@skein/report";
+import { describeHistogram, type HistogramKind, histogramChart } from "@skein/report";
 import type { Histogram, ParameterHistograms, StepHistograms } from "@skein/report";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -20,7 +20,7 @@ const Chart = ({
   readonly histogram: Histogram;
   readonly isLogarithmic: boolean;
 }): JSX.Element => {
-  const about = histogramAbout(histogram);
+  const about = describeHistogram(histogram);
   const __html = useMemo(
     () =>
       histogramChart(histogram, {

@@ -142,7 +142,7 @@ const isBehind = ({ id, generation, rows, loaded: share }: RunFacts): boolean =>
   );
 };
 
-const mostChosenBySelf = 8;
+const maxPreselected = 8;
 
 const take = (updated: readonly RunFacts[], gone: readonly string[], isAll: boolean): void => {
   const before = runs.value;
@@ -157,7 +157,7 @@ const take = (updated: readonly RunFacts[], gone: readonly string[], isAll: bool
   for (const id of vanished) loaded.delete(id);
   // At first the newest run, or the runs that an address names; later each run that begins while the page is open.
   if (chosen.value.size === 0 && before.size === 0) chooseDefaults();
-  else if (!isAll && chosen.value.size < mostChosenBySelf)
+  else if (!isAll && chosen.value.size < maxPreselected)
     choose(
       fresh.filter(({ state }) => state === "running").map(({ id }) => id),
       true,

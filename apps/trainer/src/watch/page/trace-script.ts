@@ -7,12 +7,12 @@ import {
   tickTexts,
   timelineFigure,
   timeUnits,
-  tracksOfRanks,
+  rankTracks,
   zoomTimeline,
 } from "@skein/report";
 import type { RankSpans } from "@skein/tensor-core";
 
-export { shownRanks, timelineKeys } from "@skein/report";
+export { selectRanks, timelineHelp } from "@skein/report";
 export { readTraceText, rowsOfSpans, windowsOf } from "./trace-view.ts";
 
 const ticksOf = (from: number, to: number, count: number): { readonly at: number; readonly text: string }[] => {
@@ -23,7 +23,7 @@ const ticksOf = (from: number, to: number, count: number): { readonly at: number
 
 /** HTML of a timeline figure; all text from the trace is escaped. */
 export const timelineHtml = (ranks: readonly RankSpans[], hasSteps: boolean, label: string): string =>
-  timelineFigure(tracksOfRanks(ranks, undefined, hasSteps), { label, all: "all" });
+  timelineFigure(rankTracks(ranks, undefined, hasSteps), { label, all: "all" });
 
 /** Make the timelines in an element zoom, pan and show tooltips. */
 export const zoom = (container: HTMLElement): void => {

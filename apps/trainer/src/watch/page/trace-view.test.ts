@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeChromeTrace } from "../../run-files/chrome-trace.ts";
-import { mostSpans, readTraceText, rowsOfSpans, windowsOf } from "./trace-view.ts";
+import { maxSpans, readTraceText, rowsOfSpans, windowsOf } from "./trace-view.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-trace-view-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -51,12 +51,12 @@ test("a trace opens with its whole range, and shows each step from its own start
 });
 
 test("a trace too long to draw at once is shown by steps, or without any by its last spans", () => {
-  const many = Array.from({ length: mostSpans + 5 }, (_, i) => span("compute", "add", i / 1e6, (i + 0.5) / 1e6));
+  const many = Array.from({ length: maxSpans + 5 }, (_, i) => span("compute", "add", i / 1e6, (i + 0.5) / 1e6));
   const rank = { rank: 0, spans: many };
   const [last, ...others] = windowsOf(readTraceText(written([rank]), "t"), textOf);
   expect(others).toEqual([]);
   const shown = last!.ranks()[0]!.spans;
-  expect([shown.length, shown[0]!.startSeconds]).toEqual([mostSpans, 0]);
+  expect([shown.length, shown[0]!.startSeconds]).toEqual([maxSpans, 0]);
   const stepped = { rank: 0, spans: [span("steps", "step 7", 0, 1), ...many] };
   expect(windowsOf(readTraceText(written([stepped]), "t"), textOf).map(({ key }) => key)).toEqual(["7"]);
 });

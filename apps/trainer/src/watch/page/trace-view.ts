@@ -1,7 +1,7 @@
 import {
   alignClocks,
   parseTrace,
-  spansFrom,
+  shiftSpans,
   sumsByName,
   timelineOf,
   traceFacts,
@@ -32,7 +32,7 @@ export interface TraceWindow {
 }
 
 /** Maximum number of spans that can be drawn responsively. */
-export const mostSpans = 40_000;
+export const maxSpans = 40_000;
 
 /** Iterate over lines without an array of all lines, because a trace may have a million. */
 function* linesOf(text: string): Generator<string, void> {
@@ -56,7 +56,7 @@ export const readTraceText = (text: string, name: string): TraceView => {
     (least, { spans }) => spans.reduce((one, { startSeconds }) => Math.min(one, startSeconds), least),
     Infinity,
   );
-  const own = spansFrom(aligned, Number.isFinite(begin) ? begin : 0);
+  const own = shiftSpans(aligned, Number.isFinite(begin) ? begin : 0);
   return {
     ranks: own,
     steps: worldSteps(own),
@@ -70,12 +70,12 @@ const numberOf = (step: WorldStep): number => step[0]!.number;
 /** The last spans of all ranks, for a trace without steps that has too many spans. */
 const lastSpans = (ranks: readonly RankSpans[]): RankSpans[] => {
   const begins = ranks.flatMap(({ spans }) => spans.map(({ startSeconds }) => startSeconds)).sort((a, b) => b - a);
-  const from = begins[mostSpans - 1]!;
+  const from = begins[maxSpans - 1]!;
   const left = ranks.map((rank) => ({
     ...rank,
     spans: rank.spans.filter(({ startSeconds }) => startSeconds >= from),
   }));
-  return spansFrom(left, from);
+  return shiftSpans(left, from);
 };
 
 /**
@@ -87,10 +87,10 @@ export const windowsOf = (
   text: (seconds: number) => string,
 ): readonly TraceWindow[] => {
   const whole: TraceWindow[] =
-    numSpans <= mostSpans
+    numSpans <= maxSpans
       ? [{ key: "all", title: "whole trace", ranks: () => ranks, hasSteps: true }]
       : steps.length === 0
-        ? [{ key: "last", title: `last ${mostSpans} spans`, ranks: () => lastSpans(ranks), hasSteps: true }]
+        ? [{ key: "last", title: `last ${maxSpans} spans`, ranks: () => lastSpans(ranks), hasSteps: true }]
         : [];
   const each = steps.map((step) => ({
     key: String(numberOf(step)),

@@ -10,7 +10,7 @@ import type { TraceView } from "./trace-view.ts";
 export type TraceScript = typeof traceScript;
 
 /** Maximum number of names per track. */
-const mostRows = 12;
+const maxRows = 12;
 
 const Figure = ({
   script,
@@ -45,7 +45,7 @@ const Table = ({
 }): JSX.Element => (
   <div class="scroll" tabIndex={0} role="region" aria-label="timeline, data">
     <table>
-      <caption>Longest spans on each track of each rank, up to {mostRows} names</caption>
+      <caption>Longest spans on each track of each rank, up to {maxRows} names</caption>
       <thead>
         <tr>
           {["rank", "track", "what", "times", "together"].map((name) => (
@@ -56,7 +56,7 @@ const Table = ({
         </tr>
       </thead>
       <tbody>
-        {script.rowsOfSpans(ranks, mostRows).map(({ rank, track, name, calls, seconds }) => (
+        {script.rowsOfSpans(ranks, maxRows).map(({ rank, track, name, calls, seconds }) => (
           <tr key={`${rank} ${track} ${name}`}>
             <td>{rank}</td>
             <td>{track}</td>
@@ -85,7 +85,7 @@ export const TraceWindows = ({
   const isTable = useSignal(false);
   const shown = windows.find((one) => one.key === key.value) ?? windows[0];
   const all = useMemo(() => shown?.ranks() ?? [], [shown]);
-  const ranks = useMemo(() => script.shownRanks(all), [all]);
+  const ranks = useMemo(() => script.selectRanks(all), [all]);
   if (shown === undefined) return <p>{name} holds no span.</p>;
   return (
     <>
@@ -107,7 +107,7 @@ export const TraceWindows = ({
         </label>
       </div>
       <p class="quiet">
-        {script.timelineKeys}
+        {script.timelineHelp}
         {view.isCut && " The trace was truncated: the part before that is shown."}
         {ranks.length < all.length &&
           ` ${ranks.length} of ${all.length} ranks are shown: the ranks that wait least, and the ranks that wait most.`}

@@ -83,7 +83,7 @@ describe("dispatchSeconds", () => {
       expertSeconds: 30,
       chunkSeconds: 3,
       otherSeconds: 100,
-      apart: { againShare: 0.5, copySeconds: 7 },
+      apart: { recomputedShare: 0.5, copySeconds: 7 },
     };
     const took = (numChunks: number, backwardChunks: number): number =>
       dispatchSeconds({ way: "dense", numChunks, backwardChunks }, layer, alone, computing);
@@ -104,7 +104,7 @@ describe("dispatchSeconds", () => {
         const took = (numChunks: number, backwardChunks: number, more = {}): number =>
           dispatchSeconds({ way: "dense", numChunks, backwardChunks }, any, on, { ...computing, ...more });
         expect(took(a, b) + took(b, a)).toBeCloseTo(took(a, a) + took(b, b), 6);
-        const apart = { againShare: 0.5, copySeconds: 1 };
+        const apart = { recomputedShare: 0.5, copySeconds: 1 };
         expect(took(a, b, { apart })).toBeGreaterThanOrEqual(took(a, b) + (a === b ? 0 : 1) - 1e-9);
       }),
     );

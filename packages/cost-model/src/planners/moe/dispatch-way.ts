@@ -54,7 +54,7 @@ export interface LayerComputing {
 /** Cost of a backward pass with its own chunks. */
 export interface SeparateBackward {
   /** Recomputed share of the experts' forward work: all except the last product. */
-  readonly againShare: number;
+  readonly recomputedShare: number;
   /** Seconds to copy the received rows, of all slots, into other chunks. */
   readonly copySeconds: number;
 }
@@ -154,7 +154,7 @@ const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number
  * Predict the seconds of a layer of experts, forward and backward, with a dispatch method and a number of chunks, if
  * all experts are chosen equally often. Each pass is a `layerTimeline`: the first level of the dispatch and the last
  * level of the return are one stream, the levels in between another, the experts a third; backward computes twice as
- * long as forward. If backward has other chunks, its experts also repeat `againShare` of forward's work, and rows are
+ * long as forward. If backward has other chunks, its experts also repeat `recomputedShare` of forward's work, and rows are
  * copied first.
  *
  * A rank sends per level, in all chunks together and in one direction
@@ -210,7 +210,7 @@ export const dispatchSeconds = (
     };
     return layerTimeline(chunk, { numChunks: inChunks }).makespanSeconds;
   };
-  const backwardShare = hasOwnChunks ? (2 + apart.againShare) / 3 : 2 / 3;
+  const backwardShare = hasOwnChunks ? (2 + apart.recomputedShare) / 3 : 2 / 3;
   const copySeconds = hasOwnChunks ? apart.copySeconds : 0;
   return (
     otherSeconds +
@@ -219,7 +219,7 @@ export const dispatchSeconds = (
   );
 };
 
-const noExtraWork: SeparateBackward = { againShare: 0, copySeconds: 0 };
+const noExtraWork: SeparateBackward = { recomputedShare: 0, copySeconds: 0 };
 
 /** A choice with its predicted seconds. */
 export interface PredictedDispatch extends DispatchChoice {

@@ -5,14 +5,14 @@ import { groupings, models, profileOf, profiles } from "../../../test/profiles.t
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 import type { GradientProfile } from "../../gradient-profile.ts";
 import { planGradientPartition } from "./gradient-partition.ts";
-import { type BackwardStretch, planIdleBuckets } from "./idle-buckets.ts";
+import { type BackwardSegment, planIdleBuckets } from "./idle-buckets.ts";
 import { backwardOf, chunkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 import { planPipeline } from "./pipeline-degree.ts";
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-const stretchSeconds = (stretch: BackwardStretch, gradientSeconds: number): number =>
+const stretchSeconds = (stretch: BackwardSegment, gradientSeconds: number): number =>
   "denseSeconds" in stretch
     ? Math.max(stretch.denseSeconds, gradientSeconds)
     : layerTimeline(chunkSeconds(stretch.experts, stretch.numChunks), {
@@ -25,12 +25,12 @@ const mergeClass = (path: string): string => (path.endsWith("1") ? "experts" : "
 
 interface Situation {
   readonly profile: GradientProfile;
-  readonly stretches: readonly BackwardStretch[];
+  readonly stretches: readonly BackwardSegment[];
   readonly allReduce: CollectiveModel;
 }
 
-const situations = (mostTensors: number, mostStretches: number): fc.Arbitrary<Situation> =>
-  profiles({ most: mostTensors }).chain((profile) =>
+const situations = (maxTensors: number, maxStretches: number): fc.Arbitrary<Situation> =>
+  profiles({ most: maxTensors }).chain((profile) =>
     fc.record({
       profile: fc.constant(profile),
       allReduce: models,
@@ -43,11 +43,11 @@ const situations = (mostTensors: number, mostStretches: number): fc.Arbitrary<Si
               fc.record({ experts: passes, numChunks: fc.constantFrom(1, 2, 4) }),
             ),
           }),
-          { maxLength: mostStretches },
+          { maxLength: maxStretches },
         )
         .map((rows) => {
           const ready = rows.map(({ numReady }) => numReady).toSorted((a, b) => a - b);
-          return rows.map(({ own }, i): BackwardStretch => ({ numReady: ready[i]!, ...own }));
+          return rows.map(({ own }, i): BackwardSegment => ({ numReady: ready[i]!, ...own }));
         }),
     }),
   );
@@ -109,7 +109,7 @@ describe("planIdleBuckets", () => {
       fc.property(layers, models, fc.constantFrom(1, 2, 4), (own, allReduce, numChunks) => {
         const profile = profileOf(own.flatMap(({ bytes }) => bytes.map((one) => ({ bytes: one, backwardSeconds: 0 }))));
         let numReady = 0;
-        const stretches = own.flatMap(({ experts, denseSeconds, bytes }): BackwardStretch[] => {
+        const stretches = own.flatMap(({ experts, denseSeconds, bytes }): BackwardSegment[] => {
           const both = [
             { numReady, experts, numChunks },
             { numReady, denseSeconds },

@@ -6,7 +6,7 @@ import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { pipelineCandidates } from "./pipeline-degree.ts";
 
 /** A segment of the backward pass. */
-export type BackwardStretch = {
+export type BackwardSegment = {
   /** Number of gradients of the profile, in its order, that are ready when the segment begins. */
   readonly numReady: number;
 } & (
@@ -30,7 +30,7 @@ export interface IdleBuckets {
 }
 
 /** Seconds of a segment as a function of the seconds of all-reduces in it. */
-const secondsWith = (stretch: BackwardStretch): ((gradientSeconds: number) => number) => {
+const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => number) => {
   if ("denseSeconds" in stretch) {
     checkSeconds("its dense part", stretch.denseSeconds);
     return (gradientSeconds) => Math.max(stretch.denseSeconds, gradientSeconds);
@@ -63,7 +63,7 @@ const secondsWith = (stretch: BackwardStretch): ((gradientSeconds: number) => nu
  */
 export const planIdleBuckets = (
   profile: GradientProfile,
-  stretches: readonly BackwardStretch[],
+  stretches: readonly BackwardSegment[],
   allReduce: CollectiveModel,
   { apart = oneMergeClass }: MergeOptions = {},
 ): IdleBuckets => {

@@ -4,7 +4,7 @@ import { packWindows, type TokenPiece, type Tokens } from "../../streams/pack-wi
 import type { ShardReader } from "../../streams/shard-position.ts";
 import type { SampleStream, TextShards } from "../../streams/streamed-records.ts";
 import { pathOf } from "../byte-source.ts";
-import { LineCutter, mostLineBytes, parseLine } from "../json-lines.ts";
+import { LineCutter, maxLineBytes, parseLine } from "../json-lines.ts";
 import { loadTokenizer } from "../load-tokenizer.ts";
 import { parquetColumn } from "../parquet-column.ts";
 import { textEncoding } from "../text-encoding.ts";
@@ -28,7 +28,7 @@ async function* linesOf(
   let offset = from;
   const cutter = new LineCutter(
     () =>
-      new DataError(`${pathOf(location)}: the line at byte ${offset} has more than ${mostLineBytes} bytes; split it`),
+      new DataError(`${pathOf(location)}: the line at byte ${offset} has more than ${maxLineBytes} bytes; split it`),
   );
   for await (const bytes of piecesOf(location, from, contentOf(location)))
     for (const line of cutter.cut(bytes)) {

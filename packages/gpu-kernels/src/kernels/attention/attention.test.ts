@@ -3,7 +3,7 @@ import { operators } from "@skein/tensor-core/backend";
 import { assertClose, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
@@ -53,7 +53,7 @@ describe("attention without a device", () => {
         { rowOperands: 2, results: 1, exchanges: false },
         { rowOperands: 2, results: 2, exchanges: false },
       ]) {
-        const tile = attentionTile(width, 12, 1024, demand, { ...leastDevice, maxWorkgroupBytes });
+        const tile = attentionTile(width, 12, 1024, demand, { ...minimalDevice, maxWorkgroupBytes });
         expect(tileBytes(tile, demand), `width ${width}`).toBeLessThanOrEqual(maxWorkgroupBytes);
         expect(tile.rowLanes * tile.columnLanes, `width ${width}`).toBeLessThanOrEqual(256);
       }
@@ -63,14 +63,14 @@ describe("attention without a device", () => {
   test("heads of 64 are complete rows in 32 KiB, and use large tiles in more memory", () => {
     const demand = { rowOperands: 1, results: 1, exchanges: true };
     const tileAt = (maxWorkgroupBytes: number, lines: number) =>
-      attentionTile(64, lines, 1024, demand, { ...leastDevice, maxWorkgroupBytes });
+      attentionTile(64, lines, 1024, demand, { ...minimalDevice, maxWorkgroupBytes });
     expect(tileAt(32_768, 12)).toMatchObject({ rowLanes: 8, resident: true });
     expect(tileAt(49_152, 96)).toMatchObject({ rowLanes: 16, resident: true });
     expect(tileAt(49_152, 1)).toMatchObject({ rowLanes: 8, resident: true });
   });
 
   test.each([false, true])("no plan stores a queries × keys matrix (software: %s)", (software) => {
-    const facts = { ...leastDevice, software };
+    const facts = { ...minimalDevice, software };
     const [q, k, v] = Array.from(
       { length: 3 },
       () => ({ dtype: "f32", shape: long.filter((_, i) => i !== 3) }) as const,
@@ -86,9 +86,9 @@ describe("attention without a device", () => {
       const spec = { dtype, shape: [1, 1, 4, width] } as const;
       return { op: "attention", inputs: [spec, spec, spec], outputs: [], params: {} };
     };
-    expect(attentionRefusal(node("f16", 8), leastDevice)).toMatch(/f16\[1, 1, 4, 8\] needs half precision/);
-    expect(attentionRefusal(node("f16", 8), { ...leastDevice, f16: true })).toBeUndefined();
-    expect(attentionRefusal(node("f32", 513), leastDevice)).toMatch(/513 wide, at most 512/);
+    expect(attentionRefusal(node("f16", 8), minimalDevice)).toMatch(/f16\[1, 1, 4, 8\] needs half precision/);
+    expect(attentionRefusal(node("f16", 8), { ...minimalDevice, f16: true })).toBeUndefined();
+    expect(attentionRefusal(node("f32", 513), minimalDevice)).toMatch(/513 wide, at most 512/);
   });
 });
 
@@ -138,10 +138,10 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       const inputs = operands(sizes, 20);
       const params = paramsOf(sizes, true);
       await checkNode(backend, "attention", inputs, params, {
-        facts: leastDevice,
+        facts: minimalDevice,
         tolerance: { absolute: 1e-4, relative: 1e-4 },
       });
-      const gradients = { facts: leastDevice, tolerance: { absolute: 1e-3, relative: 1e-3 } };
+      const gradients = { facts: minimalDevice, tolerance: { absolute: 1e-3, relative: 1e-3 } };
       await checkNode(backend, "attention-backward", backwardOperands(inputs, params), params, gradients);
     }
   }, 600_000);
@@ -151,7 +151,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     const sizes: Sizes = [1, 1, 37, 70, width];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
     const node = attentionNode({ op: "attention", inputs, outputs: [], params });
-    const facts = { ...leastDevice, software: true };
+    const facts = { ...minimalDevice, software: true };
     await checkPlan(attentionForward(node, facts), "attention", inputs, params);
     await checkPlan(attentionBackward(node, facts), "attention-backward", backwardOperands(inputs, params), params);
   };
@@ -162,7 +162,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     const sizes: Sizes = [1, 1, 67, 67, 64];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, true)];
     const node = attentionNode({ op: "attention", inputs, outputs: [], params });
-    const facts = { ...leastDevice, software: true, maxWorkgroupBytes: 32_768 };
+    const facts = { ...minimalDevice, software: true, maxWorkgroupBytes: 32_768 };
     if (backend.facts.maxWorkgroupBytes < facts.maxWorkgroupBytes) return;
     const plans = [attentionForward(node, facts), attentionBackward(node, facts)] as const;
     for (const { label } of plans.flatMap(({ passes }) => passes)) expect(label).not.toContain(" by ");
@@ -174,7 +174,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     const sizes: Sizes = [1, 2, 9, 11, width];
     const [inputs, params] = [operands(sizes, 1, "f16"), paramsOf(sizes, true)];
     const checks = {
-      facts: { ...leastDevice, f16: true, software },
+      facts: { ...minimalDevice, f16: true, software },
       tolerance: { absolute: 2e-3, relative: 2e-3 },
     };
     await checkNode(backend, "attention", inputs, params, checks);
@@ -216,7 +216,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   test("gradients have the same bits in every run", async () => {
     const sizes: Sizes = [1, 2, 70, 90, 5];
     const [inputs, params] = [operands(sizes, 20), paramsOf(sizes, true)];
-    for (const facts of [leastDevice, { ...leastDevice, software: true }]) {
+    for (const facts of [minimalDevice, { ...minimalDevice, software: true }]) {
       await runNode(backend, "attention-backward", backwardOperands(inputs, params), params, { facts, runs: 2 });
     }
   }, 600_000);
@@ -254,7 +254,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
       attentionNode({ op: "attention", inputs, outputs: [], params }),
       attentionNode({ op: "attention-backward", inputs: backward, outputs: [], params }),
     ];
-    const facts = { ...leastDevice, software: true };
+    const facts = { ...minimalDevice, software: true };
     await checkPlan(attentionForward(node, facts), "attention", inputs, params);
     await checkPlan(attentionNaive(node), "attention", inputs, params);
     await checkPlan(attentionBackward(backwardNode, facts), "attention-backward", backward, params);

@@ -2,12 +2,12 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-const software: DeviceFacts = { ...leastDevice, software: true };
+const software: DeviceFacts = { ...minimalDevice, software: true };
 
 const shapes: readonly Shape[] = [
   [1, 1],
@@ -49,7 +49,7 @@ describe.skipIf(!hasAdapter)("batch normalization on a device", () => {
   afterAll(() => backend.close());
 
   test.each(shapes.map((shape) => [shape]))("forward and backward, every shape: %j", async (shape) => {
-    for (const facts of [leastDevice, software]) {
+    for (const facts of [minimalDevice, software]) {
       const columns = shape.slice(-1);
       const [gamma, beta] = [uniformArray(columns, 0.5, 1.5, 7), normalArray(columns, 8)];
       const x = offCentre(shape, 3);

@@ -3,7 +3,7 @@ import { operators, type OperatorParams, type ReferenceArray } from "@skein/tens
 import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { Kernel, KernelPlan } from "../../kernel.ts";
@@ -164,7 +164,7 @@ test("plans stay within WebGPU's default limits", () => {
     for (const [kernel, inputs, output] of threeOf(one)) {
       const { passes, scratch = [] } = kernel.plan(
         nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params),
-        leastDevice,
+        minimalDevice,
         {},
         [],
       );
@@ -174,13 +174,13 @@ test("plans stay within WebGPU's default limits", () => {
           (sum, [, size]) => sum + 16 * Number(size),
           0,
         );
-        expect(shared, where).toBeLessThanOrEqual(leastDevice.maxWorkgroupBytes);
-        expect(pass.workgroupSize, where).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
-        expect(pass.bindings.length, where).toBeLessThanOrEqual(leastDevice.maxBindings);
+        expect(shared, where).toBeLessThanOrEqual(minimalDevice.maxWorkgroupBytes);
+        expect(pass.workgroupSize, where).toBeLessThanOrEqual(minimalDevice.maxWorkgroupSize);
+        expect(pass.bindings.length, where).toBeLessThanOrEqual(minimalDevice.maxBindings);
         expect(pass.features ?? [], where).toEqual([]);
         expect(pass.groups, where).toBeGreaterThan(0);
       }
-      expect(Math.max(0, ...scratch), `${layer.name}, ${kernel.op}`).toBeLessThanOrEqual(leastDevice.maxBindingBytes);
+      expect(Math.max(0, ...scratch), `${layer.name}, ${kernel.op}`).toBeLessThanOrEqual(minimalDevice.maxBindingBytes);
     }
   }
 });
@@ -189,7 +189,7 @@ test("splits long sums with small results, but not short sums", () => {
   const planOf = (kernel: Kernel, layer: Layer): KernelPlan => {
     const one = caseOf(layer);
     const [, inputs, output] = threeOf(one).find(([other]) => other === kernel)!;
-    return kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), leastDevice, {}, []);
+    return kernel.plan(nodeOf(kernel.op, inputs.map(f32), [f32(output)], one.params), minimalDevice, {}, []);
   };
   const second: Layer = { name: "", x: [128, 14, 14, 32], w: [3, 3, 32, 64], padding: 1 };
   const last: Layer = { name: "", x: [4, 4, 4, 512], w: [3, 3, 512, 512], padding: 1 };
@@ -209,9 +209,9 @@ test("rejects f16 with a reason if the device does not support it", () => {
     [f32(y)],
     params,
   );
-  expect(conv2dKernel.refuses!(node, leastDevice)).toMatch(/no shader-f16; cast the operands to f32/);
-  expect(conv2dKernel.refuses!(node, { ...leastDevice, f16: true })).toBeUndefined();
-  expect(conv2dKernel.refuses!(nodeOf("conv2d", [f32(x), f32(w)], [f32(y)], params), leastDevice)).toBeUndefined();
+  expect(conv2dKernel.refuses!(node, minimalDevice)).toMatch(/no shader-f16; cast the operands to f32/);
+  expect(conv2dKernel.refuses!(node, { ...minimalDevice, f16: true })).toBeUndefined();
+  expect(conv2dKernel.refuses!(nodeOf("conv2d", [f32(x), f32(w)], [f32(y)], params), minimalDevice)).toBeUndefined();
 });
 
 describe.skipIf(!hasAdapter)("convolutions on the device", () => {
@@ -252,7 +252,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
           ][i]!,
         ] as const,
     )) {
-      const plan = kernel.plan(nodeOf(kernel.op, shapes.map(f32), [f32(shape)], one.params), leastDevice, {}, []);
+      const plan = kernel.plan(nodeOf(kernel.op, shapes.map(f32), [f32(shape)], one.params), minimalDevice, {}, []);
       const [first] = await runPlan(backend.device, plan, inputs, [f32(shape)]);
       const [second] = await runPlan(backend.device, plan, inputs, [f32(shape)]);
       expect(
@@ -265,7 +265,7 @@ describe.skipIf(!hasAdapter)("convolutions on the device", () => {
 
   test("f16 operands, f16 result: sums are f32 and rounded once", async ({ skip }) => {
     if (!backend.facts.f16) skip("the adapter has no f16");
-    const facts = { ...leastDevice, f16: true };
+    const facts = { ...minimalDevice, f16: true };
     const one = caseOf({ name: "", x: [1, 6, 6, 60], w: [3, 3, 60, 20], padding: 1 });
     const [x, w] = [normalArray(one.x, 1, "f16"), normalArray(one.w, 2, "f16")];
     const half = (shape: Shape): TensorSpec => ({ dtype: "f16", shape });

@@ -3,7 +3,7 @@ import { operators } from "@skein/tensor-core/backend";
 import { assertClose, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
@@ -68,7 +68,7 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
   ])(
     "cholesky of %d matrices of %d rows at default limits",
     async (batch, size) => {
-      for (const facts of [leastDevice, { ...leastDevice, software: true }])
+      for (const facts of [minimalDevice, { ...minimalDevice, software: true }])
         await checkNode(backend, "cholesky", [definite(batch, size)], {}, { facts });
     },
     600_000,
@@ -91,7 +91,7 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
               "triangular-solve",
               inputs,
               { lower, transpose, unitDiagonal },
-              { facts: leastDevice, tolerance: { absolute: 1e-4, relative: 1e-4 } },
+              { facts: minimalDevice, tolerance: { absolute: 1e-4, relative: 1e-4 } },
             );
         }
       }
@@ -127,8 +127,8 @@ describe.skipIf(!hasAdapter)("decompositions on a device", () => {
       for (const pivot of [0, -1, Number.NaN]) {
         const a = definite(1, size);
         a.data[failing * (size + 1)] = pivot * size;
-        await checkNode(backend, "cholesky", [a], {}, { facts: leastDevice });
-        const [l] = await runNode(backend, "cholesky", [a], {}, { facts: leastDevice });
+        await checkNode(backend, "cholesky", [a], {}, { facts: minimalDevice });
+        const [l] = await runNode(backend, "cholesky", [a], {}, { facts: minimalDevice });
         const wrong = l!.toNumbers().flatMap((value, at) => {
           const [i, j] = [Math.floor(at / size), at % size];
           return Number.isNaN(value) === (i >= j && j >= failing) ? [] : [[i, j]];

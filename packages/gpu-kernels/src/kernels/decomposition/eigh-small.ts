@@ -4,7 +4,7 @@ import { infinite, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows } from "./jacobi.ts";
 
 /** Maximum number of sweeps. Six to eight are usual. */
-export const mostSweeps = 14;
+export const maxSweeps = 14;
 
 /** Matrices of up to 32 rows: one workgroup per matrix, which is completely in workgroup memory. */
 export const smallEighPass = (batch: number, size: number): Pass => ({
@@ -42,7 +42,7 @@ export const smallEighPass = (batch: number, size: number): Pass => ({
         block[at] = 0.0;
         if (i < n && j < n && bits < ${infinite}) { block[at] = lower_at(group, i, j) * scale_of(bits); }
       }
-      for (var sweep = 0u; sweep < ${mostSweeps}u; sweep++) {
+      for (var sweep = 0u; sweep < ${maxSweeps}u; sweep++) {
         jacobi_sweep(lane, sizes.even);
         if (lane == 0u) {
           again = atomicLoad(&moved);

@@ -1,6 +1,6 @@
 import type { BindingSource, KernelPlan, Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
-import { mostSweeps, smallEighPass } from "./eigh-small.ts";
+import { maxSweeps, smallEighPass } from "./eigh-small.ts";
 import { infinite, largestPass, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows, pairFunctions } from "./jacobi.ts";
 
@@ -18,7 +18,7 @@ const info: BindingSource = { scratch: 3 };
 const order: BindingSource = { scratch: 4 };
 
 // Per matrix: maximum magnitude, and for each sweep whether the previous sweep rotated anything.
-const words = mostSweeps + 2;
+const words = maxSweeps + 2;
 
 interface Blocks {
   readonly batch: number;
@@ -327,7 +327,7 @@ export const eighPlan = (batch: number, size: number): KernelPlan => {
     passes: [
       largestPass({ batch, rows: size, columns: size, lower: true, info, words }),
       fillPass(blocks),
-      ...Array.from({ length: mostSweeps }, (_, sweep) => sweep).flatMap((sweep) =>
+      ...Array.from({ length: maxSweeps }, (_, sweep) => sweep).flatMap((sweep) =>
         Array.from({ length: 2 * blocks.pairs - 1 }, (_, round) => round).flatMap((round) => [
           rotatePass(blocks, sweep, round),
           productPass(blocks, sweep, round),

@@ -6,7 +6,7 @@ import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { eighNaive, qrNaive } from "./naive.ts";
 
 const f32 = (shape: Shape): { readonly dtype: "f32"; readonly shape: Shape } => ({ dtype: "f32", shape });
@@ -66,7 +66,7 @@ describe.skipIf(!hasAdapter)("orthogonal decompositions on a device", () => {
 
   const checkEigen = async (a: NdArray): Promise<void> => {
     const size = a.shape.at(-1)!;
-    const [values, vectors] = await runNode(backend, "eigh", [a], {}, { facts: leastDevice, runs: 2 });
+    const [values, vectors] = await runNode(backend, "eigh", [a], {}, { facts: minimalDevice, runs: 2 });
     const [d, v] = [values!.toNumbers(), vectors!.toNumbers()];
     expect(residual(a.toNumbers(), d, v)).toBeLessThan(3e-6);
     expect(unorthogonal(v, size, size)).toBeLessThan(4e-6);
@@ -94,7 +94,7 @@ describe.skipIf(!hasAdapter)("orthogonal decompositions on a device", () => {
     [70, 33],
   ])("qr of %d × %d at default limits: product and orthogonality", async (rows, columns) => {
     const a = normalArray([rows, columns], 5);
-    const [q, r] = await runNode(backend, "qr", [a], {}, { facts: leastDevice, runs: 2 });
+    const [q, r] = await runNode(backend, "qr", [a], {}, { facts: minimalDevice, runs: 2 });
     const [given, x, y] = [a, q!, r!].map((array) => array.toNumbers()) as [number[], number[], number[]];
     expect(unorthogonal(x, rows, columns)).toBeLessThan(2e-6);
     given.forEach((entry, at) => {

@@ -5,21 +5,21 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { KernelPlan } from "../../kernel.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
-import { histogramPasses, mostLocalBins } from "./histogram.ts";
+import { histogramPasses, maxLocalBins } from "./histogram.ts";
 
 const planOf = (count: number, bins: number): KernelPlan => {
   const blocks = new ScratchBlocks();
-  const passes = histogramPasses(count, bins, blocks, leastDevice);
+  const passes = histogramPasses(count, bins, blocks, minimalDevice);
   return { scratch: blocks.bytes, passes };
 };
 
 describe("plans of histograms", () => {
   test("hold as many copies of each bin as fit in workgroup memory", () => {
     const labels = (bins: number): string => planOf(1000, bins).passes[1]!.label;
-    expect([1, 128, 129, 2048, 2049, mostLocalBins, mostLocalBins + 1].map(labels)).toEqual([
+    expect([1, 128, 129, 2048, 2049, maxLocalBins, maxLocalBins + 1].map(labels)).toEqual([
       "histogram, 32 copies",
       "histogram, 32 copies",
       "histogram, 16 copies",
@@ -28,7 +28,7 @@ describe("plans of histograms", () => {
       "histogram, 1 copies",
       "histogram, no copies",
     ]);
-    expect(4 * mostLocalBins).toBeLessThanOrEqual(leastDevice.maxWorkgroupBytes);
+    expect(4 * maxLocalBins).toBeLessThanOrEqual(minimalDevice.maxWorkgroupBytes);
   });
 });
 

@@ -12,13 +12,13 @@ const lanes = 256;
 const unroll = 4;
 
 /** Maximum number of bins in workgroup memory, on every device. Larger histograms are counted in the result. */
-export const mostLocalBins = 4096;
+export const maxLocalBins = 4096;
 
 /**
  * Maximum number of copies of each bin, which is the number of banks of workgroup memory. Copies let adjacent values in
  * the same bin be counted in parallel.
  */
-const mostCopies = 32;
+const maxCopies = 32;
 
 /**
  * `x: low, y: high, z: scale` as bits of f32. `w: 0` if nothing is counted, `1` for bins, `2` if all values inside go
@@ -102,9 +102,9 @@ const binText = wgsl`
 `;
 
 const countPass = (count: number, bins: number, range: BindingSource, facts: DeviceFacts): Pass => {
-  const local = bins <= mostLocalBins;
+  const local = bins <= maxLocalBins;
   let copies = 1;
-  while (copies < mostCopies && 2 * copies * bins <= mostLocalBins) copies *= 2;
+  while (copies < maxCopies && 2 * copies * bins <= maxLocalBins) copies *= 2;
   const vectors = Math.ceil(count / 4);
   const each = lanes * unroll;
   // At least eight vectors per invocation, so that counting takes longer than adding the bins to the result.

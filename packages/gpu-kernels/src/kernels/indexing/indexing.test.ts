@@ -4,7 +4,7 @@ import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { KernelPlan, Pass } from "../../kernel.ts";
 import { gatherKernel } from "../../ops/gather.ts";
@@ -27,7 +27,7 @@ describe("plans of indexing", () => {
       { dtype: "i32", shape: [count] },
       { dtype, shape: [count, 768] },
     ];
-    return [...scatterAddKernel.plan(nodeFor("scatter-add", specs, { dim: 0 }), leastDevice, {}, placed).passes];
+    return [...scatterAddKernel.plan(nodeFor("scatter-add", specs, { dim: 0 }), minimalDevice, {}, placed).passes];
   };
   const labels = (passes: readonly Pass[]): string[] => passes.map(({ label }) => label);
 
@@ -43,8 +43,8 @@ describe("plans of indexing", () => {
     const digit = ["stable order: count digits", "prefix sum: one block", "stable order: place by digit"];
     expect(labels(passes)).toEqual([...digit, ...digit, "scatter-add sorted"]);
     for (const { bindings, workgroupSize } of passes) {
-      expect(bindings.length).toBeLessThanOrEqual(leastDevice.maxBindings);
-      expect(workgroupSize).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
+      expect(bindings.length).toBeLessThanOrEqual(minimalDevice.maxBindings);
+      expect(workgroupSize).toBeLessThanOrEqual(minimalDevice.maxWorkgroupSize);
     }
   });
 
@@ -54,7 +54,7 @@ describe("plans of indexing", () => {
         { dtype, shape: [9, inner] },
         { dtype: "i32", shape: [4] },
       ];
-      return gatherKernel.plan(nodeFor("gather", specs, { dim: 0, outside: "zero" }), leastDevice, {}, []).passes[0]!
+      return gatherKernel.plan(nodeFor("gather", specs, { dim: 0, outside: "zero" }), minimalDevice, {}, []).passes[0]!
         .label;
     };
     expect(gather(768, "f32")).toBe("gather rows of 192x16 bytes");
@@ -189,7 +189,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     const node = nodeFor("scatter-add", inputs, { dim: 0 });
     const [bytes] = await runPlan(
       backend.device,
-      scatterAddKernel.plan(node, leastDevice, {}, []),
+      scatterAddKernel.plan(node, minimalDevice, {}, []),
       inputs,
       node.outputs,
     );
@@ -214,7 +214,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
         const [output] = node.outputs;
         const [bytes] = await runPlan(
           backend.device,
-          gatherKernel.plan(node, leastDevice, {}, []),
+          gatherKernel.plan(node, minimalDevice, {}, []),
           inputs,
           node.outputs,
         );

@@ -151,10 +151,10 @@ export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
 };
 
 /** Maximum number of index reads for which the variant without a sort is cheaper than the dozen passes of a sort. */
-const mostLooks = 2 ** 22;
+const maxComparisons = 2 ** 22;
 
 /** Choose the variant for floats of these sizes. */
 export const scatterAddFloats = (sizes: IndexedSizes): KernelPlan =>
-  sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= mostLooks
+  sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= maxComparisons
     ? { passes: [scatterAddDirectPass(sizes)] }
     : scatterAddSorted(sizes);

@@ -5,7 +5,7 @@ import { wgsl } from "../../wgsl.ts";
 const lanes = 256;
 
 /** Maximum number of bits of a digit. A workgroup keeps 256 bits per digit value, 8 KiB in total. */
-const mostDigitBits = 8;
+const maxDigitBits = 8;
 
 /** Passes that write positions to a scratch block, and bytes of the scratch blocks. */
 export interface StableOrder {
@@ -21,7 +21,7 @@ interface Digit {
 
 const digitsOf = (largestKey: number): Digit[] => {
   const bits = Math.max(1, 32 - Math.clz32(largestKey));
-  const count = Math.ceil(bits / mostDigitBits);
+  const count = Math.ceil(bits / maxDigitBits);
   const each = Math.ceil(bits / count);
   return Array.from({ length: count }, (_, i) => ({ shift: i * each, bits: each }));
 };

@@ -7,7 +7,7 @@ import { checkNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { KernelPlan, Pass } from "../../kernel.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { directPass } from "./direct.ts";
 import { groupedPlan, groupedWeightPlan } from "./grouped.ts";
 import { rowsOfGroups, sumsOfGroups } from "./placement.ts";
@@ -22,14 +22,14 @@ const labelsOf = ({ passes }: KernelPlan): string[] => passes.map(({ label }) =>
 describe("grouped products without a device", () => {
   test("use the largest tile that a typical group fills", () => {
     const sizes = { rows: 8192, inner: 1024, columns: 4096, groups: 8 };
-    expect(labelsOf(groupedPlan(sizes, false, leastDevice))).toEqual(["grouped-matmul NN register 128x128-8x8"]);
-    expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, leastDevice))).toEqual([
+    expect(labelsOf(groupedPlan(sizes, false, minimalDevice))).toEqual(["grouped-matmul NN register 128x128-8x8"]);
+    expect(labelsOf(groupedPlan({ ...sizes, groups: 128 }, false, minimalDevice))).toEqual([
       "grouped-matmul NN register 64x128-8x8",
     ]);
-    expect(labelsOf(groupedPlan({ ...sizes, groups: 1024 }, true, leastDevice))).toEqual([
+    expect(labelsOf(groupedPlan({ ...sizes, groups: 1024 }, true, minimalDevice))).toEqual([
       "grouped-matmul NT register 32x32-4x4",
     ]);
-    expect(labelsOf(groupedWeightPlan(sizes, leastDevice))).toEqual([
+    expect(labelsOf(groupedWeightPlan(sizes, minimalDevice))).toEqual([
       "grouped-matmul-backward-weight TN register 128x128-8x8",
     ]);
   });
@@ -65,11 +65,11 @@ describe.skipIf(!hasAdapter)("grouped products on a device", () => {
       "grouped-matmul",
       operands(rows, inner, columns),
       { transposeW: false },
-      { facts: leastDevice, tolerance },
+      { facts: minimalDevice, tolerance },
     );
     const [x, , c] = operands(rows, inner, columns);
     const weights = [x!, normalArray([rows, columns], 3), c!];
-    await checkNode(backend, "grouped-matmul-backward-weight", weights, {}, { facts: leastDevice, tolerance });
+    await checkNode(backend, "grouped-matmul-backward-weight", weights, {}, { facts: minimalDevice, tolerance });
   });
 
   const large: TileShape = { rows: 64, columns: 64, perRows: 8, perColumns: 8 };

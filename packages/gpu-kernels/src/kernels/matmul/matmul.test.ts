@@ -1,4 +1,4 @@
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DeviceFacts } from "../../kernel.ts";
@@ -29,8 +29,8 @@ describe("plans", () => {
 
   test("of every variant stay within WebGPU's default limits, and need no feature", () => {
     for (const product of products) {
-      for (const variant of supportedVariants(product, leastDevice)) {
-        for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, leastDevice)
+      for (const variant of supportedVariants(product, minimalDevice)) {
+        for (const { code, workgroupSize, groups, bindings, features, label } of variant.plan(product, minimalDevice)
           .passes) {
           expect(workgroupSize, label).toBeLessThanOrEqual(256);
           expect(groups, label).toBeGreaterThan(0);
@@ -51,8 +51,8 @@ describe("plans", () => {
 
   test("have scratch for all scratch bindings", () => {
     for (const product of products) {
-      for (const variant of supportedVariants(product, leastDevice)) {
-        const { passes, scratch = [] } = variant.plan(product, leastDevice);
+      for (const variant of supportedVariants(product, minimalDevice)) {
+        const { passes, scratch = [] } = variant.plan(product, minimalDevice);
         for (const { bindings } of passes)
           for (const { source } of bindings)
             if ("scratch" in source) expect(scratch[source.scratch]).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ describe("plans", () => {
   test("do not contain sizes in the text, if their remainders agree", () => {
     const code = (m: number, n: number, k: number): string[] =>
       matmulVariant("register-64x64-8x8")!
-        .plan(productOf(m, n, k), leastDevice)
+        .plan(productOf(m, n, k), minimalDevice)
         .passes.map((pass) => pass.code);
     expect(code(64, 128, 256)).toEqual(code(132, 260, 512));
     expect(code(64, 128, 256)).not.toEqual(code(64, 129, 256));
@@ -75,13 +75,13 @@ describe("plans", () => {
 
   test("the largest tile runs at default limits, half precision needs f16, matrices need the adapter's shapes", () => {
     const product = productOf(512, 512, 512);
-    expect(matmulVariant("register-128x128-8x8")!.supports(product, leastDevice)).toBe(true);
-    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...leastDevice, maxWorkgroupBytes: 16383 })).toBe(
+    expect(matmulVariant("register-128x128-8x8")!.supports(product, minimalDevice)).toBe(true);
+    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...minimalDevice, maxWorkgroupBytes: 16383 })).toBe(
       false,
     );
-    expect(matmulVariant("subgroup-8x4")!.supports(product, leastDevice)).toBe(false);
+    expect(matmulVariant("subgroup-8x4")!.supports(product, minimalDevice)).toBe(false);
     const matrices: DeviceFacts = {
-      ...leastDevice,
+      ...minimalDevice,
       f16: true,
       subgroups: true,
       minSubgroupSize: 32,
@@ -113,16 +113,16 @@ describe("choice", () => {
     [40, 40, 40, "register-32x32-4x4"],
     [40, 40, 0, "naive"],
   ])("without measurements, %d × %d × %d runs %s", (m, n, k, name) => {
-    expect(staticChoice(productOf(m, n, k), leastDevice).name).toBe(name);
+    expect(staticChoice(productOf(m, n, k), minimalDevice).name).toBe(name);
   });
 
   test("uses a measured choice that can run, and reports a variant that does not exist", () => {
     const product = productOf(64, 64, 64);
-    expect(chooseVariant(product, leastDevice, { matmulVariant: () => "direct-8x8" }).name).toBe("direct-8x8");
-    expect(chooseVariant(product, leastDevice, { matmulVariant: () => "matrix-vector" })).toBe(
-      staticChoice(product, leastDevice),
+    expect(chooseVariant(product, minimalDevice, { matmulVariant: () => "direct-8x8" }).name).toBe("direct-8x8");
+    expect(chooseVariant(product, minimalDevice, { matmulVariant: () => "matrix-vector" })).toBe(
+      staticChoice(product, minimalDevice),
     );
-    expect(() => chooseVariant(product, leastDevice, { matmulVariant: () => "direct-9x9" })).toThrow(
+    expect(() => chooseVariant(product, minimalDevice, { matmulVariant: () => "direct-9x9" })).toThrow(
       /direct-9x9.*measure this device again/,
     );
   });

@@ -16,7 +16,7 @@ const [width, depth] = [32, 64] as const;
 const stride = width + 1;
 
 /** Maximum number of rows of `few-rows`. */
-const mostRows = 8;
+const maxRows = 8;
 
 /**
  * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, transposed, of one column (x = aᵀ).
@@ -200,6 +200,6 @@ export const matrixVector: MatmulVariant = {
 export const fewRows: MatmulVariant = {
   name: "few-rows",
   sums: "by rule",
-  supports: ({ rows, columns, inner }) => inner > 0 && rows > 1 && rows <= mostRows && columns > 1,
+  supports: ({ rows, columns, inner }) => inner > 0 && rows > 1 && rows <= maxRows && columns > 1,
   plan,
 };

@@ -11,7 +11,7 @@ const wantedGroups = 384;
 const usualTiles = 32;
 /** Minimum number of terms of a piece. */
 const [minTerms, minTermsOfRows] = [128, 1024] as const;
-const mostPieces = 64;
+const maxPieces = 64;
 /** Pieces are multiples of this number of terms. */
 const step = 64;
 
@@ -25,7 +25,7 @@ export const splitsOf = (product: Product): Splits => {
   const tiles = Math.ceil(columns / side);
   const wanted = transposeA ? Math.ceil(wantedGroups / tiles ** 2) : Math.floor(wantedGroups / (usualTiles * tiles));
   const most = Math.floor(inner / (transposeA ? minTerms : minTermsOfRows));
-  const pieces = Math.min(wanted, most, mostPieces);
+  const pieces = Math.min(wanted, most, maxPieces);
   return pieces > 1 ? splitInner(product, pieces, step) : whole(product);
 };
 

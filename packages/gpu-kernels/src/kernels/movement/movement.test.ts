@@ -4,14 +4,14 @@ import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { kernels } from "../../kernel-table.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { joinDims, widen } from "./view-copy.ts";
 
-const software: DeviceFacts = { ...leastDevice, software: true };
+const software: DeviceFacts = { ...minimalDevice, software: true };
 
 const nodeFor = (op: string, inputs: readonly TensorSpec[], params: KernelNode["params"]): KernelNode =>
   nodeOf(op, inputs, operators[op]!.infer(inputs, params), params);
@@ -64,25 +64,25 @@ describe("plans of movement", () => {
   });
 
   test("choose runs, tiles or blocks for a transposition", () => {
-    expect(labels(planOf(transposition([2, 5, 3, 64], [0, 2, 1, 3]), leastDevice))).toEqual(["transpose 16 bytes"]);
-    expect(labels(planOf(transposition([64, 48], [1, 0]), leastDevice))).toEqual(["transpose tiles of 32x32"]);
+    expect(labels(planOf(transposition([2, 5, 3, 64], [0, 2, 1, 3]), minimalDevice))).toEqual(["transpose 16 bytes"]);
+    expect(labels(planOf(transposition([64, 48], [1, 0]), minimalDevice))).toEqual(["transpose tiles of 32x32"]);
     expect(labels(planOf(transposition([64, 48], [1, 0]), software))).toEqual(["transpose blocks of 4x4"]);
     expect(labels(planOf(transposition([64, 47], [1, 0]), software))).toEqual(["transpose tiles of 32x32"]);
-    expect(labels(planOf(transposition([4096, 8], [1, 0]), leastDevice))).toEqual(["transpose tiles of 128x8"]);
-    expect(labels(planOf(transposition([8, 4096], [1, 0]), leastDevice))).toEqual(["transpose tiles of 8x128"]);
-    expect(labels(planOf(transposition([64, 48], [1, 0], "f16"), leastDevice))).toEqual(["transpose tiles of 64x64"]);
-    expect(labels(planOf(transposition([300, 3], [1, 0]), leastDevice))).toEqual(["transpose 4 bytes"]);
+    expect(labels(planOf(transposition([4096, 8], [1, 0]), minimalDevice))).toEqual(["transpose tiles of 128x8"]);
+    expect(labels(planOf(transposition([8, 4096], [1, 0]), minimalDevice))).toEqual(["transpose tiles of 8x128"]);
+    expect(labels(planOf(transposition([64, 48], [1, 0], "f16"), minimalDevice))).toEqual(["transpose tiles of 64x64"]);
+    expect(labels(planOf(transposition([300, 3], [1, 0]), minimalDevice))).toEqual(["transpose 4 bytes"]);
   });
 
   test("keep tiles within the minimum workgroup memory", () => {
     const side = fc.integer({ min: 4, max: 5000 });
     fc.assert(
       fc.property(side, side, fc.constantFrom(...dtypes), (rows, columns, dtype) => {
-        for (const { code, workgroupSize } of planOf(transposition([rows, columns], [1, 0], dtype), leastDevice)
+        for (const { code, workgroupSize } of planOf(transposition([rows, columns], [1, 0], dtype), minimalDevice)
           .passes) {
           const words = /tile: array<u32, (\d+)>/.exec(code)?.[1] ?? "0";
-          expect(4 * Number(words)).toBeLessThanOrEqual(leastDevice.maxWorkgroupBytes);
-          expect(workgroupSize).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
+          expect(4 * Number(words)).toBeLessThanOrEqual(minimalDevice.maxWorkgroupBytes);
+          expect(workgroupSize).toBeLessThanOrEqual(minimalDevice.maxWorkgroupSize);
         }
       }),
     );
@@ -95,7 +95,7 @@ describe("plans of movement", () => {
       { dim: 0 },
     );
     const bound = (placed: readonly boolean[]): number[] =>
-      planOf(node, leastDevice, placed).passes.map(({ bindings }) => bindings.length);
+      planOf(node, minimalDevice, placed).passes.map(({ bindings }) => bindings.length);
     expect(bound([])).toEqual([8, 8, 3]);
     expect(bound(node.inputs.map((_, i) => i === 3))).toEqual([4, 8, 6]);
     expect(bound(node.inputs.map((_, i) => i !== 3))).toEqual([2]);
@@ -126,7 +126,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     if (elementCount(node.outputs[0]!.shape) === 0) return;
     const operands = inputs.map((input) => ({ spec: input, data: Float64Array.from(input.toNumbers()) }));
     const [expected] = operators[op]!.reference(operands, params, node.outputs);
-    const plans = [leastDevice, software].map((facts) => planOf(node, facts));
+    const plans = [minimalDevice, software].map((facts) => planOf(node, facts));
     const texts = plans.map((plan) => plan.passes.map(({ code }) => code).join());
     for (const plan of texts[0] === texts[1] ? plans.slice(1) : plans)
       expect(different((await bitsOf(node, plan, inputs)).toNumbers(), expected!)).toBe(-1);
@@ -263,7 +263,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
         const inputs = operands.map(([size], i) => normalArray([size], i, type));
         const node = nodeFor("concat", inputs, { dim: 0 });
         const placed = operands.map(([, inPlace]) => inPlace);
-        const plan = planOf(node, leastDevice, placed);
+        const plan = planOf(node, minimalDevice, placed);
         if (plan.passes.length === 0) return;
         const bytes = Buffer.from((await bitsOf(node, plan, inputs)).bytes()).toString("hex");
         // Before the run every byte of the output was 0xff.
@@ -283,7 +283,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
     );
     const x = new NdArray("f32", [5, 7], new Float32Array(patterns.buffer));
     const node = nodeFor("transpose", [x], { permutation: [1, 0] });
-    const moved = new Uint32Array((await bitsOf(node, planOf(node, leastDevice), [x])).bytes().slice().buffer);
+    const moved = new Uint32Array((await bitsOf(node, planOf(node, minimalDevice), [x])).bytes().slice().buffer);
     expect([...moved]).toEqual(Array.from({ length: 35 }, (_, i) => patterns[(i % 5) * 7 + Math.floor(i / 5)]!));
   });
 });

@@ -3,7 +3,7 @@ import { operators, type Params, type ReferenceArray } from "@skein/tensor-core/
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { KernelPlan } from "../../kernel.ts";
@@ -31,7 +31,7 @@ const pooledShape = ([n, h, w, c]: Shape, window: number, stride: number, paddin
 const planOf = (op: string, inputs: readonly Shape[], output: Shape, params: Params): KernelPlan =>
   kernels[op]!.plan(
     nodeOf(op, inputs.map(f32), [f32(output)], { ...params, shape: output } as never),
-    leastDevice,
+    minimalDevice,
     {},
     [],
   );
@@ -58,8 +58,8 @@ test("plans stay within WebGPU's default limits", () => {
       ["avg-pool2d-backward", [y], x],
     ] as const)
       for (const pass of planOf(op, inputs, output, paramsOf(window, stride)).passes) {
-        expect(pass.workgroupSize, pass.label).toBeLessThanOrEqual(leastDevice.maxWorkgroupSize);
-        expect(pass.bindings.length, pass.label).toBeLessThanOrEqual(leastDevice.maxBindings);
+        expect(pass.workgroupSize, pass.label).toBeLessThanOrEqual(minimalDevice.maxWorkgroupSize);
+        expect(pass.bindings.length, pass.label).toBeLessThanOrEqual(minimalDevice.maxBindings);
         expect(pass.features ?? [], pass.label).toEqual([]);
       }
   }

@@ -5,13 +5,13 @@ import { bitsFunction, elementsPerWord } from "../../storage.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { foldPasses } from "./fold-passes.ts";
 import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize } from "./fold.ts";
-import { type KeyKind, keyFunction, keyKindOf, leastKey, unkeyFunction } from "./order-keys.ts";
+import { type KeyKind, keyFunction, keyKindOf, minKey, unkeyFunction } from "./order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /** The largest key. The smallest element has the largest flipped key. */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
   label: `reduce-${which}`,
-  fields: [{ name: "key", type: "u32", start: leastKey(kind) }],
+  fields: [{ name: "key", type: "u32", start: minKey(kind) }],
   join: () => ({ fields: ["max(a.key, b.key)"] }),
 });
 

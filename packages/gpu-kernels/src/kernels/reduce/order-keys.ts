@@ -26,7 +26,7 @@ const flips: { readonly [kind in KeyKind]: string } = {
 };
 
 /** The smallest key, for empty folds: −∞ for floats, the smallest integer. */
-export const leastKey = (kind: KeyKind): string => (kind === "value" ? "0x007fffffu" : "0u");
+export const minKey = (kind: KeyKind): string => (kind === "value" ? "0x007fffffu" : "0u");
 
 const wide = (lanes: Lanes, value: string): string => (lanes === 1 ? value : `vec4<u32>(${value})`);
 

@@ -3,12 +3,12 @@ import { reductionSteps } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-const software: DeviceFacts = { ...leastDevice, software: true };
+const software: DeviceFacts = { ...minimalDevice, software: true };
 
 const exact = { absolute: 0, relative: 0 };
 
@@ -56,7 +56,7 @@ describe("plans of reductions", () => {
   });
 
   test("spread one long row over the device, and keep many short rows within workgroups", () => {
-    const labels = (shape: Shape, dims: readonly number[], facts = leastDevice): string[] =>
+    const labels = (shape: Shape, dims: readonly number[], facts = minimalDevice): string[] =>
       planNode("sum", [{ dtype: "f32", shape }], { dims: [...dims] }, facts).passes.map(({ label }) => label);
     expect(labels([10_000_000], [0])).toEqual(["sum rows, 512 workgroups each", "sum columns, 1 by 16"]);
     expect(labels([262_144, 64], [1])).toEqual(["sum rows, 2 invocations each"]);

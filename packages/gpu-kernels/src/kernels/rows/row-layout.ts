@@ -27,7 +27,7 @@ const maxChain = 512;
 /** Maximum row length for one workgroup. */
 const maxGroupColumns = 131_072;
 /** Maximum number of workgroups per row, enough to keep a large device busy with one row. */
-const mostParts = 128;
+const maxParts = 128;
 
 /**
  * Number of adjacent invocations that are certainly in the same subgroup. Invocations of a one-dimensional workgroup
@@ -80,6 +80,6 @@ export const rowLayout = (
   // Few workgroups with many lanes, so that the second read of their rows is still in the cache.
   const lanes = largest;
   const most = Math.ceil(vectors / (lanes * vectorsInFlight));
-  const parts = columns <= maxGroupColumns ? 1 : Math.max(1, Math.min(most, lanes, mostParts));
+  const parts = columns <= maxGroupColumns ? 1 : Math.max(1, Math.min(most, lanes, maxParts));
   return { ...shared, lanes, workgroupSize: lanes, parts, kind: "streamed" };
 };

@@ -1,4 +1,4 @@
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { NdArray, type TensorSpec } from "@skein/tensor-core";
 import { operators } from "@skein/tensor-core/backend";
 import { normalArray, type Tolerance, uniformArray } from "@skein/testing";
@@ -30,7 +30,7 @@ import { vectorWidth } from "./row-program.ts";
 import { softmaxProgram } from "./softmax.ts";
 
 const large: DeviceFacts = {
-  ...leastDevice,
+  ...minimalDevice,
   adapter: "large",
   subgroups: true,
   minSubgroupSize: 32,
@@ -84,8 +84,8 @@ describe("plans of row kernels", () => {
     return inputs[op]!;
   };
   const factsOf = [
-    leastDevice,
-    { ...leastDevice, software: true },
+    minimalDevice,
+    { ...minimalDevice, software: true },
     large,
     { ...large, software: true },
     { ...large, minSubgroupSize: 8 },
@@ -112,9 +112,9 @@ describe("plans of row kernels", () => {
 
   test("reads a row that fits in registers in one pass", () => {
     for (const columns of [1, 7, 128, 768, 4096, 8192]) {
-      expect(rowLayout(columns, leastDevice, true)).toMatchObject({ kind: "resident", parts: 1 });
+      expect(rowLayout(columns, minimalDevice, true)).toMatchObject({ kind: "resident", parts: 1 });
       // biome-ignore format: one call
-      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), leastDevice, {}, []).passes).toHaveLength(2);
+      expect(kernels["layer-norm-backward"]!.plan(nodeOf("layer-norm-backward", specsFor("layer-norm-backward", 4096, Math.min(columns, 4096)), [], {}), minimalDevice, {}, []).passes).toHaveLength(2);
     }
   });
 
@@ -125,8 +125,8 @@ describe("plans of row kernels", () => {
   });
 
   test("long rows are split over many workgroups, and rows of a vocabulary use one workgroup each", () => {
-    expect(planWith(softmaxProgram, rowLayout(1_000_000, leastDevice, true), 1).passes[0]!.groups).toBeGreaterThan(100);
-    expect(planWith(softmaxProgram, rowLayout(50_257, leastDevice, true), 4096).passes).toHaveLength(1);
+    expect(planWith(softmaxProgram, rowLayout(1_000_000, minimalDevice, true), 1).passes[0]!.groups).toBeGreaterThan(100);
+    expect(planWith(softmaxProgram, rowLayout(50_257, minimalDevice, true), 4096).passes).toHaveLength(1);
   });
 });
 
@@ -138,7 +138,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     const { facts } = backend;
     factsToRun = {
       own: facts,
-      "leastDevice, as a GPU": leastDevice,
+      "minimalDevice, as a GPU": minimalDevice,
     };
   });
   afterAll(() => backend.close());
@@ -155,7 +155,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
   const checkSizes = async (op: string, own: readonly Sizes[], asGpu: readonly Sizes[]): Promise<void> => {
     for (const [name, facts, sizes] of [
       ["own", backend.facts, own],
-      ["as a GPU", leastDevice, asGpu],
+      ["as a GPU", minimalDevice, asGpu],
     ] as const)
       for (const [rows, columns] of sizes) {
         const call = callOf(op, rows, columns);
@@ -189,7 +189,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
       const rows = 70_000;
       const call = callOf(op, rows, 4);
       const expected = reference(call, specsOf(call).outputs);
-      await check(call, planOf(call, leastDevice), expected, rowTolerance, "rule");
+      await check(call, planOf(call, minimalDevice), expected, rowTolerance, "rule");
       const layout: RowLayout = {
         width: 4,
         columns: 1,

@@ -2,7 +2,7 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { DeviceFacts } from "../../kernel.ts";
@@ -10,7 +10,7 @@ import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { cumsumPlan } from "./cumsum.ts";
 import { cumsumNaive } from "./naive.ts";
 
-const software: DeviceFacts = { ...leastDevice, software: true };
+const software: DeviceFacts = { ...minimalDevice, software: true };
 
 const shapes: readonly (readonly [shape: Shape, dim: number])[] = [
   [[1], 0],
@@ -100,7 +100,7 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
     const x = normalArray(shape, 4, "i32"); // summed as words
     const [clever, naive] = await Promise.all(
       [
-        cumsumPlan("u32", { outer: 2, size: 9_001, inner: 1 }, reverse, leastDevice),
+        cumsumPlan("u32", { outer: 2, size: 9_001, inner: 1 }, reverse, minimalDevice),
         cumsumNaive({ type: "u32", rows: 2, size: 9_001, reverse }),
       ].map((plan) => runPlan(backend.device, plan, [x], [{ dtype: "i32", shape }])),
     );

@@ -2,7 +2,7 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { leastDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../least-device.ts";
 import { planNode } from "../../../test/run-node.ts";
 import { checkSelection } from "../../../test/selections.ts";
 import type { DeviceFacts } from "../../kernel.ts";
@@ -11,9 +11,9 @@ import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { topKNaive } from "./naive.ts";
 import { topKPlan } from "./plan.ts";
 
-const software: DeviceFacts = { ...leastDevice, software: true };
+const software: DeviceFacts = { ...minimalDevice, software: true };
 
-const labels = (shape: Shape, k: number, sorted: boolean, facts = leastDevice): string[] =>
+const labels = (shape: Shape, k: number, sorted: boolean, facts = minimalDevice): string[] =>
   planNode("top-k", [{ dtype: "f32", shape }], { k, sorted, by: "value" }, facts).passes.map(({ label }) => label);
 
 describe("plans of selections", () => {
@@ -40,7 +40,7 @@ describe("plans of selections", () => {
         "top-k",
         [{ dtype: "f32", shape: [rows, 300_000] }],
         { k, sorted: true, by: "value" },
-        leastDevice,
+        minimalDevice,
       ).scratch!)
         expect(bytes).toBeLessThanOrEqual(4 * rows * Math.max(k, 5120));
   });
@@ -105,7 +105,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
   test("the naive variant has the same bits in the same order", async () => {
     const [rows, size, k] = [2, 20_000, 7]; // as above, so that nothing is compiled again
     const selection = { rows, size, k, by: "value" } as const;
-    const plan = topKPlan(selection, true, leastDevice);
+    const plan = topKPlan(selection, true, minimalDevice);
     expect(plan.passes.map(({ label }) => label)).toContain("top-k, count digit 1");
     const ties = Float32Array.from({ length: rows * size }, (_, i) => ((i * 7919) % 13) - 6);
     for (const x of [wild([rows, size]), new NdArray("f32", [rows, size], ties)]) {
