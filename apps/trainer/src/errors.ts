@@ -1,7 +1,7 @@
 import { type ErrorKind, SkeinError } from "@skein/tensor-core";
 import { visibleLine } from "@skein/tensor-core/backend";
 import { asTyped, resumeLine } from "./console/own-command.ts";
-import { redactSecrets } from "./console/told-text.ts";
+import { redactSecrets } from "./console/redact-secrets.ts";
 
 /**
  * Exit codes of the command line. Launchers that restart ranks use them: wrong usage (2) fails again on every attempt,

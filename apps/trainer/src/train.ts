@@ -153,7 +153,7 @@ const withPaths = <Like extends object>(job: Like): Like =>
 const programLocation = (): string => "train()";
 
 /** Objects that a program gave instead of names, by the keys of its job. */
-type ProgramObjects = ProgramObjects & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
+type GivenObjects = ProgramObjects & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
 
 /**
  * Splits a program's job into a job as in a job file, with `kind: program` for each object of the program, and these
@@ -168,7 +168,7 @@ const separateObjects = ({
   callbacks,
   learningRate,
   ...rest
-}: TrainJob<never, never>): { readonly job: object; readonly things: ProgramObjects } => {
+}: TrainJob<never, never>): { readonly job: object; readonly objects: GivenObjects } => {
   const parts = { data, model, optimizer, compression, metrics, callbacks };
   for (const key of ["data", "model"] as const)
     if (typeof parts[key] !== "object" && typeof parts[key] !== "function")
@@ -177,7 +177,7 @@ const separateObjects = ({
       ]);
   const schedule: unknown = learningRate?.schedule;
   const isSchedule = typeof schedule === "number" || isGivenObject(schedule);
-  const things = {
+  const objects = {
     ...Object.fromEntries(Object.entries(parts).filter(([, part]) => isGivenObject(part))),
     ...(isSchedule && { "learningRate.schedule": schedule }),
   };
@@ -192,21 +192,21 @@ const separateObjects = ({
     ...Object.fromEntries(named.filter(([, part]) => part !== undefined)),
     learningRate: isSchedule ? { ...learningRate, schedule: programPart } : learningRate,
   };
-  return { job: withPaths(job), things };
+  return { job: withPaths(job), objects };
 };
 
 /**
  * Checks that the program's objects can be passed to ranks, as graphs: ranks must be threads, and buckets must be known
  * from the start.
  */
-const requireThreads = (job: Job, things: ProgramObjects): void => {
-  const own = Object.keys(things).filter((key) => key !== "callbacks"); // these stay in this process
+const requireThreads = (job: Job, objects: GivenObjects): void => {
+  const own = Object.keys(objects).filter((key) => key !== "callbacks"); // these stay in this process
   const isOne = own.length === 1;
   if (own.length > 0 && job.transport !== "threads")
     throw new ConfigError([
       `train(): transport: ${job.transport} runs ranks as processes, which cannot have objects of this program, but ${own.join(" and ")} ${isOne ? "is such an object" : "are such objects"}; use transport: threads, or put ${isOne ? "it" : "them"} into a module and name it: { kind: "module", file }`,
     ]);
-  if ("compression" in things && isExchangePlanned(job))
+  if ("compression" in objects && isExchangePlanned(job))
     throw new ConfigError([
       `train(): buckets: ${job.buckets.kind} plans buckets from measurements, but compression is an object of this program, which is traced before the measurements; use other buckets, or put it into a module and name it: { kind: "module", file }`,
     ]);
@@ -216,16 +216,16 @@ const requireThreads = (job: Job, things: ProgramObjects): void => {
 const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
 /** Returns the job with digests of the program's objects, and the objects in the form that ranks receive. */
-const settle = async (job: Job, things: ProgramObjects): Promise<{ readonly job: Job; readonly given: Given }> => {
+const settle = async (job: Job, objects: GivenObjects): Promise<{ readonly job: Job; readonly given: Given }> => {
   const settled = await settleJob(job, programLocation);
-  if (Object.keys(things).length === 0) return { job: settled, given: {} };
-  requireThreads(settled, things);
-  const { callbacks } = things;
-  const ownData = "data" in things ? checkedData(await givenObject("data", things.data), "train(): data") : undefined;
+  if (Object.keys(objects).length === 0) return { job: settled, given: {} };
+  requireThreads(settled, objects);
+  const { callbacks } = objects;
+  const ownData = "data" in objects ? checkedData(await givenObject("data", objects.data), "train(): data") : undefined;
   const data = ownData === undefined ? await buildData(settled.data) : limitData(ownData, settled.data);
   const task = taskOf(data);
-  const parts = partsOfObjects(things, meshOf(settled));
-  const made = "model" in things ? await givenObject("model", things.model, task) : undefined;
+  const parts = partsOfObjects(objects, meshOf(settled));
+  const made = "model" in objects ? await givenObject("model", objects.model, task) : undefined;
   const model =
     made === undefined
       ? undefined
@@ -247,7 +247,7 @@ const settle = async (job: Job, things: ProgramObjects): Promise<{ readonly job:
     ...(ownData && { data: digests("data", dataDigest(data)) }),
     ...(model && { model: digests("model", modelDigest(model)) }),
   } as Job;
-  if (!partKeys.some((key) => key in things)) return { job: withDigests, given };
+  if (!partKeys.some((key) => key in objects)) return { job: withDigests, given };
   await prepare(withDigests, given); // traces the objects; their digests are computed from the recorded graphs
   return { job: withPartDigests(withDigests, parts.recordings), given };
 };
@@ -367,7 +367,7 @@ const trainWith = async <Params, State>(
   { output: folder, resume = false, signal, onStep, onNote, trace, maxRestarts }: TrainOptions,
   { interruption, emit }: { readonly interruption: Interruption; readonly emit: (event: TrainEvent) => void },
 ): Promise<TrainResult<Params, State>> => {
-  const { job: jobInput, things } = separateObjects(trained as TrainJob<never, never>);
+  const { job: jobInput, objects } = separateObjects(trained as TrainJob<never, never>);
   if (resume && folder === undefined)
     throw new ConfigError(["train(): resume needs the folder to look for checkpoints in; give output too"]);
   signal?.throwIfAborted();
@@ -385,7 +385,7 @@ const trainWith = async <Params, State>(
   try {
     const { job, given } = await settle(
       withAbsolutePaths(checked, () => "."),
-      things,
+      objects,
     );
     const { output, step, summary, checkpoint, traceFault, prepared } = await runJob({
       job,

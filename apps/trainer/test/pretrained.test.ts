@@ -21,7 +21,7 @@ import { exportOnnxModel } from "../src/export/onnx.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { nextLogits } from "../src/generate/next-logits.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
-import { openSingleRankBackend } from "../src/backend/lone-backend.ts";
+import { openSingleRankBackend } from "../src/backend/single-rank-backend.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 import { skeinTrain } from "./cli.ts";

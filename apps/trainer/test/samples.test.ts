@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gpt } from "@skein/models";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSingleRankBackend } from "../src/backend/lone-backend.ts";
+import { openSingleRankBackend } from "../src/backend/single-rank-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
 import type { Manifest } from "../src/checkpoint/checkpoint-manifest.ts";

@@ -35,9 +35,7 @@ export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): 
     const outcomes = outcomesOf(own);
     const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(besideOf(own[0]!, runs)))];
     const isDense = setting.beside === setting.name;
-    const verdict = isDense
-      ? undefined
-      : quality && dense && compareQuality(quality, dense, setting.margin, minSeeds);
+    const verdict = isDense ? undefined : quality && dense && compareQuality(quality, dense, setting.margin, minSeeds);
     const isBad = outcomes.some((outcome) => outcome !== undefined && outcome.kind !== "done");
     return {
       model,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { algorithms } from "../src/algorithms/table.ts";
-import type { Algorithm, ElementRange, Place, ScheduleCost, Step } from "../src/schedule.ts";
+import type { Algorithm, ElementRange, ScheduleParameters, ScheduleCost, Step } from "../src/schedule.ts";
 import { sentElements, sentMessages } from "../src/schedule.ts";
 import { slotCount } from "../src/control-block/layout.ts";
 import { combiningKinds, inPlaceKinds } from "../src/requests/kind-facts.ts";
@@ -108,7 +108,7 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
   const algorithm = algorithms.find((candidate) => candidate.name === name)!;
   const inPlace = inPlaceKinds.has(algorithm.kind);
   const onHosts = dependsOnHosts(algorithm);
-  const settings = (worldSize: number): Partial<Place>[] =>
+  const settings = (worldSize: number): Partial<ScheduleParameters>[] =>
     Object.values(onHosts ? hostShapes(worldSize) : { none: undefined }).flatMap((hosts) =>
       (algorithm.maxSegments === undefined ? [1] : [1, 2, 3, 8, 20]).map((segments) => ({
         segments,

@@ -5,7 +5,7 @@ import { algorithms } from "../src/algorithms/table.ts";
 import { reducible } from "../src/arithmetic.ts";
 import { execute, scratchBytes } from "../src/execute.ts";
 import { plainArithmetic } from "../src/plain-arithmetic.ts";
-import type { Algorithm, Place } from "../src/schedule.ts";
+import type { Algorithm, ScheduleParameters } from "../src/schedule.ts";
 import { slotCount } from "../src/control-block/layout.ts";
 import { combiningKinds, inPlaceKinds } from "../src/requests/kind-facts.ts";
 import { memoryWorld } from "../src/transport/memory-transport.ts";
@@ -43,12 +43,12 @@ interface Setting {
   readonly travel?: TransportName;
   readonly inPlace?: boolean;
   readonly root?: number;
-  readonly hosts?: Place["hosts"];
+  readonly hosts?: ScheduleParameters["hosts"];
   readonly segments?: number;
   readonly values?: (rank: number, count: number) => number[];
 }
 
-const parametersByRank = ({ worldSize, n, root = 0, hosts, segments }: Setting): Place[] =>
+const parametersByRank = ({ worldSize, n, root = 0, hosts, segments }: Setting): ScheduleParameters[] =>
   Array.from({ length: worldSize }, (_, rank) => ({
     ...parametersOf(rank, worldSize, n, root),
     ...(hosts && { hosts }),

@@ -1,7 +1,13 @@
 import { bytesPerElement, type DType, NdArray, type Reduction } from "@skein/tensor-core";
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 import { costOfRounds } from "../src/cost.ts";
-import { type Algorithm, type Place, type Schedule, type ScheduleCost, separateHosts } from "../src/schedule.ts";
+import {
+  type Algorithm,
+  type ScheduleParameters,
+  type Schedule,
+  type ScheduleCost,
+  separateHosts,
+} from "../src/schedule.ts";
 import type { Transport } from "../src/transport/transport.ts";
 
 /** Elements of one rank's input and output for `n` of the request table in `CollectiveRequest`. */
@@ -50,7 +56,7 @@ export const fromBytes = (bytes: Uint8Array, dtype: DType): number[] => {
 /** Expected output of rank `rank`, computed without any algorithm. */
 export const closedForm = (
   kind: CollectiveKind,
-  parameters: Place,
+  parameters: ScheduleParameters,
   inputs: readonly (readonly number[])[],
   reduction: Reduction = "sum",
 ): number[] => {
@@ -85,7 +91,7 @@ export const closedForm = (
 };
 
 /** Parameters of a rank's schedule, with the peers of a send-receive around the ring, which other kinds ignore. */
-export const parametersOf = (rank: number, worldSize: number, elementCount: number, root = 0): Place => ({
+export const parametersOf = (rank: number, worldSize: number, elementCount: number, root = 0): ScheduleParameters => ({
   rank,
   worldSize,
   elementCount,
@@ -170,7 +176,7 @@ export const schedulesOf = (
   algorithm: Algorithm,
   worldSize: number,
   elementCount: number,
-  more: Partial<Place> = {},
+  more: Partial<ScheduleParameters> = {},
 ): Schedule[] =>
   Array.from({ length: worldSize }, (_, rank) =>
     algorithm.schedule({ ...parametersOf(rank, worldSize, elementCount), ...more }),

@@ -12,8 +12,7 @@ export interface GaussianKCompressorOptions {
   readonly density: number;
 }
 
-const maxEntries = (density: number, n: number): number =>
-  Math.min(n, Math.ceil((4 * numKeptEntries(density, n)) / 3));
+const maxEntries = (density: number, n: number): number => Math.min(n, Math.ceil((4 * numKeptEntries(density, n)) / 3));
 
 /**
  * Gaussian-k: send about the `k` entries of largest magnitude, selected by a threshold. The threshold is first

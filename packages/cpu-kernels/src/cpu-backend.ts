@@ -72,7 +72,8 @@ export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKerne
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
-    const reason = kernel === undefined ? missingKernelReason(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node));
+    const reason =
+      kernel === undefined ? missingKernelReason(node.op, kernels) : kernel.refuses?.(kernelNodeOf(graph, node));
     return reason === undefined ? [] : [`${node.op}${node.scope === "" ? "" : ` (${node.scope})`}: ${reason}`];
   });
   return [...new Set(reasons)];

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BufferPool, type BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
-import { minimalDevice } from "./least-device.ts";
+import { minimalDevice } from "./minimal-device.ts";
 
 /** A pool on a device with unlimited memory, with counters of created and live buffers. */
 const openPool = (): { readonly pool: BufferPool; readonly made: () => number; readonly live: () => number } => {

@@ -24,7 +24,7 @@ export type {
   SubgroupMatrixShape,
 } from "./kernel.ts";
 export type { KernelTable } from "./kernel-table.ts";
-export { minimalDevice } from "./least-device.ts";
+export { minimalDevice } from "./minimal-device.ts";
 export { unsupportedReasons } from "./support.ts";
 export { type ListedShader, shadersOf } from "./shaders-of.ts";
 export {

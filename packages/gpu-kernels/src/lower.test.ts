@@ -1,4 +1,4 @@
-import { minimalDevice as facts } from "./least-device.ts";
+import { minimalDevice as facts } from "./minimal-device.ts";
 import {
   add,
   concat,

@@ -14,7 +14,7 @@ import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../test/gpu.ts";
-import { minimalDevice } from "./least-device.ts";
+import { minimalDevice } from "./minimal-device.ts";
 import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 

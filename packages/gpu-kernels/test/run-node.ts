@@ -4,7 +4,7 @@ import { assertClose, type Tolerance } from "@skein/testing";
 import type { DeviceFacts, KernelPlan } from "../src/kernel.ts";
 import { kernels } from "../src/kernel-table.ts";
 import type { WebGpuBackend } from "../src/webgpu-backend.ts";
-import { minimalDevice } from "../src/least-device.ts";
+import { minimalDevice } from "../src/minimal-device.ts";
 import { nodeOf, runPlan } from "./run-plan.ts";
 
 type Params = Parameters<Operator["infer"]>[1];

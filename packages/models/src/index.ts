@@ -1,4 +1,4 @@
-export { applyAfterPrefix, applyPrefix } from "./apply-behind.ts";
+export { applyAfterPrefix, applyPrefix } from "./apply-after-prefix.ts";
 export type { AttentionParams, FusedAttentionParams } from "./attention-layer.ts";
 export { applyBatchNorm, type BatchNormParams, type BatchNormState, initBatchNorm } from "./batch-normalisation.ts";
 export { bert, type BertHead, type BertOptions, type BertParams } from "./bert.ts";

@@ -194,5 +194,7 @@ test("random order keeps as many entries as any other order, first choices befor
   const [still, again] = [0, 1].map(() => run(setting, byRandomOrder, () => ({ train: false })).order["tokens_R"]!);
   expect(still).toEqual(again);
   expect(still!.slice(0, 6).toSorted((a, b) => a - b)).toEqual([0, 2, 4, 6, 8, 10]);
-  expect(() => run(setting, byRandomOrder, () => ({ train: true }))).toThrow(/byRandomOrder: .* the step passed no key/);
+  expect(() => run(setting, byRandomOrder, () => ({ train: true }))).toThrow(
+    /byRandomOrder: .* the step passed no key/,
+  );
 });

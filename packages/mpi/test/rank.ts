@@ -7,7 +7,7 @@ import {
   execute,
   heapMessageMemory,
   memoryWorld,
-  type Place,
+  type ScheduleParameters,
   plainArithmetic,
   reducible,
   scratchBytes,
@@ -28,7 +28,7 @@ interface Ask {
   readonly n: number;
   readonly dtype?: DType;
   readonly reduction?: Reduction;
-  readonly place?: Partial<Place>;
+  readonly place?: Partial<ScheduleParameters>;
   readonly exact?: boolean;
 }
 
@@ -81,7 +81,7 @@ const everyAlgorithm = async (limit?: number): Promise<void> => {
   const wrong: string[] = [];
   let tag = 0;
   const half = Math.ceil(size / 2);
-  const places: Partial<Place>[] = [
+  const places: Partial<ScheduleParameters>[] = [
     {},
     {
       hosts: [Array.from({ length: half }, (_, i) => i), Array.from({ length: size - half }, (_, i) => half + i)],

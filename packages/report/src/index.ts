@@ -43,7 +43,7 @@ export { terminalReport, type TerminalReportOptions } from "./terminal/terminal-
 export { type TextColumn, textTable } from "./terminal/text-table.ts";
 export { selectRanks } from "./sections/charts.ts";
 export { timelineFigure, timelineHelp } from "./sections/timeline-figure.ts";
-export { rankTracks } from "./tracks-of-ranks.ts";
+export { rankTracks } from "./rank-tracks.ts";
 export { type Kind, schemes } from "./tokens.ts";
 export { alignClocks } from "./trace/align-clocks.ts";
 export { parseTrace, type ReadTrace, type TraceCut } from "./trace/parse-trace.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { anyReport } from "../test/any-report.ts";
 import { sampleReport } from "../test/sample-report.ts";
 import { flameOfOperators } from "./flame-of-operators.ts";
-import { rankTracks } from "./tracks-of-ranks.ts";
+import { rankTracks } from "./rank-tracks.ts";
 import { stepSegments } from "./phases.ts";
 import { reportPage } from "./report-page.ts";
 import { selectRanks } from "./sections/charts.ts";

@@ -1,4 +1,15 @@
-import { allGather, concat, full, meshCoordinate, reshape, slice, sqrt, square, sum, type Tensor } from "@skein/tensor-core";
+import {
+  allGather,
+  concat,
+  full,
+  meshCoordinate,
+  reshape,
+  slice,
+  sqrt,
+  square,
+  sum,
+  type Tensor,
+} from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 import { elementCount } from "@skein/tensor-core";
 import { normSquare } from "./rank-one.ts";

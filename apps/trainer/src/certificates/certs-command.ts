@@ -68,11 +68,7 @@ const initCommand = async (options: InitOptions): Promise<void> => {
   const authorityDays =
     keepAuthority === undefined
       ? days
-      : wholeNumber(
-          "--authority-days",
-          options.authorityDays ?? String(Math.max(days, defaultAuthorityDays)),
-          maxDays,
-        );
+      : wholeNumber("--authority-days", options.authorityDays ?? String(Math.max(days, defaultAuthorityDays)), maxDays);
   if (authorityDays < days)
     throw new ConfigError([
       `--authority-days ${authorityDays}: the authority would expire before its certificates, valid for --days ${days}; use at least ${days}`,

@@ -1,4 +1,11 @@
-import { type HostData, type Mesh, type MeshCoordinates, NdArray, type Shard, type TensorSpec } from "@skein/tensor-core";
+import {
+  type HostData,
+  type Mesh,
+  type MeshCoordinates,
+  NdArray,
+  type Shard,
+  type TensorSpec,
+} from "@skein/tensor-core";
 import type { NamedTensors } from "./checkpoint.ts";
 import { expertAxis } from "../job/mesh.ts";
 

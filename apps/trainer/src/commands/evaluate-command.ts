@@ -7,7 +7,7 @@ import { exitCodes } from "../errors.ts";
 import { evaluationOrder, makeEvaluation } from "../step/evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
 import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
-import { openSingleRankBackend } from "../backend/lone-backend.ts";
+import { openSingleRankBackend } from "../backend/single-rank-backend.ts";
 import { meshOf, numBatchParts } from "../job/mesh.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { commandAction } from "../command-line/command-action.ts";
 import { exitCodes } from "../errors.ts";
-import { openSingleRankBackend } from "../backend/lone-backend.ts";
+import { openSingleRankBackend } from "../backend/single-rank-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { jobFile, recordedJob } from "../output-folder/output-folder.ts";
 import { announceCode } from "../command-line/announce-code.ts";

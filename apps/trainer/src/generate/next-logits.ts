@@ -69,7 +69,10 @@ export const compileNextLogits = (
   const whole = jit(
     (weights: unknown, own: unknown, tokens: Tensor, last: Tensor) => {
       const [logits, layers] = applyPrefix(model, { params: weights, state: own, tokens });
-      return { logits: reshape(gather(reshape(logits, [window, -1]), last), [-1]), layers: usesKeyValueCache ? layers : [] };
+      return {
+        logits: reshape(gather(reshape(logits, [window, -1]), last), [-1]),
+        layers: usesKeyValueCache ? layers : [],
+      };
     },
     backend,
     { name: "next token of a new text" },

@@ -7,7 +7,7 @@ import { loadPretrained } from "@skein/pretrained/node";
 import { ConfigError } from "../errors.ts";
 import { jobFile } from "../output-folder/output-folder.ts";
 import { openSavedRun, type CheckpointChoice } from "../output-folder/saved-run.ts";
-import { supportsKeyValueCache } from "../job/goes-on-from-keys.ts";
+import { supportsKeyValueCache } from "../job/key-value-cache.ts";
 
 /** A causal model with its tokenizer. */
 export interface TextModel {
@@ -53,7 +53,14 @@ const tokenizerOf = (folder: string, vocabulary: unknown): Tokenizer => {
 const ofFolder = async (folder: string): Promise<TextModel> => {
   const { config, model, params, state } = await loadPretrained(folder);
   const contextLength = contextOf(config, folder);
-  return { model, params, state, contextLength, usesKeyValueCache: true, tokenizer: tokenizerOf(folder, config["vocab_size"]) };
+  return {
+    model,
+    params,
+    state,
+    contextLength,
+    usesKeyValueCache: true,
+    tokenizer: tokenizerOf(folder, config["vocab_size"]),
+  };
 };
 
 const ofRun = async (output: string, which: CheckpointChoice | undefined): Promise<TextModel> => {

@@ -27,4 +27,5 @@ export const numFusedShards = (job: ShardsJob, mesh: TensorMesh): number =>
   buildShards(job, mesh)?.gates === "own" ? mesh.tensor : 1;
 
 /** Whether each rank along "tensor" gates all positions, instead of only its own. */
-export const gatesAllPositions = (job: ShardsJob, mesh: TensorMesh): boolean => buildShards(job, mesh)?.gates === "same";
+export const gatesAllPositions = (job: ShardsJob, mesh: TensorMesh): boolean =>
+  buildShards(job, mesh)?.gates === "same";

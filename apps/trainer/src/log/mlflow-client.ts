@@ -132,8 +132,7 @@ export class MlflowClient {
    */
   async logParameters(run: string, parameters: readonly MlflowEntry[], there: ReadonlySet<string>): Promise<void> {
     const entries = uniqueKeys(parameters.map(cut)).filter(({ key }) => !there.has(key));
-    for (const params of chunks(entries, maxEntries))
-      await this.ask("POST", "runs/log-batch", { run_id: run, params });
+    for (const params of chunks(entries, maxEntries)) await this.ask("POST", "runs/log-batch", { run_id: run, params });
   }
 
   /** Log points. Repeating a call has no effect. @param points at most `maxPoints`. */

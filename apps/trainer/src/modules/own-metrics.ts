@@ -72,7 +72,12 @@ export const withOwnMetrics = async (
 ): Promise<AnyModel> => {
   if (metrics === undefined) return model;
   return metrics.kind === "program"
-    ? withMetrics(model, await (program ?? failWithoutProgram("metrics")).metrics(task), givenName("metrics"), process.cwd())
+    ? withMetrics(
+        model,
+        await (program ?? failWithoutProgram("metrics")).metrics(task),
+        givenName("metrics"),
+        process.cwd(),
+      )
     : withMetrics(
         model,
         await makeOwn("metrics", metrics, task),

@@ -133,7 +133,8 @@ const buildSingleLayer = async (
 
 /** Number of tokens that a rank routes in a step. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
-  (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) / (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);
+  (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) /
+  (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);
 
 /** Sizes of the token exchange of a job's layers, with whole experts. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {

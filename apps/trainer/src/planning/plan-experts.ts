@@ -11,13 +11,7 @@ import {
 import { numFusedShards } from "../job/build-shards.ts";
 import { everyRankAxis, expertAxis, expertShardsAxis, meshOf } from "../job/mesh.ts";
 import { type Agree, agreement } from "./agree.ts";
-import {
-  dispatchChoices,
-  type ExpertsPlan,
-  isSameChoice,
-  maxChunksOf,
-  exchangeLevels,
-} from "../plans/experts-plan.ts";
+import { dispatchChoices, type ExpertsPlan, isSameChoice, maxChunksOf, exchangeLevels } from "../plans/experts-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 

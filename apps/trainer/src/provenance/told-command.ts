@@ -1,4 +1,4 @@
-import { secretName, redactSecrets } from "../console/told-text.ts";
+import { secretName, redactSecrets } from "../console/redact-secrets.ts";
 
 const option = /^(-*[\w.-]+)(=|$)/;
 

@@ -25,7 +25,7 @@ import { rankFacts } from "./rank-facts.ts";
 import { joinRank } from "./join-rank.ts";
 import { RankReport } from "./rank-report.ts";
 import { copyParts, firstState, sliceGatherer } from "./rank-state.ts";
-import { supportsKeyValueCache } from "../job/goes-on-from-keys.ts";
+import { supportsKeyValueCache } from "../job/key-value-cache.ts";
 import { makeSampleOutputs, type SampleOutputs } from "../samples/sample-outputs.ts";
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
@@ -187,10 +187,16 @@ const samplesOf = async (
   const { samples } = job.evaluation;
   if (samples === undefined) return undefined;
   if (kind !== undefined)
-    return makeSampleOutputs({ model, usesKeyValueCache: supportsKeyValueCache(job, model) }, backend, { ...data, kind }, samples, {
-      rank: connection.rank,
-      ranks: job.ranks,
-    });
+    return makeSampleOutputs(
+      { model, usesKeyValueCache: supportsKeyValueCache(job, model) },
+      backend,
+      { ...data, kind },
+      samples,
+      {
+        rank: connection.rank,
+        ranks: job.ranks,
+      },
+    );
   report.remark(
     "evaluation.samples: no samples are shown, because ranks share this model and each rank has only a part of it",
   );

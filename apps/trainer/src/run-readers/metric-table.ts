@@ -1,5 +1,5 @@
 /** Maximum number of quantities of one line type; real runs have fewer. */
-const maxColumns = 4096;
+const maxColumnsPerType = 4096;
 /** Maximum number of quantities of all types together. */
 const maxColumnsInTotal = 2 ** 14;
 const longestName = 200;
@@ -51,7 +51,7 @@ export class Rows {
     step: number,
     time: number,
     quantities: Iterable<readonly [name: string, value: number]>,
-    maxColumns: number = maxColumns,
+    maxColumns: number = maxColumnsPerType,
   ): void {
     const row = this.length++;
     this.steps = grown(this.steps, this.length);
@@ -198,7 +198,7 @@ export class MetricTable {
     const seconds = type === "step" ? valueOf(quantities, "seconds") : undefined;
     const taken = typeof seconds === "number" && seconds > 0 && Number.isFinite(seconds) ? seconds : 0;
     const columns = rows.columns.size;
-    const maxColumns = Math.min(maxColumns, columns + maxColumnsInTotal - this.columns);
+    const maxColumns = Math.min(maxColumnsPerType, columns + maxColumnsInTotal - this.columns);
     this.makeRoom(rows, quantities, maxColumns);
     this.change(rows, () => rows.add(step, this.trainedUpTo(step) + taken, numbersOf(quantities), maxColumns));
     if (rows.length > this.maxRows) this.thin(rows);

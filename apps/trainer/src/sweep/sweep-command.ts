@@ -9,7 +9,7 @@ import { ConfigError, exitCodes, OutcomeError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
-import { redactSecrets } from "../console/told-text.ts";
+import { redactSecrets } from "../console/redact-secrets.ts";
 import { makeFolders } from "../files/make-folders.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { holdOutput } from "../run-files/hold-output.ts";

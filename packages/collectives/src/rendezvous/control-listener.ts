@@ -33,7 +33,13 @@ export class ControlListener {
     drop: (reason: string) => void,
   ) {
     this.#options = options;
-    const { security, reloadMilliseconds, handshakeTimeoutMilliseconds: handshakeTimeout, worldSize, onEvent } = options;
+    const {
+      security,
+      reloadMilliseconds,
+      handshakeTimeoutMilliseconds: handshakeTimeout,
+      worldSize,
+      onEvent,
+    } = options;
     const identity =
       security &&
       new RenewableIdentity(security, {

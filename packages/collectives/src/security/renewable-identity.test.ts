@@ -55,7 +55,10 @@ const openAt = (identity: TlsIdentity): { readonly identity: RenewableIdentity; 
   write(identity);
   chmodSync(files.key, 0o600);
   const notes: string[] = [];
-  const opens = new RenewableIdentity(readTlsIdentity(files), { reloadMilliseconds, onNote: (line) => notes.push(line) });
+  const opens = new RenewableIdentity(readTlsIdentity(files), {
+    reloadMilliseconds,
+    onNote: (line) => notes.push(line),
+  });
   opened.push(opens);
   return { identity: opens, notes };
 };

@@ -57,9 +57,7 @@ export const planLags = (
         `planLags: worldSize is ${size}, but must be a whole number from 1; use the number of ranks`,
       );
   if (!(minDensity > 0 && minDensity <= 1))
-    throw new ArgumentError(
-      `planLags: minDensity is ${minDensity}, but must be in (0, 1]; use a share such as 0.001`,
-    );
+    throw new ArgumentError(`planLags: minDensity is ${minDensity}, but must be in (0, 1]; use a share such as 0.001`);
   if (!(entryBytes > 0))
     throw new ArgumentError(`planLags: entryBytes is ${entryBytes}, but must be above 0; use 8 for value and index`);
   /** Seconds of backward computation up to the next sent tensor, for each tensor. */
@@ -79,8 +77,7 @@ export const planLags = (
       return selectionSeconds(numElements) + collectiveSeconds(allGather, ranks * numSent * entryBytes);
     };
     const hides = (density: number): boolean => sparseSeconds(density) <= budget;
-    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(minDensity)))
-      return { path, density: 1 };
+    if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(minDensity))) return { path, density: 1 };
     if (!hides(minDensity)) return { path, density: minDensity };
     if (hides(1)) return { path, density: 1 };
     // Bisection, because a piecewise model has no closed form.

@@ -72,7 +72,11 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
  * Returns the function that fills batches. @param damaged is called for each damaged image that another image replaces.
  */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
-  isEncoded(samples) ? fillEncoded(samples, damaged) : isFileWindows(samples) ? fillFromFile(samples) : fillStored(samples);
+  isEncoded(samples)
+    ? fillEncoded(samples, damaged)
+    : isFileWindows(samples)
+      ? fillFromFile(samples)
+      : fillStored(samples);
 
 /**
  * Reads the samples `indices` as a batch, decodes encoded images, and replaces damaged images as training does.

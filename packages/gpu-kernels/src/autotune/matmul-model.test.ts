@@ -2,7 +2,7 @@ import { seeded } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { DeviceFacts, MatmulRequest } from "../kernel.ts";
-import { minimalDevice } from "../least-device.ts";
+import { minimalDevice } from "../minimal-device.ts";
 import { storeKey, webChoiceStore } from "./choice-store.ts";
 import {
   choicesFrom,

@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { placementWithoutReplicas } from "./arbitrary-placements.ts";
 import { expertMoves } from "./expert-moves.ts";
-import { nearestPositions, permuteToNearestRanks, placementFromPositions, positionsOfPlacement } from "./expert-positions.ts";
+import {
+  nearestPositions,
+  permuteToNearestRanks,
+  placementFromPositions,
+  positionsOfPlacement,
+} from "./expert-positions.ts";
 import type { ExpertPlacement } from "./expert-placement.ts";
 import { expertsOfRank } from "./placement-lookups.ts";
 

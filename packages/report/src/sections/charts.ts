@@ -4,7 +4,7 @@ import { memoryChart, peakPosition } from "../charts/memory-chart.ts";
 import { numUndrawablePoints, rooflineChart } from "../charts/roofline-chart.ts";
 import { flameOfOperators } from "../flame-of-operators.ts";
 import { escapeText } from "../html.ts";
-import { rankTracks } from "../tracks-of-ranks.ts";
+import { rankTracks } from "../rank-tracks.ts";
 import { kindOfPhase } from "../phases.ts";
 import type { MemoryProfile, ProfileReport } from "../profile-report.ts";
 import { bytesText } from "../quantities.ts";

@@ -261,9 +261,7 @@ export const terminalReport = (report: ProfileReport, { columns, colour = false 
           ),
         ]),
     ...heading(
-      collectives.length > maxCollectives
-        ? `Collectives (${maxCollectives} of ${collectives.length})`
-        : "Collectives",
+      collectives.length > maxCollectives ? `Collectives (${maxCollectives} of ${collectives.length})` : "Collectives",
     ),
     ...(collectives.length === 0
       ? ["none"]

@@ -78,9 +78,7 @@ describe("roll", () => {
       /a shift of 0\.5 is not a whole number/,
     );
     const forgotten = roll as unknown as (x: Tensor, shift: number, options?: unknown) => Tensor;
-    await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(
-      /pass one: roll\(x, 2, \{ dim: 0 \}\)/,
-    );
+    await expect(run((x) => forgotten(x, 2), counted([4]))).rejects.toThrow(/pass one: roll\(x, 2, \{ dim: 0 \}\)/);
     await expect(run((x) => forgotten(x, 2, 0), counted([4]))).rejects.toThrow(ArgumentError);
     await expect(run((x) => forgotten(x, 2, {}), counted([4]))).rejects.toThrow(ShapeError);
   });

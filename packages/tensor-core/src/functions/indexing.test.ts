@@ -207,7 +207,9 @@ describe("nonzero", () => {
     await expect(run((x) => nonzero(x!, 3).count, NdArray.from([1, 0]))).rejects.toThrow(
       /got f32\[2\], expected bool \[n\]/,
     );
-    await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(/expected bool \[n\]/);
+    await expect(run((x) => nonzero(x!, 3).count, NdArray.zeros("bool", [2, 2]))).rejects.toThrow(
+      /expected bool \[n\]/,
+    );
     await expect(run((x) => nonzero(x!, -1).count, NdArray.zeros("bool", [2]))).rejects.toThrow(
       /capacity -1 is not a size/,
     );

@@ -37,7 +37,9 @@ const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string
   const names = cuts.flat();
   const duplicate = names.find((name, i) => names.indexOf(name) !== i);
   if (duplicate !== undefined)
-    throw new ArgumentError(`cutStages: "${duplicate}" is in two cuts; tap it again, under another name, after the first`);
+    throw new ArgumentError(
+      `cutStages: "${duplicate}" is in two cuts; tap it again, under another name, after the first`,
+    );
   return cuts.map((cut) =>
     cut.map((name) => {
       const value = taps.get(name);

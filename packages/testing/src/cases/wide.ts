@@ -94,7 +94,13 @@ export const wideCases: readonly ConformanceCase[] = [
     op: "layer-norm-backward",
     name: "wide rows",
     fn: (...inputs) => emit("layer-norm-backward", inputs),
-    inputs: [constantExceptFirst(0.3, 300), ones, NdArray.from([0.25]), NdArray.from([0.9]), constantExceptFirst(0.3, 5)],
+    inputs: [
+      constantExceptFirst(0.3, 300),
+      ones,
+      NdArray.from([0.25]),
+      NdArray.from([0.9]),
+      constantExceptFirst(0.3, 5),
+    ],
     tolerance: { absolute: 2e-6, relative: 1e-5 },
   },
   {

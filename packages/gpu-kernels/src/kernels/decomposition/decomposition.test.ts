@@ -3,7 +3,7 @@ import { operators } from "@skein/tensor-core/backend";
 import { assertClose, normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";

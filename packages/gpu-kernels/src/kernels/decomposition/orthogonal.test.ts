@@ -6,7 +6,7 @@ import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { eighNaive, qrNaive } from "./naive.ts";
 
 const f32 = (shape: Shape): { readonly dtype: "f32"; readonly shape: Shape } => ({ dtype: "f32", shape });

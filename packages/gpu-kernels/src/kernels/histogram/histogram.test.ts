@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { KernelPlan } from "../../kernel.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 import { ScratchBlocks } from "../scratch-blocks.ts";
 import { histogramPasses, maxLocalBins } from "./histogram.ts";

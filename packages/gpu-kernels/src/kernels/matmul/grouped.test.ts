@@ -7,7 +7,7 @@ import { checkNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { KernelPlan, Pass } from "../../kernel.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { directPass } from "./direct.ts";
 import { groupedPlan, groupedWeightPlan } from "./grouped.ts";
 import { rowsOfGroups, sumsOfGroups } from "./placement.ts";

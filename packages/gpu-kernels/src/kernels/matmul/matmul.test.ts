@@ -1,4 +1,4 @@
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { DeviceFacts } from "../../kernel.ts";
@@ -76,9 +76,9 @@ describe("plans", () => {
   test("the largest tile runs at default limits, half precision needs f16, matrices need the adapter's shapes", () => {
     const product = productOf(512, 512, 512);
     expect(matmulVariant("register-128x128-8x8")!.supports(product, minimalDevice)).toBe(true);
-    expect(matmulVariant("register-128x128-8x8")!.supports(product, { ...minimalDevice, maxWorkgroupBytes: 16383 })).toBe(
-      false,
-    );
+    expect(
+      matmulVariant("register-128x128-8x8")!.supports(product, { ...minimalDevice, maxWorkgroupBytes: 16383 }),
+    ).toBe(false);
     expect(matmulVariant("subgroup-8x4")!.supports(product, minimalDevice)).toBe(false);
     const matrices: DeviceFacts = {
       ...minimalDevice,

@@ -4,7 +4,7 @@ import { normalArray, uniformArray } from "@skein/testing";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { DeviceFacts, KernelPlan } from "../../kernel.ts";
 import { kernels } from "../../kernel-table.ts";

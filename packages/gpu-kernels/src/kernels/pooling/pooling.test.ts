@@ -3,7 +3,7 @@ import { operators, type Params, type ReferenceArray } from "@skein/tensor-core/
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { nodeOf, runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import type { KernelPlan } from "../../kernel.ts";

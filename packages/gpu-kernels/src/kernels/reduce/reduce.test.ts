@@ -3,7 +3,7 @@ import { reductionSteps } from "@skein/tensor-core/backend";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import type { DeviceFacts } from "../../kernel.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";

@@ -1,4 +1,4 @@
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { NdArray, type TensorSpec } from "@skein/tensor-core";
 import { operators } from "@skein/tensor-core/backend";
 import { normalArray, type Tolerance, uniformArray } from "@skein/testing";
@@ -125,7 +125,9 @@ describe("plans of row kernels", () => {
   });
 
   test("long rows are split over many workgroups, and rows of a vocabulary use one workgroup each", () => {
-    expect(planWith(softmaxProgram, rowLayout(1_000_000, minimalDevice, true), 1).passes[0]!.groups).toBeGreaterThan(100);
+    expect(planWith(softmaxProgram, rowLayout(1_000_000, minimalDevice, true), 1).passes[0]!.groups).toBeGreaterThan(
+      100,
+    );
     expect(planWith(softmaxProgram, rowLayout(50_257, minimalDevice, true), 4096).passes).toHaveLength(1);
   });
 });

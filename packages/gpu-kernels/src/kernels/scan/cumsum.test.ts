@@ -2,7 +2,7 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normalArray, uniformArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { checkNode, planNode, runNode } from "../../../test/run-node.ts";
 import { runPlan } from "../../../test/run-plan.ts";
 import type { DeviceFacts } from "../../kernel.ts";

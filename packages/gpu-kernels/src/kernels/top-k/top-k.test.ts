@@ -2,7 +2,7 @@ import { NdArray, type Shape } from "@skein/tensor-core";
 import { normalArray } from "@skein/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasAdapter, openBackend } from "../../../test/gpu.ts";
-import { minimalDevice } from "../../least-device.ts";
+import { minimalDevice } from "../../minimal-device.ts";
 import { planNode } from "../../../test/run-node.ts";
 import { checkSelection } from "../../../test/selections.ts";
 import type { DeviceFacts } from "../../kernel.ts";

@@ -40,7 +40,11 @@ export interface Loads {
 /** Follow reshapes back to the original value. */
 const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   let current = ref;
-  for (let node = graph.nodes[current.node]!; operators[node.op]?.keepsOrder === true; node = graph.nodes[current.node]!)
+  for (
+    let node = graph.nodes[current.node]!;
+    operators[node.op]?.keepsOrder === true;
+    node = graph.nodes[current.node]!
+  )
     current = node.inputs[0]!;
   return current;
 };

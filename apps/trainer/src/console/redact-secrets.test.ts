@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ConfigError, describeError } from "../errors.ts";
 import { flatJob } from "../run-readers/flat-job.ts";
 import { redactCommand } from "../provenance/told-command.ts";
-import { redactSecrets } from "./told-text.ts";
+import { redactSecrets } from "./redact-secrets.ts";
 
 test.each([
   ["https://x.org/a.tar?X-Amz-Signature=1f2e&part=3", "https://x.org/a.tar?X-Amz-Signature=…&part=…"],
