@@ -1,18 +1,14 @@
-import { stepsPerEpoch } from "@skein/data";
 import type { Sharding, TensorSpec } from "@skein/tensor-core";
 import { buildOwnModel } from "./build-model.ts";
-import { stepOffsetAfter } from "../checkpoint/data-position.ts";
-import { flatSettings } from "../checkpoint/job-settings.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import { isExpertsPlanned } from "../plans/experts-plan.ts";
 import type { Job } from "../job/job.ts";
-import { dataDigest } from "../modules/data-digest.ts";
 import type { OwnParts } from "../modules/own-parts.ts";
 import type { GivenParts } from "../modules/program-parts.ts";
 import type { SampleKind } from "../task/sample-pass.ts";
 import { type AnyModel, taskOf, type TrainingData } from "../task/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
-import { type Parts, type PartsInput, scheduleOffsetOf } from "../step/train-state.ts";
+import { type PartsInput, scheduleOffsetOf } from "../step/train-state.ts";
 
 /** A job with its data loaded, and all rules checked that need the data. Nothing is written yet. */
 export interface Prepared {

@@ -1,4 +1,3 @@
-import { stepsPerEpoch } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-position.ts";

@@ -1,4 +1,4 @@
-import { type CollectiveParams } from "../graph/collective-params.ts";
+import type { CollectiveParams } from "../graph/collective-params.ts";
 import type { Reduction } from "../communicator.ts";
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";

@@ -1,4 +1,4 @@
-import { type CollectiveParams } from "../graph/collective-params.ts";
+import type { CollectiveParams } from "../graph/collective-params.ts";
 import { InvariantError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";

@@ -1,4 +1,4 @@
-import { type CollectiveParams } from "../graph/collective-params.ts";
+import type { CollectiveParams } from "../graph/collective-params.ts";
 import { reduceToRoot } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
 import { collective } from "./shared/collective.ts";

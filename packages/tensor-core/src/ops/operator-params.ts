@@ -1,4 +1,4 @@
-import { type CollectiveParams } from "../graph/collective-params.ts";
+import type { CollectiveParams } from "../graph/collective-params.ts";
 import type { ParamValue } from "../graph/graph.ts";
 import type { AllReduceParams } from "./all-reduce.ts";
 import type { AvgPool2dBackwardParams } from "./avg-pool2d-backward.ts";

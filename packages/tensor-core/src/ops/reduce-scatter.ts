@@ -1,4 +1,4 @@
-import { type CollectiveParams } from "../graph/collective-params.ts";
+import type { CollectiveParams } from "../graph/collective-params.ts";
 import { ArgumentError } from "../errors.ts";
 import { allGather } from "../functions/collective.ts";
 import type { Operator } from "../graph/operator.ts";
