@@ -140,7 +140,7 @@ export class ParallelRegion {
    * @param mayBlock false in the main thread of a browser, which polls instead.
    * @returns false if the parts are not finished after `milliseconds`.
    */
-  join(parts: number, { spins, canBlock: canBlock, milliseconds }: WaitRule): boolean {
+  join(parts: number, { spins, canBlock, milliseconds }: WaitRule): boolean {
     const { words } = this;
     for (let polls = 0; polls < spins; polls++) if (Atomics.load(words, word.done) >= parts) return true;
     const end = performance.now() + milliseconds;

@@ -47,7 +47,7 @@ export const winText = (to: Winners | undefined): { readonly bindings: readonly 
       };
 
 /** Bindings for reading winners. */
-export const winnerBindings = ({ keys, positions: positions }: Winners): readonly Binding[] => [
+export const winnerBindings = ({ keys, positions }: Winners): readonly Binding[] => [
   words("from_keys", keys, "read"),
   words("from_places", positions, "read"),
 ];
