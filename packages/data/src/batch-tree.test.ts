@@ -17,8 +17,8 @@ test("a tree split into paths is rebuilt from the paths in any order", () => {
   fc.assert(
     fc.property(named, fc.nat(), (tree, turn) => {
       const leaves = [...leavesByPath<number>(tree)];
-      const turned = [...leaves.slice(turn % leaves.length), ...leaves.slice(0, turn % leaves.length)];
-      expect(batchTree(Object.fromEntries(turned))).toEqual(tree);
+      const rotated = [...leaves.slice(turn % leaves.length), ...leaves.slice(0, turn % leaves.length)];
+      expect(batchTree(Object.fromEntries(rotated))).toEqual(tree);
     }),
   );
 });

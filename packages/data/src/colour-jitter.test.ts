@@ -89,12 +89,12 @@ test("each change draws separate random words: another change does not alter the
   cropCenter(source, [8, 9, 3], middle, size);
   const jitter = { brightness: 0.4, contrast: 0.4, saturation: 0.4 };
   const resizedCrop = { scale: [0.2, 1], ratio: [0.7, 1.4] } as const;
-  let turned = 0;
+  let numMirrored = 0;
   fc.assert(
     fc.property(keys, fc.nat(3), (key, cropPadding) => {
       expect(shown(plain, key)).toEqual(middle);
       const isMirrored = shown({ ...plain, flip: true }, key).some((byte, i) => byte !== middle[i]);
-      if (isMirrored) turned++;
+      if (isMirrored) numMirrored++;
       for (const where of [{ cropPadding }, { cropPadding: 0, resizedCrop }]) {
         const part = shown({ ...plain, ...where }, key);
         const flipped = shown({ ...plain, ...where, flip: true }, key);
@@ -103,5 +103,5 @@ test("each change draws separate random words: another change does not alter the
       }
     }),
   );
-  expect(turned).toBeGreaterThan(20);
+  expect(numMirrored).toBeGreaterThan(20);
 });

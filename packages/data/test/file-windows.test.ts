@@ -9,7 +9,7 @@ import { openTokenFile, Prefetcher, readBatch, readEvaluationBatches } from "../
 let folder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "skein-filed-"));
+  folder = mkdtempSync(join(tmpdir(), "skein-file-windows-"));
   path = join(folder, "tokens.bin");
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -37,16 +37,16 @@ describe("tokens that are read from their file on demand", () => {
         write(tokens, dtype, headerBytes);
         const file = openTokenFile(path, { dtype, headerBytes, vocabulary: 1000 });
         expect(file.count).toBe(tokens.length);
-        const filed = fileWindows(file, { begin, end: tokens.length }, window, "the text");
+        const windows = filedWindows(file, { begin, end: tokens.length }, window, "the text");
         const stored = textRecords(Int32Array.from(tokens.slice(begin)), window);
-        expect(filed.count).toBe(stored.count);
+        expect(windows.count).toBe(stored.count);
         if (stored.count < 2) return;
-        const [filedParts, storedParts] = [splitRecords(filed, 0.3), splitRecords(stored, 0.3)];
+        const [fileParts, storedParts] = [splitRecords(windows, 0.3), splitRecords(stored, 0.3)];
         for (const [one, other] of [
-          [filed, stored],
-          [filedParts.train, storedParts.train],
-          [filedParts.valid, storedParts.valid],
-          [takeRecords(filedParts.valid, 1), takeRecords(storedParts.valid, 1)],
+          [windows, stored],
+          [fileParts.train, storedParts.train],
+          [fileParts.valid, storedParts.valid],
+          [takeRecords(fileParts.valid, 1), takeRecords(storedParts.valid, 1)],
         ] as const) {
           const indices = Array.from({ length: one.count }, (_, i) => one.count - 1 - i);
           expect(await readBatch(one, indices)).toEqual(await readBatch(other, indices));
@@ -59,16 +59,16 @@ describe("tokens that are read from their file on demand", () => {
     const tokens = Array.from({ length: 200 }, (_, i) => (i * 37) % 1000);
     write(tokens, "u16", 0);
     const file = openTokenFile(path, { dtype: "u16", headerBytes: 0, vocabulary: 1000 });
-    const filed = fileWindows(file, { begin: 0, end: 200 }, 6, "the text");
+    const windows = filedWindows(file, { begin: 0, end: 200 }, 6, "the text");
     const stored = textRecords(Int32Array.from(tokens), 6);
     const options = { batchSize: 4, seed: 5, rank: 1, worldSize: 2 };
-    const [one, other] = [new Prefetcher(filed, options), new Prefetcher(stored, options)];
+    const [one, other] = [new Prefetcher(windows, options), new Prefetcher(stored, options)];
     for (let i = 0; i < 20; i++) expect(await one.next()).toEqual(await other.next());
     await Promise.all([one.close(), other.close()]);
     const judged: unknown[] = [];
     for await (const { batch, mask } of readEvaluationBatches(stored, options))
       judged.push([batch["labels"]!.toNumbers(), mask.toNumbers()]);
-    for await (const { batch, mask } of readEvaluationBatches(filed, options))
+    for await (const { batch, mask } of readEvaluationBatches(windows, options))
       expect([batch["labels"]!.toNumbers(), mask.toNumbers()]).toEqual(judged.shift());
     expect(judged).toEqual([]);
   });

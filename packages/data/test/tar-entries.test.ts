@@ -130,8 +130,8 @@ describe("a tar", () => {
         fc.uint8Array({ minLength: 12, maxLength: 12 }),
         fc.constantFrom(..."0\x0015xgLKVSMD7"),
         async (records, size, type) => {
-          const said = pax(records.map(([length, key, value]) => `${length} ${key}=${value}\n`).join(""));
-          const entries = await entriesOf(tarOf(said, { ...a!, type, size }, b!)).catch((error: Error) => error);
+          const header = pax(records.map(([length, key, value]) => `${length} ${key}=${value}\n`).join(""));
+          const entries = await entriesOf(tarOf(header, { ...a!, type, size }, b!)).catch((error: Error) => error);
           if (entries instanceof Error) expect(entries.name).toBe("DataError");
           else for (const { begin, sizeBytes } of entries) expect(begin + sizeBytes).toBeLessThanOrEqual(4096);
         },

@@ -1,10 +1,10 @@
 """Train an MLP and a GPT in f32, under PyTorch's bf16 autocast on the CPU, and with products between casts, and write
-bf16-from-pytorch.json beside this file: the loss before each step of SGD, and one product with its gradients.
+bf16-from-pytorch.json next to this file: the loss before each step of SGD, and one product with its gradients.
 
-PyTorch 1.13 without oneDNN, as Debian has it, also adds up in bf16. Processors and GPUs that multiply bf16 add up in
-f32; so do products of rounded operands between casts, `wide` below.
+PyTorch 1.13 without oneDNN, as in Debian, also accumulates in bf16. Processors and GPUs that multiply bf16 accumulate
+in f32; so do products of rounded operands between casts, `wide` below.
 
-First weights and samples follow from the formulas below, which bf16-from-pytorch.test.ts has too. Needs PyTorch 1.13 or
+Initial weights and samples are given by the formulas below, which bf16-from-pytorch.test.ts also uses. Needs PyTorch 1.13 or
 later (Debian: python3-torch). The test needs only the JSON.
 """
 
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 
 def wide(a, b):
-    """A product as autocast means it, with sums of f32. Its gradients are such products, too."""
+    """A product as in autocast, accumulated in f32. Its gradients are also such products."""
     return (a.bfloat16().float() @ b.bfloat16().float()).bfloat16().float()
 
 
@@ -24,12 +24,12 @@ multiply = torch.matmul
 
 
 def whole(count, seed):
-    """Integers from 0 to 10006 in no visible order."""
+    """Returns pseudorandom integers from 0 to 10006."""
     return [(7919 * i + 104729 * seed + 31 * (i * i % 10007)) % 10007 for i in range(count)]
 
 
 def real(shape, seed, scale):
-    """Numbers from -scale to scale."""
+    """Returns pseudorandom numbers from -scale to scale."""
     count = 1
     for size in shape:
         count *= size
@@ -83,7 +83,7 @@ def gpt_params():
 
 
 def attend(q, k, v):
-    """The operators of bf16 in torch.nn.functional's fused attention: two products, and a softmax of f32 between."""
+    """The bf16 operators of torch.nn.functional's fused attention: two products with a softmax in f32 between them."""
     split = lambda t: t.reshape(t.shape[0], length, heads, width // heads).transpose(1, 2)
     scores = multiply(split(q), split(k).transpose(-1, -2)).float() / (width // heads) ** 0.5
     hidden = torch.ones(length, length, dtype=torch.bool).triu(1)

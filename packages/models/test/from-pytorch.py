@@ -1,4 +1,4 @@
-"""Run the PyTorch column of docs/guides/from-pytorch.md and write from-pytorch.json and from-pytorch-hard.json beside this file: inputs, results and gradients, in Skein's layout.
+"""Run the PyTorch column of docs/guides/from-pytorch.md and write from-pytorch.json and from-pytorch-hard.json next to this file: inputs, results and gradients, in Skein's layout.
 
 Needs PyTorch 1.13 or later (Debian: python3-torch). The tests need only the JSON.
 """
@@ -16,7 +16,7 @@ page = (here / "../../../docs/guides/from-pytorch.md").resolve().read_text()
 
 
 def numbers(shape, seed):
-    """Different quarters between -6 and 6 for up to 50 entries, exact in every float."""
+    """Returns distinct multiples of 1/4 from -6 to 6 for up to 50 entries, exact in every float type."""
     count = 1
     for size in shape:
         count *= size
@@ -29,7 +29,7 @@ def whole(values, dtype=torch.int64):
 
 kernel, line, picture, sequence = (3, 2, 0, 1), (2, 1, 0), (0, 3, 1, 2), (0, 2, 1)
 
-# Name: value in Skein's layout, and the permutation that gives PyTorch's.
+# Name: value in Skein's layout, and the permutation to PyTorch's layout.
 inputs = {
     "x": (numbers([2, 3], 1), None),
     "y": (numbers([2, 3], 5), None),
@@ -61,7 +61,7 @@ there = {name: value if order is None else value.permute(order).contiguous() for
 
 
 def number(entry):
-    """JSON has no NaN and no infinities: they are written as texts."""
+    """Writes NaN and infinities as strings, because JSON does not support them."""
     if not isinstance(entry, float):
         return int(entry)
     if math.isfinite(entry):
@@ -91,7 +91,7 @@ for part in page.split("\n## ")[1:]:
             leaves = [leaf.permute(back[leaf.dim()]) if leaf.dim() in back else leaf for leaf in leaves]
         results[code] = [written(leaf) for leaf in leaves]
 
-# Values and gradients at hard points: zeros and ties, infinities, NaN. The tests name the rows that differ.
+# Values and gradients at hard points: zeros and ties, infinities, NaN. The tests list the rows that differ.
 inf, nan = float("inf"), float("nan")
 
 

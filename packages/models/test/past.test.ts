@@ -74,18 +74,18 @@ describe.each(models)("%s", (_, model) => {
           state as never,
           tokenRows(filled) as never,
         )) as unknown as [NdArray, readonly KeyValues[]];
-        const said: number[][] = [];
-        const hear = (from: number, count: number): void => {
+        const collected: number[][] = [];
+        const collect = (from: number, count: number): void => {
           const all = logits.toNumbers();
           const held = logits.shape[1]!;
           for (let row = 0; row < 2; row++)
             for (let i = 0; i < count; i++)
-              said[row * rows[0].length + from + i] = all.slice(
+              collected[row * rows[0].length + from + i] = all.slice(
                 (row * held + i) * vocabulary,
                 (row * held + i + 1) * vocabulary,
               );
         };
-        hear(0, lengths[0]!);
+        collect(0, lengths[0]!);
         let at = lengths[0]!;
         for (const length of lengths.slice(1)) {
           const piece = tokenRows(rows.map((row) => row.slice(at, at + length)));
@@ -97,11 +97,11 @@ describe.each(models)("%s", (_, model) => {
             layers as never,
             before as never,
           )) as unknown as [NdArray, readonly KeyValues[]];
-          hear(at, length);
+          collect(at, length);
           at += length;
         }
-        said.flat().forEach((value, i) => expect(value).toBeCloseTo(wanted.toNumbers()[i]!, 4));
-        expect(said.flat()).toHaveLength(wanted.toNumbers().length);
+        collected.flat().forEach((value, i) => expect(value).toBeCloseTo(wanted.toNumbers()[i]!, 4));
+        expect(collected.flat()).toHaveLength(wanted.toNumbers().length);
       }),
       { numRuns: 15 },
     );

@@ -1,8 +1,8 @@
-"""Write the folders of checkpoints/ beside this file: small models with random weights in Hugging Face's layout, and in
-expected.safetensors of each what PyTorch makes of some inputs.
+"""Write the folders of checkpoints/ next to this file: small models with random weights in Hugging Face's layout, and in
+expected.safetensors of each some inputs and PyTorch's results.
 
-The modules are written from the definitions in transformers, with its names of parameters. Needs PyTorch 1.13 or later
-(Debian: python3-torch), nothing else. The tests need only what it writes; then run `biome format --write` on it.
+The modules follow the definitions in transformers, with the same parameter names. Needs PyTorch 1.13 or later
+(Debian: python3-torch), nothing else. The tests need only the written files; run `biome format --write` on them.
 """
 
 import json
@@ -35,7 +35,7 @@ def write_safetensors(path, tensors):
 
 
 def write_folder(name, config, model, inputs, dtype=torch.float32, shards=1, extra=None, forget=(), rename=lambda name: name):
-    """Draw weights, round them to what is stored, and write them with the result of the rounded ones."""
+    """Draws weights, rounds them to the stored dtype, and writes them with the results of the rounded weights."""
     torch.manual_seed(sum(map(ord, name)))
     model.eval()
     with torch.no_grad():
@@ -72,7 +72,7 @@ def write_folder(name, config, model, inputs, dtype=torch.float32, shards=1, ext
         total = sum(value.numel() * value.element_size() for value in tensors.values())
         index = {"metadata": {"total_size": total}, "weight_map": weight_map}
         (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")
-    # Images as [N, H, W, C], as the models here take them.
+    # Images as [N, H, W, C], the layout of the models here.
     given = inputs.permute(0, 2, 3, 1) if inputs.dim() == 4 else inputs.to(torch.int32)
     write_safetensors(folder / "expected.safetensors", {"inputs": given, "logits": expected})
     print(name, sum(file.stat().st_size for file in folder.iterdir()), "bytes")
@@ -234,7 +234,7 @@ config = {
     "num_key_value_heads": 2,
     "rms_norm_eps": 1e-5,
     "rope_theta": 100.0,
-    # In 30 positions the four frequencies turn 4.8, 1.5, 0.48 and 0.15 times: each branch of the formula has its own.
+    # In 30 positions the four frequencies make 4.8, 1.5, 0.48 and 0.15 turns, so that each branch of the formula is used.
     "rope_scaling": {
         "rope_type": "llama3",
         "factor": 8.0,
@@ -360,7 +360,7 @@ gpt2 = {
     "layer_norm_epsilon": 1e-5,
     "vocab_size": 27,
 }
-# As the published checkpoint is: of the body alone, with masks.
+# As in the published checkpoint: only the body, with masks.
 mask = torch.ones(12, 12, dtype=torch.float32).tril().reshape(1, 1, 12, 12)
 write_folder(
     "gpt2",
@@ -495,7 +495,7 @@ bert = {
 }
 rows = tokens(20, (3, 9), 6) + 1
 rows[1, 6:] = 0
-# As published checkpoints are: norms by their old names, with what the training had beside.
+# As in published checkpoints: norms with their old names, and extra tensors from training.
 config = {**bert, "architectures": ["BertForMaskedLM"]}
 write_folder(
     "bert-tokens",

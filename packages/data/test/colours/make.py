@@ -1,4 +1,4 @@
-"""Noise in files of several colour modes, with their colours and greys by Pillow 9.4, for colours.test.ts:
+"""Writes noise images in several color modes, with colors and grays decoded by Pillow 9.4, for colours.test.ts:
 `python3 make.py`."""
 
 import base64

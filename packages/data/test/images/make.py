@@ -1,4 +1,4 @@
-"""Small images of kinds that cameras and programs write, by Pillow 9.4: `python3 make.py`. Left half red, right half blue."""
+"""Writes small images of common kinds with Pillow 9.4: `python3 make.py`. Left half red, right half blue."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Small arrays of every kind that we read, and of some that we refuse, by NumPy 2.4: `python3 make.py`."""
+"""Writes small arrays of all supported and some unsupported types with NumPy 2.4: `python3 make.py`."""
 
 import io
 import json
@@ -24,7 +24,7 @@ arrays["scalar"] = np.array(7.5)
 arrays["empty"] = np.zeros((0, 3))
 arrays["long"] = np.zeros([1] * 24, "f4")
 
-# one file of all of them, in which names say what is expected
+# one file with all arrays, named by the expected result
 np.savez_compressed(here / "kinds.npz", **arrays)
 (here / "kinds.json").write_text(json.dumps({name: array.tolist() for name, array in arrays.items()}, indent=None) + "\n")
 np.savez(here / "stored.npz", x_train=plain.astype("f8"), y_train=np.array([0, 1, 2, 1]))
@@ -44,7 +44,7 @@ refused = {
 }
 np.savez(here / "refused.npz", **refused)
 
-# an archive of 64 bits, as for entries beyond 4 GiB
+# a ZIP64 archive, as for entries above 4 GiB
 with zipfile.ZipFile(here / "zip64.npz", "w", zipfile.ZIP_DEFLATED) as archive:
     for name, array in {"x_train": plain, "y_train": np.array([1, 0, 1, 0])}.items():
         data = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Images in Parquet as Hugging Face's data sets have them: python3 make.py (pyarrow 25.0.1). They are those of ../images."""
+"""Writes the images of ../images to Parquet in the layout of Hugging Face data sets: python3 make.py (pyarrow 25.0.1)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Parquet files as people write them: python3 make.py (pyarrow 25.0.1)."""
+"""Writes typical Parquet files of texts: python3 make.py (pyarrow 25.0.1)."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

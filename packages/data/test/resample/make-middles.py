@@ -1,6 +1,6 @@
-"""Images of ../images as Pillow 9.4 decodes and resizes them before their middle is cut out, for middles.test.ts:
-`python3 make-middles.py`. Of sides and middles the rules are those of image processors of Hugging Face's: the longer
-side is cut to a whole number, and so is the half of what is left out."""
+"""Writes the images of ../images decoded, resized and center-cropped with Pillow 9.4, for middles.test.ts:
+`python3 make-middles.py`. Sides and centers follow Hugging Face's image processors: the longer side is rounded down,
+and so is half of the margin."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""An image of noise as Pillow 9.4 brings it to sizes by each filter, for resample.test.ts: `python3 make.py`."""
+"""Writes a noise image resized by Pillow 9.4 with each filter, for resample.test.ts: `python3 make.py`."""
 
 import base64
 import json
@@ -8,7 +8,7 @@ from PIL import Image
 
 ROWS, COLUMNS = 23, 31
 
-# Numerical Recipes' generator, which the test knows, too
+# Numerical Recipes' generator, also in the test
 noise, pixels = 1, bytearray()
 for _ in range(ROWS * COLUMNS * 3):
     noise = (noise * 1664525 + 1013904223) % 2**32

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Shards of WebDataset by GNU tar 1.34 and Python's tarfile: bash make.sh, with the pictures of ../images at hand.
+# Writes WebDataset shards with GNU tar 1.34 and Python's tarfile: bash make.sh; needs the images of ../images.
 set -e
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -7,7 +7,7 @@ python3 - "$work" <<'P'
 import struct, sys, zlib, os
 
 def png(path, value):
-    """2×2 grey pixels of one value."""
+    """Returns an image of 2×2 gray pixels of one value."""
     raw = b"".join(b"\0" + bytes([value] * 2) for _ in range(2))
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

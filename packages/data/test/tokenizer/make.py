@@ -1,4 +1,4 @@
-"""What Hugging Face's tokenizers 0.23 learns of corpus.txt, and makes of some texts: `python3 make.py`."""
+"""Writes the merges that Hugging Face's tokenizers 0.23 learns from corpus.txt, and encodings of some texts: `python3 make.py`."""
 
 import json
 from pathlib import Path
