@@ -17,7 +17,7 @@ test("the minimum of the free memory, the requested limit, and the addressable m
   expect(memoryBound(job({}), 1 * gib, 100 * gib)).toEqual({ bytes: gib, reason: "--memory" });
   expect(memoryBound(job({}), 50 * gib, 100 * gib).bytes).toBe(4 * gib);
   expect(memoryBound(job({ backend: "webgpu" }), 50 * gib, 1).bytes).toBe(50 * gib);
-  expect(() => memoryBound(job({ backend: "webgpu" }), undefined, 1)).toThrow(/give it, such as --memory 8GiB/);
+  expect(() => memoryBound(job({ backend: "webgpu" }), undefined, 1)).toThrow(/give a limit, such as --memory 8GiB/);
 });
 
 test("sizes are bytes or have a binary unit", () => {
