@@ -302,7 +302,7 @@ describe("one line for each fault of", () => {
     [{ target: "slurm", insecure: true, queue: "a b" }, [/^--queue "a b": must be a name/]],
     [{ target: "slurm", insecure: true, name: "../x" }, [/^--name "\.\.\/x": must be letters/]],
     [{ target: "mpirun", hostfile: "h" }, [/^--transport mpi sends unencrypted data/]],
-    [{ target: "mpirun", sshKey: "my keys/k" }, [/^--ssh-key "my keys\/k": its path has blanks or signs/]],
+    [{ target: "mpirun", sshKey: "my keys/k" }, [/^--ssh-key "my keys\/k": its path has blanks or characters/]],
     [{ target: "mpirun", sshKey: "k;reboot" }, [/^--ssh-key "k;reboot": its path has/]],
     [
       { target: "slurm", insecure: true, sshTrustAnyHost: true },

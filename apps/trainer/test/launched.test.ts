@@ -168,7 +168,7 @@ test("an output folder that the machines do not share is refused before the firs
   );
   elsewhere.remove();
   expect(host!.stderr).toMatch(
-    /^rank 1: --output run: the process of rank 1 on .* does not see the folder that the controller of the run has made;/m,
+    /^rank 1: --output run: the process of rank 1 on .* does not see the folder that the controller of the run has created;/m,
   );
   expect([host!.code, other!.code]).toEqual([2, 1]);
   expect(left.flat().filter((name) => name.startsWith(".mark-") || name === "checkpoints")).toEqual([]);
