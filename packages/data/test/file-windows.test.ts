@@ -37,7 +37,7 @@ describe("tokens that are read from their file on demand", () => {
         write(tokens, dtype, headerBytes);
         const file = openTokenFile(path, { dtype, headerBytes, vocabulary: 1000 });
         expect(file.count).toBe(tokens.length);
-        const windows = filedWindows(file, { begin, end: tokens.length }, window, "the text");
+        const windows = fileWindows(file, { begin, end: tokens.length }, window, "the text");
         const stored = textRecords(Int32Array.from(tokens.slice(begin)), window);
         expect(windows.count).toBe(stored.count);
         if (stored.count < 2) return;
@@ -59,7 +59,7 @@ describe("tokens that are read from their file on demand", () => {
     const tokens = Array.from({ length: 200 }, (_, i) => (i * 37) % 1000);
     write(tokens, "u16", 0);
     const file = openTokenFile(path, { dtype: "u16", headerBytes: 0, vocabulary: 1000 });
-    const windows = filedWindows(file, { begin: 0, end: 200 }, 6, "the text");
+    const windows = fileWindows(file, { begin: 0, end: 200 }, 6, "the text");
     const stored = textRecords(Int32Array.from(tokens), 6);
     const options = { batchSize: 4, seed: 5, rank: 1, worldSize: 2 };
     const [one, other] = [new Prefetcher(windows, options), new Prefetcher(stored, options)];
