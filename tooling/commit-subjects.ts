@@ -15,5 +15,5 @@ export const subjectFault = (subject: string): string | undefined => {
   if (!/^[a-z]/.test(verb)) return `continues with "${verb}"; write a verb in lower case after the area`;
   if (/(?:[^s]s|ed|ing)$/.test(verb) && !baseForms.test(verb))
     return `continues with "${verb}"; use the imperative, such as "add" or "reject"`;
-  return subject.endsWith('.') ? "ends with a full stop; leave it out" : undefined;
+  return subject.endsWith(".") ? "ends with a full stop; leave it out" : undefined;
 };

@@ -42,20 +42,18 @@ const unusual: readonly (readonly [phrase: RegExp, usual: string])[] = [
   [/\bnone of ours\b/, "not ours"],
   [/\b(?:is|are) had\b/, "are available"],
   [/\bhand(?:s|ed)? round\b/, "passes"],
-  [/\b(?:lies|lie|lay) (?:in|at|on|there|between|behind|before|within|along)\b/, "is stored, is"],
-  [/\b(?:stands|stand|stood) (?:in|at|for|on|there|above|below|beside|before|behind|alone)\b/, "is, means"],
+  [/\b(?:lies|lie|lay) (?:in|at|on|there|between|behind|before|along)\b/, "is stored, is"],
+  [/\b(?:stands|stand|stood) (?:in|at|on|there|above|below|beside|before|behind|alone)\b/, "is"],
   [/\b(?:is|are) alike\b|\bboth alike\b/, "equal"],
   [/\bbeside\b/, "next to, in addition to, compared with"],
   [/\bthereby\b|\bwherewith\b|\bwhereof\b|\bhereof\b/, "so"],
   [/\bit is for (?:a|the) \w+ to\b/, "the … does"],
   [/\b(?:is|are) nowhere\b/, "does not contribute"],
-  [/\b(?:is|are) over\b/, "has ended"],
-  [/\bnobody\b/, "no caller, no rank"],
-  [/\b(?:takes?|took|taking) part\b/, "joins"],
 ];
 
 /** First words of a doc comment that name nothing. */
-const emptyBeginning = /^(?:What|Of|How|Where|Which|Whose|The same|As|So|Most|Least|Told|Those|None)\b/;
+const emptyBeginning =
+  /^(?:What|Of|Where|Which|Whose|The same|So|(?:Most|Least)(?![ -](?:recently|squares|median))|Told|Those|None)\b/;
 
 /** Faults of a text: each unusual phrase, and for a doc comment an empty beginning. */
 export const unusualWords = ({ text, isDoc }: Pick<Comment, "text" | "isDoc">): string[] => [

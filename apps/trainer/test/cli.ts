@@ -68,7 +68,7 @@ export const freePort = (): Promise<number> =>
 /** How one of two processes of a run is started by hand, as a launcher would on each machine. */
 export interface RankStart {
   readonly folder: string;
-  /** Where rank 0 hosts the rendezvous. */
+  /** Address at which rank 0 hosts the rendezvous. */
   readonly port: number;
   readonly rank: number;
   /** Appended to `run job.yaml`. */
@@ -167,7 +167,7 @@ export const checkpointFiles = (output: string, step: number): [name: string, co
     .map((name) => [name, readFileSync(join(folder, name))]);
 };
 
-/** The same as text, by name. */
+/** Contents of the same files as text, by file name. */
 export const checkpointBytes = (output: string, step: number): Record<string, string> =>
   Object.fromEntries(checkpointFiles(output, step).map(([name, content]) => [name, content.toString("base64")]));
 

@@ -16,7 +16,7 @@ const gptOf = (experts: string): string =>
   `model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: ${numExperts}, ${experts}}}`;
 /** No token is dropped, no noise drawn: results do not depend on which rank has which tokens. */
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
-/** The same over two hosts with two ranks each, sending each token once per host, in two chunks. */
+/** A job over two hosts with two ranks each, sending each token once per host, in two chunks. */
 const overLevels = gptOf("capacity: all, every: 1, gate: sigmoid, dispatch: duplicate-free, chunks: 2");
 const plain = smallGptJob(8);
 const steps = 8;

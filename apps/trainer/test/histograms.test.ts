@@ -49,7 +49,7 @@ const gradientNorms = (found: Awaited<ReturnType<typeof taken>>): number[] =>
     Math.sqrt(parameters.reduce((sum, { gradients }) => sum + (gradients?.norm ?? 0) ** 2, 0)),
   );
 
-/** The same, as reported with the run's updates. */
+/** Figures of the same state, as reported with the run's updates. */
 const toldNorms = (name: string): number[] => {
   const lines = metricLines(join(folder, name));
   return [1, 3, 5].map((step) =>

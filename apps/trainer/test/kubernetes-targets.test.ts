@@ -254,7 +254,7 @@ describe.each(manifests)("%s", (_, target, options) => {
     }
     const set = jobSetOf(whole);
     if (set === undefined) return;
-    /** What a JobSet does on a Job's failure: the first matching rule. */
+    /** Action of a JobSet after a Job's failure: the first matching rule. */
     const action = (reason: string, message: string): string =>
       set.failurePolicy.rules.find(
         ({ onJobFailureReasons, onJobFailureMessagePatterns: patterns }) =>

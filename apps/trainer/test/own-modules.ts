@@ -25,7 +25,7 @@ export const optimizer: OptimizerFactory<{ readonly beta1: number }> = defineOpt
   create: ({ learningRate }, { beta1 }) => adam({ learningRate, beta1 }) as GradientTransformation<unknown>,
 });
 
-/** The same from elementwise operations only, whose state ranks may shard. */
+/** An optimizer of elementwise operations only, whose state ranks may shard. */
 export const byElement: OptimizerFactory = defineOptimizer({
   elementwise: true,
   create: ({ learningRate }) => adam({ learningRate }) as GradientTransformation<unknown>,

@@ -37,7 +37,7 @@ const elements = 8;
 
 type Axis = keyof typeof sizes;
 
-/** What one rank only computes before a collective. */
+/** Computation that one rank alone runs before a collective. */
 interface OwnWork {
   /** The number of consecutive matrix products. */
   readonly products: number;
@@ -162,7 +162,7 @@ const otherKinds = {
 } as const;
 const otherAxes = { all: "row", row: "column", column: "all" } as const;
 
-/** What a deviating rank traces instead of a collective that all others trace unchanged. */
+/** Operation that a deviating rank traces instead of a collective that all others trace unchanged. */
 const mutated = (call: Call, kind: Mutation["kind"], isEnd: boolean, x: Tensor): Tensor => {
   switch (kind) {
     case "drop":

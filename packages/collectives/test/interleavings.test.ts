@@ -11,7 +11,7 @@ interface RequestCase {
   readonly priority: number;
   /** Every rank waits for it immediately; otherwise each at any time. */
   readonly awaited: boolean;
-  /** Only every second rank takes part. */
+  /** Only every second rank joins. */
   readonly half: boolean;
 }
 

@@ -250,7 +250,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     },
   );
 
-  // A consistent message, but for chunks of another size: its count may fit here, but its length does not.
+  // A consistent message, except for chunks of another size: its count may fit here, but its length does not.
   test("ranks with rows of different lengths get an error", async () => {
     const world = memoryWorld(2);
     const rows = countsOf(kind, 2, () => 2);

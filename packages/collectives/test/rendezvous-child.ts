@@ -12,7 +12,7 @@ export interface Child {
   kill(signal?: NodeJS.Signals): void;
 }
 
-/** What a child does: see rendezvous-process.ts. */
+/** Role of a child, see rendezvous-process.ts. */
 export type Task =
   /**
    * Afterwards: stay until killed, exit, or, when all have joined, block the main thread for a while, notify the

@@ -69,7 +69,7 @@ export interface Aggregator<State = unknown> {
   init(bucket: Bucket): State;
   aggregate(gradient: Tensor, state: State, bucket: Bucket, context: AggregateContext): Aggregated<State>;
   /**
-   * The same aggregation in two halves. Present if carrying the second half into the next step pays off. The halves may
+   * Aggregation in two halves. Present if carrying the second half into the next step pays off. The halves may
    * send up to P more elements than `bytesSent` returns, because shards are padded.
    */
   readonly halves?: AggregationHalves<State>;

@@ -109,7 +109,7 @@ describe("texts", () => {
       `${folder} holds no texts (.jsonl, .md, .ndjson, .parquet, .txt); add texts, or give a file`,
     );
     await expect(loadDocuments({ file: [] })).rejects.toThrow("lists no files");
-    expect((await loadDocuments({ file: put("empty.jsonl", "") })).text).toHaveLength(0); // too short is told of windows
+    expect((await loadDocuments({ file: put("empty.jsonl", "") })).text).toHaveLength(0); // too short is reported as windows
   });
 });
 

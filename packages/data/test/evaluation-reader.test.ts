@@ -100,7 +100,7 @@ describe("a reader of evaluation batches", () => {
       const batches = reader.batches();
       await batches.next();
       await reader.close();
-      for await (const _ of batches) continue; // whoever reads from it gets the rest
+      for await (const _ of batches) continue; // a later reader gets the rest
     });
     expect(threads).toHaveLength(1);
   });

@@ -20,7 +20,7 @@ export interface LossSum {
   readonly auxiliary?: Tensor;
 }
 
-/** What `Model.loss` returns: the mean loss, the next state, and the sum that the mean was computed from. */
+/** Result of `Model.loss`: the mean loss, the next state, and the sum that the mean was computed from. */
 export type LossResult<State> = readonly [loss: Tensor, state: State, sum?: LossSum];
 
 /** Divides a sum by a count; for a count of 0 the result is 0 with gradient 0. */

@@ -24,7 +24,7 @@ describe("copies that leave a rank at a level", () => {
     return chunks.reduce((total, hops) => total.map((hop, i) => hop.map((count, to) => count + hops[i]![to]!)));
   };
 
-  /** The same numbers, counted one by one: each token once, or once for each of its entries. */
+  /** Reference counts, one by one: each token once, or once for each of its entries. */
   const counted = (
     { levels, ranks }: DispatchCase,
     arrivals: readonly Arrival[],

@@ -161,7 +161,7 @@ export class BlockingRequests implements Poster {
     const started: Started = { id: this.nextId++, command, answer: undefined };
     postTo(this.addon.perform, started.id, command);
     this.underWay.push(started);
-    let spin = this.spinMicroseconds; // Poll only once: an answer that has not come by then may take long.
+    let spin = this.spinMicroseconds; // Poll only once: an answer that has not arrived by then may take long.
     const ready = (): boolean => {
       if (started.answer !== undefined) return true;
       const batch = this.addon.drive(spin, sliceMicroseconds);

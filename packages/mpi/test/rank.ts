@@ -151,7 +151,7 @@ const everyNative = async (by: "exchange" | "MPI", limit?: number): Promise<void
   report({ wrong, tested });
 };
 
-/** The same collectives on all lanes at once; each rank begins with another lane. */
+/** Runs collectives on all lanes at once; each rank begins with another lane. */
 const allLanes = async (): Promise<void> => {
   const lanes = await openLanes(world, 4, 20_000, nameOf);
   const native = nativeCollectives(lanes);

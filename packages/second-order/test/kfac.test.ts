@@ -309,7 +309,7 @@ const onGrid =
     ),
   });
 
-/** The same placement with both factors of a layer on one rank. */
+/** A placement with both factors of a layer on one rank. */
 const together =
   (workers: number, numRanks: number) =>
   (paths: readonly string[]): InversePlacement => {

@@ -122,7 +122,7 @@ const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
 export interface CurvatureInput {
   /** Finds the layers of the job's model. */
   readonly find: () => ModelLayers;
-  /** Which parameters are stacks of matrices. */
+  /** Stack dimensions of parameters that are stacks of matrices. */
   readonly stackDims: StackDims;
   /** Mesh axis along which ranks have the same values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;

@@ -31,7 +31,7 @@ const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settin
 interface RuleInput {
   /** Options of single parameters in the job. */
   readonly groups: ParameterGroups;
-  /** Which parameters are stacks of matrices. */
+  /** Stack dimensions of parameters that are stacks of matrices. */
   readonly stackDims: StackDims;
   /** Mesh axis along which ranks have the same values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;

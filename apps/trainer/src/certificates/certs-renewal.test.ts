@@ -318,7 +318,7 @@ describe("certs revoke", () => {
     expect(number()).toBeGreaterThan(before);
     rmSync(coordinatorFiles(certificates).revoked); // and the other way round
     await revoke("--rank", "2");
-    expect(listed().size).toBe(2); // rank 0 stood on the list alone
+    expect(listed().size).toBe(2); // the list contained only rank 0
   });
 
   test.each<[string, string[], RegExp]>([

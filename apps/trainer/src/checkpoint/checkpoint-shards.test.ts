@@ -123,7 +123,7 @@ describe("parts along two dimensions", () => {
     const names = [0, 1].flatMap((expert) => [0, 1].map((tensor) => shardFile(expertShards, { expert, tensor })));
     expect(names[1]).toBe("experts-0-tensor-dim2-1.safetensors");
     const [found] = shardFilesIn(new Map(names.slice(0, 3).map((name) => [name, true])));
-    expect(found!.names).toEqual(names); // so that whoever reads them misses the last
+    expect(found!.names).toEqual(names); // so that a reader misses the last
   });
 });
 

@@ -255,7 +255,7 @@ describe("signed checkpoints", () => {
 });
 
 describe("a disk that fills up", () => {
-  /** The same files, but the n-th write stops in the middle. */
+  /** Files in memory whose n-th write stops in the middle. */
   const fullAfter = (writes: number): Files => ({
     ...nodeFiles,
     writeDurably: (path, content) => {

@@ -48,7 +48,7 @@ describe("a run that resumes with a different batch", () => {
                 expect(now.step * batch).toBeGreaterThan(seen.length - batch);
               } else {
                 expect(now).toEqual({ epoch: before.epoch + 1, step: 0 });
-                expect(count - seen.length).toBeLessThan(batch); // what is left fills no batch
+                expect(count - seen.length).toBeLessThan(batch); // the rest fills no batch
               }
             }
             step += steps;

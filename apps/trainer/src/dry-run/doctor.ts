@@ -48,7 +48,7 @@ const isEnabled = (facts: DeviceFacts, feature: OptionalFeature): boolean =>
     "chromium-experimental-subgroup-matrix": facts.subgroupMatrices.length > 0,
   })[feature];
 
-/** What a job does if a feature is missing. */
+/** Fallback of a job if a feature is missing. */
 const fallbacks: { readonly [F in OptionalFeature]: string } = {
   "shader-f16": "mixed precision computes in f32 and stores f16",
   subgroups: "reductions go through workgroup memory",

@@ -51,7 +51,7 @@ const indicesByHost = (group: readonly number[], hosts: readonly (readonly numbe
     .map((ranks) => group.flatMap((rank, index) => (ranks.includes(rank) ? [index] : [])))
     .filter((indices) => indices.length > 0);
 
-/** Returns the groups with the hosts of a link file. Groups of the same axis are alike. */
+/** Returns the groups with the hosts of a link file. Groups of the same axis have the same hosts. */
 const groupsOnHosts = (groups: Groups, links: LinkFile): Groups =>
   Object.fromEntries(
     Object.entries(groups).map(([axis, { situation, groups: all }]) => {

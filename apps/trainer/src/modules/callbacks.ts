@@ -24,7 +24,7 @@ const names: readonly string[] = Object.values(nameOf);
 
 /** Default maximum seconds that the end of a run waits for a call. */
 const defaultPatienceSeconds = 600;
-/** Seconds after which the user is told what the end of a run waits for. */
+/** Seconds after which a note to the user says what the end of a run waits for. */
 const reportAfterSeconds = 10;
 
 /** Check the callbacks of a user module. @throws ModuleError for invalid callbacks. */

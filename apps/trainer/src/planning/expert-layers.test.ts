@@ -81,7 +81,7 @@ test("a backward pass is expert layers and the work between, each with the gradi
       [3, 1],
       [3, 3],
     ]);
-  // Of 200 bytes in two chunks, each takes a second; of 5 s of experts 3 are not beside another exchange.
+  // Of 200 bytes in two chunks, each takes a second; of 5 s of experts 3 do not overlap with another exchange.
   const { backwardSeconds } = planIdleBuckets(profile, stretches, allToAll);
   expect(backwardSeconds).toBeCloseTo(2 + (1 + 5 + 1) + 3 + (1 + 1 + 1) + 3, 9);
 });

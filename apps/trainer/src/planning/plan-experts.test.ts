@@ -176,7 +176,7 @@ test("the cost model knows all collectives of a layer", () => {
       );
       const counted = eliminateDeadCode(graph).nodes.reduce((sum, { op }) => sum + (collectives[op] ?? 0), 0);
       const numLevels = set.length === 0 ? 0 : 2;
-      // So much that the wait for one chunk is all of it: streams are idle but for one.
+      // So much that the wait for one chunk is all of it: all streams but one are idle.
       const predicted = dispatchSeconds(
         { way, numChunks: 1 },
         { numTokens: 32, width: 16, numExperts: 8, expertsPerToken: 2, slots: 8 },

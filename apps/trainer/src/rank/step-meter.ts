@@ -29,7 +29,7 @@ export interface StepTrace {
   readonly recorder: SpanRecorder;
   /** Number of first steps that have a span each. */
   readonly steps: number;
-  /** Of these steps, every `detailEvery`-th step is recorded in detail. */
+  /** Detailed recording: every `detailEvery`-th step is recorded in detail. */
   readonly detailEvery: number;
 }
 

@@ -405,7 +405,7 @@ describe("the update of experts", () => {
     const sizes = { vocabulary, contextLength: length, width: 4, numLayers: 2, numHeads: 2, hidden: 6 };
     return { model: gpt({ ...sizes, experts }) as AnyModel, fields };
   };
-  /** What a mesh requires of a job; the model is the one above. */
+  /** Options that a mesh requires of a job; the model is the one above. */
   const named = {
     data: { kind: "moby-dick", window: length },
     model: { kind: "gpt", layers: 2, heads: 2, width: 4, experts: { count: 4 } },

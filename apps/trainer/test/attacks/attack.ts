@@ -23,7 +23,7 @@ export interface AttackInput {
 export interface Attack {
   /** One word, its name on the command line. */
   readonly name: string;
-  /** What is done, and the required outcome, in one line. */
+  /** Description of the attack and the required outcome, in one line. */
   readonly what: string;
   /** Tries in the regular test run, which may take seconds at most. */
   readonly fewTries: number;

@@ -15,7 +15,7 @@ import {
 } from "../cli.ts";
 import { markOf, processesOf } from "./run-processes.ts";
 
-/** Of the job of `jobFolder`. */
+/** Number of steps of the job of `jobFolder`. */
 export const totalSteps = 30;
 
 /** A run that is not attacked. */
@@ -86,7 +86,7 @@ export const networkSettings: Readonly<Record<string, string | number>> = {
 export interface Ending {
   /** Whether ranks were started again, or the run resumed by itself from a checkpoint. */
   readonly restarted: boolean;
-  /** What is wrong with it. */
+  /** Fault of the outcome. */
   readonly harm?: string | undefined;
 }
 
@@ -123,7 +123,7 @@ export class AttackedRun {
     this.#args = ["--transport", transport, "--output", name, ...sets];
   }
 
-  /** Where rank 0 hosts the rendezvous, when ranks are started by hand. */
+  /** Address at which rank 0 hosts the rendezvous, when ranks are started by hand. */
   get port(): number {
     return this.#port;
   }

@@ -5,7 +5,7 @@ import { type Draw, drawFrom } from "./draw.ts";
 export interface Verdict {
   /** Name under which it is counted. */
   readonly counted: string;
-  /** What was done and its harm, in one line; absent without harm. */
+  /** Description of the attempt and its harm, in one line; absent without harm. */
   readonly harm?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export const countTries = async (
   return { counts, fallen };
 };
 
-/** The same over a list of cases: each once if there are enough tries, otherwise a random choice. */
+/** Counts attempts over a list of cases: each once if there are enough tries, otherwise a random choice. */
 export const tryCases = <Case>(
   { count, seed }: Pick<AttackInput, "count" | "seed">,
   cases: readonly Case[],

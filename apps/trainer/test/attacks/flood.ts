@@ -13,7 +13,7 @@ const maxPerPort = 3000;
 const typeAt = 5;
 const lengthAt = 20;
 
-/** What a connection of the flood sends, given the hello of a rank. */
+/** Bytes that a connection of the flood sends, given the hello of a rank. */
 const kinds: Readonly<Record<string, (socket: Socket, hello: Buffer) => void>> = {
   silent: () => undefined,
   garbage: (socket) => socket.write("GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(30)),
@@ -74,7 +74,7 @@ class Flood {
   }
 }
 
-/** What each connection of a flood sends: one kind, or all of them in turn. */
+/** Content of each connection of a flood: one kind, or all of them in turn. */
 const sayer = (kind: string | undefined, hello: Buffer, draw: Draw) => (socket: Socket) =>
   kinds[kind ?? names[draw(names.length)]!]!(socket, hello);
 

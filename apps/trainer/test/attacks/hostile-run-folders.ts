@@ -111,7 +111,7 @@ const mutated = (text: string, draw: Draw): string => {
 
 const victim = "a file of another's\n";
 
-/** What replaces a file of the run. */
+/** Replacement of a file of the run. */
 const forms: Readonly<Record<string, (path: string, sound: string, draw: Draw) => void>> = {
   mutated: (path, sound, draw) => writeFileSync(path, mutated(sound, draw)),
   "nested lists": (path) => writeFileSync(path, "[".repeat(1e5) + "]".repeat(1e5)),

@@ -4,7 +4,7 @@ import type { Attack } from "./attack.ts";
 import { AttackedRun, stepsDone, type Transport } from "./attacked-run.ts";
 import { countTries } from "./count-tries.ts";
 
-/** What the cluster does while a rank is paused for longer than the others' timeout. */
+/** Behavior of the cluster while a rank is paused for longer than the others' timeout. */
 const meanwhile = [
   // As when a machine is suspended, and its cluster restarts the other rank: it finds the paused coordinator's address.
   "the other is killed and started again",

@@ -65,7 +65,7 @@ export interface Coordinator {
    */
   reportLost(rank: number, reason: string): void;
   /**
-   * Registers a listener for the first loss of ranks, whoever reported it; all processes are notified before. Listeners
+   * Registers a listener for the first loss of ranks, reported by any process; all processes are notified before. Listeners
    * that are registered later are called too.
    */
   onLost(listener: (loss: Loss) => void): void;

@@ -17,7 +17,7 @@ export type RendezvousTask = { readonly beats: Int32Array } & (
 export type RendezvousThreadCommand =
   | { readonly type: "relay"; readonly payload: Uint8Array; readonly process: number | undefined }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string }
-  /** Of a member: leave, unless all ranks have joined meanwhile. */
+  /** Request to a member: leave, unless all ranks have joined meanwhile. */
   | { readonly type: "give up" }
   | { readonly type: "close"; readonly stopped?: string | undefined };
 
@@ -27,9 +27,9 @@ export type RendezvousThreadEvent =
   | { readonly type: "joined"; readonly roster: Roster; readonly process: number }
   /** The coordinator cannot listen, or the join or rendezvous failed. */
   | { readonly type: "failed"; readonly error: PostedError }
-  /** Of a coordinator. */
+  /** Event of a coordinator. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
-  /** Of a member: a line for people, and a line about what the member waits for. */
+  /** Event of a member: a line for people, and a line about what the member waits for. */
   | { readonly type: "note"; readonly line: string }
   | { readonly type: "waiting"; readonly line: string }
   | { readonly type: "message"; readonly message: unknown }
