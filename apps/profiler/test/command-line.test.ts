@@ -171,7 +171,9 @@ describe("report", () => {
     writeFileSync(join(folder, "cut.json"), whole.slice(0, whole.indexOf('"step 7"') + 5));
     const { code, stderr } = await inProcess("report", "HERE/cut.json", "--warm-up", "2", "--output", "HERE/short");
     expect(code).toBe(0);
-    expect(stderr).toMatch(/cut\.json was cut off: \d+ events were read, up to [\d.]+ s; \d steps are complete[^\n]*\n/);
+    expect(stderr).toMatch(
+      /cut\.json was cut off: \d+ events were read, up to [\d.]+ s; \d steps are complete[^\n]*\n/,
+    );
     const { steps } = parseReport(readFileSync(join(folder, "short/report.json"), "utf8"), "report.json");
     expect(steps).toBeGreaterThanOrEqual(3);
     writeFileSync(join(folder, "cut.json"), whole.slice(0, whole.indexOf('"step 2"')));
@@ -258,7 +260,9 @@ test("a prediction for more ranks than were measured shows the extrapolation wit
   const same = await predict("--hardware", "HERE/calibrated.json");
   const json = await predict(...more, "--json");
   expect(byFile.stderr).toBe("");
-  expect(byFile.stdout).toContain("without a model 100 ms per step, as on 2 ranks: the baseline that the model must beat");
+  expect(byFile.stdout).toContain(
+    "without a model 100 ms per step, as on 2 ranks: the baseline that the model must beat",
+  );
   expect(byFile.stdout).toMatch(/warning: 1 of the 1 jobs .* 1 of them with overlap\n {4}23 % too fast/);
   expect(given.stdout).toContain("without a model 200 ms per step, repeating the last doubling of 1, 2 ranks");
   expect(same.stdout).not.toContain("without a model");
