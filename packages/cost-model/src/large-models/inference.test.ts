@@ -168,6 +168,10 @@ test("rejects invalid configurations", () => {
   expect(estimate({ promptTokens: 1000, outputTokens: 25 }, gpt).plan.outputTokens).toBe(25);
   expect(estimate({ promptTokens: 1024 }, gpt).plan.outputTokens).toBe(1);
   const resNet = modelNamed("resnet-50") as never;
-  refused({ promptTokens: 5 }, "promptTokens is set, but resnet-50 is no transformer", resNet);
+  refused(
+    { promptTokens: 5 },
+    "promptTokens is set, but has no effect on resnet-50, which is not a transformer",
+    resNet,
+  );
   refused({ weights: "i4" }, "resnet-50 has no layers to quantize", resNet);
 });
