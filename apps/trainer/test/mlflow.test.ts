@@ -138,7 +138,7 @@ test("a run that was killed resumes as the same run there, with each step once",
 test("an impossible setting is reported before the run", { tags: "full" }, async () => {
   for (const [args, env, says] of [
     [["--log", "wandb"], {}, /wandb sync/],
-    [["--log", "mlflow"], { MLFLOW_TRACKING_URI: "" }, /names no server/],
+    [["--log", "mlflow"], { MLFLOW_TRACKING_URI: "" }, /MLFLOW_TRACKING_URI is not set/],
   ] as const) {
     const { code, stderr } = await skein(env, "run", "job.yaml", "--output", "none", ...job, ...args);
     expect([code, existsSync(join(folder, "none"))]).toEqual([2, false]);

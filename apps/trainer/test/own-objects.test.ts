@@ -140,7 +140,10 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { metrics: { rows: sum } as never },
     /^train\(\): metrics returned .*, but must return metrics: an object with rows/,
   ],
-  [{ callbacks: { onStop: () => undefined } as never }, /^train\(\): callbacks returned "onStop", which nothing calls/],
+  [
+    { callbacks: { onStop: () => undefined } as never },
+    /^train\(\): callbacks returned "onStop", which is never called/,
+  ],
   [
     { learningRate: { peak: 1, schedule: (() => 3) as never } },
     /^train\(\): learningRate\.schedule: the schedule returned 3/,

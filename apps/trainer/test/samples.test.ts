@@ -135,7 +135,7 @@ test("samples shown from a program's model do not affect its run", async () => {
 
 test.each<[string, Partial<OwnModel>, RegExp]>([
   ["apply", { apply: undefined as never }, /its apply is nothing, .* forward pass; define apply\(.*remove evaluation/],
-  ["row", { apply: (params) => [params, {}] as never }, /gives as "0.bias" f32\[2\], .* must be \[1, …\]/],
+  ["row", { apply: (params) => [params, {}] as never }, /returns as "0.bias" f32\[2\], .* must be \[1, …\]/],
 ])("a model without the required function is refused before the run begins: no %s", async (_, part, line) => {
   const output = join(folder, "refused");
   const whole = await autoencoder(taskOf(await plainData({})), {});

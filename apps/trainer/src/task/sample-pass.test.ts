@@ -58,13 +58,13 @@ test("outputs for samples are traced for one sample, whatever the batch of the j
 });
 
 test.each<[(weight: Tensor, inputs: Tensor) => unknown, RegExp]>([
-  [(weight, inputs) => ({ y: scores(weight, inputs), scale: mean(weight) }), /gives as "scale" f32\[\], .* \[1, …\]/],
+  [(weight, inputs) => ({ y: scores(weight, inputs), scale: mean(weight) }), /returns as "scale" f32\[\], .* \[1, …\]/],
   [(weight) => weight, /returns as "outputs" f32\[4, 3\], .* must be \[1, …\] for a batch of 1; return a row/],
   [
     (_, inputs) => [mean(inputs, { dims: [0], keepDims: true })],
-    /gives as "0" f32\[1, 4\], .* \[2, …\] for a batch of 2/,
+    /returns as "0" f32\[1, 4\], .* \[2, …\] for a batch of 2/,
   ],
-  [() => ({}), /gives no tensor, but a sample is shown by its row/],
+  [() => ({}), /returns no tensor, but a sample is shown by its row/],
   [
     () => {
       throw new Error("no");
