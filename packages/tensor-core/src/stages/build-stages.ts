@@ -20,7 +20,10 @@ export interface StepValues extends Omit<Cuts, "back"> {
  * Per node, the lowest stage whose cotangents the node depends on; `undefined` if the node does not depend on
  * cotangents.
  */
-const lowestCotangentStage = (graph: Graph, outgoingCotangents: StepValues["carried"]): (number | undefined)[] => {
+const lowestCotangentStage = (
+  graph: Graph,
+  outgoingCotangents: StepValues["outgoingCotangents"],
+): (number | undefined)[] => {
   const stageOf = new Map(
     outgoingCotangents.flatMap((refs, stage) => refs.map((ref) => [valueKey(ref), stage] as const)),
   );
