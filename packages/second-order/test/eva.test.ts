@@ -178,28 +178,25 @@ describe("eva", () => {
 });
 
 describe("evaS", () => {
-  test.each(["%s: equals the dense solve with its rank-one matrix", "roots"] as const)(
-    "%s: equals the dense solve with its rank-one matrix",
-    (variant) => {
-      fc.assert(
-        fc.property(problem, ({ gradient, damping }) => {
-          const [n, m] = [gradient.length, gradient[0]!.length];
-          const u = gradient.map((row) => row.reduce((sum, value) => sum + value, 0) / m);
-          const v = gradient[0]!.map((_, j) => gradient.reduce((sum, row) => sum + row[j]!, 0) / n);
-          const [nu, nv] = [Math.hypot(...u), Math.hypot(...v)];
-          fc.pre(nu > 0.05 && nv > 0.05);
-          const divided = (matrix: number[][], by: number): number[][] => matrix.map((row) => row.map((x) => x / by));
-          const curvature =
-            variant === "product"
-              ? kronecker(outer(u, u), outer(v, v))
-              : kronecker(divided(outer(u, u), nu), divided(outer(v, v), nv));
-          const { updates } = applyOnce(evaS({ damping, variant, ...free }), { w: NdArray.from(gradient) });
-          expectNear(updates["w"]!, solve(plusDiagonal(curvature, damping), gradient.flat()), 2e-4);
-        }),
-        { numRuns: 40 },
-      );
-    },
-  );
+  test.each(["product", "roots"] as const)("%s: equals the dense solve with its rank-one matrix", (variant) => {
+    fc.assert(
+      fc.property(problem, ({ gradient, damping }) => {
+        const [n, m] = [gradient.length, gradient[0]!.length];
+        const u = gradient.map((row) => row.reduce((sum, value) => sum + value, 0) / m);
+        const v = gradient[0]!.map((_, j) => gradient.reduce((sum, row) => sum + row[j]!, 0) / n);
+        const [nu, nv] = [Math.hypot(...u), Math.hypot(...v)];
+        fc.pre(nu > 0.05 && nv > 0.05);
+        const divided = (matrix: number[][], by: number): number[][] => matrix.map((row) => row.map((x) => x / by));
+        const curvature =
+          variant === "product"
+            ? kronecker(outer(u, u), outer(v, v))
+            : kronecker(divided(outer(u, u), nu), divided(outer(v, v), nv));
+        const { updates } = applyOnce(evaS({ damping, variant, ...free }), { w: NdArray.from(gradient) });
+        expectNear(updates["w"]!, solve(plusDiagonal(curvature, damping), gradient.flat()), 2e-4);
+      }),
+      { numRuns: 40 },
+    );
+  });
 
   test("does not change vectors and zero gradients", () => {
     const { updates } = applyOnce(evaS({ ...free }), { b: NdArray.from([1, -2]), w: NdArray.from([[0, 0]]) });
