@@ -99,7 +99,7 @@ describe("images that are decoded during training", () => {
     const notes: string[] = [];
     const options = { output, onNote: (line: string) => notes.push(line) };
     const remarks = (): string[] =>
-      notes.splice(0).filter((line) => /as they were when they were read|the job differs/.test(line));
+      notes.splice(0).filter((line) => /unchanged since their digests were computed|the job differs/.test(line));
     const stop = new AbortController();
     await train(job(data), {
       ...options,
@@ -110,12 +110,12 @@ describe("images that are decoded during training", () => {
     const changed = join(folder, "changed");
     cpSync(output, changed, { recursive: true });
     await train(job(data), { ...options, resume: true });
-    expect(remarks()).toEqual([expect.stringMatching(/^16 of 16 images are as they were/)]);
+    expect(remarks()).toEqual([expect.stringMatching(/^16 of 16 images are unchanged since their digests were computed/)]);
 
     copyFileSync(join(samples, names[1]!), join(images, "train/one", names[0]!));
     await train(job(data), { ...options, output: changed, resume: true });
     expect(remarks()).toEqual([
-      expect.stringMatching(/^15 of 16 images are as they were/),
+      expect.stringMatching(/^15 of 16 images are unchanged since their digests were computed/),
       expect.stringMatching(/^the job differs from the one that wrote the checkpoint/),
     ]);
   });

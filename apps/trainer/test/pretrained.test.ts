@@ -180,7 +180,7 @@ describe("a mismatch is refused in one line before the first step", () => {
     writeFileSync(place("small", "config.json"), JSON.stringify({ ...config, model_type: "lama" }));
     await refused(
       { model: { kind: "pretrained", folder: place("small") } },
-      /config\.json is of model_type "lama", .* did you mean llama\?/,
+      /config\.json has model_type "lama", .* did you mean llama\?/,
     );
     await refused(
       { mesh: { tensor: 2 } },
@@ -201,7 +201,7 @@ describe("a mismatch is refused in one line before the first step", () => {
     appendFileSync(place("words", "other.json"), "{}");
     await refused(
       { data: { kind: "text", file: place("text.txt"), tokenizer: place("words", "other.json"), window: 16 } },
-      /other\.json is no tokenizer that @huggingface\/tokenizers reads/,
+      /other\.json is not a tokenizer that @huggingface\/tokenizers reads/,
     );
   });
 });

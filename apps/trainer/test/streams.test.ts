@@ -90,7 +90,7 @@ describe("streamed texts", () => {
       }),
     );
     expect(message).toMatch(
-      /^rank [01]: \S+1\.jsonl\.gz cannot be read \(ENOENT.*\); see that it is still there, and whole; the state after step \d+ is saved; .* resume /,
+      /^rank [01]: \S+1\.jsonl\.gz cannot be read \(ENOENT.*\); check that the file still exists and is complete; the state after step \d+ is saved; .* resume /,
     );
     const step = Number(/after step (\d+) is saved/.exec(message)![1]);
     renameSync(`${path}.away`, path);

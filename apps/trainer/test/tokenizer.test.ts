@@ -17,7 +17,7 @@ test("a tokenizer is trained on texts, and a job reads them with it", async () =
 
   const damaged = await skeinTrain(folder, ...args);
   expect(damaged.code).toBe(2);
-  expect(damaged.stderr).toMatch(/^stories\.jsonl:4: the line is no JSON; [^\n]*\n$/);
+  expect(damaged.stderr).toMatch(/^stories\.jsonl:4: the line is not valid JSON; [^\n]*\n$/);
   expect(readdirSync(folder)).not.toContain("words");
 
   const { code, stdout, stderr } = await skeinTrain(folder, ...args, "--skip-damaged", "--json");
