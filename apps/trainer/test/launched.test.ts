@@ -227,7 +227,7 @@ test.each([
   [
     { RANK: "1", WORLD_SIZE: "2" },
     ["--transport", "tls"],
-    /transport: tls needs the certificates of all; make them with \S.* certs init/,
+    /transport: tls needs certificates for all of them; create them with \S.* certs init/,
   ],
 ] as const)("a launcher's environment must match the job: %j", async (env, args, line) => {
   const { code, stderr } = await startWith({ env }, folder, "run", "job.yaml", ...args).ended;

@@ -209,7 +209,7 @@ test.each([
   [
     "a listener for everyone",
     ["--set", "network.listen=0.0.0.0"],
-    /^rank [01]: rank [01] would listen on 0\.0\.0\.0 without TLS.*say insecure/m,
+    /^rank [01]: rank [01] would listen on 0\.0\.0\.0 without TLS.*set insecure/m,
     2,
   ],
 ] as const)("%s is reported in one line", async (_, args, line, expected) => {

@@ -313,5 +313,5 @@ test.each(["shampoo", "soap"])("%s and overlap: dear are refused with the remedy
     "overlap=dear",
   );
   expect(code).toBe(2);
-  expect(stderr).toMatch(new RegExp(`${kind} derives (roots|bases) in its update.*use wait-free`));
+  expect(stderr).toMatch(new RegExp(`${kind} computes (roots|bases) in its update.*use wait-free`));
 });

@@ -188,7 +188,7 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       "chromium-experimental-subgroup-matrix: o",
       "job tiny",
       "auto would choose",
-      "the job asks for cpu",
+      "the job sets backend: cpu",
     ])
       expect(stdout).toContain(text);
     const json = JSON.parse((await skeinTrain(folder, "doctor", "job.yaml", "--json")).stdout) as {
