@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { type Check, commandCheck } from "./check.ts";
+import { skipCounts } from "./skip-counts.ts";
 import { examplesStage, readmeStage } from "./stages/examples.ts";
 import { guidesStage } from "./stages/guides.ts";
 import { packagesStage } from "./stages/packages.ts";
@@ -65,7 +66,8 @@ const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly 
   const counted: readonly Check[] =
     checks.length > 0 ? checks : [{ name, status: "failed", detail: "this stage ran nothing" }];
   if (!alone) console.log(title);
-  for (const check of counted) if (check.status !== "passed") console.log(formatCheck(check));
+  for (const check of counted) if (check.status === "failed") console.log(formatCheck(check));
+  for (const line of skipCounts(counted)) console.log(line);
   outcomes.set(
     name,
     counted.every(({ status }) => status !== "failed"),
