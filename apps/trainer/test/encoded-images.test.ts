@@ -110,7 +110,9 @@ describe("images that are decoded during training", () => {
     const changed = join(folder, "changed");
     cpSync(output, changed, { recursive: true });
     await train(job(data), { ...options, resume: true });
-    expect(remarks()).toEqual([expect.stringMatching(/^16 of 16 images are unchanged since their digests were computed/)]);
+    expect(remarks()).toEqual([
+      expect.stringMatching(/^16 of 16 images are unchanged since their digests were computed/),
+    ]);
 
     copyFileSync(join(samples, names[1]!), join(images, "train/one", names[0]!));
     await train(job(data), { ...options, output: changed, resume: true });

@@ -148,9 +148,13 @@ test("the hash of a job is that of a job with the former default of fit", () => 
 
 test("a damaged file is reported, with what to do", async () => {
   writeFileSync(join(folder, "preprocessor_config.json"), "{");
-  await expect(settlePretrained(job())).rejects.toThrow(/preprocessor_config\.json is not valid JSON .*; restore it from/);
+  await expect(settlePretrained(job())).rejects.toThrow(
+    /preprocessor_config\.json is not valid JSON .*; restore it from/,
+  );
   say({ ...vit, image_std: [0.2, 0, 0.1] });
-  await expect(settlePretrained(job())).rejects.toThrow(/image_std \[0\.2,0,0\.1\], but both must have the same number of values/);
+  await expect(settlePretrained(job())).rejects.toThrow(
+    /image_std \[0\.2,0,0\.1\], but both must have the same number of values/,
+  );
 });
 
 test("a job with both, or with more than there is, is refused", () => {
