@@ -137,7 +137,7 @@ describe("resuming", () => {
       "another model",
       ["--set", "model.hidden=[24]"],
       [
-        "done/checkpoints/step-00000030 is of another model or optimizer",
+        "done/checkpoints/step-00000030 is of a different model or optimizer",
         "params.layers.0.weight: f32[784, 16] in the checkpoint, f32[784, 24] in the job's model",
       ],
     ],
