@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 /**
- * Who takes part: a command that prints its `Conditions` and a `Measurement` for each size it is given, or why there is
- * none.
+ * A contestant: a command that prints its `Conditions` and a `Measurement` for each size on the command line, or the
+ * reason why the contestant is missing.
  */
 export type Contestant = { readonly name: string } & (
   | { readonly command: readonly string[]; readonly environment?: Readonly<Record<string, string>> }
@@ -35,7 +35,7 @@ const buildOpenMpi = async (folder: string): Promise<{ readonly program: string 
 const buildGloo = async (folder: string): Promise<{ readonly program: string } | { readonly missing: string }> => {
   const program = join(folder, "gloo-all-reduce");
   try {
-    // In English, for what it says to be understood below.
+    // English messages, because the code below matches their text.
     await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program], {
       env: { ...process.env, LC_ALL: "C" },
     });
@@ -57,7 +57,7 @@ const buildAddon = async (folder: string): Promise<{ readonly addon: string } | 
   }
 };
 
-/** Certificates as a job gets them. */
+/** Creates certificates the same way as for a job. */
 const makeCertificates = async (folder: string, ranks: number): Promise<string> => {
   const certificates = join(folder, `certificates-${ranks}`);
   const program = beside("../../../apps/trainer/src/main.ts");
@@ -66,11 +66,11 @@ const makeCertificates = async (folder: string, ranks: number): Promise<string> 
 };
 
 /**
- * Flags of Open MPI for processes of one machine that speak over `transport`. What would follow from the number of
- * ranks or from how Open MPI was built is fixed: a processor to each rank where there are enough, one copy by the
- * kernel (CMA) between two processes, TCP over loopback.
+ * Flags of Open MPI for processes of one machine that communicate over `transport`. The flags fix all settings that
+ * would otherwise depend on the number of ranks or on how Open MPI was built: one processor per rank if there are
+ * enough, a single copy by the kernel (CMA) between two processes, TCP over loopback.
  *
- * @param bound false for ranks that compute and exchange on threads of their own, as those of skein-train do.
+ * @param bound false for ranks that compute and communicate on threads of their own, as ranks of skein-train do.
  */
 export const mpirun = (
   ranks: number,
@@ -94,13 +94,13 @@ export const mpirun = (
     : ["--mca", "btl_tcp_if_include", "lo"]),
 ];
 
-// V8 may abort where worker threads come and go on processors with protection keys (nodejs/node#64500).
+// V8 may abort when worker threads start and end on processors with protection keys (nodejs/node#64500).
 const node = [process.execPath, "--no-memory-protection-keys"];
 
 /**
- * Build and find everything that can all-reduce between `ranks` ranks on this machine.
+ * Builds and finds all contestants that can all-reduce between `ranks` ranks on this machine.
  *
- * @param folder for what is built.
+ * @param folder for build outputs.
  */
 export const findContestants = async (ranks: number, folder: string): Promise<Contestant[]> => {
   const [open, addon, gloo] = [await buildOpenMpi(folder), await buildAddon(folder), await buildGloo(folder)];
@@ -134,13 +134,13 @@ export const findContestants = async (ranks: number, folder: string): Promise<Co
     overMpi(names.mpi, "./mpi.ts", "--order", "any"),
     inC(names.openMpiCalls, "vader", "non-blocking"),
     overMpi(names.mpiCalls, "./mpi-calls.ts", "--by", "native"),
-    // The sum of two has one order, so that a job of two ranks always takes MPI's.
+    // A sum of two summands has only one order, so a job of two ranks always uses MPI's all-reduce.
     ...(ranks > 2 ? [overMpi(names.mpiSchedules, "./mpi.ts", "--order", "rank")] : []),
     overMpi(names.mpiCallSchedules, "./mpi-calls.ts", "--by", "choice"),
   ];
 };
 
-/** Versions of what takes part, for the page. */
+/** Versions of the peers, for the page. */
 export const peerVersions = (): Record<string, string> => {
   const firstNumber = (command: string, args: readonly string[]): string | undefined =>
     /\d+\.\d+\.\d+/.exec(spawnSync(command, args, { encoding: "utf8" }).stdout ?? "")?.[0];

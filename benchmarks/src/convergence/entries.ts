@@ -5,17 +5,17 @@ import { type ConvergenceRun, minSeeds } from "./plan.ts";
 import type { Setting } from "./settings.ts";
 import { compareQuality, type Quality, qualityOf, type Standing, type Verdict } from "./verdict.ts";
 
-/** A setting on a model: all its seeds. */
+/** A setting on a model, with all its seeds. */
 export interface Entry {
   readonly model: ModelJob;
   readonly setting: Setting;
   readonly outcomes: readonly (Outcome | undefined)[];
-  /** Whether others are set beside it. */
+  /** Whether other settings are compared with this entry. */
   readonly isDense: boolean;
   readonly quality: Quality | undefined;
-  /** None for dense runs, and while it or its dense runs have no figure. */
+  /** Undefined for dense runs, and while the entry or its dense runs have no quality. */
   readonly verdict: Verdict | undefined;
-  /** What may be said of it; `not run` while seeds are missing. */
+  /** Claim that the results allow; `not run` while seeds are missing. */
   readonly standing: Standing | "dense" | "not run";
 }
 

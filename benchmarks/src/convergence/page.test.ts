@@ -28,7 +28,10 @@ interface Drawn {
   readonly page: string;
   readonly plots: readonly RangePlot[];
 }
-/** Accuracies of the three seeds of each setting of the first model, or how one of them came out. */
+/**
+ * Draws the page for given accuracies of the three seeds of each setting of the first model, or for an outcome of a
+ * seed.
+ */
 const drawn = (outcomes: Readonly<Record<string, readonly (number | Outcome)[]>>, numSeeds = 3): Drawn => {
   const runs = plan(numSeeds);
   const results = madeResults(runs, ({ model, setting, seed }) => {

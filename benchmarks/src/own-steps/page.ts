@@ -7,7 +7,7 @@ import type { Draw } from "../studies/study.ts";
 import { calibrationNetwork } from "./calibration.ts";
 import { bestBeside, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 
-/** What was asked: of the middle, of the worst, and of a choice. */
+/** Required maximum errors: median, worst, and the extra time of a choice. */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
 
 const sizeOf = (steps: readonly OwnStep[]): number[] =>
@@ -18,7 +18,7 @@ const worstOf = (steps: readonly OwnStep[]): OwnStep =>
 
 const titleOf = ({ run }: OwnStep): string => cellNameOf(run);
 
-/** Three sentences that a reader keeps. */
+/** Three sentences that summarize the page. */
 export const ownStepsSentences = (steps: readonly OwnStep[]): readonly [string, string, string] => {
   const errors = sizeOf(steps);
   const within = errors.filter((error) => error <= asked.median).length;
@@ -144,7 +144,7 @@ export interface OwnStepsPageOptions {
   readonly draw: Draw;
 }
 
-/** Our own steps, predicted and measured, as a dated page. */
+/** Predicted and measured steps of this system, as a dated page. */
 export const ownStepsPage = (
   steps: readonly OwnStep[],
   plans: readonly PlannedStep[],

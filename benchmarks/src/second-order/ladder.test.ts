@@ -15,7 +15,7 @@ const done = (accuracy: number, bits: number): Outcome => ({
   ...(bits === 0 ? { testAccuracy: accuracy / 100 } : { bitsPerByte: bits }),
 });
 
-/** Every try equally good, but for rates above the middle with the second value: the larger, the better. */
+/** All tries are equally good, except that above the middle rate the second value is better, by the rate. */
 const sought = (): Results => {
   const outcomeOf = (run: SearchRun): Outcome => {
     const { second, peak } = run.setting;

@@ -75,7 +75,7 @@ const missedOf = (all: readonly OverPlaces[]): Beside[] =>
 
 const placeOf = ({ run: { task, ranks } }: Beside): string => `${task.name} on ${ranks}`;
 
-/** What a reader keeps of the page. */
+/** Three sentences that summarize the page. */
 export const timesSentences = (
   all: readonly OverPlaces[],
   runs: readonly TimesRun[],
@@ -152,7 +152,7 @@ const sharesSection = (places: readonly Place[], outcomeOf: OutcomeOf): string =
     : alignColumns([["place", "optimizer", ...shareHeader], ...rows]);
 };
 
-/** A table for each task and number of ranks, and what parts of steps take. */
+/** A page with a table for each task and number of ranks, and the times of the parts of steps. */
 export const timesPage = (runs: readonly TimesRun[], resultOf: ResultOf, draw: Draw): string => {
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);

@@ -5,7 +5,7 @@ import type { TimedMethod, TimesRun } from "./times-plan.ts";
 
 export type OutcomeOf = (run: TimesRun) => Outcome | undefined;
 
-/** One task on one number of ranks. */
+/** Runs of one task on one number of ranks. */
 export interface Place {
   readonly title: string;
   readonly runs: readonly TimesRun[];
@@ -16,15 +16,15 @@ export const placesOf = (runs: readonly TimesRun[]): Place[] =>
     ([title, own]) => ({ title, runs: own }),
   );
 
-/** What a run came to beside momentum at its place. */
+/** Result of a run, compared with momentum on the same task and number of ranks. */
 export interface Beside {
   readonly run: TimesRun;
   readonly figures: Figures;
-  /** Mean step of a cycle. */
+  /** Mean seconds of a step over a cycle. */
   readonly seconds: Summary;
-  /** How many times as long as one of momentum, and between what that wavers. */
+  /** Time of a step relative to momentum, with the range by the deviations of both. */
   readonly ratio: { readonly value: number; readonly low: number; readonly high: number } | undefined;
-  /** How many times the memory. */
+  /** Memory relative to momentum. */
   readonly memoryRatio: number | undefined;
 }
 
@@ -36,7 +36,7 @@ const ratioOf = (own: Summary, base: Summary): NonNullable<Beside["ratio"]> => {
   return { value, low: value / (1 + wavering), high: value * (1 + wavering) };
 };
 
-/** All timed runs of a place that have a result. */
+/** All timed runs of a task and number of ranks that have a result. */
 export const besideMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Beside[] => {
   const timed = runs.filter(({ kind }) => kind === "timed");
   const baseRun = timed.find(({ method }) => method.name === baseline);
@@ -56,17 +56,23 @@ export const besideMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Beside[] 
   });
 };
 
-/** Whether a step is as fast as wanted beside one of momentum; open where nothing is wanted, or known of momentum. */
+/**
+ * Whether a step is within the allowed time relative to momentum; `open` if no limit is set, or momentum is not
+ * measured.
+ */
 export type Standing = "held" | "missed" | "open";
 
 export const standingOf = ({ run, ratio }: Beside): Standing =>
   run.method.most === undefined || ratio === undefined ? "open" : ratio.value <= run.method.most ? "held" : "missed";
 
-/** A method over all places. */
+/** Results of a method over all tasks and numbers of ranks. */
 export interface OverPlaces {
   readonly method: TimedMethod;
   readonly besides: readonly Beside[];
-  /** Of the ratios; those of one place waver, but by far less than places differ. */
+  /**
+   * Summary of the ratios. The ratio of one task and number of ranks also varies, but much less than ratios of
+   * different ones.
+   */
   readonly middle: number;
   readonly least: number;
   readonly greatest: number;

@@ -28,8 +28,8 @@ const done = (seconds: number): Extract<Outcome, { kind: "done" }> => ({
 });
 
 /**
- * The search has chosen the greatest rate everywhere; of all that converged as well as dense training does, random-k
- * did not.
+ * The search has chosen the highest rate everywhere. All methods reached the quality of dense training, except
+ * random-k.
  */
 const sought = madeResults(planSearch({ quick: false }), ({ factor }) => ({ ...done(1), testAccuracy: factor / 10 }));
 const judged = madeResults(

@@ -27,8 +27,7 @@ const waitSentence = (base: Figures | undefined): string => {
 };
 
 /**
- * What a reader keeps of a table, by its figures. Methods that did not hold their margin in the convergence study are
- * left out.
+ * Three sentences that summarize a table. Methods that did not hold their margin in the convergence study are left out.
  */
 export const slowLinksSentences = (
   runs: readonly SlowLinksRun[],

@@ -18,7 +18,7 @@ import { Interrupted } from "./run-program.ts";
 import { complaintOf } from "./trainer.ts";
 import { writeStudyPage } from "./write-study-page.ts";
 
-/** A line of progress. */
+/** Formats the progress line of a result. */
 const said = ({ outcome }: Result): string => {
   if (outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
   const { testAccuracy, bitsPerByte, stepSeconds } = outcome;
@@ -35,8 +35,8 @@ interface DueRun<Planned> {
 }
 
 /**
- * Runs that have no result yet. All once before any is made again: what disturbs the machine for a while then disturbs
- * one take of each.
+ * Runs to make. Every run is made once before any run is repeated, so that a temporary disturbance of the machine
+ * affects one take of each run.
  */
 const dueOf = <Planned extends Run>(
   meant: readonly Planned[],
@@ -74,7 +74,7 @@ const check = async (meant: readonly Run[]): Promise<number> => {
   return numRefused === 0 ? 0 : 1;
 };
 
-/** A study of the command line. @returns the exit code. */
+/** Runs a study of the command line. @returns the exit code. */
 export const runStudy = async <Planned extends Run>(
   study: Study<Planned>,
   args: readonly string[],
@@ -134,7 +134,7 @@ export const runStudy = async <Planned extends Run>(
   const commit = commitOfCode();
   const command = commandOf(study as Study<Run>, options);
   const write = (): void => void (page === undefined || writeStudyPage(study, page, command, runs, results, resultsOf));
-  const tried = new Set<string>(); // what failed is not tried again at once
+  const tried = new Set<string>(); // a failed run is not repeated at once
   try {
     while (due.length > 0) {
       for (const [index, { run, take }] of due.entries()) {
@@ -144,7 +144,7 @@ export const runStudy = async <Planned extends Run>(
         appendResult(path, result);
         addResult(results, result);
         process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);
-        write(); // after each run, so that an interrupted study leaves a page of what there is
+        write(); // write after each run, so that an interrupted study leaves a page of its results so far
       }
       if (study.isAdaptive !== true) break;
       runs = planned();

@@ -12,7 +12,7 @@ const run: Run = {
   expected: { seconds: 1, prefix: "a" },
 };
 
-/** A trainer that does what `body` says; it gets its arguments as `args`. */
+/** Command of a substitute trainer that runs `body`, with its arguments as `args`. */
 const trainer = (body: string): string[] => [
   process.execPath,
   "--input-type=module",

@@ -6,7 +6,7 @@ import { resultOf, type Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 import type { PlanOptions, ResultOf, Study } from "./study.ts";
 
-/** Write the page of a study, as far as it has been run, and its plots beside it. */
+/** Writes the page of a study with all results so far, and its plots next to the page. */
 export const writeStudyPage = <Planned extends Run>(
   study: Study<Planned>,
   path: string,
