@@ -8,7 +8,7 @@ import { pythonWithTorch } from "../suites/contestants.ts";
 import { names } from "./names.ts";
 
 const run = promisify(execFile);
-const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 /**
  * A contestant: a command that prints its `Conditions` and a `Measurement` for each size on the command line, or the
@@ -24,7 +24,7 @@ const noMpi = "no mpicc here; install libopenmpi-dev and openmpi-bin";
 const buildOpenMpi = async (folder: string): Promise<{ readonly program: string } | { readonly missing: string }> => {
   const program = join(folder, "open-mpi-all-reduce");
   try {
-    await run("mpicc", ["-O3", beside("./open-mpi.c"), "-o", program]);
+    await run("mpicc", ["-O3", pathOf("./open-mpi.c"), "-o", program]);
     return { program };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { missing: noMpi };
@@ -36,7 +36,7 @@ const buildGloo = async (folder: string): Promise<{ readonly program: string } |
   const program = join(folder, "gloo-all-reduce");
   try {
     // English messages, because the code below matches their text.
-    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program], {
+    await run("c++", ["-std=c++17", "-O3", pathOf("./gloo.cc"), "-lgloo", "-o", program], {
       env: { ...process.env, LC_ALL: "C" },
     });
     return { program };
@@ -60,7 +60,7 @@ const buildAddon = async (folder: string): Promise<{ readonly addon: string } | 
 /** Creates certificates the same way as for a job. */
 const makeCertificates = async (folder: string, ranks: number): Promise<string> => {
   const certificates = join(folder, `certificates-${ranks}`);
-  const program = beside("../../../apps/trainer/src/main.ts");
+  const program = pathOf("../../../apps/trainer/src/main.ts");
   await run(process.execPath, [program, "certs", "init", "--ranks", String(ranks), "--output", certificates]);
   return certificates;
 };
@@ -115,22 +115,22 @@ export const findContestants = async (ranks: number, folder: string): Promise<Co
     "addon" in addon
       ? {
           name,
-          command: [...mpirun(ranks, "vader", { bound: false }), ...node, beside(file), ...options],
+          command: [...mpirun(ranks, "vader", { bound: false }), ...node, pathOf(file), ...options],
           environment: { SKEIN_MPI_ADDON: addon.addon },
         }
       : { name, ...addon };
   return [
-    { name: names.threads, command: [...node, beside("./threads.ts"), ...count] },
+    { name: names.threads, command: [...node, pathOf("./threads.ts"), ...count] },
     inC(names.openMpi, "vader", "blocking"),
-    { name: names.tcp, command: [...node, beside("./network.ts"), ...count] },
+    { name: names.tcp, command: [...node, pathOf("./network.ts"), ...count] },
     "program" in gloo
       ? { name: names.gloo, command: [gloo.program, String(ranks)], environment: { TMPDIR: folder } }
       : { name: names.gloo, ...gloo },
     python === undefined
       ? { name: names.pytorch, missing: "python3-torch is not installed" }
-      : { name: names.pytorch, command: [python, beside("./gloo.py"), ...count] },
+      : { name: names.pytorch, command: [python, pathOf("./gloo.py"), ...count] },
     inC(names.openMpiTcp, "tcp", "blocking"),
-    { name: names.tls, command: [...node, beside("./network.ts"), ...count, "--certificates", certificates] },
+    { name: names.tls, command: [...node, pathOf("./network.ts"), ...count, "--certificates", certificates] },
     overMpi(names.mpi, "./mpi.ts", "--order", "any"),
     inC(names.openMpiCalls, "vader", "non-blocking"),
     overMpi(names.mpiCalls, "./mpi-calls.ts", "--by", "native"),

@@ -19,11 +19,11 @@ export interface Entry {
   readonly standing: Standing | "dense" | "not run";
 }
 
-const besideOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): ConvergenceRun[] => {
+const denseRunsOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): ConvergenceRun[] => {
   const named = (name: string): ConvergenceRun[] =>
     runs.filter(({ model, setting }) => model === run.model && setting.name === name);
-  const beside = named(run.setting.beside);
-  return beside.length > 0 ? beside : named("identity"); // a model whose own optimizer is that one
+  const dense = named(run.setting.comparedWith);
+  return dense.length > 0 ? dense : named("identity"); // a model whose own optimizer is that one
 };
 
 /** The entries of a plan, in its order. */
@@ -33,8 +33,8 @@ export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): 
   return [...Map.groupBy(runs, ({ model, setting }) => `${model.name}/${setting.name}`).values()].map((own): Entry => {
     const { model, setting } = own[0]!;
     const outcomes = outcomesOf(own);
-    const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(besideOf(own[0]!, runs)))];
-    const isDense = setting.beside === setting.name;
+    const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(denseRunsOf(own[0]!, runs)))];
+    const isDense = setting.comparedWith === setting.name;
     const verdict = isDense ? undefined : quality && dense && compareQuality(quality, dense, setting.margin, minSeeds);
     const isBad = outcomes.some((outcome) => outcome !== undefined && outcome.kind !== "done");
     return {

@@ -20,9 +20,13 @@ const done = (testAccuracy: number, bytesSentPerStep = 2048): Outcome => ({
   peakMemoryBytes: 1,
 });
 
-const sought = madeResults(planSearch({ quick: false }), () => done(0.5));
+const searched = madeResults(planSearch({ quick: false }), () => done(0.5));
 const plan = (numSeeds: number): ConvergenceRun[] =>
-  planConvergence({ quick: false, seeds: Array.from({ length: numSeeds }, (_, i) => i + 1), resultsOf: () => sought });
+  planConvergence({
+    quick: false,
+    seeds: Array.from({ length: numSeeds }, (_, i) => i + 1),
+    resultsOf: () => searched,
+  });
 
 interface Drawn {
   readonly page: string;

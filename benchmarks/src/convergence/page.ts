@@ -60,7 +60,7 @@ const cells = (entry: Entry, rate: string): string[] => {
       ? "–"
       : `${(1000 * first.stepSeconds.median).toFixed(1)} ± ${(1000 * first.stepSeconds.mad).toFixed(1)}`,
     rate,
-    [trouble(entry), setting.beside === "identity" ? undefined : `beside ${setting.beside}`, setting.why]
+    [trouble(entry), setting.comparedWith === "identity" ? undefined : `beside ${setting.comparedWith}`, setting.why]
       .filter((part) => part !== undefined)
       .join("; "),
   ];

@@ -32,8 +32,8 @@ export const chosenJob = (
   setting: Setting,
   { quick, resultsOf }: Pick<PlanOptions, "quick" | "resultsOf">,
 ): { readonly job: Run["job"]; readonly lacks: string | undefined } => {
-  const sought = resultsOf(searchName);
-  const choice = chooseRate(model, setting, quick, (run) => resultOf(sought, run));
+  const searched = resultsOf(searchName);
+  const choice = chooseRate(model, setting, quick, (run) => resultOf(searched, run));
   // Without a choice the job has the middle rate, so that the job can be checked; the run is not made.
   return {
     job: settingJob(model, setting, choice?.factor ?? 1),

@@ -113,9 +113,9 @@ interface StepLine {
 /** Steps of a ResNet-18 on those images, which are decoded during training or beforehand. */
 const trained = async (
   folder: string,
-  { images, side, steps, beside }: { images: string; side: number; steps: number; beside: boolean },
+  { images, side, steps, duringTraining }: { images: string; side: number; steps: number; duringTraining: boolean },
 ): Promise<StepLine[]> => {
-  const place = join(folder, beside ? "beside" : "before");
+  const place = join(folder, duringTraining ? "beside" : "before");
   mkdirSync(place);
   const job = {
     name: "images",
@@ -123,7 +123,7 @@ const trained = async (
     backend: "cpu",
     batch: 32,
     steps,
-    data: { kind: "image-folder", folder: images, size: side, ...(beside && { cacheMegabytes: 0 }) },
+    data: { kind: "image-folder", folder: images, size: side, ...(duringTraining && { cacheMegabytes: 0 }) },
     model: { kind: "resnet18" },
     optimizer: { kind: "momentum" },
     learningRate: { peak: 0.01 },
@@ -141,11 +141,11 @@ const trained = async (
 };
 
 const jobRow = async (folder: string, images: string, side: number, steps: number): Promise<Row> => {
-  const [beside, before] = [
-    await trained(folder, { images, side, steps, beside: true }),
-    await trained(folder, { images, side, steps, beside: false }),
+  const [during, before] = [
+    await trained(folder, { images, side, steps, duringTraining: true }),
+    await trained(folder, { images, side, steps, duringTraining: false }),
   ];
-  const sum = (of: (line: StepLine) => number): number => beside.reduce((total, line) => total + of(line), 0);
+  const sum = (of: (line: StepLine) => number): number => during.reduce((total, line) => total + of(line), 0);
   const share = sum(({ dataSeconds }) => dataSeconds) / sum(({ seconds }) => seconds);
   const speeds = (lines: readonly StepLine[]): Summary =>
     summarize(lines.map(({ samplesPerSecond }) => samplesPerSecond));
@@ -154,7 +154,7 @@ const jobRow = async (folder: string, images: string, side: number, steps: numbe
     unit: "images/s",
     better: "higher",
     peer: "ours, decoded before",
-    ours: speeds(beside),
+    ours: speeds(during),
     theirs: speeds(before),
     note: `${(100 * share).toFixed(1)} % of steps went to waiting for images`,
   });

@@ -46,11 +46,11 @@ export const sentencesOf = (standings: readonly Standing[]): readonly [string, s
       "Which of the two does better cannot be said yet.",
     ];
   const behind = many.quality.mean - few.quality.mean;
-  const apart = few.quality.greatest < many.quality.least || many.quality.greatest < few.quality.least;
+  const areSeparate = few.quality.greatest < many.quality.least || many.quality.greatest < few.quality.least;
   const enough = Math.min(few.quality.seeds, many.quality.seeds) >= minSeeds;
   return [
     `With as many epochs, ${few.steps} steps of LARS on large batches get ${span(few.quality)} right of the test pictures, ${many.steps} steps of momentum on small ones ${span(many.quality)}.`,
-    `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${apart && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,
+    `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${areSeparate && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,
     other?.quality === undefined
       ? "How plain momentum does on the large batches is not known yet."
       : `Plain momentum on the same large batches comes to ${span(other.quality)}, ${comparedTo(few.quality, other.quality)}.`,

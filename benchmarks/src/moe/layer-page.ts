@@ -15,7 +15,7 @@ import { flat, type LayerRun, numbersOfChunks, numHosts, sizes, type Way } from 
 import { speedRange, spread } from "./step-times.ts";
 
 /** A finished run, compared with the base run of its table. */
-interface Beside {
+interface ComparedRun {
   readonly run: LayerRun;
   readonly figures: Figures;
   /** Time of the base run over the time of this run; 1 for the base run, undefined while the base run is missing. */
@@ -32,7 +32,7 @@ const besides = (
   runs: readonly LayerRun[],
   resultOf: ResultOf,
   baseOf: (run: LayerRun) => LayerRun | undefined,
-): Beside[] => {
+): ComparedRun[] => {
   const figuresOf = (run: LayerRun | undefined): Figures | undefined => {
     const outcome = run && resultOf(run)?.outcome;
     return outcome?.kind === "done" ? outcome : undefined;
@@ -126,9 +126,9 @@ export const plannedWay = (
 const wayName = ({ way, chunks, isPlaced, group }: LayerRun): string =>
   [way.name, ...(group === "chunks" ? [`in ${chunks}`] : []), ...(isPlaced ? ["balanced"] : [])].join(", ");
 
-const tableOf = (all: readonly Beside[], beside: string): string =>
+const tableOf = (all: readonly ComparedRun[], speedHeader: string): string =>
   alignColumns([
-    ["way", "ms per step", beside, "MB sent per step and rank", "ms of waiting"],
+    ["way", "ms per step", speedHeader, "MB sent per step and rank", "ms of waiting"],
     ...all.map(({ run, figures, speedUp }) => [
       wayName(run),
       spread(figures),
@@ -141,7 +141,7 @@ const tableOf = (all: readonly Beside[], beside: string): string =>
 const placeName = ({ network, ranks, routing }: LayerRun): string =>
   `${network.title}, ${ranks} ranks, ${routing} routing`;
 
-const waysPlot = (all: readonly Beside[]): RangePlot => ({
+const waysPlot = (all: readonly ComparedRun[]): RangePlot => ({
   name: "ways",
   title: `A layer of ${sizes.numExperts} experts, ${sizes.topK} for a token, ${sizes.tokens} tokens of ${4 * sizes.width} bytes per rank: ways to travel`,
   axis: `speed beside ${flat}, forward and backward`,
@@ -167,9 +167,9 @@ const verdict = (value: number | undefined, least: number): string =>
  * Number of chunks that the cost model plans for a way, and its measured time relative to the best number of chunks.
  */
 const plannedOf = (
-  chunked: readonly Beside[],
+  chunked: readonly ComparedRun[],
   name: string,
-): { readonly planned: number; readonly beside: number } | undefined => {
+): { readonly planned: number; readonly relativeTime: number } | undefined => {
   const own = chunked.filter(({ run }) => run.way.name === name);
   const alone = own.filter(({ run }) => run.network.bytesPerSecond === undefined);
   const slow = own.filter(({ run }) => run.network.bytesPerSecond !== undefined);
@@ -182,11 +182,11 @@ const plannedOf = (
     { ranks: one.run.ranks, bytesPerSecond: one.run.network.bytesPerSecond! },
   );
   const best = Math.min(...slow.map(({ figures }) => seconds(figures)));
-  return { planned, beside: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
+  return { planned, relativeTime: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
 };
 
 /** Planned way for each number of ranks over the slowest links, with its time relative to the best measured way. */
-const plannedWays = (waysDone: readonly Beside[]): string[] =>
+const plannedWays = (waysDone: readonly ComparedRun[]): string[] =>
   [...Map.groupBy(waysDone.filter(isSlowest), ({ run }) => run.ranks)].flatMap(([ranks, own]) => {
     const { bytesPerSecond } = own[0]!.run.network;
     const planned = plannedWay(
@@ -200,18 +200,18 @@ const plannedWays = (waysDone: readonly Beside[]): string[] =>
       : [`${taken.run.way.name} on ${ranks} ranks, ${times(seconds(taken.figures) / best)} the time of the best`];
   });
 
-const isSlowest = ({ run }: Beside): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
+const isSlowest = ({ run }: ComparedRun): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
 
 /** Three sentences that summarize the page. */
 export const layerSentences = (
-  waysDone: readonly Beside[],
-  chunked: readonly Beside[],
-  placed: readonly Beside[],
+  waysDone: readonly ComparedRun[],
+  chunked: readonly ComparedRun[],
+  placed: readonly ComparedRun[],
 ): readonly [string, string, string] => {
   const slowest = waysDone.filter((each) => isSlowest(each) && each.run.way.name === "duplicate-free");
   const plans = [flat, "duplicate-free"].flatMap((name) => {
     const plan = plannedOf(chunked, name);
-    return plan === undefined ? [] : [`${name} ${plan.planned}, ${times(plan.beside)} the time of the best`];
+    return plan === undefined ? [] : [`${name} ${plan.planned}, ${times(plan.relativeTime)} the time of the best`];
   });
   return [
     `Over 1 Gbit/s, tokens that travel once to a host are faster than rows that travel straight: ${slowest.map(({ run, speedUp }) => `${verdict(speedUp, wanted.duplicateFree)} on ${run.ranks} ranks`).join(", ") || "not known yet"}.`,
@@ -241,9 +241,9 @@ export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: D
   );
   const uniform = waysDone.filter(({ run }) => run.routing === "uniform");
   const plot = waysPlot(uniform);
-  const sectionsOf = (some: readonly Beside[], beside: string): string[] =>
+  const sectionsOf = (some: readonly ComparedRun[], speedHeader: string): string[] =>
     [...Map.groupBy(some, ({ run }) => placeName(run))].map(
-      ([title, own]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${tableOf(own, beside)}`,
+      ([title, own]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${tableOf(own, speedHeader)}`,
     );
   return [
     ...(plot.rows.length > 0 ? [draw(plot)] : []),

@@ -38,7 +38,7 @@ const times = (value: number): string => `${value.toFixed(2)}×`;
 const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
 
 /** Time of `auto` relative to the best named choice. */
-export const besideBest = ({ done }: Place): number | undefined => {
+export const ratioToBest = ({ done }: Place): number | undefined => {
   const chosen = done.find(({ run }) => run.choice === automatic);
   const named = done.filter(isChoice);
   return chosen === undefined || named.length === 0 ? undefined : secondsOf(chosen) / Math.min(...named.map(secondsOf));
@@ -97,11 +97,11 @@ const fastest = (places: readonly Place[], group: StepGroup): string =>
 /** Three sentences that summarize the page. */
 export const stepSentences = (places: readonly Place[]): readonly [string, string, string] => {
   const planned = places.flatMap((place) => {
-    const beside = besideBest(place);
-    return beside === undefined ? [] : [{ name: `${place.group}, ${place.title}`, beside }];
+    const ratio = ratioToBest(place);
+    return ratio === undefined ? [] : [{ name: `${place.group}, ${place.title}`, ratio }];
   });
-  const missed = planned.filter(({ beside }) => beside > wanted);
-  const list = (some: typeof planned): string => some.map(({ name, beside }) => `${name} ${times(beside)}`).join("; ");
+  const missed = planned.filter(({ ratio }) => ratio > wanted);
+  const list = (some: typeof planned): string => some.map(({ name, ratio }) => `${name} ${times(ratio)}`).join("; ");
   return [
     `What a job plans for itself takes at most ${times(wanted)} as long as the best that one could have named in ${planned.length - missed.length} of ${planned.length} places${missed.length === 0 ? "" : `; missed: ${list(missed)}`}.`,
     `The fastest way for tokens to travel, beside ${bases.ways}: ${fastest(places, "ways")}.`,

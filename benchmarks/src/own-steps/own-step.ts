@@ -10,7 +10,7 @@ export interface OwnStep {
   /** Number of calibrations and measurements; both figures are medians over them. */
   readonly takes: number;
   /** Half the range of the measured takes, relative to the middle of the range. */
-  readonly apart: number;
+  readonly relativeHalfRange: number;
 }
 
 /** Predicted over measured − 1. */
@@ -33,7 +33,7 @@ export interface PlannedStep {
 export const isLossless = ({ method: { setting } }: SlowLinksRun): boolean => setting === undefined;
 
 /** Fastest method of a cell as measured, which a plan is compared with. */
-export const bestBeside = ({ run, lossless }: PlannedStep, steps: readonly OwnStep[]): OwnStep =>
+export const fastestMeasured = ({ run, lossless }: PlannedStep, steps: readonly OwnStep[]): OwnStep =>
   fastest(
     steps.filter((step) => cellNameOf(step.run) === cellNameOf(run) && (!lossless || isLossless(step.run))),
     ({ measured }) => measured.median,

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { median } from "@skein/measuring";
 import { machine } from "../report/page.ts";
-import { drawBeside } from "../report/write-plots.ts";
+import { plotWriter } from "../report/write-plots.ts";
 import { baseline } from "../slow-links/methods.ts";
 import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
 import { commitOfCode } from "../studies/commit.ts";
@@ -18,7 +18,7 @@ import {
   type Results,
   takesOf,
 } from "../studies/results-file.ts";
-import { isMeant } from "../studies/run.ts";
+import { isSelected } from "../studies/run.ts";
 import { Interrupted } from "../studies/run-program.ts";
 import { resultsPath } from "../studies/study-options.ts";
 import { calibrationJobs, calibrationNetwork } from "./calibration.ts";
@@ -129,8 +129,8 @@ const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   const takes = takesOf(results, run) as readonly Take[];
   const predictedSeconds = median(takes.map((one) => one.predictedSeconds));
   const medians = takes.flatMap((one) => (one.outcome.kind === "done" ? [one.outcome.stepSeconds.median] : []));
-  const apart = (Math.max(...medians) - Math.min(...medians)) / 2 / outcome.stepSeconds.median;
-  return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, apart }];
+  const relativeHalfRange = (Math.max(...medians) - Math.min(...medians)) / 2 / outcome.stepSeconds.median;
+  return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, relativeHalfRange }];
 };
 
 /** Planned settings of a cell in each take, with predicted and measured times. */
@@ -165,7 +165,7 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
     seeds: [1],
     resultsOf: (study) => readResults(resultsPath(study, false)),
   }).filter((run) => run.network !== calibrationNetwork && !isTriedOut(run) && run.core);
-  const runs = planned.filter((run) => isMeant(run, only?.split(",") ?? []));
+  const runs = planned.filter((run) => isSelected(run, only?.split(",") ?? []));
   const lacking = runs.find(({ lacks }) => lacks !== undefined);
   if (runs.length === 0 || lacking !== undefined) {
     console.error(
@@ -200,7 +200,7 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
         ...(takes === defaultTakes ? [] : [`--takes ${takes}`]),
       ].join(" "),
       machine: machine(),
-      draw: drawBeside(target),
+      draw: plotWriter(target),
     },
   );
   writeFileSync(target, text);

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import type { RangePlot } from "./range-plot.ts";
-import { drawBeside } from "./write-plots.ts";
+import { plotWriter } from "./write-plots.ts";
 
 /** Facts about the making of a page, which the page shows. */
 export interface PageFacts {
@@ -63,7 +63,7 @@ export const runPageCommand = <Results>(
   const begin = performance.now();
   const results = findResults();
   const seconds = (performance.now() - begin) / 1000;
-  writeFileSync(page, format(results, { date, command: `pnpm bench ${name}`, seconds, draw: drawBeside(page) }));
+  writeFileSync(page, format(results, { date, command: `pnpm bench ${name}`, seconds, draw: plotWriter(page) }));
   console.log(`wrote ${page}`);
   return 0;
 };

@@ -18,7 +18,7 @@ export const writePlots = (plots: readonly Plot[], page: string): { readonly tit
   });
 
 /** Writes a range plot next to a page. @returns the Markdown that shows the plot. */
-export const drawBeside =
+export const plotWriter =
   (page: string): ((plot: RangePlot) => string) =>
   (plot) => {
     const file = plotFile(page, plot.name);

@@ -58,8 +58,8 @@ const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
 
 /** The rungs of a method, shortest first, up to the first rung that reaches the target or is not run. */
 const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOptions, own: ResultOf): Rung[] => {
-  const sought = resultsOf(searchName);
-  const choice = chooseSetting(task, method, quick, (run) => resultOf(sought, run));
+  const searched = resultsOf(searchName);
+  const choice = chooseSetting(task, method, quick, (run) => resultOf(searched, run));
   const setting = choice?.best.run.setting ?? { peak: method.peaks[task.name]!, second: method.second.values[0] };
   const runOf = (steps: number, seed: number): LadderRun => ({
     name: `${task.name}/${method.name}/steps-${steps}/seed-${seed}`,

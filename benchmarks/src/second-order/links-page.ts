@@ -116,15 +116,15 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
       const figures = doneOf(outcomeOf(timed));
       if (figures === undefined || timed.method.name === linksBaseline) return [];
       const { stepSeconds, form, bytesSentPerStep } = figures;
-      const beside = (seconds: number): number => seconds / base.stepSeconds.median;
+      const relative = (seconds: number): number => seconds / base.stepSeconds.median;
       return [
         {
           label: timed.method.name,
-          value: beside(stepSeconds.median),
+          value: relative(stepSeconds.median),
           // A spread as large as the median would extend to a time of zero; a tenth of the median is low enough for the
           // plot.
-          low: beside(Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10)),
-          high: beside(stepSeconds.median + stepSeconds.mad),
+          low: relative(Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10)),
+          high: relative(stepSeconds.median + stepSeconds.mad),
           solid: !isChosen(timed),
           note: `${milliseconds(stepSeconds.median)} ms, ${(bytesSentPerStep / 1024).toFixed(0)} KiB${isChosen(timed) ? `, ${form}` : ""}`,
         },

@@ -17,7 +17,7 @@ export const placesOf = (runs: readonly TimesRun[]): Place[] =>
   );
 
 /** Result of a run, compared with momentum on the same task and number of ranks. */
-export interface Beside {
+export interface ComparedRun {
   readonly run: TimesRun;
   readonly figures: Figures;
   /** Mean seconds of a step over a cycle. */
@@ -30,18 +30,18 @@ export interface Beside {
 
 const doneOf = (outcome: Outcome | undefined): Figures | undefined => (outcome?.kind === "done" ? outcome : undefined);
 
-const ratioOf = (own: Summary, base: Summary): NonNullable<Beside["ratio"]> => {
-  const wavering = own.mad / own.median + base.mad / base.median;
+const ratioOf = (own: Summary, base: Summary): NonNullable<ComparedRun["ratio"]> => {
+  const relativeDeviation = own.mad / own.median + base.mad / base.median;
   const value = own.median / base.median;
-  return { value, low: value / (1 + wavering), high: value * (1 + wavering) };
+  return { value, low: value / (1 + relativeDeviation), high: value * (1 + relativeDeviation) };
 };
 
 /** All timed runs of a task and number of ranks that have a result. */
-export const besideMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Beside[] => {
+export const compareWithMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): ComparedRun[] => {
   const timed = runs.filter(({ kind }) => kind === "timed");
   const baseRun = timed.find(({ method }) => method.name === baseline);
   const base = baseRun && doneOf(outcomeOf(baseRun));
-  return timed.flatMap((run): Beside[] => {
+  return timed.flatMap((run): ComparedRun[] => {
     const figures = doneOf(outcomeOf(run));
     if (figures?.cycleSeconds === undefined) return [];
     return [
@@ -62,13 +62,13 @@ export const besideMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Beside[] 
  */
 export type Standing = "held" | "missed" | "open";
 
-export const standingOf = ({ run, ratio }: Beside): Standing =>
+export const standingOf = ({ run, ratio }: ComparedRun): Standing =>
   run.method.most === undefined || ratio === undefined ? "open" : ratio.value <= run.method.most ? "held" : "missed";
 
 /** Results of a method over all tasks and numbers of ranks. */
 export interface OverPlaces {
   readonly method: TimedMethod;
-  readonly besides: readonly Beside[];
+  readonly comparedRuns: readonly ComparedRun[];
   /**
    * Summary of the ratios. The ratio of one task and number of ranks also varies, but much less than ratios of
    * different ones.
@@ -78,14 +78,14 @@ export interface OverPlaces {
   readonly greatest: number;
 }
 
-export const overPlaces = (besides: readonly Beside[]): OverPlaces[] =>
-  [...Map.groupBy(besides, ({ run }) => run.method.name).values()].flatMap((own): OverPlaces[] => {
+export const overPlaces = (comparedRuns: readonly ComparedRun[]): OverPlaces[] =>
+  [...Map.groupBy(comparedRuns, ({ run }) => run.method.name).values()].flatMap((own): OverPlaces[] => {
     const ratios = own.flatMap(({ ratio }) => ratio?.value ?? []);
     if (ratios.length === 0 || own[0]!.run.method.name === baseline) return [];
     return [
       {
         method: own[0]!.run.method,
-        besides: own,
+        comparedRuns: own,
         middle: median(ratios),
         least: Math.min(...ratios),
         greatest: Math.max(...ratios),

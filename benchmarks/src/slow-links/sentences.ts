@@ -15,8 +15,9 @@ const bestSentence = (what: string, done: readonly Done[], base: Figures | undef
   const best = fastestOf(done);
   if (best === undefined) return `Nothing can be said of ${what}.`;
   const { median } = best.figures.stepSeconds;
-  const beside = base === undefined ? "" : `, ${(base.stepSeconds.median / median).toFixed(2)} times as fast as bsp`;
-  return `Of ${what}, ${best.run.method.name} is fastest: ${(1000 * median).toPrecision(3)} ms per step${beside}.`;
+  const comparison =
+    base === undefined ? "" : `, ${(base.stepSeconds.median / median).toFixed(2)} times as fast as bsp`;
+  return `Of ${what}, ${best.run.method.name} is fastest: ${(1000 * median).toPrecision(3)} ms per step${comparison}.`;
 };
 
 const waitSentence = (base: Figures | undefined): string => {

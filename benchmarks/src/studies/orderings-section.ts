@@ -55,11 +55,11 @@ const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome |
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
   const ratio = slow.median / quick.median;
-  const wavering = Math.max(minDifference, quick.mad / quick.median + slow.mad / slow.median);
+  const relativeDeviation = Math.max(minDifference, quick.mad / quick.median + slow.mad / slow.median);
   return {
     counts,
     ratio,
-    verdict: ratio > 1 + wavering ? "holds" : ratio < 1 / (1 + wavering) ? "does not" : "even",
+    verdict: ratio > 1 + relativeDeviation ? "holds" : ratio < 1 / (1 + relativeDeviation) ? "does not" : "even",
   };
 };
 

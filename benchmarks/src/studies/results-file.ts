@@ -59,10 +59,10 @@ export const takesOf = (results: Results, run: Run): readonly Result[] =>
 /** Median of medians. The spread is the larger of the deviation within one take and half the range of the takes. */
 const together = (summaries: readonly Summary[]): Summary => {
   const medians = summaries.map((summary) => summary.median);
-  const apart = (Math.max(...medians) - Math.min(...medians)) / 2;
+  const halfRange = (Math.max(...medians) - Math.min(...medians)) / 2;
   return {
     median: median(medians),
-    mad: Math.max(median(summaries.map(({ mad }) => mad)), apart),
+    mad: Math.max(median(summaries.map(({ mad }) => mad)), halfRange),
     n: summaries.reduce((sum, { n }) => sum + n, 0),
   };
 };

@@ -11,7 +11,7 @@ import {
   stands,
   takesOf,
 } from "./results-file.ts";
-import { isMeant, type Run } from "./run.ts";
+import { isSelected, type Run } from "./run.ts";
 import { commandOf, parseStudyOptions, resultsPath, type StudyOptions, usageOf } from "./study-options.ts";
 import type { Study } from "./study.ts";
 import { Interrupted } from "./run-program.ts";
@@ -19,7 +19,7 @@ import { complaintOf } from "./trainer.ts";
 import { writeStudyPage } from "./write-study-page.ts";
 
 /** Formats the progress line of a result. */
-const said = ({ outcome }: Result): string => {
+const formatProgress = ({ outcome }: Result): string => {
   if (outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
   const { testAccuracy, bitsPerByte, stepSeconds } = outcome;
   return [
@@ -39,20 +39,20 @@ interface DueRun<Planned> {
  * affects one take of each run.
  */
 const dueOf = <Planned extends Run>(
-  meant: readonly Planned[],
+  selected: readonly Planned[],
   results: Results,
   { takes, again }: StudyOptions,
 ): DueRun<Planned>[] => {
   const standing = (run: Planned): number => (again ? 0 : takesOf(results, run).filter(stands).length);
   return Array.from({ length: takes }, (_, take) =>
-    meant.filter((run) => standing(run) <= take).map((run) => ({ run, take })),
+    selected.filter((run) => standing(run) <= take).map((run) => ({ run, take })),
   ).flat();
 };
 
-const list = (meant: readonly Run[], results: Results, due: readonly DueRun<Run>[]): void => {
-  for (const run of meant) {
+const list = (selected: readonly Run[], results: Results, due: readonly DueRun<Run>[]): void => {
+  for (const run of selected) {
     const result = resultOf(results, run);
-    console.log(`${run.name}  ${result === undefined ? (run.lacks ?? "–") : said(result)}`);
+    console.log(`${run.name}  ${result === undefined ? (run.lacks ?? "–") : formatProgress(result)}`);
   }
   console.log(
     `${due.length} runs to make, about ${formatDuration(
@@ -64,9 +64,9 @@ const list = (meant: readonly Run[], results: Results, due: readonly DueRun<Run>
   );
 };
 
-const check = async (meant: readonly Run[]): Promise<number> => {
+const check = async (selected: readonly Run[]): Promise<number> => {
   let numRefused = 0;
-  for (const run of meant) {
+  for (const run of selected) {
     const complaint = await complaintOf(run);
     if (complaint !== undefined) numRefused++;
     console.log(`${run.name}  ${complaint ?? "valid"}`);
@@ -101,19 +101,19 @@ export const runStudy = async <Planned extends Run>(
   };
   const planned = (): Planned[] => study.plan({ quick, seeds, resultsOf }).filter(({ core }) => all || core);
   let runs = planned();
-  const meant = runs.filter((run) => isMeant(run, only));
-  if (meant.length === 0) {
+  const selected = runs.filter((run) => isSelected(run, only));
+  if (selected.length === 0) {
     console.error(
       `--only ${only.join(",")}: no run is meant by it; --list prints the names${all ? "" : " of those that claims rest on, with --all those of all"}`,
     );
     return 2;
   }
-  let due = dueOf(meant, results, options);
+  let due = dueOf(selected, results, options);
   if (options.list) {
-    list(meant, results, due);
+    list(selected, results, due);
     return 0;
   }
-  if (options.check) return check(meant);
+  if (options.check) return check(selected);
   const lacking = due.filter(({ run }) => run.lacks !== undefined);
   if (lacking.length > 0) {
     console.error(
@@ -121,9 +121,9 @@ export const runStudy = async <Planned extends Run>(
     );
     return 2;
   }
-  const numMeant = meant.length * takes;
-  if (due.length < numMeant)
-    process.stderr.write(`${numMeant - due.length} of ${numMeant} runs have a result in ${path}\n`);
+  const numSelected = selected.length * takes;
+  if (due.length < numSelected)
+    process.stderr.write(`${numSelected - due.length} of ${numSelected} runs have a result in ${path}\n`);
   const estimate = formatDuration(
     estimateSeconds(
       due.map(({ run }) => run),
@@ -143,13 +143,13 @@ export const runStudy = async <Planned extends Run>(
         tried.add(run.name);
         appendResult(path, result);
         addResult(results, result);
-        process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);
+        process.stderr.write(`  ${formatProgress(result)} (${result.seconds.toFixed(0)} s)\n`);
         write(); // write after each run, so that an interrupted study leaves a page of its results so far
       }
       if (study.isAdaptive !== true) break;
       runs = planned();
       due = dueOf(
-        runs.filter((run) => isMeant(run, only) && !tried.has(run.name)),
+        runs.filter((run) => isSelected(run, only) && !tried.has(run.name)),
         results,
         { ...options, again: false },
       );

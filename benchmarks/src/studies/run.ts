@@ -43,7 +43,7 @@ const begins = (segment: string, word: string): boolean => segment === word || s
  * Whether one of `patterns` selects a run: all words of the pattern, separated by slashes, must begin segments of the
  * name. An empty list selects all runs.
  */
-export const isMeant = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
+export const isSelected = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
   patterns.length === 0 ||
   patterns.some((pattern) =>
     pattern.split("/").every((word) => name.split("/").some((segment) => begins(segment, word))),

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { machine } from "../report/page.ts";
-import { drawBeside } from "../report/write-plots.ts";
+import { plotWriter } from "../report/write-plots.ts";
 import { resultOf, type Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 import type { PlanOptions, ResultOf, Study } from "./study.ts";
@@ -28,6 +28,6 @@ Command: \`${command}\` (${used.length} of ${runs.length} runs, ${hours.toFixed(
 Machine: ${all((result) => result.machine).join("; ") || machine()}.
 Code: ${all(({ commit }) => commit).join(", ") || "none yet"}. Each run's job, seed, date and commit stand in the results file, a line each.
 
-${study.page(runs, lookUp, drawBeside(path), resultsOf)}`,
+${study.page(runs, lookUp, plotWriter(path), resultsOf)}`,
   );
 };
