@@ -36,13 +36,13 @@ import { benchMemory } from "./suites/memory.ts";
 import { benchProblem } from "./suites/steps.ts";
 
 interface SuiteContext {
-  /** A folder that is removed afterwards. */
+  /** A temporary folder, removed at the end. */
   readonly folder: string;
-  /** Filled with the version of everything that took part. */
+  /** Versions of all libraries that took part; suites add entries. */
   readonly versions: Record<string, string>;
-  /** Filled with what is to be drawn. */
+  /** Plots for the page; suites add entries. */
   readonly plots: Plot[];
-  /** Only see whether everything runs, where a suite can. */
+  /** Whether to check only that every suite runs, for suites that can. */
   readonly quick: boolean;
 }
 
@@ -93,7 +93,10 @@ const suites: Readonly<Record<string, Suite>> = Object.fromEntries([
   ]),
 ]);
 
-/** Many training runs each, for hours, or a page without a measurement: only when named, with options of their own. */
+/**
+ * Studies: many training runs each, for hours, or a page without a measurement. Run only when named, with options of
+ * their own.
+ */
 const studies: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   search: (args) => runStudy(search, args),
   convergence: (args) => runStudy(convergence, args),
@@ -139,7 +142,7 @@ if (values.help) {
   console.log(usage);
   process.exit(0);
 }
-// A name stands for all that begin with it: `webgpu`.
+// A name selects every benchmark whose name begins with it, such as `webgpu`.
 const names =
   values.only?.split(",").flatMap((wanted) => {
     const family = Object.keys(suites).filter((name) => name === wanted || name.startsWith(`${wanted}-`));
@@ -177,7 +180,7 @@ if (values.page !== undefined) {
     "pnpm bench",
     ...(values.only === undefined ? [] : ["--only", values.only]),
     ...(values.quick ? ["--quick"] : []),
-  ].join(" "); // where the results went is of no interest
+  ].join(" "); // the output path does not belong in the page's command
   writeFileSync(
     values.page,
     formatPage({

@@ -1,2 +1,2 @@
-/** Put in by the bundler. */
+/** Version of jax-js; the bundler inserts the value. */
 declare const __JAX_JS_VERSION__: string;

@@ -6,6 +6,7 @@ await serveOnPage(async () => {
   const devices = await jax.init("webgpu");
   if (!devices.includes("webgpu")) throw new Error("its WebGPU backend does not start here");
   jax.defaultDevice("webgpu");
-  // As the other pages do; its own waiting maps a buffer of no bytes, which a driver need not delay.
+  // Wait for submitted work, as the other pages do. The library's own wait maps an empty buffer, which a driver need
+  // not delay.
   return jaxContestant(__JAX_JS_VERSION__, () => jax.getWebGPUDevice().queue.onSubmittedWorkDone());
 });

@@ -15,7 +15,7 @@ await serveOnPage(async () => {
   await tf.ready();
   return tfjsContestant(async () => {
     const engine = tf.backend() as unknown as WebGpuEngine;
-    // It collects commands and sends them on later.
+    // TensorFlow.js collects commands and submits them later.
     if (engine.commandEncoder !== null) {
       engine.endComputePassEncoder();
       engine.submitQueue();

@@ -13,12 +13,12 @@ import { formatSizes, quickSizes, sizes } from "./problem.ts";
 
 const run = promisify(execFile);
 const rounds = 3;
-/** A contestant that hangs is ended, and its row says so. */
+/** Time after which a contestant that hangs is stopped; its row then reports the timeout. */
 const longestMilliseconds = 300_000;
 
 type Runnable = Extract<Contestant, { command: readonly string[] }>;
 
-/** What it prints. */
+/** Runs a contestant with some arguments and returns its standard output. */
 const measure = async ({ command, environment }: Runnable, words: readonly string[]): Promise<string> => {
   const [program, ...args] = command;
   const { stdout } = await run(program!, [...args, ...words], {
@@ -39,11 +39,11 @@ export interface AllReduceBench {
 
 /**
  * All-reduce of f32 in place between `ranks` ranks on this machine. Each contestant checks its results before and after
- * it times them; they take turns, each round begun by another one, so that a busy moment of the machine meets all of
- * them.
+ * the timed all-reduces. Contestants take turns and each round begins with a different contestant, so that a busy
+ * moment of the machine affects all of them.
  *
  * @param folder where programs are built.
- * @param quick one short round: whether everything runs, not how fast.
+ * @param quick one short round that shows only whether every contestant runs, not how fast.
  */
 export const benchAllReduce = async (ranks: number, folder: string, quick: boolean): Promise<AllReduceBench> => {
   const contestants = await findContestants(ranks, folder);
@@ -72,7 +72,7 @@ export const benchAllReduce = async (ranks: number, folder: string, quick: boole
         samples.set(key(name, bytes), [...(samples.get(key(name, bytes)) ?? []), ...microseconds]);
     }
   }
-  // What a contestant measured before it failed does not count.
+  // Measurements of a contestant that failed later do not count.
   const samplesOf = (name: string, bytes: number): readonly number[] | undefined =>
     reasons.has(name) ? undefined : samples.get(key(name, bytes));
   const summary = (name: string, bytes: number): Summary | undefined => {

@@ -1,16 +1,16 @@
-/** What `execFile` fails with, as far as it is told here. */
+/** Fields of an `execFile` error that the explanation uses. */
 export interface Failure {
   readonly stderr?: string;
   readonly killed?: boolean;
   readonly code?: number | string | null;
 }
 
-/** How languages begin the line that says what went wrong: Error [Code]: …, RuntimeError: …, rank 1: … */
+/** First words of the line that explains an error, by language: Error [Code]: …, RuntimeError: …, rank 1: … */
 const telling = /^(\w*Error\b|rank \d+:)/;
 const folders = /(file:\/\/)?(\/[\w.@+-]+)+\//g;
 const longest = 160;
 
-/** Why a contestant failed, in one line for a page: its own words, without folders of this machine. */
+/** Explains in one line of a page why a contestant failed: its own message without folders of this machine. */
 export const complaintOf = ({ stderr = "", killed, code }: Failure, limitMilliseconds: number): string => {
   if (killed === true) return `did not end within ${limitMilliseconds / 1000} s`;
   const line = stderr.split("\n").find((text) => telling.test(text.trim()));

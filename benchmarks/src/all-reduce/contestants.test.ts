@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mpirun } from "./contestants.ts";
 
-/** The values that follow a flag, and those of the parameters that follow `--mca`. */
+/** Values that follow each flag, and parameters that follow `--mca`, by name. */
 const settings = (words: readonly string[]): Record<string, string> =>
   Object.fromEntries(
     words.flatMap((word, i) => {

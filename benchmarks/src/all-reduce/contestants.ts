@@ -8,11 +8,11 @@ import { pythonWithTorch } from "../suites/contestants.ts";
 import { names } from "./names.ts";
 
 const run = promisify(execFile);
-const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 /**
- * Who takes part: a command that prints its `Conditions` and a `Measurement` for each size it is given, or why there is
- * none.
+ * A contestant: a command that prints its `Conditions` and a `Measurement` for each size on the command line, or the
+ * reason why the contestant is missing.
  */
 export type Contestant = { readonly name: string } & (
   | { readonly command: readonly string[]; readonly environment?: Readonly<Record<string, string>> }
@@ -24,7 +24,7 @@ const noMpi = "no mpicc here; install libopenmpi-dev and openmpi-bin";
 const buildOpenMpi = async (folder: string): Promise<{ readonly program: string } | { readonly missing: string }> => {
   const program = join(folder, "open-mpi-all-reduce");
   try {
-    await run("mpicc", ["-O3", beside("./open-mpi.c"), "-o", program]);
+    await run("mpicc", ["-O3", pathOf("./open-mpi.c"), "-o", program]);
     return { program };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { missing: noMpi };
@@ -35,8 +35,8 @@ const buildOpenMpi = async (folder: string): Promise<{ readonly program: string 
 const buildGloo = async (folder: string): Promise<{ readonly program: string } | { readonly missing: string }> => {
   const program = join(folder, "gloo-all-reduce");
   try {
-    // In English, for what it says to be understood below.
-    await run("c++", ["-std=c++17", "-O3", beside("./gloo.cc"), "-lgloo", "-o", program], {
+    // English messages, because the code below matches their text.
+    await run("c++", ["-std=c++17", "-O3", pathOf("./gloo.cc"), "-lgloo", "-o", program], {
       env: { ...process.env, LC_ALL: "C" },
     });
     return { program };
@@ -57,20 +57,20 @@ const buildAddon = async (folder: string): Promise<{ readonly addon: string } | 
   }
 };
 
-/** Certificates as a job gets them. */
+/** Creates certificates the same way as for a job. */
 const makeCertificates = async (folder: string, ranks: number): Promise<string> => {
   const certificates = join(folder, `certificates-${ranks}`);
-  const program = beside("../../../apps/trainer/src/main.ts");
+  const program = pathOf("../../../apps/trainer/src/main.ts");
   await run(process.execPath, [program, "certs", "init", "--ranks", String(ranks), "--output", certificates]);
   return certificates;
 };
 
 /**
- * Flags of Open MPI for processes of one machine that speak over `transport`. What would follow from the number of
- * ranks or from how Open MPI was built is fixed: a processor to each rank where there are enough, one copy by the
- * kernel (CMA) between two processes, TCP over loopback.
+ * Flags of Open MPI for processes of one machine that communicate over `transport`. The flags fix all settings that
+ * would otherwise depend on the number of ranks or on how Open MPI was built: one processor per rank if there are
+ * enough, a single copy by the kernel (CMA) between two processes, TCP over loopback.
  *
- * @param bound false for ranks that compute and exchange on threads of their own, as those of skein-train do.
+ * @param bound false for ranks that compute and communicate on threads of their own, as ranks of skein-train do.
  */
 export const mpirun = (
   ranks: number,
@@ -94,13 +94,13 @@ export const mpirun = (
     : ["--mca", "btl_tcp_if_include", "lo"]),
 ];
 
-// V8 may abort where worker threads come and go on processors with protection keys (nodejs/node#64500).
+// V8 may abort when worker threads start and end on processors with protection keys (nodejs/node#64500).
 const node = [process.execPath, "--no-memory-protection-keys"];
 
 /**
- * Build and find everything that can all-reduce between `ranks` ranks on this machine.
+ * Builds and finds all contestants that can all-reduce between `ranks` ranks on this machine.
  *
- * @param folder for what is built.
+ * @param folder for build outputs.
  */
 export const findContestants = async (ranks: number, folder: string): Promise<Contestant[]> => {
   const [open, addon, gloo] = [await buildOpenMpi(folder), await buildAddon(folder), await buildGloo(folder)];
@@ -115,32 +115,32 @@ export const findContestants = async (ranks: number, folder: string): Promise<Co
     "addon" in addon
       ? {
           name,
-          command: [...mpirun(ranks, "vader", { bound: false }), ...node, beside(file), ...options],
+          command: [...mpirun(ranks, "vader", { bound: false }), ...node, pathOf(file), ...options],
           environment: { SKEIN_MPI_ADDON: addon.addon },
         }
       : { name, ...addon };
   return [
-    { name: names.threads, command: [...node, beside("./threads.ts"), ...count] },
+    { name: names.threads, command: [...node, pathOf("./threads.ts"), ...count] },
     inC(names.openMpi, "vader", "blocking"),
-    { name: names.tcp, command: [...node, beside("./network.ts"), ...count] },
+    { name: names.tcp, command: [...node, pathOf("./network.ts"), ...count] },
     "program" in gloo
       ? { name: names.gloo, command: [gloo.program, String(ranks)], environment: { TMPDIR: folder } }
       : { name: names.gloo, ...gloo },
     python === undefined
       ? { name: names.pytorch, missing: "python3-torch is not installed" }
-      : { name: names.pytorch, command: [python, beside("./gloo.py"), ...count] },
+      : { name: names.pytorch, command: [python, pathOf("./gloo.py"), ...count] },
     inC(names.openMpiTcp, "tcp", "blocking"),
-    { name: names.tls, command: [...node, beside("./network.ts"), ...count, "--certificates", certificates] },
+    { name: names.tls, command: [...node, pathOf("./network.ts"), ...count, "--certificates", certificates] },
     overMpi(names.mpi, "./mpi.ts", "--order", "any"),
     inC(names.openMpiCalls, "vader", "non-blocking"),
     overMpi(names.mpiCalls, "./mpi-calls.ts", "--by", "native"),
-    // The sum of two has one order, so that a job of two ranks always takes MPI's.
+    // A sum of two summands has only one order, so a job of two ranks always uses MPI's all-reduce.
     ...(ranks > 2 ? [overMpi(names.mpiSchedules, "./mpi.ts", "--order", "rank")] : []),
     overMpi(names.mpiCallSchedules, "./mpi-calls.ts", "--by", "choice"),
   ];
 };
 
-/** Versions of what takes part, for the page. */
+/** Versions of the peers, for the page. */
 export const peerVersions = (): Record<string, string> => {
   const firstNumber = (command: string, args: readonly string[]): string | undefined =>
     /\d+\.\d+\.\d+/.exec(spawnSync(command, args, { encoding: "utf8" }).stdout ?? "")?.[0];

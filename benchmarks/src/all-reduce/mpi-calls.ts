@@ -1,6 +1,6 @@
-// All-reduce by the calls of @skein/mpi alone, in the main thread of each process: what the adapter takes where no
-// companion stands between. SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a
-// schedule, or "choice" for the one that a job takes)
+// All-reduce by the calls of @skein/mpi alone, in the main thread of each process: the time of the adapter without a
+// companion process. SKEIN_MPI_ADDON=… mpirun -n 2 node mpi-calls.ts --by native 4096:1000 (or the name of a schedule,
+// or "choice" for the schedule that a job chooses)
 import { parseArgs } from "node:util";
 import {
   algorithms,
@@ -47,7 +47,7 @@ const exchanged = async (bytes: Uint8Array, tag: number): Promise<void> => {
   );
 };
 
-/** The all-reduce that is timed, by what the command line asks for. */
+/** The all-reduce to time, as the command line names it. */
 const timed = (bytes: Uint8Array): (() => Promise<void>) => {
   let tag = 0;
   if (options.by === "native") return () => allReduce(bytes, "sum");

@@ -1,6 +1,6 @@
 /**
- * Names that rows, legends and pairings are made of. Each says whether ranks are threads or processes, and what they
- * speak over.
+ * Names of contestants for rows, legends and pairings. Each name states whether ranks are threads or processes, and the
+ * transport between them.
  */
 export const names = {
   threads: "threads of one process",

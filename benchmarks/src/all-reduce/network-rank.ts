@@ -1,4 +1,4 @@
-// The process of one rank of network.ts, which tells it what to do.
+// Process of one rank of network.ts, which sends the rank its configuration.
 import { once } from "node:events";
 import { createProcessWorld, joinRendezvous, type RankAddress, type TlsIdentity } from "@skein/collectives/node";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";

@@ -1,5 +1,5 @@
 // All-reduce between processes of one rank each, over TCP, or over TLS with certificates as skein-train certs init
-// makes them: node network.ts --ranks 2 [--certificates FOLDER] 4096:1000 1048576:200
+// creates them: node network.ts --ranks 2 [--certificates FOLDER] 4096:1000 1048576:200
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -31,7 +31,7 @@ const security = identity("coordinator");
 const coordinator = await hostRendezvous({ ...agreed, secret, ...(security && { security }) });
 let finished = 0;
 coordinator.onMessage(() => {
-  if (++finished === worldSize) coordinator.broadcast("end"); // nobody hangs up while another still measures
+  if (++finished === worldSize) coordinator.broadcast("end"); // no rank closes links while another still measures
 });
 const codes = await Promise.all(
   Array.from({ length: worldSize }, (_, rank) => {

@@ -1,7 +1,7 @@
 import { type Conditions, describeConditions } from "./conditions.ts";
 import type { Pairing } from "./pairings.ts";
 
-/** What a row says beside its numbers: how the two differ in kind, how each of them ran, and why one is missing. */
+/** Note of a row: how the two contestants differ in kind, the conditions of each, and why one is missing. */
 export const noteOf = (
   { ours, peer, unlike }: Pairing,
   conditions: ReadonlyMap<string, Conditions>,

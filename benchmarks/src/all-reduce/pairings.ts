@@ -1,12 +1,12 @@
 import { names } from "./names.ts";
 
-/** Which two are set side by side. */
+/** Names of two contestants that a row compares. */
 export interface Pairing {
   readonly ours: string;
   readonly peer: string;
-  /** The least ratio that was asked for at this size. */
+  /** Minimum ratio required at a size of `bytes`. Absent or undefined: no requirement. */
   readonly target?: (bytes: number) => number | undefined;
-  /** What the two do not have alike, for the row. */
+  /** Difference in kind between the two contestants, for the row. */
   readonly unlike?: string;
 }
 
@@ -15,8 +15,8 @@ const least = (small: number, ratio?: number) => (bytes: number) =>
   bytes === 2 ** 12 ? small : ratio === undefined ? undefined : large(ratio)(bytes);
 
 /**
- * The table of what was asked for, and what else there is to compare. Latency within twice a peer's is a ratio of one
- * half.
+ * Pairs with required ratios, and further pairs for comparison. A ratio of one half means latency within twice that of
+ * the peer.
  */
 export const pairings: readonly Pairing[] = [
   {

@@ -15,20 +15,20 @@ export const sizes: readonly Size[] = [
   { bytes: 2 ** 26, samples: 15 },
 ];
 
-/** Enough to see that everything runs. */
+/** Sizes with few samples, enough to see that every contestant runs. */
 export const quickSizes: readonly Size[] = sizes.map(({ bytes, samples }) => ({
   bytes,
   samples: Math.min(5, samples),
 }));
 
 /**
- * All-reduces of a size before the first that is timed: a fifth as many, 10 at least. open-mpi.c, gloo.cc and gloo.py
- * do as many.
+ * Number of untimed all-reduces of a size before the first timed one: a fifth of the samples, at least 10. open-mpi.c,
+ * gloo.cc and gloo.py use the same number.
  */
 export const warmUpsOf = ({ samples }: Size): number => Math.max(10, Math.floor(samples / 5));
 
 /**
- * What a contestant prints for each size after its `Conditions`, a line of JSON: the slowest rank's time of each
+ * A line of JSON that a contestant prints for each size after its `Conditions`: the slowest rank's time of each
  * all-reduce.
  */
 export interface Measurement {
@@ -36,11 +36,11 @@ export interface Measurement {
   readonly microseconds: readonly number[];
 }
 
-/** Sizes as every contestant takes them on its command line: 4096:1000. */
+/** Sizes in the format of the contestants' command lines: 4096:1000. */
 export const formatSizes = (wanted: readonly Size[]): string[] =>
   wanted.map(({ bytes, samples }) => `${bytes}:${samples}`);
 
-/** @throws ArgumentError for what `formatSizes` does not write. */
+/** @throws ArgumentError for text that `formatSizes` does not write. */
 export const parseSizes = (words: readonly string[]): Size[] => {
   if (words.length === 0) throw new ArgumentError("no sizes are given; write them as bytes:samples, such as 4096:1000");
   return words.map((word) => {

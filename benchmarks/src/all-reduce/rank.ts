@@ -1,4 +1,4 @@
-// The compute thread of one rank, whatever its world travels by. Rank 0 posts a `Measurement` for each size.
+// Compute thread of one rank, for any transport. Rank 0 posts a `Measurement` for each size.
 import { parentPort, workerData } from "node:worker_threads";
 import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import type { MpiWorldConnection } from "@skein/mpi/node";
@@ -8,14 +8,14 @@ import { type Measurement, type Size, warmUpsOf } from "./problem.ts";
 export interface RankData {
   readonly connection: WorldConnection;
   readonly sizes: readonly Size[];
-  /** Where this rank's vector lies in the world's memory, and its times: one f32 per sample of a size. */
+  /** Offsets of this rank's vector and of its times in the world's memory. Times are one f32 per sample of a size. */
   readonly vector: number;
   readonly times: number;
 }
 
 const { connection, sizes, vector, times } = workerData as RankData;
 const { memory, rank, worldSize } = connection;
-// Over MPI this thread may call it itself, as in a job.
+// Over MPI this thread may call MPI itself, as in a job.
 const communicator =
   "mpi" in connection
     ? (await import("@skein/mpi/node")).joinMpiWorld(connection as MpiWorldConnection)
@@ -41,7 +41,7 @@ const validate = (region: Uint8Array): void => {
   }
 };
 
-/** Time as many all-reduces as there is room for, which all ranks begin together. */
+/** Times as many all-reduces as `taken` has room for. All ranks begin each all-reduce together. */
 const time = (region: Uint8Array, taken: Float32Array): void => {
   for (let i = 0; i < taken.length; i++) {
     barrier();
@@ -51,11 +51,11 @@ const time = (region: Uint8Array, taken: Float32Array): void => {
   }
 };
 
-// What V8 compiles while two ranks look for each other's words on both cores is late: only after tens of thousands of
-// small all-reduces do they take the time that they take for the rest of a job.
+// V8 compiles late the code with which two ranks on both cores poll for messages: only after tens of thousands of small
+// all-reduces do times reach those of the rest of a job.
 const warmUpMilliseconds = 500;
 
-/** The same time on all ranks, so that all go on for as long. */
+/** Milliseconds since `begin`, as the maximum over ranks, so that all ranks stop the warm-up together. */
 const millisecondsSince = (begin: number): number => {
   const longest = new Float32Array(memory.buffer, times, 1);
   longest[0] = performance.now() - begin;
@@ -67,7 +67,7 @@ for (const size of sizes) {
   const { bytes, samples } = size;
   const region = new Uint8Array(memory.buffer, vector, bytes);
   validate(region);
-  region.fill(0); // sums of zeros stay finite however often they are added
+  region.fill(0); // sums of zeros stay finite after any number of additions
   for (let i = 0; i < warmUpsOf(size); i++) allReduce(region, "sum");
   const taken = new Float32Array(memory.buffer, times, samples);
   const begin = performance.now();

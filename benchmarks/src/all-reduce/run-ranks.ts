@@ -7,25 +7,25 @@ import type { RankData } from "./rank.ts";
 const pageBytes = 65_536;
 const inPages = (bytes: number): number => Math.ceil(bytes / pageBytes);
 
-/** Bytes of one rank: its vector, and behind it its times. */
+/** Bytes of one rank: the vector, and the whole part with the times after the vector. */
 const partOf = (sizes: readonly Size[]): { readonly vector: number; readonly whole: number } => {
   const vector = Math.max(...sizes.map(({ bytes }) => bytes));
   return { vector, whole: pageBytes * inPages(vector + 4 * Math.max(...sizes.map(({ samples }) => samples))) };
 };
 
-/** Memory for `count` ranks of one process, which may grow for messages. */
+/** Memory for `count` ranks of one process. The memory may grow for messages. */
 export const rankMemory = (count: number, sizes: readonly Size[]): WebAssembly.Memory =>
   new WebAssembly.Memory({ initial: inPages(count * partOf(sizes).whole), maximum: 65_536, shared: true });
 
-/** What thread, process and MPI worlds have alike. */
+/** Common interface of worlds of threads, processes and MPI. */
 interface World {
   connection(rank: number): WorldConnection;
   watch(rank: number, worker: Worker): void;
 }
 
 /**
- * Run the ranks that this process holds, a thread each, and print how rank 0 ran and what it measures: a line of JSON,
- * then one for each size.
+ * Runs the ranks of this process, one thread each. Prints the conditions of rank 0 as a line of JSON, then one line per
+ * size with its measurement.
  */
 export const runRanks = async (world: World, ranks: readonly number[], sizes: readonly Size[]): Promise<void> => {
   const { vector, whole } = partOf(sizes);

@@ -10,7 +10,7 @@ import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 
-// The one place of the repository that has both the schedules and the kernel module: their meeting is tested here.
+// Tests of schedules together with the kernel module are here, because no package of the repository depends on both.
 const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 const reductions: readonly Reduction[] = ["sum", "max", "min"];
 
@@ -74,7 +74,7 @@ test.each(["relaxed", "simd", "scalar"] as const)(
     };
     for (const dtype of dtypes) {
       for (const reduction of reductions) {
-        // The last has chunks of more than one block for every dtype.
+        // The last case has chunks of more than one block for every dtype.
         for (const [worldSize, count] of [
           [2, 1],
           [2, 67],

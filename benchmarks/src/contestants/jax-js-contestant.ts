@@ -27,7 +27,7 @@ const classifier = (params: Params, images: Array): Array => {
   return dense(nn.relu(dense(pooled.reshape([pooled.shape[0]!, -1]), 3)), 4);
 };
 
-/** Letters as in packages/models; every use of an array but the last takes a reference. */
+/** Letters as in packages/models. Every use of an array except the last takes a reference. */
 const languageModel = (
   { batch, positions, width, layers, heads, vocabulary }: GptSizes,
   params: Params,
@@ -54,7 +54,9 @@ const languageModel = (
   return np.matmul(norm(x, params.gainFinal!), np.transpose(embedding)).reshape([-1, vocabulary]);
 };
 
-/** From the files' NHWC and HWIO to the library's NCHW and OIHW, dense 1's rows following the flattened image. */
+/**
+ * Permutes from the files' NHWC and HWIO to the library's NCHW and OIHW. Rows of dense 1 follow the flattened image.
+ */
 const permute = (name: string, array: Array, convolutional: boolean): Array => {
   if (!convolutional) return array;
   if (name === "images") return np.transpose(array, [0, 3, 1, 2]);
@@ -72,7 +74,7 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
     return {
       checks,
       run: async () => {
-        // it is lazy: without this nothing would be computed
+        // jax-js is lazy: without waiting nothing would be computed
         const product = await multiply(a.ref, b.ref).blockUntilReady();
         await settle();
         product.dispose();
@@ -102,7 +104,7 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
   let params: Params = initial;
   const step = async (): Promise<number> => {
     const [value, next] = update(params, inputs.ref, targets.ref);
-    params = next; // of the same run as the loss: who has read that one has waited for both
+    params = next; // outputs of the same run as the loss, so reading the loss waits for them too
     return (await value.data())[0]!;
   };
   const checks: number[] = [];
@@ -111,9 +113,9 @@ const prepare = async (problem: LoadedProblem, settle: () => Promise<unknown>): 
 };
 
 /**
- * jax-js on the device that is its default already.
+ * jax-js on its default device.
  *
- * @param settle waits until the device has done all that it was given.
+ * @param settle waits until the device has finished all submitted work.
  */
 export const jaxContestant = (version: string, settle: () => Promise<unknown> = async () => undefined): Contestant => ({
   version,

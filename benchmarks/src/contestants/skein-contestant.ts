@@ -5,7 +5,7 @@ import { hostArray, trainingStep } from "./training-step.ts";
 
 const checkedSteps = 5;
 
-/** Ours on any backend. @param settle waits until the backend has done all that it was given. */
+/** Skein on any backend. @param settle waits until the backend has finished all submitted work. */
 export const skeinContestant = (
   backend: Backend,
   settle: () => Promise<unknown> = async () => undefined,

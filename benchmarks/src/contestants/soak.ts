@@ -2,8 +2,8 @@ import { createCpuBackend } from "@skein/cpu-kernels";
 import { readProblem } from "../problems/problem-files.ts";
 import { trainingStep } from "./training-step.ts";
 
-// Train for `steps` steps in a fresh process; one line of JSON: bytes resident, reserved for the arena and in use
-// there, sampled every 50 steps as they are, with no garbage collection forced.
+// Train for `steps` steps in a fresh process. Prints one line of JSON with bytes resident, reserved for the arena, and
+// in use in the arena, sampled every 50 steps without forcing garbage collection.
 const [folder, steps] = [process.argv[2]!, Number(process.argv[3])];
 const backend = await createCpuBackend();
 const { step } = trainingStep(backend, readProblem(folder));

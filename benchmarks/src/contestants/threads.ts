@@ -1,2 +1,2 @@
-/** With how many threads a contestant's process computes, as it was started. */
+/** Number of threads that this contestant's process computes with, from its environment. */
 export const threads = (): number => Number(process.env["SKEIN_BENCH_THREADS"] ?? 1);

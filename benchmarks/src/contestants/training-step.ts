@@ -27,7 +27,7 @@ import type { LoadedProblem, LoadedTensor } from "../problems/values.ts";
 
 type Params = Readonly<Record<string, Tensor>>;
 
-/** A tensor of a problem as a host array. */
+/** Converts a tensor of a problem to a host array. */
 export const hostArray = (value: LoadedTensor): NdArray =>
   new NdArray(value.dtype, value.shape, value.data as Float32Array<ArrayBuffer>);
 
@@ -68,7 +68,7 @@ const languageModel = (
   return matmul(norm(x_BTD, params.gainFinal!), params.weightEmbedding!, { transposeB: true });
 };
 
-/** Our training step of a problem: forward, backward and SGD in one compiled graph, parameters updated in place. */
+/** Skein's training step of a problem: forward, backward and SGD in one compiled graph, parameters updated in place. */
 export const trainingStep = (
   backend: Backend,
   { learningRate, values, gpt, precision }: LoadedProblem,

@@ -5,7 +5,7 @@ import type { Setting } from "./settings.ts";
 import { triedIn, type Try } from "./tries.ts";
 import { bestOf } from "./verdict.ts";
 
-/** A learning rate that was tried. */
+/** A learning rate that the search tried. */
 export interface RateTry extends Try<SearchRun> {
   readonly peak: number;
 }
@@ -13,16 +13,16 @@ export interface RateTry extends Try<SearchRun> {
 export interface Choice {
   readonly factor: number;
   readonly tries: readonly RateTry[];
-  /** The least or the greatest of those that were tried: a better one may lie beyond. */
+  /** Whether the rate is the lowest or the highest that was tried, so that a better rate may be beyond. */
   readonly atEdge: boolean;
 }
 
 /**
- * The learning rate that did best on validation samples; the lower one of equals, and the lowest of all where every one
- * diverged.
+ * The learning rate with the best result on validation samples. Of equal results the lower rate; if every rate
+ * diverged, the lowest rate.
  *
- * @param resultOf of the search.
- * @returns nothing while one of the tries is missing: all settings have the same number.
+ * @param resultOf results of the search.
+ * @returns undefined while a try is missing, because all settings get the same number of tries.
  */
 export const chooseRate = (
   model: ModelJob,

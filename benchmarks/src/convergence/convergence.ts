@@ -2,7 +2,7 @@ import type { Study } from "../studies/study.ts";
 import { convergencePage } from "./page.ts";
 import { type ConvergenceRun, convergenceName, minSeeds, planConvergence, searchName } from "./plan.ts";
 
-/** Whether training with compressed gradients ends where dense training does. */
+/** Study of whether training with compressed gradients reaches the quality of dense training. */
 export const convergence: Study<ConvergenceRun> = {
   name: convergenceName,
   title: "Convergence with compressed gradients",

@@ -5,25 +5,25 @@ import { type ConvergenceRun, minSeeds } from "./plan.ts";
 import type { Setting } from "./settings.ts";
 import { compareQuality, type Quality, qualityOf, type Standing, type Verdict } from "./verdict.ts";
 
-/** A setting on a model: all its seeds. */
+/** A setting on a model, with all its seeds. */
 export interface Entry {
   readonly model: ModelJob;
   readonly setting: Setting;
   readonly outcomes: readonly (Outcome | undefined)[];
-  /** Whether others are set beside it. */
+  /** Whether other settings are compared with this entry. */
   readonly isDense: boolean;
   readonly quality: Quality | undefined;
-  /** None for dense runs, and while it or its dense runs have no figure. */
+  /** Undefined for dense runs, and while the entry or its dense runs have no quality. */
   readonly verdict: Verdict | undefined;
-  /** What may be said of it; `not run` while seeds are missing. */
+  /** Claim that the results allow; `not run` while seeds are missing. */
   readonly standing: Standing | "dense" | "not run";
 }
 
-const besideOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): ConvergenceRun[] => {
+const denseRunsOf = (run: ConvergenceRun, runs: readonly ConvergenceRun[]): ConvergenceRun[] => {
   const named = (name: string): ConvergenceRun[] =>
     runs.filter(({ model, setting }) => model === run.model && setting.name === name);
-  const beside = named(run.setting.beside);
-  return beside.length > 0 ? beside : named("identity"); // a model whose own optimizer is that one
+  const dense = named(run.setting.comparedWith);
+  return dense.length > 0 ? dense : named("identity"); // a model whose own optimizer is that one
 };
 
 /** The entries of a plan, in its order. */
@@ -33,8 +33,8 @@ export const entriesOf = (runs: readonly ConvergenceRun[], resultOf: ResultOf): 
   return [...Map.groupBy(runs, ({ model, setting }) => `${model.name}/${setting.name}`).values()].map((own): Entry => {
     const { model, setting } = own[0]!;
     const outcomes = outcomesOf(own);
-    const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(besideOf(own[0]!, runs)))];
-    const isDense = setting.beside === setting.name;
+    const [quality, dense] = [qualityOf(outcomes), qualityOf(outcomesOf(denseRunsOf(own[0]!, runs)))];
+    const isDense = setting.comparedWith === setting.name;
     const verdict = isDense ? undefined : quality && dense && compareQuality(quality, dense, setting.margin, minSeeds);
     const isBad = outcomes.some((outcome) => outcome !== undefined && outcome.kind !== "done");
     return {

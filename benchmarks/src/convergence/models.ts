@@ -4,12 +4,12 @@ import type { JobFile } from "../studies/job-file.ts";
 export interface ModelJob {
   readonly name: string;
   readonly title: string;
-  /** Whether claims of the documents rest on it. */
+  /** Whether claims of the documents depend on the model. */
   readonly core: boolean;
   readonly job: JobFile;
-  /** Of a run, on two cores; only to say beforehand how long a study takes. */
+  /** Expected seconds of a run on two cores, used only to estimate how long a study takes. */
   readonly expectedSeconds: number;
-  /** Laid over the job to see only whether it runs. */
+  /** Job options that override the job in a quick run, which shows only whether the job runs. */
   readonly quick: JobFile;
 }
 
@@ -21,7 +21,7 @@ const common: JobFile = {
   evaluation: { batch: 500 },
 };
 
-/** Sized for about a minute a run on two cores, dense; the residual network for more. */
+/** Models sized so that a dense run takes about a minute on two cores; the residual network takes longer. */
 export const models: readonly ModelJob[] = [
   {
     name: "mnist-cnn",
@@ -46,7 +46,7 @@ export const models: readonly ModelJob[] = [
     title: "Fashion-MNIST, 30,000 images, ResNet-18 of 8 to 64 channels, 5 epochs",
     job: {
       ...common,
-      // Narrow, and batches small: an entry that is sent once in 100 steps needs thousands of them.
+      // A narrow model and small batches: an entry that is sent once in 100 steps needs thousands of steps.
       batch: 64,
       epochs: 5,
       data: { kind: "fashion-mnist", trainSamples: 30_000 },

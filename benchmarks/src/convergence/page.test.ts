@@ -20,15 +20,22 @@ const done = (testAccuracy: number, bytesSentPerStep = 2048): Outcome => ({
   peakMemoryBytes: 1,
 });
 
-const sought = madeResults(planSearch({ quick: false }), () => done(0.5));
+const searched = madeResults(planSearch({ quick: false }), () => done(0.5));
 const plan = (numSeeds: number): ConvergenceRun[] =>
-  planConvergence({ quick: false, seeds: Array.from({ length: numSeeds }, (_, i) => i + 1), resultsOf: () => sought });
+  planConvergence({
+    quick: false,
+    seeds: Array.from({ length: numSeeds }, (_, i) => i + 1),
+    resultsOf: () => searched,
+  });
 
 interface Drawn {
   readonly page: string;
   readonly plots: readonly RangePlot[];
 }
-/** Accuracies of the three seeds of each setting of the first model, or how one of them came out. */
+/**
+ * Draws the page for given accuracies of the three seeds of each setting of the first model, or for an outcome of a
+ * seed.
+ */
 const drawn = (outcomes: Readonly<Record<string, readonly (number | Outcome)[]>>, numSeeds = 3): Drawn => {
   const runs = plan(numSeeds);
   const results = madeResults(runs, ({ model, setting, seed }) => {

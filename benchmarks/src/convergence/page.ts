@@ -29,7 +29,7 @@ const formatQuality = (quality: Quality | undefined): string => {
   return `${number(mean, unit)} ${unit}${seeds > 1 ? ` (${number(least, unit)} to ${number(greatest, unit)})` : ", 1 seed"}`;
 };
 
-/** Why there is no figure, of the first seed that has none. */
+/** Reason why there is no figure: that of the first seed without one. */
 const trouble = ({ outcomes }: Entry): string | undefined => {
   for (const outcome of outcomes)
     if (outcome !== undefined && outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
@@ -60,7 +60,7 @@ const cells = (entry: Entry, rate: string): string[] => {
       ? "–"
       : `${(1000 * first.stepSeconds.median).toFixed(1)} ± ${(1000 * first.stepSeconds.mad).toFixed(1)}`,
     rate,
-    [trouble(entry), setting.beside === "identity" ? undefined : `beside ${setting.beside}`, setting.why]
+    [trouble(entry), setting.comparedWith === "identity" ? undefined : `beside ${setting.comparedWith}`, setting.why]
       .filter((part) => part !== undefined)
       .join("; "),
   ];
@@ -114,7 +114,7 @@ const plotOf = (model: ModelJob, entries: readonly Entry[]): RangePlot | undefin
   };
 };
 
-/** A plot, three sentences and a table per model, and what fell short. */
+/** A page with a plot, three sentences and a table per model, and the settings that missed their margin. */
 export const convergencePage = (runs: readonly ConvergenceRun[], resultOf: ResultOf, draw: Draw): string => {
   const rateOf = (entry: Entry): string => {
     const run = runs.find(({ model, setting }) => model === entry.model && setting === entry.setting)!;

@@ -17,23 +17,24 @@ export interface ConvergenceRun extends Run {
 /** Names of the studies, as on the command line. */
 export const searchName = "search";
 export const convergenceName = "convergence";
-/** How many seeds a claim rests on. */
+/** Minimum number of seeds for a claim. */
 export const minSeeds = 3;
 
 const lacksSearch = (model: ModelJob, setting: Setting, quick: boolean): string =>
   `its learning rate has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${model.name}/${setting.name}`;
 
 /**
- * A setting with what the search has chosen for it: the one source of what is trained here and timed over slow links.
+ * Job of a setting with the learning rate that the search chose: the one source for training here and for timing over
+ * slow links.
  */
 export const chosenJob = (
   model: ModelJob,
   setting: Setting,
   { quick, resultsOf }: Pick<PlanOptions, "quick" | "resultsOf">,
 ): { readonly job: Run["job"]; readonly lacks: string | undefined } => {
-  const sought = resultsOf(searchName);
-  const choice = chooseRate(model, setting, quick, (run) => resultOf(sought, run));
-  // Without a choice the middle stands in the job, so that it can be checked; it is not run.
+  const searched = resultsOf(searchName);
+  const choice = chooseRate(model, setting, quick, (run) => resultOf(searched, run));
+  // Without a choice the job has the middle rate, so that the job can be checked; the run is not made.
   return {
     job: settingJob(model, setting, choice?.factor ?? 1),
     lacks: choice === undefined ? lacksSearch(model, setting, quick) : undefined,
@@ -41,8 +42,8 @@ export const chosenJob = (
 };
 
 /**
- * Every model with every setting that is made for it, model by model, dense first. Judged on the test samples, which
- * the search has not seen.
+ * Every model with every setting made for the model, model by model, dense first. Runs are judged on the test samples,
+ * which the search does not use.
  */
 export const planConvergence = (options: PlanOptions): ConvergenceRun[] =>
   models.flatMap((model) =>

@@ -5,25 +5,25 @@ import { settingJob } from "./job.ts";
 import { type ModelJob, models } from "./models.ts";
 import { isCore, type Setting, settingsOf } from "./settings.ts";
 
-/** A model trained with a setting at one learning rate, judged by samples held back from training. */
+/** A model trained with a setting at one learning rate, judged by samples held out from training. */
 export interface SearchRun extends Run {
   readonly model: ModelJob;
   readonly setting: Setting;
-  /** Learning rate beside the middle of what is sought. */
+  /** Factor of the learning rate, relative to the middle of the searched range. */
   readonly factor: number;
 }
 
 /**
- * What is tried for every setting of every model, dense ones included: the same number of learning rates, around a
- * middle that depends on model and optimizer alone. Threes: with halves, three tries would not reach far enough for
- * methods that want another rate than dense training.
+ * Learning-rate factors tried for every setting of every model, including dense settings, around a middle that depends
+ * only on model and optimizer. Factors of three, because with halves three tries would not reach far enough for methods
+ * that need another rate than dense training.
  */
 export const factors: readonly number[] = [1 / 3, 1, 3];
-/** With --quick only whether the runs run. */
+/** Factors with --quick, which shows only whether the runs run. */
 const quickFactors: readonly number[] = [1];
-/** Part of the training samples by which a try is judged. The test samples take no part in the search. */
+/** Fraction of the training samples that a try is judged by. The search does not use the test samples. */
 export const validationFraction = 0.1;
-/** None of those that a setting is judged with afterwards. */
+/** A seed that no later run of a setting uses. */
 const seed = 101;
 
 const validated = (job: JobFile): JobFile =>
@@ -46,6 +46,6 @@ export const triesOf = (model: ModelJob, setting: Setting, quick: boolean): Sear
     };
   });
 
-/** Every try of every setting on every model that it is made for. */
+/** Every try of every setting on every model that the setting is made for. */
 export const planSearch = ({ quick }: Pick<PlanOptions, "quick">): SearchRun[] =>
   models.flatMap((model) => settingsOf(model).flatMap((setting) => triesOf(model, setting, quick)));

@@ -51,7 +51,8 @@ test("all settings of a model have as many tries, the dense ones too, and those 
 
 test("claims rest on rows whose dense runs are made with them, and on each ordering's methods", () => {
   const inCore = runs.filter(({ core }) => core).map(({ model, setting: { name } }) => `${model.name}/${name}`);
-  for (const { core, model, setting: one } of runs) if (core) expect(inCore).toContain(`${model.name}/${one.beside}`);
+  for (const { core, model, setting: one } of runs)
+    if (core) expect(inCore).toContain(`${model.name}/${one.comparedWith}`);
   const settingOf = (name: string): string => methods.find((method) => method.name === name)?.setting ?? "identity";
   for (const { faster, slower } of orderings)
     for (const name of [faster, slower])
@@ -98,8 +99,8 @@ test("nothing is chosen while a try is missing, or failed for another reason tha
 
 test("a row takes the rate that was chosen, with its last one; without a choice it says what to run first", () => {
   const best = (run: SearchRun): Outcome => done(run.model === gpt ? 3 - run.factor / 10 : run.factor / 10);
-  const sought = madeResults(runs, (run) => (run.setting.name === "qsgd" ? undefined : best(run)));
-  const rows = planConvergence({ quick: false, seeds: [1], resultsOf: () => sought });
+  const searched = madeResults(runs, (run) => (run.setting.name === "qsgd" ? undefined : best(run)));
+  const rows = planConvergence({ quick: false, seeds: [1], resultsOf: () => searched });
   const named = (name: string): (typeof rows)[0] => rows.find((run) => run.name === `${name}/seed-1`)!;
   expect(named("moby-dick-gpt/top-k").job["learningRate"]).toMatchObject({
     peak: 0.012,

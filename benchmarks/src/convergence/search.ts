@@ -3,7 +3,7 @@ import { searchName } from "./plan.ts";
 import { searchPage } from "./search-page.ts";
 import { planSearch, type SearchRun } from "./search-plan.ts";
 
-/** Which learning rate each setting of the other studies is used with. */
+/** Study that chooses the learning rate of each setting for the other studies. */
 export const search: Study<SearchRun> = {
   name: searchName,
   title: "Learning rates, sought on validation samples",

@@ -1,67 +1,67 @@
 import type { JobFile } from "../studies/job-file.ts";
 import type { ModelJob } from "./models.ts";
 
-/** A way to compress gradients, as job files name it, and what is expected of it. */
+/** A way to compress gradients, as job files name it, and the margin that the setting must hold. */
 export interface Setting {
   readonly name: string;
   readonly compression: JobFile;
-  /** Options that one model adds, by its name. */
+  /** Additional compression options for one model, by model name. */
   readonly compressionOf?: Readonly<Record<string, JobFile>>;
   /**
-   * Laid over every model's job. Learning rates, here and below, are the middle of those that are tried
+   * Job options that override every model's job. Learning rates, here and below, are the middle of the tried rates
    * (`search-plan.ts`).
    */
   readonly job?: JobFile;
-  /** Laid over the job of one model, by its name, on top. */
+  /** Job options that override the job of one model in addition, by model name. */
   readonly jobOf?: Readonly<Record<string, JobFile>>;
-  /** Models that it is not made for. */
+  /** Models that the setting is not made for. */
   readonly leavesOut?: readonly string[];
   /**
-   * The setting that it is set beside. A method that asks for another optimizer stands beside the dense run with that
-   * one.
+   * Name of the setting to compare with. A method that needs another optimizer is compared with the dense run of that
+   * optimizer.
    */
-  readonly beside: string;
-  /** How much worse than that one it may end. */
+  readonly comparedWith: string;
+  /** Maximum loss of quality compared with that setting. */
   readonly margin: Margin;
-  /** Why its job differs from the model's. */
+  /** Reason why the job differs from the model's job. */
   readonly why?: string;
 }
 
 export interface Margin {
-  /** Points of held-out accuracy. */
+  /** Percentage points of held-out accuracy. */
   readonly points: number;
   /** Bits per byte. */
   readonly bits: number;
 }
 
-/** What two seeds of a dense run may differ by, twice over: nothing was lost. */
+/** Twice the difference that two seeds of a dense run may have: no loss of quality. */
 const same: Margin = { points: 0.5, bits: 0.05 };
-/** Biased methods at a high ratio, on short runs. */
+/** Margin of biased methods at a high ratio, on short runs. */
 const close: Margin = { points: 1, bits: 0.1 };
-/** Methods that send signs only, or throw most of a gradient away without keeping it. */
+/** Margin of methods that send only signs, or drop most of a gradient without keeping it. */
 const loose: Margin = { points: 3, bits: 0.4 };
 
-/** Momentum 0.9: what papers on quantisation and low rank train with; ResNet-18's own. */
+/** Momentum 0.9, as papers on quantization and low rank train with; the optimizer of ResNet-18 itself. */
 const momentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.05 } },
   "moby-dick-gpt": { optimizer: { kind: "momentum" }, learningRate: { peak: 0.3, final: 0.03 } },
 };
-/** No momentum outside: the method has its own. */
+/** SGD without momentum, for methods with momentum of their own. */
 const ownMomentum: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.05 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.3, final: 0.03 }, clipNorm: undefined },
 };
 /**
- * Momentum 0.9 as a running mean, inside: plain SGD with ten times its learning rate is the same. A third of that for
- * the GPT, without a bound on the norm: that of signs is the norm of all their entries.
+ * SGD for methods with momentum 0.9 as a running mean inside: plain SGD with ten times the learning rate is equivalent.
+ * The GPT has a third of that rate and no bound on the norm, because the norm of signs is that of all their entries.
  */
 const runningMean: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.5 } },
   "fashion-resnet": { optimizer: { kind: "sgd", weightDecay: 0.0005 }, learningRate: { peak: 1 } },
   "moby-dick-gpt": { optimizer: { kind: "sgd" }, learningRate: { peak: 1, final: 0.1 }, clipNorm: undefined },
 };
-/** Every entry moves by the learning rate in every step, as with Adam. */
+/** SGD for methods that move every entry by the learning rate in every step, as Adam does. */
 const signs: Readonly<Record<string, JobFile>> = {
   "mnist-cnn": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.0005 } },
   "fashion-resnet": { optimizer: { kind: "sgd" }, learningRate: { peak: 0.002 } },
@@ -69,13 +69,13 @@ const signs: Readonly<Record<string, JobFile>> = {
 };
 
 const density = 0.01;
-/** A quarter of the GPT's steps, in which its weights find their scale; 1-bit Adam begins so, too. */
+/** A quarter of the GPT's steps, in which its weights reach their scale; 1-bit Adam begins the same way. */
 const quarterDense: JobFile = { warmupSteps: 500 };
-/** Adam takes rare large entries badly at first: denser steps come before, as in DGC. */
+/** Denser first steps, as in DGC, because Adam handles rare large entries badly in the first steps. */
 const denserFirst: Setting["compressionOf"] = {
   "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 200 } },
 };
-/** With these the mean has k entries, not up to k of each rank. */
+/** Options with which the mean has k entries, instead of up to k of each rank. */
 const asManyAsTopK: Setting["compressionOf"] = {
   "moby-dick-gpt": { density: 4 * density, densityWarmup: { densities: [0.25, 0.125, 0.0625], stepsEach: 300 } },
 };
@@ -86,16 +86,16 @@ const momentumFirst =
 
 /**
  * Every compression of this study. Names and options of `compression` are those of job files; a kind that the trainer
- * does not know becomes a row that says so.
+ * does not know becomes a row with its error.
  */
 export const settings: readonly Setting[] = [
-  { name: "identity", compression: { kind: "identity" }, beside: "identity", margin: same },
+  { name: "identity", compression: { kind: "identity" }, comparedWith: "identity", margin: same },
   {
     name: "identity-momentum",
     compression: { kind: "identity" },
     jobOf: momentum,
     leavesOut: ["fashion-resnet"],
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: same,
     why: "the dense run beside methods that are used with momentum",
   },
@@ -103,7 +103,7 @@ export const settings: readonly Setting[] = [
     name: "top-k",
     compression: { kind: "top-k", density },
     compressionOf: denserFirst,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
   },
   {
@@ -116,14 +116,14 @@ export const settings: readonly Setting[] = [
     compressionOf: {
       "moby-dick-gpt": { densityWarmup: { densities: [0.25, 0.0625, 0.015625, 0.004], stepsEach: 300 } },
     },
-    beside: "identity",
+    comparedWith: "identity",
     margin: loose,
     why: "four densities come before, as DGC does it",
   },
   {
     name: "top-k-no-feedback",
     compression: { kind: "top-k", density, errorFeedback: false },
-    beside: "identity",
+    comparedWith: "identity",
     margin: loose,
     why: "known to fail on harder tasks: what error feedback is for",
   },
@@ -131,7 +131,7 @@ export const settings: readonly Setting[] = [
     name: "top-k-eight-bit",
     compression: { kind: "top-k", density, values: { kind: "eight-bit" } },
     compressionOf: denserFirst,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: "a chain: the values that are sent take a byte each",
   },
@@ -139,42 +139,42 @@ export const settings: readonly Setting[] = [
     name: "top-k-matrices",
     compression: { kind: "top-k", density, denseVectors: true },
     compressionOf: denserFirst,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: "a partition: biases, gains and other vectors travel dense",
   },
   {
     name: "random-k",
     compression: { kind: "random-k", density },
-    beside: "identity",
+    comparedWith: "identity",
     margin: loose,
     why: "known to fail on harder tasks: an entry waits 100 steps on average, too long for momentum and a learning rate for dense gradients",
   },
   {
     name: "random-k-10%",
     compression: { kind: "random-k", density: 0.1 },
-    beside: "identity",
+    comparedWith: "identity",
     margin: loose,
     why: "known to fail where momentum or Adam carries on what came late",
   },
   {
     name: "threshold",
     compression: { kind: "threshold", threshold: 0.001, capacity: 0.1 },
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
   },
   {
     name: "gaussian-k",
     compression: { kind: "gaussian-k", density },
     compressionOf: denserFirst,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
   },
   {
     name: "ms-top-k",
     compression: { kind: "ms-top-k", density },
     compressionOf: denserFirst,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
   },
   {
@@ -182,7 +182,7 @@ export const settings: readonly Setting[] = [
     compression: { kind: "dgc", density, densityWarmup: { densities: [0.25, 0.0625, 0.015625], stepsEach: 50 } },
     compressionOf: { "moby-dick-gpt": { clipNorm: 1, ...denserFirst["moby-dick-gpt"] } },
     jobOf: ownMomentum,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: "its momentum of 0.9 is in the compressor, so the optimizer has none",
   },
@@ -190,7 +190,7 @@ export const settings: readonly Setting[] = [
     name: "g-top-k",
     compression: { kind: "g-top-k", density },
     compressionOf: asManyAsTopK,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: meanOfK,
   },
@@ -200,7 +200,7 @@ export const settings: readonly Setting[] = [
     compressionOf: {
       "moby-dick-gpt": { density: 2 * density, densityWarmup: { densities: [0.25, 0.0625, 0.03125], stepsEach: 200 } },
     },
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: "its mean has up to 2k entries, k of each host; the GPT is trained with twice the k",
   },
@@ -208,7 +208,7 @@ export const settings: readonly Setting[] = [
     name: "ok-top-k",
     compression: { kind: "ok-top-k", density },
     compressionOf: asManyAsTopK,
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: meanOfK,
   },
@@ -216,7 +216,7 @@ export const settings: readonly Setting[] = [
     name: "majority-vote",
     compression: { kind: "majority-vote" },
     jobOf: signs,
-    beside: "identity",
+    comparedWith: "identity",
     margin: loose,
     why: "a vote is ±1 whatever the gradient, so plain SGD with a small learning rate",
   },
@@ -224,7 +224,7 @@ export const settings: readonly Setting[] = [
     name: "majority-vote-momentum",
     compression: { kind: "majority-vote", momentum: 0.9 },
     jobOf: signs,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: "Signum: votes with the signs of momentum, as the papers train",
   },
@@ -233,7 +233,7 @@ export const settings: readonly Setting[] = [
     compression: { kind: "scaled-sign", perTensor: true, momentum: 0.9 },
     compressionOf: { "moby-dick-gpt": quarterDense },
     jobOf: runningMean,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: momentumFirst,
   },
@@ -242,28 +242,28 @@ export const settings: readonly Setting[] = [
     compression: { kind: "one-bit", warmupSteps: 100, momentum: 0.9 },
     compressionOf: { "moby-dick-gpt": { blockSize: 64, ...quarterDense } },
     jobOf: runningMean,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: momentumFirst,
   },
-  { name: "qsgd", compression: { kind: "qsgd", levels: 127 }, beside: "identity", margin: same },
-  { name: "qsgd-4-bit", compression: { kind: "qsgd", levels: 7 }, beside: "identity", margin: close },
+  { name: "qsgd", compression: { kind: "qsgd", levels: 127 }, comparedWith: "identity", margin: same },
+  { name: "qsgd-4-bit", compression: { kind: "qsgd", levels: 7 }, comparedWith: "identity", margin: close },
   {
     name: "tern-grad",
     compression: { kind: "tern-grad", clip: 2.5 },
     jobOf: momentum,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: "used with momentum",
   },
-  { name: "eight-bit", compression: { kind: "eight-bit" }, beside: "identity", margin: same },
-  { name: "agoq", compression: { kind: "agoq" }, beside: "identity", margin: same },
-  { name: "power-sgd", compression: { kind: "power-sgd", rank: 4 }, beside: "identity", margin: close },
+  { name: "eight-bit", compression: { kind: "eight-bit" }, comparedWith: "identity", margin: same },
+  { name: "agoq", compression: { kind: "agoq" }, comparedWith: "identity", margin: same },
+  { name: "power-sgd", compression: { kind: "power-sgd", rank: 4 }, comparedWith: "identity", margin: close },
   {
     name: "acp-sgd",
     compression: { kind: "acp-sgd", rank: 4 },
     compressionOf: { "moby-dick-gpt": { rank: 8 } },
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: "one factor per step; the GPT is trained with twice the rank",
   },
@@ -272,7 +272,7 @@ export const settings: readonly Setting[] = [
     compression: { kind: "lags", minDensity: 0.001, maxDensity: 0.1 },
     compressionOf: { "moby-dick-gpt": { warmupSteps: 300 } },
     job: { buckets: { kind: "per-tensor" } },
-    beside: "identity",
+    comparedWith: "identity",
     margin: close,
     why: "a density for each tensor, so a message for each",
   },
@@ -281,7 +281,7 @@ export const settings: readonly Setting[] = [
     compression: { kind: "ef21", density: 0.05 },
     compressionOf: { "moby-dick-gpt": quarterDense },
     jobOf: momentum,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: "at five times the density of top-k; known to fail with small batches, whose noise it remembers as gradient: see ef21-momentum",
   },
@@ -290,15 +290,15 @@ export const settings: readonly Setting[] = [
     compression: { kind: "ef21", density: 0.05, momentum: 0.9 },
     compressionOf: { "moby-dick-gpt": quarterDense },
     jobOf: runningMean,
-    beside: "identity-momentum",
+    comparedWith: "identity-momentum",
     margin: close,
     why: "EF21-SGDM: momentum before the compression, against the noise of small batches",
   },
 ];
 
 /**
- * What claims rest on: what `docs/algorithms.md` advises, what the papers' orderings are judged with, and a method that
- * is known to fail, so that the study is seen to tell.
+ * Settings that claims depend on: those that `docs/algorithms.md` recommends, those that judge the papers' orderings,
+ * and a method that is known to fail, so that the study is seen to detect failures.
  */
 const core: ReadonlySet<string> = new Set([
   "identity",
@@ -317,7 +317,7 @@ const core: ReadonlySet<string> = new Set([
   "lags",
 ]);
 
-/** Whether a claim rests on how a setting does on a model. */
+/** Whether a claim depends on the result of a setting on a model. */
 export const isCore = (model: ModelJob, { name }: Pick<Setting, "name">): boolean => model.core && core.has(name);
 
 /** The settings that are made for a model, dense first. */

@@ -2,16 +2,16 @@ import type { Run } from "../studies/run.ts";
 import type { ResultOf } from "../studies/study.ts";
 import { type Quality, qualityOf } from "./verdict.ts";
 
-/** A setting that was tried, and what came of it on validation samples. */
+/** A setting that was tried, and its quality on validation samples. */
 export interface Try<Tried extends Run> {
   readonly run: Tried;
-  /** None where it diverged. */
+  /** Undefined if the run diverged. */
   readonly quality: Quality | undefined;
 }
 
 /**
- * What came of tries; nothing while one is missing. Those that ended by themselves count, well or not: what failed
- * otherwise says nothing of a setting.
+ * Results of tries; undefined while a try is missing. Runs that ended by themselves count, whether they converged or
+ * diverged. Other failures give no information on a setting.
  */
 export const triedIn = <Tried extends Run>(
   runs: readonly Tried[],

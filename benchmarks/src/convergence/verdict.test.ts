@@ -49,15 +49,15 @@ test("what holds is no worse than the margin in any seed, and a better seed neve
   const triples = steps.flatMap((a) => steps.flatMap((b) => steps.map((c) => [a, b, c] as const)));
   let numHold = 0;
   for (const own of triples)
-    for (const beside of triples) {
-      const [quality, dense] = [percent(...own), percent(...beside)];
+    for (const base of triples) {
+      const [quality, dense] = [percent(...own), percent(...base)];
       const { standing, worst } = compareQuality(quality, dense, margin, 3);
       if (standing !== "holds") continue;
       numHold++;
       if (worst > margin.points + 1e-9)
-        throw new Error(`${own} holds beside ${beside}, although its worst seed is ${worst} worse`);
+        throw new Error(`${own} holds beside ${base}, although its worst seed is ${worst} worse`);
       if (compareQuality(percent(own[0], own[1], 1), dense, margin, 3).standing !== "holds")
-        throw new Error(`${own} beside ${beside}`);
+        throw new Error(`${own} beside ${base}`);
     }
   expect(numHold).toBeGreaterThan(1000);
 });

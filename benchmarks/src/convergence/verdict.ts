@@ -1,7 +1,7 @@
 import type { Figures, Outcome } from "../studies/outcome.ts";
 import type { Margin } from "./settings.ts";
 
-/** How good a trained model is on held-out samples: percent of right answers, or bits per byte. */
+/** Quality of a trained model on held-out samples: percent of right answers, or bits per byte. */
 export interface Quality {
   readonly unit: "%" | "bits";
   /** Mean over the seeds. */
@@ -14,7 +14,7 @@ export interface Quality {
 const qualityOfOne = ({ testAccuracy, bitsPerByte, testLoss }: Figures): number =>
   testAccuracy === undefined ? (bitsPerByte ?? testLoss / Math.LN2) : 100 * testAccuracy;
 
-/** @returns nothing unless every seed is done. */
+/** @returns undefined unless every seed is done. */
 export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality | undefined => {
   const done = outcomes.filter((outcome) => outcome?.kind === "done");
   if (done.length === 0 || done.length < outcomes.length) return undefined;
@@ -31,21 +31,21 @@ export const qualityOf = (outcomes: readonly (Outcome | undefined)[]): Quality |
 const isBetter = (one: Quality, other: Quality): boolean =>
   one.unit === "%" ? one.mean > other.mean : one.mean < other.mean;
 
-/** The best of some tries, those without a quality last; the first one of equals. */
+/** The try with the best quality, tries without a quality last; of equal tries the first one. */
 export const bestOf = <Try extends { readonly quality: Quality | undefined }>(tries: readonly Try[]): Try =>
   tries.reduce((so, next) =>
     next.quality !== undefined && (so.quality === undefined || isBetter(next.quality, so.quality)) ? next : so,
   );
 
 /**
- * Whether a claim may rest on a method: it `holds` where even its worst seed is within the margin, `fails` where its
- * mean is not, and is `undecided` between these, or with fewer seeds than a claim needs.
+ * Whether a claim may depend on a method: `holds` if even the worst seed is within the margin, `fails` if the mean is
+ * not, and `undecided` otherwise, or with fewer seeds than a claim needs.
  */
 export type Standing = "holds" | "undecided" | "fails";
 
 export interface Verdict {
   /**
-   * How much worse than the mean of the dense runs, in its unit; below zero is better. Mean, best and worst of its
+   * Difference to the mean of the dense runs in the unit of the quality, positive if worse. Mean, best and worst of the
    * seeds.
    */
   readonly worseBy: number;
@@ -55,13 +55,13 @@ export interface Verdict {
   readonly standing: Standing;
 }
 
-/** What is added to a margin so that one met exactly is met: seeds' means have the errors of sums. */
+/** Tolerance added to a margin, so that a margin met exactly counts as met despite rounding in the means of seeds. */
 const rounding = 1e-9;
 
 /**
- * Set a method beside its dense runs. Accuracy counts upwards, bits downwards.
+ * Compares a method with its dense runs. Higher accuracy is better, fewer bits are better.
  *
- * @param needed seeds, of both, for a claim.
+ * @param needed number of seeds of each, for a claim.
  */
 export const compareQuality = (quality: Quality, dense: Quality, margin: Margin, needed: number): Verdict => {
   const isPercent = quality.unit === "%";

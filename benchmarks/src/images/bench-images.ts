@@ -12,15 +12,18 @@ import { pythonWithTorch } from "../suites/contestants.ts";
 import { type LoadedEpoch, type LoaderOptions, loaderWords } from "./loader-protocol.ts";
 import { makeImages } from "./make-images.ts";
 
-/** Threads that decode, or processes. */
+/** Number of decoding threads, or of worker processes. */
 const workers = 2;
 const longestMilliseconds = 600_000;
-/** Resamplers differ; whoever decodes another image, or none, is further off. */
+/**
+ * Tolerance of the mean pixel between loaders. Resamplers differ a little; a loader that decodes another image, or
+ * skips one, differs by more.
+ */
 const meanTolerance = 1.5;
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** The epochs that count: the first one starts threads, and fills the system's cache of files. */
+/** Measures the epochs that count. The first epoch starts threads and fills the system's file cache. */
 const measure = async (
   command: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -38,7 +41,7 @@ const measure = async (
 const speedsOf = (epochs: readonly LoadedEpoch[]): Summary =>
   summarize(epochs.map(({ images, seconds }) => images / seconds));
 
-/** @throws Error where two loaders have not given the same images with the same labels. */
+/** @throws Error if two loaders do not return the same images with the same labels. */
 const requireAlike = (one: readonly LoadedEpoch[], other: readonly LoadedEpoch[]): void => {
   for (const [i, { images, meanPixel, labels }] of one.entries()) {
     const { images: count, meanPixel: mean, labels: sum } = other[i]!;
@@ -49,10 +52,10 @@ const requireAlike = (one: readonly LoadedEpoch[], other: readonly LoadedEpoch[]
   }
 };
 
-/** What decodes ours. */
+/** Decoders of Skein's loader. */
 const decoders: readonly DecoderName[] = ["napi-rs", "sharp"];
 
-/** A loader of the peer's: as its own data sets decode, and as it is asked to decode less. */
+/** PyTorch's loader: with the decoding of its own data sets, and with the reduced decoding that it can be asked for. */
 const peers = [
   { name: "PyTorch DataLoader", draft: "0" },
   { name: "PyTorch DataLoader, drafted", draft: "1" },
@@ -107,12 +110,12 @@ interface StepLine {
   readonly dataSeconds: number;
 }
 
-/** Steps of a ResNet-18 on those images, which are decoded beside it, or were before. */
+/** Steps of a ResNet-18 on those images, which are decoded during training or beforehand. */
 const trained = async (
   folder: string,
-  { images, side, steps, beside }: { images: string; side: number; steps: number; beside: boolean },
+  { images, side, steps, duringTraining }: { images: string; side: number; steps: number; duringTraining: boolean },
 ): Promise<StepLine[]> => {
-  const place = join(folder, beside ? "beside" : "before");
+  const place = join(folder, duringTraining ? "beside" : "before");
   mkdirSync(place);
   const job = {
     name: "images",
@@ -120,7 +123,7 @@ const trained = async (
     backend: "cpu",
     batch: 32,
     steps,
-    data: { kind: "image-folder", folder: images, size: side, ...(beside && { cacheMegabytes: 0 }) },
+    data: { kind: "image-folder", folder: images, size: side, ...(duringTraining && { cacheMegabytes: 0 }) },
     model: { kind: "resnet18" },
     optimizer: { kind: "momentum" },
     learningRate: { peak: 0.01 },
@@ -134,15 +137,15 @@ const trained = async (
     .split("\n")
     .map((line) => JSON.parse(line) as StepLine)
     .filter(({ type }) => type === "step")
-    .slice(2); // the first compiles, and the batches of the next lie ready since then
+    .slice(2); // the first step compiles, and batches of the next steps have been ready since then
 };
 
 const jobRow = async (folder: string, images: string, side: number, steps: number): Promise<Row> => {
-  const [beside, before] = [
-    await trained(folder, { images, side, steps, beside: true }),
-    await trained(folder, { images, side, steps, beside: false }),
+  const [during, before] = [
+    await trained(folder, { images, side, steps, duringTraining: true }),
+    await trained(folder, { images, side, steps, duringTraining: false }),
   ];
-  const sum = (of: (line: StepLine) => number): number => beside.reduce((total, line) => total + of(line), 0);
+  const sum = (of: (line: StepLine) => number): number => during.reduce((total, line) => total + of(line), 0);
   const share = sum(({ dataSeconds }) => dataSeconds) / sum(({ seconds }) => seconds);
   const speeds = (lines: readonly StepLine[]): Summary =>
     summarize(lines.map(({ samplesPerSecond }) => samplesPerSecond));
@@ -151,17 +154,17 @@ const jobRow = async (folder: string, images: string, side: number, steps: numbe
     unit: "images/s",
     better: "higher",
     peer: "ours, decoded before",
-    ours: speeds(beside),
+    ours: speeds(during),
     theirs: speeds(before),
     note: `${(100 * share).toFixed(1)} % of steps went to waiting for images`,
   });
 };
 
 /**
- * Images per second of our loader and PyTorch's on one folder of JPEGs, with two workers each, without a cache; and
- * what a ResNet-18 waits for images that are decoded beside it.
+ * Images per second of Skein's loader and PyTorch's on one folder of JPEGs, with two workers each and without a cache;
+ * and the time that a ResNet-18 waits for images that are decoded during training.
  *
- * @param quick few images: whether everything runs and agrees, not how fast.
+ * @param quick few images: whether the loaders run and agree, not how fast.
  */
 export const benchImages = async (folder: string, versions: Record<string, string>, quick: boolean): Promise<Row[]> => {
   const images = join(folder, "images");

@@ -1,23 +1,23 @@
-/** What a loader prints of each epoch, a line of JSON. */
+/** A line of JSON that a loader prints for each epoch. */
 export interface LoadedEpoch {
   readonly seconds: number;
   readonly images: number;
-  /** Mean over all pixels of the epoch, 0 to 255: what shows that images were decoded, and which. */
+  /** Mean over all pixels of the epoch, 0 to 255; shows that images were decoded, and which images. */
   readonly meanPixel: number;
   /** Sum of all labels. */
   readonly labels: number;
 }
 
-/** What a loader is started with, in this order. */
+/** Options that a loader is started with, in this order on its command line. */
 export interface LoaderOptions {
   readonly folder: string;
   readonly epochs: number;
-  /** Rows and columns that images are brought to. */
+  /** Rows and columns that images are resized to. */
   readonly side: number;
   readonly batchSize: number;
 }
 
-/** The options as words of a command line. */
+/** Formats the options as arguments of a command line. */
 export const loaderWords = ({ folder, epochs, side, batchSize }: LoaderOptions): string[] => [
   folder,
   String(epochs),
@@ -25,7 +25,7 @@ export const loaderWords = ({ folder, epochs, side, batchSize }: LoaderOptions):
   String(batchSize),
 ];
 
-/** The options in the words that a program was started with. */
+/** Parses the options from the arguments of a program. */
 export const loaderOptions = (argv: readonly string[]): LoaderOptions => {
   const [folder, ...numbers] = argv.slice(2);
   const [epochs, side, batchSize] = numbers.map(Number) as [number, number, number];

@@ -2,11 +2,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import sharp from "sharp";
 
-/** Rows and columns of the JPEGs, as photographs are often kept for training. */
+/** Rows and columns of the JPEGs, a usual size of photographs for training. */
 const side = 256;
 const classes = 10;
 
-/** Waves of a class in colours of an image's own, with noise: pixels that a JPEG of a photograph's size holds. */
+/** Waves of a class in the colors of one image, with noise: pixels that give a JPEG the file size of a photograph. */
 const pixelsOf = (index: number): Uint8Array => {
   const pixels = new Uint8Array(side * side * 3);
   const waves = 2 + (index % classes);
@@ -22,9 +22,9 @@ const pixelsOf = (index: number): Uint8Array => {
 };
 
 /**
- * Make a folder of JPEGs of 256 × 256 in ten classes.
+ * Creates a folder of 256 × 256 JPEGs in ten classes.
  *
- * @param count to learn from; a tenth as many are to judge by.
+ * @param count number of images to train on; a tenth of that number in addition to test on.
  */
 export const makeImages = async (folder: string, count: number): Promise<void> => {
   const parts = [

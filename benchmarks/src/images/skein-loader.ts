@@ -1,8 +1,8 @@
 import { type LoadedEpoch, loaderOptions } from "./loader-protocol.ts";
 import { openImageFolder, Prefetcher } from "@skein/data/node";
 
-// Ours: a thread that assembles batches, with images decoded by what
-// SKEIN_BENCH_DECODER names on as many threads of libuv as UV_THREADPOOL_SIZE says.
+// Skein's loader: a thread that assembles batches. SKEIN_BENCH_DECODER names the decoder of images, which runs on
+// UV_THREADPOOL_SIZE threads of libuv.
 const { folder, epochs, side, batchSize } = loaderOptions(process.argv);
 const { train } = await openImageFolder({
   folder,

@@ -24,7 +24,7 @@ import {
   tolerance,
 } from "./results.ts";
 
-/** What is further off is drawn at the edge. */
+/** Largest ratio on the axis; larger ratios are drawn at the edge. */
 const maxRatio = 2;
 
 /** Predicted over published time of each stage. */
@@ -55,7 +55,7 @@ export const stageRatiosPlot = ({ stages }: KfacStagesResults): RangePlot => ({
 
 const isHeldOut = ({ network }: Figure): boolean => heldOut.includes(network);
 
-/** Whether an ablation's ways stand in the order in which they were published, of each network. */
+/** Whether the predicted order of an ablation's variants equals the published order for every network. */
 const isOrdered = (figures: readonly Figure[]): boolean =>
   networks.every((network) => {
     const own = figures.filter((figure) => figure.network === network);
@@ -70,7 +70,7 @@ const isOrdered = (figures: readonly Figure[]): boolean =>
 const worstError = (figures: readonly Figure[]): number =>
   Math.max(...figures.map((figure) => Math.abs(ratioOf(figure) - 1)));
 
-/** Three sentences that a reader keeps. */
+/** Three sentences that summarize the page. */
 export const sentencesOf = (results: KfacStagesResults): readonly [string, string, string] => {
   const { stages, pipelining, placement, calibration } = results;
   const unseen = stages.filter(isHeldOut);
@@ -171,7 +171,7 @@ ${alignColumns([
 
 Scatter: ${scatter.map(({ title, figures, residual }) => `${title}, ${figures} figures, ${Number.isNaN(residual) ? "none left" : formatShare(residual)}`).join("; ")}.`;
 
-/** Σ of what inverting takes of factors between two numbers of rows, over that of all. */
+/** Share of the total inversion time spent on factors with a number of rows between two bounds. */
 const shareOfInverses = ({ cluster }: KfacCalibration, network: PublishedNetwork, from: number, to: number): number => {
   const { layers, times } = stageOptionsOf(cluster, publishedRun(network));
   const sizes = layers.flatMap(({ numInputs, numOutputs }) => [numInputs, numOutputs]);
@@ -208,7 +208,7 @@ const inferred = ({
   ];
 };
 
-/** Stages of K-FAC beside published ones, as a dated page. */
+/** Predicted stages of K-FAC compared with published ones, as a dated page. */
 export const kfacStagesPage = (
   results: KfacStagesResults,
   { date, command, seconds, draw }: PageFacts,

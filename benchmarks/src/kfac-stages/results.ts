@@ -29,7 +29,7 @@ export const stageTitles: Readonly<Record<keyof SecondOrderStages, string>> = {
   inverseCommunication: "exchange of inverses",
 };
 
-/** A stage of a form, predicted and published; or one way of an ablation. */
+/** A stage of a form, predicted and published; or one variant of an ablation. */
 export interface Figure {
   readonly network: PublishedNetwork;
   readonly title: string;
@@ -39,44 +39,44 @@ export interface Figure {
 
 export const ratioOf = ({ predicted, published }: Figure): number => predicted / published;
 
-/** What was asked: 20 %. */
+/** Required maximum relative error: 20 %. */
 export const tolerance = 0.2;
 export const isMet = (figure: Figure): boolean => Math.abs(ratioOf(figure) - 1) <= tolerance;
 
-/** What is predicted of a network, beside nothing. */
+/** Predictions for a network, without published figures. */
 export interface Prediction {
   readonly run: KfacRun;
   readonly plain: PlainStep;
   readonly forms: Readonly<Record<PublishedForm, SecondOrderStages>>;
   readonly factorCommunication: Readonly<Record<Pipelining, number>>;
-  /** Up to how many rows all invert, by the rule. */
+  /** Rows of the largest factor that all GPUs invert themselves, by the published rule. */
   readonly largestKept: number;
   /** SPD-KFAC with the bound of `LookedBack`. */
   readonly spdLookedBack: SecondOrderStages;
-  /** The exchange of factors of SPD-KFAC, were both passes half and twice as long as is guessed. */
+  /** Exchange of factors of SPD-KFAC if both passes took half and twice the guessed time. */
   readonly exchangeByPasses: readonly [half: number, twice: number];
 }
 
-/** What the network that is held out says afterwards. */
+/** Results for the held-out network, with a bound fitted to that network afterwards. */
 export interface LookedBack {
-  /** Up to how many rows all invert, as fits its stages best. */
+  /** Rows of the largest factor that all GPUs invert themselves, as fits the network's stages best. */
   readonly largestKept: number;
   readonly spd: SecondOrderStages;
 }
 
-/** All that the page says. */
+/** All results that the page shows. */
 export interface KfacStagesResults {
   readonly calibration: KfacCalibration;
-  /** Of stages that take time, by network, form and stage. */
+  /** Figures of stages that take time, by network, form and stage. */
   readonly stages: readonly Figure[];
-  /** Computing and exchanging factors. */
+  /** Figures of computing and exchanging factors. */
   readonly pipelining: readonly Figure[];
-  /** Inverting and exchanging inverses. */
+  /** Figures of inverting and exchanging inverses. */
   readonly placement: readonly Figure[];
-  /** Plain steps of the published networks, guessed. */
+  /** Guessed plain steps of the published networks. */
   readonly plain: readonly Figure[];
   readonly lookedBack: LookedBack;
-  /** The exchange of factors merged by plan, were it hidden behind both passes. */
+  /** Exchange of factors merged by plan if it overlapped both passes. */
   readonly hiddenBehindBoth: readonly Figure[];
   readonly unpublished: Prediction;
 }
@@ -174,7 +174,7 @@ const lookBack = ({ cluster }: KfacCalibration, network: PublishedNetwork): Look
   return { largestKept, spd: predictForm(cluster, publishedRun(network), "spd", largestKept) };
 };
 
-/** Calibrate on two networks, and predict all: seconds of one core. */
+/** Calibrates on two networks and predicts all networks. Cost: seconds of one core. */
 export const findKfacStages = (): KfacStagesResults => {
   const calibration = calibrateKfac();
   const lookedBack = lookBack(calibration, heldOut[0]!);

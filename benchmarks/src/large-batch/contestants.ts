@@ -1,9 +1,9 @@
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** Values that a contestant is trained with; what is sought. */
+/** Hyperparameters of a contestant, as the search varies them. */
 export interface Setting {
   readonly peak: number;
-  /** Of the trust ratio; LARS only. */
+  /** Coefficient of the trust ratio; LARS only. */
   readonly coefficient?: number;
   readonly warmupShare: number;
   readonly weightDecay: number;
@@ -11,29 +11,32 @@ export interface Setting {
   readonly decay: number;
 }
 
-/** A way to train the same network on the same samples, equally often. */
+/** A way to train the same network on the same samples, each sample equally often. */
 export interface Contestant {
   readonly name: string;
-  /** How many batches an epoch has. */
+  /** Number of batches per epoch. */
   readonly batchesPerEpoch: number;
   readonly job: JobFile;
   readonly optimizer: "lars" | "momentum";
   /** Learning rates, with coefficients, that are tried first. */
   readonly rates: readonly Pick<Setting, "peak" | "coefficient">[];
-  /** What is changed, one thing at a time, of the best of these. */
+  /** Changes to the best of the first settings, tried one at a time. */
   readonly changes: readonly Partial<Setting>[];
   readonly note: string;
-  /** Whether a claim rests on it. */
+  /** Whether a claim depends on the contestant. */
   readonly core: boolean;
 }
 
-/** What every setting starts from. */
+/** Hyperparameters that every setting starts from. */
 const middle = { warmupShare: 0.1, weightDecay: 0.0005, labelSmoothing: 0.1, decay: 0.9 };
 
-/** What is known to matter for batches of any size. */
+/** Changes that are known to matter for batches of any size. */
 const fewChanges: readonly Partial<Setting>[] = [{ labelSmoothing: 0 }, { weightDecay: 0.005 }];
 
-/** A coefficient for a product with the peak: the step of a tensor as a share of its own norm, before momentum. */
+/**
+ * LARS rates, with the coefficient derived from its product with the peak: the step of a tensor as a share of the
+ * tensor's norm, before momentum.
+ */
 const larsRates = [0.3, 1, 3].flatMap((peak) =>
   [0.01, 0.03].map((step) => ({ peak, coefficient: Number((step / peak).toPrecision(2)) })),
 );
@@ -76,11 +79,11 @@ export const contestants: readonly Contestant[] = [
 
 const epochs = 10;
 
-/** Samples that a contestant is trained on in the end. */
+/** Number of samples for the final training of a contestant. */
 export const trainSamples = 6000;
-/** While settings are sought: fewer, since there are many tries. */
+/** Number of samples during the search: fewer, because there are many tries. */
 export const searchSamples = 4000;
-/** Of the 60,000 pictures to train on, what is held back to judge settings by. */
+/** Fraction of the 60,000 training images that is held out to judge settings. */
 export const validationFraction = 0.1;
 
 const task: JobFile = {
@@ -95,14 +98,14 @@ const task: JobFile = {
   evaluation: { batch: 500 },
 };
 
-/** Laid over a job to see only whether it runs. */
+/** Job options that override a job in a quick run, which shows only whether the job runs. */
 export const quickJob: JobFile = {
   steps: 2,
   batch: 40,
   data: { kind: "fashion-mnist", trainSamples: 400, testSamples: 500 },
 };
 
-/** The job of a contestant with a setting. @param samples that it is trained on: batches are parts of them. */
+/** The job of a contestant with a setting. @param samples number of training samples; batches divide the samples. */
 export const jobOf = (
   { batchesPerEpoch, optimizer, job }: Contestant,
   { peak, coefficient, warmupShare, weightDecay, labelSmoothing, decay }: Setting,
@@ -122,5 +125,5 @@ export const firstSettings = ({ rates }: Contestant): Setting[] => rates.map((ra
 export const changedSettings = ({ changes }: Contestant, best: Setting): Setting[] =>
   changes.map((change) => ({ ...best, ...change }));
 
-/** On one core, of an epoch of so many samples. */
+/** Expected seconds of a run on one core, for epochs of `samples` samples. */
 export const expectedSeconds = (samples: number): number => 5 + samples * epochs * 0.001;

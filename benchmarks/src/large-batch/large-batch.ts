@@ -3,7 +3,7 @@ import { largeBatchPage, minSeeds } from "./page.ts";
 import { type LargeBatchRun, planLargeBatch } from "./plan.ts";
 import { searchName } from "./search-plan.ts";
 
-/** Whether large batches, trained by LARS, learn as much as small ones in as many epochs. */
+/** Study of whether large batches, trained by LARS, reach the quality of small batches in the same number of epochs. */
 export const largeBatch: Study<LargeBatchRun> = {
   name: "large-batch",
   title: "Large batches by LARS beside small ones, in as many epochs",

@@ -9,7 +9,7 @@ import { chooseSetting, planSearch, searchName, type SearchRun } from "./search-
 
 const done = (percent: number): Outcome => ({ kind: "done", ...madeFigures, testAccuracy: percent / 100 });
 
-/** The second rate of each does best, and better yet with more weight decay. */
+/** Result of a try: the second rate of each contestant is best, and more weight decay improves it. */
 const valueOf = ({ contestant, setting }: SearchRun): number =>
   80 +
   (setting.peak === contestant.rates[1]!.peak && setting.coefficient === contestant.rates[1]!.coefficient ? 1 : 0) +

@@ -4,16 +4,16 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, large, small, trainSamples } from "./contestants.ts";
 import type { LargeBatchRun } from "./plan.ts";
 
-/** How many seeds a claim rests on. */
+/** Minimum number of seeds for a claim. */
 export const minSeeds = 3;
 
-/** A way to train, and what came of it. */
+/** A contestant and its results. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly run: LargeBatchRun;
-  /** Nothing while a seed is missing. */
+  /** Undefined while a seed is missing. */
   readonly quality: Quality | undefined;
-  /** Median over steps of all seeds, in seconds; nothing while none is done. */
+  /** Median over steps of all seeds, in seconds; undefined while no seed is done. */
   readonly steps: number | undefined;
 }
 
@@ -33,7 +33,7 @@ const percent = (value: number): string => `${value.toFixed(2)} %`;
 const span = ({ mean, least, greatest }: Quality): string =>
   `${percent(mean)} (${percent(least)} to ${percent(greatest)})`;
 
-/** Three sentences that a reader keeps. */
+/** Three sentences that summarize the page. */
 export const sentencesOf = (standings: readonly Standing[]): readonly [string, string, string] => {
   const of = (name: string): Standing | undefined => standings.find(({ contestant }) => contestant.name === name);
   const [few, many] = [of(large), of(small)];
@@ -46,18 +46,18 @@ export const sentencesOf = (standings: readonly Standing[]): readonly [string, s
       "Which of the two does better cannot be said yet.",
     ];
   const behind = many.quality.mean - few.quality.mean;
-  const apart = few.quality.greatest < many.quality.least || many.quality.greatest < few.quality.least;
+  const areSeparate = few.quality.greatest < many.quality.least || many.quality.greatest < few.quality.least;
   const enough = Math.min(few.quality.seeds, many.quality.seeds) >= minSeeds;
   return [
     `With as many epochs, ${few.steps} steps of LARS on large batches get ${span(few.quality)} right of the test pictures, ${many.steps} steps of momentum on small ones ${span(many.quality)}.`,
-    `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${apart && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,
+    `The large batches are ${Math.abs(behind).toFixed(2)} points ${behind > 0 ? "behind" : "ahead"}${areSeparate && enough ? ", in every seed" : ", which seeds do not tell apart"}, with a fifth of the messages.`,
     other?.quality === undefined
       ? "How plain momentum does on the large batches is not known yet."
       : `Plain momentum on the same large batches comes to ${span(other.quality)}, ${comparedTo(few.quality, other.quality)}.`,
   ];
 };
 
-/** What the rates of LARS are worth, by the means and by whether seeds tell the two apart. */
+/** Gain from the rates of LARS, by the means and by whether the ranges of seeds are separate. */
 const comparedTo = (lars: Quality, plain: Quality): string => {
   const gain = lars.mean - plain.mean;
   const isApart = lars.least > plain.greatest || plain.least > lars.greatest;
@@ -91,7 +91,7 @@ const header = [
   "note",
 ];
 
-/** A plot, three sentences, and a table. */
+/** A page with a plot, three sentences, and a table. */
 export const largeBatchPage = (runs: readonly LargeBatchRun[], resultOf: ResultOf, draw: Draw): string => {
   const standings = standingsOf(runs, resultOf);
   const base = standings.find(({ contestant }) => contestant.name === small)?.quality;

@@ -19,13 +19,13 @@ import {
 
 export const searchName = "large-batch-search";
 
-/** A contestant with one setting, judged by samples held back from training. */
+/** A contestant with one setting, judged by samples held out from training. */
 export interface SearchRun extends Run {
   readonly contestant: Contestant;
   readonly setting: Setting;
 }
 
-/** None of those that a contestant is judged with afterwards. */
+/** A seed that no later run of a contestant uses. */
 const searchSeed = 101;
 
 const nameOf = ({ peak, coefficient, ...rest }: Setting): string =>
@@ -53,7 +53,7 @@ const tryOf = (contestant: Contestant, setting: Setting, quick: boolean): Search
   };
 };
 
-/** The tries of a contestant; those that change the best of the first are known when the first are made. */
+/** Tries of a contestant. Changes to the best first setting are known only after the first tries are done. */
 export const triesOf = (contestant: Contestant, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const settings = firstSettings(contestant);
   const first = (quick ? settings.slice(0, 1) : settings).map((setting) => tryOf(contestant, setting, quick));
@@ -70,7 +70,7 @@ export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "re
   return contestants.flatMap((contestant) => triesOf(contestant, quick, (run) => resultIn(results, run)));
 };
 
-/** The best setting of a contestant and all that were tried; nothing while a try is missing. */
+/** The best setting of a contestant and all tries; undefined while a try is missing. */
 export const chooseSetting = (
   contestant: Contestant,
   quick: boolean,

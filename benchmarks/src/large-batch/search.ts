@@ -28,7 +28,7 @@ ${alignColumns([header, ...rows])}
 `;
 };
 
-/** Which setting small and large batches are trained with. */
+/** Study that chooses the settings of small and large batches. */
 export const largeBatchSearch: Study<SearchRun> = {
   name: searchName,
   title: "Settings of small and large batches, sought on validation samples",

@@ -3,7 +3,9 @@ import { createInterface } from "node:readline";
 import type { ContestantProcess } from "./contestant-process.ts";
 import type { ContestantReply } from "./protocol.ts";
 
-/** Start a contestant as a child process. Lines that start with "@" are replies; a library's own chatter is dropped. */
+/**
+ * Starts a contestant as a child process. Lines that start with "@" are replies; other output of a library is dropped.
+ */
 export const startContestant = (
   name: string,
   command: readonly string[],

@@ -1,9 +1,12 @@
-/** One line of JSON on the contestant's standard input. */
+/** Request: one line of JSON on the contestant's standard input. */
 export type ContestantRequest =
   | { readonly command: "prepare"; readonly problem: string; readonly folder: string }
   | { readonly command: "measure"; readonly seconds: number; readonly iterations: number };
 
-/** One line of JSON on its standard output. `checks` holds what the harness validates before it times anything. */
+/**
+ * Reply: one line of JSON on the contestant's standard output. `checks` are values that the harness validates before
+ * timing.
+ */
 export type ContestantReply =
   | { readonly ok: true; readonly version: string; readonly checks: readonly number[] }
   | { readonly ok: true; readonly milliseconds: readonly number[] }

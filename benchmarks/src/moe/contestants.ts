@@ -1,21 +1,22 @@
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** A GPT that is trained, dense or with experts. */
+/** A GPT to train, dense or with experts. */
 export interface Contestant {
   readonly name: string;
-  /** `model.experts` of its job; none for the dense one. */
+  /** `model.experts` of the job. Absent: the dense model. */
   readonly experts?: JobFile;
   readonly note: string;
   /**
-   * Whether what it predicts of a byte depends on earlier bytes alone. Where an expert chooses among all tokens of a
-   * batch, or gets a mixture of them, later bytes have a say: a loss that is lower for it is no better model.
+   * Whether the prediction of a byte depends only on earlier bytes. If an expert chooses among all tokens of a batch,
+   * or receives a mixture of tokens, later bytes influence the prediction: a lower loss then does not mean a better
+   * model.
    */
   readonly isCausal: boolean;
 }
 
 export const dense = "dense";
 
-/** Eight experts in each block, of which a token goes to two, each half as wide as the dense feed-forward part. */
+/** Eight experts in each block. A token goes to two experts, each half as wide as the dense feed-forward part. */
 const common: JobFile = { count: 8, topK: 2, every: 1, capacity: 1.25, dispatch: "dense" };
 
 const gate = (name: string, note: string, { isCausal = true, ...own }: JobFile & { isCausal?: boolean } = {}) => ({
@@ -25,10 +26,10 @@ const gate = (name: string, note: string, { isCausal = true, ...own }: JobFile &
   isCausal,
 });
 
-/** The gate by which capacities are compared. */
+/** The gate whose capacities are compared. */
 const byCapacity = "noisy-top-k";
 
-/** The dense model, each gate at the trainer's capacity, and one gate at others. */
+/** The dense model, each gate at the trainer's capacity, and one gate at other capacities. */
 export const contestants: readonly Contestant[] = [
   { name: dense, note: "feed-forward parts of four times the width", isCausal: true },
   gate("noisy-top-k", "two of eight, by scores with noise"),
@@ -75,8 +76,8 @@ export const jobOf = ({ experts }: Contestant, peak: number): JobFile =>
     learningRate: { peak, warmupSteps: 100, decay: "cosine", final: peak / 10 },
   });
 
-/** Laid over a job to see only whether it runs. */
+/** Job options that override a job in a quick run, which shows only whether the job runs. */
 export const quickJob: JobFile = { steps: 4, data: { kind: "moby-dick", window: 64, testSamples: 128 } };
 
-/** On one core; only to say beforehand how long a study takes. */
+/** Expected seconds of a run on one core, used only to estimate how long a study takes. */
 export const expectedSeconds = 30;

@@ -29,7 +29,7 @@ test("all ranks have equally many experts, placed or not, and hosts equally many
 test("ways are set beside the flat one of their place, placed experts beside those in order", () => {
   const secondsOf = ({ group, way, isPlaced, chunks, network }: LayerRun): number => {
     if (group === "places") return isPlaced ? 0.1 : 0.13;
-    if (group === "chunks") return network.name === "memory" ? 0.06 : chunks === 2 ? 0.05 : 0.08; // two are best
+    if (group === "chunks") return network.name === "memory" ? 0.06 : chunks === 2 ? 0.05 : 0.08; // two chunks are best
     return way.name === "duplicate-free" ? 0.05 : 0.1;
   };
   const { page, plots } = madePage(layerPage, runs, (run) => done(secondsOf(run)));
@@ -46,7 +46,7 @@ test("what was missed is said, and what is not known", () => {
   expect(madePage(layerPage, runs, () => done(0.1)).page).toContain("1.00× (wanted 1.50×, missed) on 4 ranks");
   expect(madePage(layerPage, runs, () => undefined).page).toContain("not known yet");
   const begun = madePage(layerPage, runs, ({ way }) => (way.name === flat ? done(0.1) : undefined));
-  expect(begun.plots).toEqual([]); // nothing to set beside the flat way yet
+  expect(begun.plots).toEqual([]); // no result to compare with the flat way yet
 });
 
 test("more chunks are planned where travelling takes about as long as computing and chunks cost little, else one", () => {
@@ -65,5 +65,5 @@ test("a token that crosses the line once needs fewer chunks, and is the way over
   const [ragged, once] = [flat, "duplicate-free"].map((name) => ways.find((way) => way.name === name)!);
   expect(plannedChunks(once!, alone, on(1.25e8))).toBeLessThan(plannedChunks(ragged!, alone, on(1.25e8)));
   expect(plannedWay(ways, on(1.25e8))).toBe(once);
-  expect(plannedWay(ways, on(1e15))!.name).toBe("dense"); // the fewest start-ups
+  expect(plannedWay(ways, on(1e15))!.name).toBe("dense"); // the dense way has the fewest start-ups
 });

@@ -14,15 +14,15 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { flat, type LayerRun, numbersOfChunks, numHosts, sizes, type Way } from "./layer-plan.ts";
 import { speedRange, spread } from "./step-times.ts";
 
-/** A run that is done, beside the one that it is compared with. */
-interface Beside {
+/** A finished run, compared with the base run of its table. */
+interface ComparedRun {
   readonly run: LayerRun;
   readonly figures: Figures;
-  /** How many times as fast as that one; 1 for itself, undefined while it is missing. */
+  /** Time of the base run over the time of this run; 1 for the base run, undefined while the base run is missing. */
   readonly speedUp: number | undefined;
 }
 
-/** What was asked for. */
+/** Required ratios: minimum speed-ups, and for `planned` the maximum time relative to the best. */
 const wanted = { duplicateFree: 1.5, planned: 1.1, placed: 1.2 } as const;
 
 const seconds = ({ stepSeconds }: Figures): number => stepSeconds.median;
@@ -32,7 +32,7 @@ const besides = (
   runs: readonly LayerRun[],
   resultOf: ResultOf,
   baseOf: (run: LayerRun) => LayerRun | undefined,
-): Beside[] => {
+): ComparedRun[] => {
   const figuresOf = (run: LayerRun | undefined): Figures | undefined => {
     const outcome = run && resultOf(run)?.outcome;
     return outcome?.kind === "done" ? outcome : undefined;
@@ -48,16 +48,25 @@ const isSamePlace = (a: LayerRun, b: LayerRun): boolean =>
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(2);
 
-/** Of an all-to-all over emulated links: their latency, and what a message takes beside (docs/network-emulation.md). */
+/**
+ * Start-up of an all-to-all over emulated links: their latency, and the overhead of a message
+ * (docs/network-emulation.md).
+ */
 const lineStartupSeconds = 0.0002;
 
-/** Of an all-to-all, every other of whose bytes crosses the line of its rank to the other of two hosts. */
+/**
+ * Cost of an all-to-all between two hosts, in which every second byte of a rank crosses the rank's line to the other
+ * host.
+ */
 const acrossHosts = (bytesPerSecond: number): LinearCollectiveModel => ({
   startupSeconds: lineStartupSeconds,
   secondsPerByte: 0.5 / bytesPerSecond,
 });
 
-/** What stays in a host is taken for free: it is copied beside computing that is measured with it. */
+/**
+ * Cost inside a host, assumed zero: tokens are copied while experts compute, and the measured computing includes the
+ * copies.
+ */
 const insideHost: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
 const layer: DispatchedLayer = {
@@ -81,10 +90,11 @@ const linksOf = (
 };
 
 /**
- * The chunks that the cost model plans for a way from what was seen without slow links: computing, and what each chunk
- * adds to it, by steps in one host; what travels, by how often tokens meet a host under an even routing.
+ * Number of chunks that the cost model plans for a way from measurements without slow links. Computing, and the
+ * overhead per chunk, come from steps in one host; traffic comes from how often tokens go to a host under an even
+ * routing.
  *
- * @param alone steps in one host, by chunks.
+ * @param alone steps in one host, by number of chunks.
  */
 export const plannedChunks = (
   way: Pick<Way, "dispatch" | "byHosts">,
@@ -97,7 +107,7 @@ export const plannedChunks = (
   return rankDispatches(choices, layer, linksOf(way, on), computing)[0]!.numChunks;
 };
 
-/** Of some ways in one chunk, that which the cost model plans by what travels alone; of equal ones the first. */
+/** Way with one chunk that the cost model plans by communication alone; of equal ways the first. */
 export const plannedWay = (
   some: readonly Way[],
   on: { readonly ranks: number; readonly bytesPerSecond: number },
@@ -116,9 +126,9 @@ export const plannedWay = (
 const wayName = ({ way, chunks, isPlaced, group }: LayerRun): string =>
   [way.name, ...(group === "chunks" ? [`in ${chunks}`] : []), ...(isPlaced ? ["balanced"] : [])].join(", ");
 
-const tableOf = (all: readonly Beside[], beside: string): string =>
+const tableOf = (all: readonly ComparedRun[], speedHeader: string): string =>
   alignColumns([
-    ["way", "ms per step", beside, "MB sent per step and rank", "ms of waiting"],
+    ["way", "ms per step", speedHeader, "MB sent per step and rank", "ms of waiting"],
     ...all.map(({ run, figures, speedUp }) => [
       wayName(run),
       spread(figures),
@@ -131,7 +141,7 @@ const tableOf = (all: readonly Beside[], beside: string): string =>
 const placeName = ({ network, ranks, routing }: LayerRun): string =>
   `${network.title}, ${ranks} ranks, ${routing} routing`;
 
-const waysPlot = (all: readonly Beside[]): RangePlot => ({
+const waysPlot = (all: readonly ComparedRun[]): RangePlot => ({
   name: "ways",
   title: `A layer of ${sizes.numExperts} experts, ${sizes.topK} for a token, ${sizes.tokens} tokens of ${4 * sizes.width} bytes per rank: ways to travel`,
   axis: `speed beside ${flat}, forward and backward`,
@@ -153,11 +163,13 @@ const waysPlot = (all: readonly Beside[]): RangePlot => ({
 const verdict = (value: number | undefined, least: number): string =>
   value === undefined ? "not known yet" : `${times(value)} (wanted ${times(least)}${value >= least ? "" : ", missed"})`;
 
-/** The chunks that the cost model plans for a way, and how long it takes beside the best number that was measured. */
+/**
+ * Number of chunks that the cost model plans for a way, and its measured time relative to the best number of chunks.
+ */
 const plannedOf = (
-  chunked: readonly Beside[],
+  chunked: readonly ComparedRun[],
   name: string,
-): { readonly planned: number; readonly beside: number } | undefined => {
+): { readonly planned: number; readonly relativeTime: number } | undefined => {
   const own = chunked.filter(({ run }) => run.way.name === name);
   const alone = own.filter(({ run }) => run.network.bytesPerSecond === undefined);
   const slow = own.filter(({ run }) => run.network.bytesPerSecond !== undefined);
@@ -170,11 +182,11 @@ const plannedOf = (
     { ranks: one.run.ranks, bytesPerSecond: one.run.network.bytesPerSecond! },
   );
   const best = Math.min(...slow.map(({ figures }) => seconds(figures)));
-  return { planned, beside: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
+  return { planned, relativeTime: seconds(slow.find(({ run }) => run.chunks === planned)!.figures) / best };
 };
 
-/** Of each number of ranks over the slowest links, the way that is planned, beside the best that was measured. */
-const plannedWays = (waysDone: readonly Beside[]): string[] =>
+/** Planned way for each number of ranks over the slowest links, with its time relative to the best measured way. */
+const plannedWays = (waysDone: readonly ComparedRun[]): string[] =>
   [...Map.groupBy(waysDone.filter(isSlowest), ({ run }) => run.ranks)].flatMap(([ranks, own]) => {
     const { bytesPerSecond } = own[0]!.run.network;
     const planned = plannedWay(
@@ -188,18 +200,18 @@ const plannedWays = (waysDone: readonly Beside[]): string[] =>
       : [`${taken.run.way.name} on ${ranks} ranks, ${times(seconds(taken.figures) / best)} the time of the best`];
   });
 
-const isSlowest = ({ run }: Beside): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
+const isSlowest = ({ run }: ComparedRun): boolean => run.network.name === "1-gbps" && run.routing === "uniform";
 
-/** What a reader keeps. */
+/** Three sentences that summarize the page. */
 export const layerSentences = (
-  waysDone: readonly Beside[],
-  chunked: readonly Beside[],
-  placed: readonly Beside[],
+  waysDone: readonly ComparedRun[],
+  chunked: readonly ComparedRun[],
+  placed: readonly ComparedRun[],
 ): readonly [string, string, string] => {
   const slowest = waysDone.filter((each) => isSlowest(each) && each.run.way.name === "duplicate-free");
   const plans = [flat, "duplicate-free"].flatMap((name) => {
     const plan = plannedOf(chunked, name);
-    return plan === undefined ? [] : [`${name} ${plan.planned}, ${times(plan.beside)} the time of the best`];
+    return plan === undefined ? [] : [`${name} ${plan.planned}, ${times(plan.relativeTime)} the time of the best`];
   });
   return [
     `Over 1 Gbit/s, tokens that travel once to a host are faster than rows that travel straight: ${slowest.map(({ run, speedUp }) => `${verdict(speedUp, wanted.duplicateFree)} on ${run.ranks} ranks`).join(", ") || "not known yet"}.`,
@@ -213,7 +225,7 @@ export const layerSentences = (
   ];
 };
 
-/** A plot, three sentences, and a table for each place. */
+/** A page with a plot, three sentences, and a table per network and number of ranks. */
 export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: Draw): string => {
   const of = (group: LayerRun["group"]): readonly LayerRun[] => runs.filter((run) => run.group === group);
   const [chunks, places] = [of("chunks"), of("places")];
@@ -229,9 +241,9 @@ export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: D
   );
   const uniform = waysDone.filter(({ run }) => run.routing === "uniform");
   const plot = waysPlot(uniform);
-  const sectionsOf = (some: readonly Beside[], beside: string): string[] =>
+  const sectionsOf = (some: readonly ComparedRun[], speedHeader: string): string[] =>
     [...Map.groupBy(some, ({ run }) => placeName(run))].map(
-      ([title, own]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${tableOf(own, beside)}`,
+      ([title, own]) => `### ${title[0]!.toUpperCase()}${title.slice(1)}\n\n${tableOf(own, speedHeader)}`,
     );
   return [
     ...(plot.rows.length > 0 ? [draw(plot)] : []),

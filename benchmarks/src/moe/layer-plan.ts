@@ -5,11 +5,11 @@ import { type JobFile, layJobs } from "../studies/job-file.ts";
 import type { Run } from "../studies/run.ts";
 import type { PlanOptions } from "../studies/study.ts";
 
-/** A network to emulate between two hosts, whose ranks reach each other's memory. */
+/** A network to emulate between two hosts. Ranks of one host share memory. */
 export interface HostNetwork {
   readonly name: string;
   readonly title: string;
-  /** Of the line of each rank, each way. None: all ranks share memory. */
+  /** Bandwidth of each rank's line, in each direction. Absent: all ranks share memory. */
   readonly bytesPerSecond?: number;
 }
 
@@ -19,15 +19,15 @@ export const hostNetworks: readonly HostNetwork[] = [
   { name: "1-gbps", title: "two hosts, 1 Gbit/s from each rank", bytesPerSecond: 125e6 },
 ];
 
-/** How tokens travel. */
+/** A way for tokens to travel. */
 export interface Way {
   readonly name: string;
   readonly dispatch: DispatchWay;
-  /** Over hosts and then inside, not over all ranks at once. */
+  /** Whether tokens travel between hosts first and then inside a host, instead of between all ranks at once. */
   readonly byHosts: boolean;
 }
 
-/** All others are set beside it: rows travel straight to the ranks of their experts. */
+/** Way that all others are compared with: rows travel directly to the ranks of their experts. */
 export const flat = "ragged";
 
 export const ways: readonly Way[] = [
@@ -38,7 +38,7 @@ export const ways: readonly Way[] = [
   { name: "duplicate-free", dispatch: "duplicate-free", byHosts: true },
 ];
 
-/** Ways of one layer; one way in more and more chunks; experts in order and balanced. */
+/** Kinds of comparison: ways of one layer; one way with more and more chunks; experts in order and balanced. */
 export type Group = "ways" | "chunks" | "places";
 
 export type RoutingName = "uniform" | "skewed";
@@ -50,16 +50,16 @@ export interface LayerRun extends Run {
   readonly way: Way;
   readonly chunks: number;
   readonly routing: RoutingName;
-  /** What is compared with each other. */
+  /** Comparison that the run belongs to. */
   readonly group: Group;
-  /** Experts lie so that ranks have equal loads, not in order. */
+  /** Whether experts are placed so that ranks have equal loads, instead of in order. */
   readonly isPlaced: boolean;
 }
 
 export const sizes = { tokens: 512, width: 256, numExperts: 16, topK: 4 } as const;
-/** Inside of an expert: little to compute beside what travels. */
+/** Inner width of an expert with little to compute compared with what travels. */
 export const narrow = 64;
-/** About as much to compute as to travel over 1 Gbit/s: what chunks are for. */
+/** Inner width with about as much computing as communication over 1 Gbit/s, the case that chunks are for. */
 const wide = 256;
 export const numHosts = 2;
 export const numbersOfRanks: readonly number[] = [2, 4, 8];
@@ -70,14 +70,14 @@ const warmUpSteps = 4;
 const textOf = (file: string): string => readFileSync(new URL(`layer/${file}`, import.meta.url), "utf8");
 const files: NonNullable<Run["files"]> = { "model.ts": textOf("model.ts"), "data.ts": textOf("data.ts") };
 
-/** Expert e is as popular as 1 / (1 + e): see layer/data.ts. */
+/** Expert e has popularity 1 / (1 + e): see layer/data.ts. */
 const skewedLoads: readonly number[] = Array.from({ length: sizes.numExperts }, (_, expert) => 1 / (1 + expert));
 
-/** The place of each expert, ranks having equally many and about equal loads. */
+/** Slot of each expert, with equally many experts and about equal loads per rank. */
 const balancedPlaces = (numRanks: number): readonly number[] =>
   slotOfExpert(placeHeaviestFirst(skewedLoads, { numRanks }));
 
-/** What a job says of its network. */
+/** Job options for a network. */
 export const networkJob = ({ bytesPerSecond }: HostNetwork, ranks: number): JobFile =>
   bytesPerSecond === undefined
     ? { transport: "threads" }
@@ -176,7 +176,7 @@ const runOf = (
 const slow = hostNetworks.at(-1)!;
 const wayOf = (name: string): Way => ways.find((way) => way.name === name)!;
 
-/** Those that are set beside each other one after the other. */
+/** Variants in the order of the runs; variants that are compared follow one another. */
 const variants: readonly Variant[] = [
   ...hostNetworks.flatMap((network) =>
     numbersOfRanks.flatMap((ranks) =>
@@ -188,7 +188,7 @@ const variants: readonly Variant[] = [
     ),
   ),
   ...[flat, "duplicate-free"].flatMap((name) =>
-    // In one host it is seen what computing takes, and each chunk more, where nothing travels over a line.
+    // Runs in one host, without a line, show the time of computing and the overhead of each chunk.
     [hostNetworks[0]!, slow].flatMap((network) =>
       numbersOfChunks.map(
         (chunks): Variant => ({

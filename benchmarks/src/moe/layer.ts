@@ -2,7 +2,10 @@ import type { Study } from "../studies/study.ts";
 import { layerPage } from "./layer-page.ts";
 import { type LayerRun, planLayer } from "./layer-plan.ts";
 
-/** How tokens travel to experts, in how many chunks, and where experts lie: what a layer takes. */
+/**
+ * Study of the time of one layer by the way tokens travel to experts, by the number of chunks, and by the placement of
+ * experts.
+ */
 export const moeLayerTimes: Study<LayerRun> = {
   name: "moe-layer",
   title: "A layer of experts over hosts: ways to travel, chunks, places",

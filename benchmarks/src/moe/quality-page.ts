@@ -5,18 +5,18 @@ import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Contestant, dense } from "./contestants.ts";
 import type { QualityRun } from "./quality-plan.ts";
 
-/** How many seeds a claim rests on. */
+/** Minimum number of seeds for a claim. */
 export const minSeeds = 3;
 
-/** A contestant beside the dense model. */
+/** Quality of a contestant, compared with the dense model. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly peak: number;
-  /** Nothing while a seed is missing. */
+  /** Undefined while a seed is missing. */
   readonly quality: Quality | undefined;
-  /** Bits per byte less than the dense model; below zero where it is worse. */
+  /** Bits per byte less than the dense model; below zero if the contestant is worse. */
   readonly gain: number | undefined;
-  /** Whether each of its seeds is better than each of the dense model's. */
+  /** Whether each seed of the contestant is better than each seed of the dense model. */
   readonly isBetter: boolean;
   /** Means over the seeds. */
   readonly experts: ExpertFigures | undefined;
@@ -43,7 +43,7 @@ export const standingsOf = (runs: readonly QualityRun[], resultOf: ResultOf): St
 const bits = (value: number): string => value.toFixed(3);
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
-/** Three sentences that a reader keeps. */
+/** Three sentences that summarize the page. */
 export const sentencesOf = (standings: readonly Standing[]): readonly [string, string, string] => {
   const base = standings.find(({ contestant }) => contestant.name === dense);
   const judged = standings.filter(
@@ -89,7 +89,9 @@ const cellsOf = ({ contestant, quality, gain, experts, peak }: Standing): string
 const section = (title: string, some: readonly Standing[]): string =>
   `## ${title}\n\n${alignColumns([header, ...some.map(cellsOf)])}`;
 
-/** A plot, three sentences, and a table of those that predict and of those that see what comes. */
+/**
+ * A page with a plot, three sentences, a table of causal contestants, and a table of contestants that see later bytes.
+ */
 export const qualityPage = (runs: readonly QualityRun[], resultOf: ResultOf, draw: Draw): string => {
   const standings = standingsOf(runs, resultOf);
   const base = standings.find(({ contestant }) => contestant.name === dense)?.quality;

@@ -3,7 +3,9 @@ import { minSeeds, qualityPage } from "./quality-page.ts";
 import { planQuality, type QualityRun } from "./quality-plan.ts";
 import { searchName } from "./search-plan.ts";
 
-/** Whether a mixture of experts learns more than a dense model of equal flops per token, by each gate. */
+/**
+ * Study of whether a mixture of experts reaches better quality than a dense model of equal flops per token, by gate.
+ */
 export const moeQuality: Study<QualityRun> = {
   name: "moe-quality",
   title: "Mixtures of experts beside a dense GPT of equal flops per token",

@@ -23,7 +23,7 @@ ${alignColumns([["model", ...peaks.map((peak) => `rate ${peak}`)], ...rows])}
 `;
 };
 
-/** Which learning rate each mixture of experts, and the dense model, is trained with. */
+/** Study that chooses the learning rate of each mixture of experts, and of the dense model. */
 export const moeSearch: Study<SearchRun> = {
   name: searchName,
   title: "Learning rates of mixtures of experts, sought on validation samples",

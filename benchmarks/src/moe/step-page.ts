@@ -6,13 +6,13 @@ import { flat, sizes } from "./layer-plan.ts";
 import { automatic, gpt, type StepGroup, type StepRun, tensorRanks } from "./step-plan.ts";
 import { speedRange, spread } from "./step-times.ts";
 
-/** What was asked for: `auto` takes at most so many times as long as the best. */
+/** Maximum time of `auto` relative to the best choice, as required. */
 const wanted = 1.1;
 
-/** What all others of a group are set beside. */
+/** Choice that all others of a group are compared with. */
 const bases: Readonly<Record<StepGroup, string>> = { ways: flat, shards: "baseline" };
 
-/** A place, with all choices that are done there. */
+/** A network and number of ranks, with all finished runs of a group. */
 interface Place {
   readonly group: StepGroup;
   readonly title: string;
@@ -32,11 +32,13 @@ const placesOf = (runs: readonly StepRun[], resultOf: ResultOf): Place[] =>
 const secondsOf = ({ figures }: Place["done"][number]): number => figures.stepSeconds.median;
 const times = (value: number): string => `${value.toFixed(2)}×`;
 
-/** What `auto` chooses among: whole experts on each rank take more memory, so it never gives shards up. */
+/**
+ * Whether `auto` could choose this run. Whole experts on each rank take more memory, so `auto` never gives up shards.
+ */
 const isChoice = ({ run: { choice } }: Place["done"][number]): boolean => choice !== automatic && choice !== "none";
 
-/** How long `auto` takes beside the best that was named. */
-export const besideBest = ({ done }: Place): number | undefined => {
+/** Time of `auto` relative to the best named choice. */
+export const ratioToBest = ({ done }: Place): number | undefined => {
   const chosen = done.find(({ run }) => run.choice === automatic);
   const named = done.filter(isChoice);
   return chosen === undefined || named.length === 0 ? undefined : secondsOf(chosen) / Math.min(...named.map(secondsOf));
@@ -79,7 +81,7 @@ const plotOf = (places: readonly Place[]): RangePlot => ({
   }),
 });
 
-/** The fastest that was named in each place, beside the base. */
+/** Fastest named choice per network and number of ranks, with its speed relative to the base. */
 const fastest = (places: readonly Place[], group: StepGroup): string =>
   places
     .filter((place) => place.group === group)
@@ -92,14 +94,14 @@ const fastest = (places: readonly Place[], group: StepGroup): string =>
     })
     .join("; ") || "not known yet";
 
-/** What a reader keeps. */
+/** Three sentences that summarize the page. */
 export const stepSentences = (places: readonly Place[]): readonly [string, string, string] => {
   const planned = places.flatMap((place) => {
-    const beside = besideBest(place);
-    return beside === undefined ? [] : [{ name: `${place.group}, ${place.title}`, beside }];
+    const ratio = ratioToBest(place);
+    return ratio === undefined ? [] : [{ name: `${place.group}, ${place.title}`, ratio }];
   });
-  const missed = planned.filter(({ beside }) => beside > wanted);
-  const list = (some: typeof planned): string => some.map(({ name, beside }) => `${name} ${times(beside)}`).join("; ");
+  const missed = planned.filter(({ ratio }) => ratio > wanted);
+  const list = (some: typeof planned): string => some.map(({ name, ratio }) => `${name} ${times(ratio)}`).join("; ");
   return [
     `What a job plans for itself takes at most ${times(wanted)} as long as the best that one could have named in ${planned.length - missed.length} of ${planned.length} places${missed.length === 0 ? "" : `; missed: ${list(missed)}`}.`,
     `The fastest way for tokens to travel, beside ${bases.ways}: ${fastest(places, "ways")}.`,
@@ -107,7 +109,7 @@ export const stepSentences = (places: readonly Place[]): readonly [string, strin
   ];
 };
 
-/** A plot, three sentences, and a table for each place. */
+/** A page with a plot, three sentences, and a table per network and number of ranks. */
 export const stepPage = (runs: readonly StepRun[], resultOf: ResultOf, draw: Draw): string => {
   const places = placesOf(runs, resultOf);
   const plot = plotOf(places);

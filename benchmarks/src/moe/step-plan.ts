@@ -12,24 +12,24 @@ import {
   ways,
 } from "./layer-plan.ts";
 
-/** Ways for tokens to travel; or who does what where ranks of a host share each expert out. */
+/** Kind of comparison: ways for tokens to travel, or schedules for ranks of a host that share each expert. */
 export type StepGroup = "ways" | "shards";
 
-/** What a job names when it does not choose by itself. */
+/** Value in a job that lets the trainer choose. */
 export const automatic = "auto";
 
 /** Whole steps of a GPT with experts, on some ranks over a network. */
 export interface StepRun extends Run {
   readonly network: HostNetwork;
   readonly ranks: number;
-  /** What is compared with each other. */
+  /** Comparison that the run belongs to. */
   readonly group: StepGroup;
   readonly choice: string;
 }
 
-/** All blocks have experts, as many and as wide as the layer's by itself. */
+/** All blocks have experts, of the same number and width as in the study of one layer. */
 export const gpt = { layers: 2, heads: 4, window: 128 } as const;
-/** Ranks of a host that share each expert out. */
+/** Number of ranks of a host that share each expert. */
 export const tensorRanks = 2;
 const steps = 20;
 const warmUpSteps = 4;
@@ -39,10 +39,10 @@ interface Variant {
   readonly ranks: number;
   readonly group: StepGroup;
   readonly choice: string;
-  /** Of `model.experts`. */
+  /** Options of `model.experts`. */
   readonly experts: JobFile;
   readonly mesh: JobFile;
-  /** Ranks with different samples. */
+  /** Number of ranks with different samples. */
   readonly parts: number;
 }
 
@@ -86,7 +86,7 @@ const runOf = (variant: Variant, { quick, seed }: { readonly quick: boolean; rea
 
 const levelsOf = (ranks: number): JobFile => (ranks > numHosts ? { expertLevels: [numHosts, ranks / numHosts] } : {});
 
-/** Nothing is dropped, so that all ways compute the same. */
+/** No token is dropped, so that all ways compute the same result. */
 const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   const own = { network, ranks, group: "ways", parts: ranks } as const;
   const named = ways.filter(({ dispatch, byHosts }) => dispatch !== "dense" && (ranks > numHosts || !byHosts));
@@ -106,7 +106,7 @@ const waysOn = (network: HostNetwork, ranks: number): Variant[] => {
   ];
 };
 
-/** In slots of one size, which all schedules allow. */
+/** Experts have slots of one size, which all schedules allow. */
 const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
   ["none", "baseline", "split-before-gate", "split-after-gate", automatic].map((shards) => ({
     network,
@@ -118,7 +118,7 @@ const shardsOn = (network: HostNetwork, ranks: number): Variant[] =>
     experts: { capacity: 1.25, dispatch: "dense", shards },
   }));
 
-/** Those that are set beside each other one after the other. */
+/** Variants in the order of the runs; variants that are compared follow one another. */
 const variants: readonly Variant[] = hostNetworks
   .filter(({ bytesPerSecond }) => bytesPerSecond !== undefined)
   .flatMap((network) => [

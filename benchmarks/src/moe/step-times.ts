@@ -2,11 +2,11 @@ import { milliseconds } from "../report/milliseconds.ts";
 import type { RangeRow } from "../report/range-plot.ts";
 import type { Figures } from "../studies/outcome.ts";
 
-/** Median of a run's steps, how they scatter, and how many they are. */
+/** Median of a run's step times, their deviation, and the number of steps. */
 export const spread = ({ stepSeconds: { median, mad, n } }: Figures): string =>
   `${milliseconds(median)} ± ${milliseconds(mad)} (${n})`;
 
-/** So many times as fast as another run: with what its steps scatter, and its time. */
+/** Range of a speed-up over another run by the deviation of this run's steps, with the time per step as note. */
 export const speedRange = (
   speed: number,
   { stepSeconds: { median, mad } }: Figures,

@@ -2,7 +2,7 @@ import type { Study } from "../studies/study.ts";
 import { stepPage } from "./step-page.ts";
 import { planSteps, type StepRun } from "./step-plan.ts";
 
-/** Whole steps of a GPT with experts: what a job plans for itself, beside all that it could have chosen. */
+/** Study of whole steps of a GPT with experts: the plan that a job chooses itself, compared with all other choices. */
 export const moeStepTimes: Study<StepRun> = {
   name: "moe-step",
   title: "Whole steps with experts over hosts: ways to travel, shards, and what a job plans for itself",

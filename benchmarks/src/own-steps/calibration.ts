@@ -3,13 +3,13 @@ import { baseline } from "../slow-links/methods.ts";
 import type { SlowLinksRun } from "../slow-links/plan.ts";
 import { type JobFile, layJobs } from "../studies/job-file.ts";
 
-/** The network that machines are calibrated on, and none is predicted for. */
+/** The network that machines are calibrated on; no steps are predicted for this network. */
 export const calibrationNetwork: EmulatedNetwork = networks.find(({ name }) => name === "10-gbps")!;
 
 /**
- * The jobs that a machine is calibrated by: what a method computes, over another network than those that are predicted,
- * with all gradients in one message once they are there. `calibrate` itself adds the dense one with each tensor by
- * itself, after and beside computation. Other buckets, overlap and plans are held out.
+ * Jobs that a machine is calibrated with: the computation of a method over another network than the predicted ones,
+ * with all gradients in one message once all are ready. `calibrate` itself adds the dense job with each tensor in its
+ * own message, after and during computation. Other buckets, overlap and plans are held out.
  *
  * @param runs of one model and number of ranks.
  */

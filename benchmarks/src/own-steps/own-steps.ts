@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { median } from "@skein/measuring";
 import { machine } from "../report/page.ts";
-import { drawBeside } from "../report/write-plots.ts";
+import { plotWriter } from "../report/write-plots.ts";
 import { baseline } from "../slow-links/methods.ts";
 import { planSlowLinks, type SlowLinksRun } from "../slow-links/plan.ts";
 import { commitOfCode } from "../studies/commit.ts";
@@ -18,7 +18,7 @@ import {
   type Results,
   takesOf,
 } from "../studies/results-file.ts";
-import { isMeant } from "../studies/run.ts";
+import { isSelected } from "../studies/run.ts";
 import { Interrupted } from "../studies/run-program.ts";
 import { resultsPath } from "../studies/study-options.ts";
 import { calibrationJobs, calibrationNetwork } from "./calibration.ts";
@@ -45,34 +45,34 @@ const options = {
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
-/** A line of the results file: a run as it was measured, and what was predicted of it minutes before. */
+/** A line of the results file: a measured run, and its prediction from minutes before. */
 interface Take extends Result {
   readonly predictedSeconds: number;
-  /** Of what `plan` named: what it changes of the job. */
+  /** Changes to the job, for a run that `plan` chose. */
   readonly settings?: JobFile;
 }
 
-/** The last segment of names of what `plan` named, and whether it may lose something. */
+/** Last segment of the names of planned runs, and whether the plan must be lossless. */
 const plans = [
   ["planned", false],
   ["planned-lossless", true],
 ] as const;
 
-/** A run with what `plan` named in place of its method. */
+/** Name of a planned run: that of a run with the last segment in place of the method. */
 const plannedName = ({ name }: SlowLinksRun, last: string): string => [...name.split("/").slice(0, -1), last].join("/");
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const inMilliseconds = (seconds: number): string => `${(1000 * seconds).toFixed(1)} ms`;
 
-/** What buckets a run ends with follows from its own times. */
+/** Whether the job tunes buckets during the run, so that the final buckets depend on measured times. */
 const isTriedOut = ({ job }: SlowLinksRun): boolean => (job["buckets"] as JobFile)["kind"] === "tuned";
 
-/** All takes of what `plan` named for a cell, whatever that was each time. */
+/** All takes of the plans for a cell; each take may have planned other settings. */
 const takesNamed = (results: Results, name: string): readonly Take[] =>
   ([...results.values()].flat() as Take[]).filter((result) => result.name === name);
 
-/** Predict what is due of the runs of one network, number of ranks and model, and make each of them. */
+/** Predicts and makes the due runs of one network, number of ranks and model. */
 const takeCell = async (
   cell: readonly SlowLinksRun[],
   calibrated: string,
@@ -98,7 +98,7 @@ const takeCell = async (
     await measure(run, run.method.name, { predictedSeconds });
   }
   const dense = cell.find(({ method }) => method.name === baseline);
-  if (dense === undefined) return; // only some methods are asked for
+  if (dense === undefined) return; // only some methods were requested
   for (const [last, lossless] of plans) {
     const name = plannedName(dense, last);
     if (takesNamed(results, name).length > take) continue;
@@ -107,7 +107,7 @@ const takeCell = async (
   }
 };
 
-/** One take of cells with the same jobs over different networks: calibrated for once. */
+/** One take of cells with the same jobs over different networks. One calibration serves all these cells. */
 const takeCells = async (
   cells: readonly (readonly SlowLinksRun[])[],
   options: { readonly take: number; readonly results: Results; readonly keep: (result: Take) => void },
@@ -122,18 +122,18 @@ const takeCells = async (
   for (const cell of due) await takeCell(cell, calibrated, options);
 };
 
-/** The takes of a run together: medians of what was predicted and of what was measured. */
+/** All takes of a run combined: medians of the predictions and of the measurements. */
 const stepOf = (run: SlowLinksRun, results: Results): readonly OwnStep[] => {
   const outcome = resultOf(results, run)?.outcome;
   if (outcome?.kind !== "done") return [];
   const takes = takesOf(results, run) as readonly Take[];
   const predictedSeconds = median(takes.map((one) => one.predictedSeconds));
   const medians = takes.flatMap((one) => (one.outcome.kind === "done" ? [one.outcome.stepSeconds.median] : []));
-  const apart = (Math.max(...medians) - Math.min(...medians)) / 2 / outcome.stepSeconds.median;
-  return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, apart }];
+  const relativeHalfRange = (Math.max(...medians) - Math.min(...medians)) / 2 / outcome.stepSeconds.median;
+  return [{ run, measured: outcome.stepSeconds, predictedSeconds, takes: takes.length, relativeHalfRange }];
 };
 
-/** What `plan` named for a cell in each take, and how that came out. */
+/** Planned settings of a cell in each take, with predicted and measured times. */
 const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[] =>
   plans.flatMap(([last, lossless]) =>
     takesNamed(results, plannedName(dense, last)).flatMap(
@@ -144,7 +144,7 @@ const plannedOf = (dense: SlowLinksRun, results: Results): readonly PlannedStep[
     ),
   );
 
-/** The command line of the page. @returns the exit code. */
+/** Runs the command line of the page. @returns the exit code. */
 export const ownSteps = async (args: readonly string[]): Promise<number> => {
   const { only, takes: asked, page, help } = parseArgs({ args: [...args], options }).values;
   if (help) {
@@ -165,7 +165,7 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
     seeds: [1],
     resultsOf: (study) => readResults(resultsPath(study, false)),
   }).filter((run) => run.network !== calibrationNetwork && !isTriedOut(run) && run.core);
-  const runs = planned.filter((run) => isMeant(run, only?.split(",") ?? []));
+  const runs = planned.filter((run) => isSelected(run, only?.split(",") ?? []));
   const lacking = runs.find(({ lacks }) => lacks !== undefined);
   if (runs.length === 0 || lacking !== undefined) {
     console.error(
@@ -200,7 +200,7 @@ export const ownSteps = async (args: readonly string[]): Promise<number> => {
         ...(takes === defaultTakes ? [] : [`--takes ${takes}`]),
       ].join(" "),
       machine: machine(),
-      draw: drawBeside(target),
+      draw: plotWriter(target),
     },
   );
   writeFileSync(target, text);

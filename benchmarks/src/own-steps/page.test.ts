@@ -12,7 +12,7 @@ const step = (run: SlowLinksRun, measuredSeconds: number, predictedSeconds: numb
   measured: { median: measuredSeconds, mad: 0.001, n: 12 },
   predictedSeconds,
   takes: 3,
-  apart: 0.07,
+  relativeHalfRange: 0.07,
 });
 const named = (name: string, model = runs[0]!.model): SlowLinksRun =>
   runs.find((run) => run.method.name === name && run.model === model)!;

@@ -5,9 +5,9 @@ import type { RangePlot } from "../report/range-plot.ts";
 import type { JobFile } from "../studies/job-file.ts";
 import type { Draw } from "../studies/study.ts";
 import { calibrationNetwork } from "./calibration.ts";
-import { bestBeside, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
+import { fastestMeasured, cellNameOf, cellsOf, choiceOf, errorOf, type OwnStep, type PlannedStep } from "./own-step.ts";
 
-/** What was asked: of the middle, of the worst, and of a choice. */
+/** Required maximum errors: median, worst, and the extra time of a choice. */
 const asked = { median: 0.1, worst: 0.25, regret: 0.1 } as const;
 
 const sizeOf = (steps: readonly OwnStep[]): number[] =>
@@ -18,7 +18,7 @@ const worstOf = (steps: readonly OwnStep[]): OwnStep =>
 
 const titleOf = ({ run }: OwnStep): string => cellNameOf(run);
 
-/** Three sentences that a reader keeps. */
+/** Three sentences that summarize the page. */
 export const ownStepsSentences = (steps: readonly OwnStep[]): readonly [string, string, string] => {
   const errors = sizeOf(steps);
   const within = errors.filter((error) => error <= asked.median).length;
@@ -97,7 +97,7 @@ const planTable = (plans: readonly PlannedStep[], steps: readonly OwnStep[]): st
       "asked ≤ 10 %",
     ],
     ...plans.map((plan) => {
-      const best = bestBeside(plan, steps);
+      const best = fastestMeasured(plan, steps);
       const longer = plan.measured.median / best.measured.median - 1;
       return [
         cellNameOf(plan.run),
@@ -130,7 +130,7 @@ const maxTakes = (steps: readonly OwnStep[]): number => Math.max(...steps.map(({
 const apartSentence = (steps: readonly OwnStep[]): string =>
   maxTakes(steps) === 1
     ? "Each run was made once: how far takes of one lie apart is not known."
-    : `Takes of one run lie ±${formatShare(median(steps.map(({ apart }) => apart)))} around their middle, half of them more: no prediction can be nearer than that for sure.`;
+    : `Takes of one run lie ±${formatShare(median(steps.map(({ relativeHalfRange }) => relativeHalfRange)))} around their middle, half of them more: no prediction can be nearer than that for sure.`;
 
 const takesSentence = (steps: readonly OwnStep[]): string =>
   maxTakes(steps) === 1
@@ -144,7 +144,7 @@ export interface OwnStepsPageOptions {
   readonly draw: Draw;
 }
 
-/** Our own steps, predicted and measured, as a dated page. */
+/** Predicted and measured steps of this system, as a dated page. */
 export const ownStepsPage = (
   steps: readonly OwnStep[],
   plans: readonly PlannedStep[],

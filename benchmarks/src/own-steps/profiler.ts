@@ -11,14 +11,14 @@ export type JobWithFiles = Pick<Run, "job" | "files">;
 const command = programOf("profiler");
 const hardwareFile = "hardware.json";
 
-/** @throws Error with what the program complained of. */
+/** @throws Error with the error output of the program. */
 const requireDone = ({ code, stderr, tooLong }: Ended, what: string): void => {
   if (code !== 0)
     throw new Error(`skein-profile ${what} ${tooLong ? "took too long" : `ended with ${code}`}: ${stderr.trim()}`);
 };
 
 /**
- * Calibrate by some jobs, which name the same files.
+ * Calibrates with some jobs that name the same files.
  *
  * @returns the hardware file.
  */
@@ -35,7 +35,7 @@ export const calibrate = (jobs: readonly JobFile[], files: JobWithFiles["files"]
   });
 };
 
-/** Measure the links of a job. @returns the hardware file with these in place of its own. */
+/** Measures the links of a job. @returns the hardware file with the measured links in place of its own. */
 export const withLinksOf = ({ job, files }: JobWithFiles, hardware: string): Promise<string> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
     const ended = await runProgram(
@@ -47,15 +47,15 @@ export const withLinksOf = ({ job, files }: JobWithFiles, hardware: string): Pro
     return readFileSync(join(folder, "there.json"), "utf8");
   });
 
-/** What `skein-profile plan` names for a job. */
+/** Plan that `skein-profile plan` chooses for a job. */
 export interface Planned {
-  /** The job changed to it. */
+  /** The job with the planned settings. */
   readonly job: JobFile;
   readonly settings: JobFile;
   readonly predictedSeconds: number;
 }
 
-/** @param lossless whether only ways to exchange the same gradients are looked at. */
+/** @param lossless whether only ways to exchange the same gradients are considered. */
 export const plan = ({ job, files }: JobWithFiles, hardware: string, lossless: boolean): Promise<Planned> =>
   inFolder({ job, files: { ...files, [hardwareFile]: hardware } }, async (folder) => {
     const options = ["--hardware", hardwareFile, "--json", ...(lossless ? ["--lossless"] : [])];
@@ -64,14 +64,14 @@ export const plan = ({ job, files }: JobWithFiles, hardware: string, lossless: b
     const { best } = JSON.parse(ended.stdout.trim().split("\n").at(-1)!) as {
       readonly best: { readonly settings: JobFile; readonly tracedSeconds: number };
     };
-    // Whole: a compression or buckets of another kind have other options.
+    // Replace options as a whole: a compression or buckets of another kind have other options.
     return { job: { ...job, ...best.settings }, settings: best.settings, predictedSeconds: best.tracedSeconds };
   });
 
-/** What `skein-profile predict` says of a job. */
+/** Figures of `skein-profile predict` for a job. */
 export interface Predicted {
   readonly stepSeconds: number;
-  /** By rank. */
+  /** Exposed communication by rank. */
   readonly exposedSeconds: readonly number[];
 }
 

@@ -10,7 +10,7 @@ export const formatShare = (share: number): string => `${(100 * share).toFixed(1
 /** Seconds as "261.5". */
 export const formatMilliseconds = (seconds: number): string => (1e3 * seconds).toFixed(1);
 
-/** As many digits as the table of measurements has. */
+/** Samples per second with as many digits as the table of measurements has. */
 export const formatRate = (samplesPerSecond: number): string =>
   samplesPerSecond.toFixed(samplesPerSecond < 250 ? 2 : 1);
 

@@ -11,7 +11,7 @@ import { simultaneousSection } from "./simultaneous-section.ts";
 import { isAsked, type TableResults } from "./results.ts";
 import { ratiosPlot, tableSection } from "./table-section.ts";
 
-/** Three sentences that a reader keeps. */
+/** Three sentences that summarize the page. */
 export const sentencesOf = ({
   calibration,
   predicted,

@@ -2,7 +2,7 @@ import { runPageCommand } from "../report/page-command.ts";
 import { predictionsPage } from "./page.ts";
 import { findTableResults } from "./results.ts";
 
-/** The command line of the page. @returns the exit code. */
+/** Runs the command line of the page. @returns the exit code. */
 export const predictions = (args: readonly string[]): number =>
   runPageCommand(
     {

@@ -9,22 +9,22 @@ import { allReduceMethods, type Fold, folds, predictFold } from "../published/he
 import { type LargerPrediction, predictLarger } from "../published/predict-larger.ts";
 import { cells, type Method } from "../published/seven-methods.ts";
 
-/** Cells of a fold as predicted without them. */
+/** Cells of a fold, predicted by a calibration without these cells. */
 export interface HeldOut {
   readonly fold: Fold;
   readonly predicted: readonly PredictedCell[];
 }
 
-/** A run of 16 GPUs that was predicted from 4 and 8, with errors of the time of an iteration. */
+/** A run of 16 GPUs predicted from 4 and 8 GPUs, with errors of the iteration time. */
 export interface Rehearsed {
   readonly cell: PredictedCell;
   readonly byModel: number;
   readonly withRatio: number;
-  /** Without a model: the step from 4 to 8 GPUs, repeated. */
+  /** Error without a model, by repeating the step from 4 to 8 GPUs. */
   readonly repeated: number;
 }
 
-/** All that the page says of the seven-method table. */
+/** All results of the seven-method table that the page shows. */
 export interface TableResults {
   readonly calibration: Calibration;
   readonly predicted: readonly PredictedCell[];
@@ -33,7 +33,10 @@ export interface TableResults {
   readonly larger: readonly LargerPrediction[];
 }
 
-/** Predict 16 GPUs as 32 will be: by a calibration on half as many and fewer, and by what those were off. */
+/**
+ * Predicts 16 GPUs the way 32 will be predicted: by a calibration on at most half as many GPUs, corrected by the errors
+ * at half the size.
+ */
 const rehearse = (): readonly Rehearsed[] => {
   const known = cells.filter(({ worldSize }) => worldSize < 16);
   const { cluster } = calibrateCluster(known, nominalCluster);
@@ -60,7 +63,7 @@ const rehearse = (): readonly Rehearsed[] => {
   });
 };
 
-/** Calibrate, and hold out: a minute of one core. */
+/** Calibrates and holds out. Cost: a minute of one core. */
 export const findTableResults = (progress: (line: string) => void): TableResults => {
   progress("calibrating on all cells");
   const calibration = calibrateCluster(cells, nominalCluster);
@@ -75,5 +78,5 @@ export const findTableResults = (progress: (line: string) => void): TableResults
   return { calibration, predicted, heldOut, rehearsed: rehearse(), larger: predictLarger(cluster, of16) };
 };
 
-/** Whether 15 % was asked for the row. */
+/** Whether the 15 % bound is required for the row. */
 export const isAsked = ({ method }: { readonly method: Method }): boolean => allReduceMethods.includes(method);

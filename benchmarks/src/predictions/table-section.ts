@@ -66,7 +66,7 @@ const summaryTable = (predicted: readonly PredictedCell[]): string =>
     }),
   ]);
 
-/** Measured beside predicted, cell by cell. */
+/** Section that compares measured and predicted rates, cell by cell. */
 export const tableSection = (predicted: readonly PredictedCell[]): string => {
   const three = comparePairs(predicted.filter(isAsked));
   const seven = comparePairs(predicted);

@@ -17,8 +17,9 @@ const product = (folder: string): number[] => {
 const relativeTolerance = 2e-3;
 
 /**
- * Say what is wrong with a contestant's numbers, or nothing when they may be timed: a product must equal the f64 one,
- * losses of training steps must fall and equal those of the contestants before (`agreed`) within 0.2 %.
+ * Describes the error in a contestant's numbers; undefined if the contestant may be timed. A product must equal the f64
+ * product. Losses of training steps must fall, and must equal the losses of the previous contestants (`agreed`) within
+ * 0.2 %.
  */
 export const complaint = (
   problem: Problem,
@@ -30,8 +31,8 @@ export const complaint = (
     const expected = product(folder);
     if (checks.length !== expected.length) return `returned ${checks.length} elements, not ${expected.length}`;
     const worst = checks.reduce((maximum, value, i) => Math.max(maximum, Math.abs(value - expected[i]!)), 0);
-    // Sums of n products of numbers below 1: f32 rounding stays well under n · 2^-24 · |a||b|, that of f16 operands
-    // under n · 2^-11.
+    // Sums of n products of numbers below 1: the rounding of f32 stays well below n · 2^-24 · |a||b|, that of f16
+    // operands below n · 2^-11.
     const allowed = Math.max(512, problem.tensors[0]!.shape[0]!) * (problem.precision === "f16" ? 2 ** -11 : 2e-6);
     return worst <= allowed ? undefined : `differs from the f64 product by ${worst}`;
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Problem } from "./problem.ts";
 import { fill, type LoadedProblem } from "./values.ts";
 
-/** Write the tensors of a problem below `folder` as raw little-endian files beside a manifest. */
+/** Writes the tensors of a problem in a folder under `folder`, as raw little-endian files next to a manifest. */
 export const writeProblem = (problem: Problem, folder: string): string => {
   const target = join(folder, problem.name);
   mkdirSync(target, { recursive: true });
@@ -14,7 +14,7 @@ export const writeProblem = (problem: Problem, folder: string): string => {
   return target;
 };
 
-/** Read a problem back: its manifest and its tensors by name. */
+/** Reads a problem: its manifest and its tensors by name. */
 export const readProblem = (folder: string): LoadedProblem => {
   const problem: Problem = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
   const values = problem.tensors.map((tensor) => {

@@ -1,4 +1,4 @@
-// The shape of a problem; its numbers are made in `values.ts` and kept in files by `problem-files.ts`.
+// Types of a problem. `values.ts` generates its numbers; `problem-files.ts` stores them in files.
 
 /** Shape of a GPT and of its batch. */
 export interface GptSizes {
@@ -16,14 +16,14 @@ export interface ProblemTensor {
   readonly shape: readonly number[];
 }
 
-/** What every contestant computes, and from which numbers: all read the same files, so results are comparable. */
+/** Computation of every contestant, with its inputs. All contestants read the same files, so results are comparable. */
 export interface Problem {
   readonly name: string;
   readonly kind: "matmul" | "training-step";
   readonly learningRate: number;
   /**
-   * What products compute in. `f16`: operands and result of a product; `mixed-f16`: activations of a step, weights stay
-   * f32. Default: f32.
+   * Precision of products. `f16`: operands and result of a product are f16; `mixed-f16`: activations of a step are f16,
+   * weights stay f32. Default: f32.
    */
   readonly precision?: "f16" | "mixed-f16";
   /** Sizes of a language model. */

@@ -1,7 +1,9 @@
-/** How many elements of a product are compared with f64 sums; of a smaller one, all are. */
+/**
+ * Largest number of elements of a product that are all compared with f64 sums; of a larger product at most 4096 are.
+ */
 const most = 2 ** 18;
 
-/** Positions that are compared, evenly spread: with an odd step they meet every column. */
+/** Positions to compare, evenly spread, with an odd step so that they include every column. */
 export const sampledPositions = (count: number): number[] => {
   if (count <= most) return Array.from({ length: count }, (_, i) => i);
   const step = 2 * Math.ceil(count / most / 32) * 16 + 1;

@@ -36,7 +36,7 @@ const mlpStep: Problem = {
 
 /**
  * conv 32 – pool – conv 64 – pool – dense 128 – dense 10 on 28×28×1 images: 3×3 convolutions with "same" padding, ReLU
- * after each layer but the last, 2×2 max pooling. Images are NHWC, convolution weights HWIO; contestants with other
+ * after each layer except the last, 2×2 max pooling. Images are NHWC, convolution weights HWIO; contestants with other
  * layouts permute on load.
  */
 const cnnStep: Problem = {
@@ -73,8 +73,8 @@ const gptBlock = (layer: number, width: number): ProblemTensor[] => {
 };
 
 /**
- * A GPT: learned positions, layer normalisation with a gain before each branch, causal attention, GELU by tanh, the
- * embedding as head; mean cross-entropy, plain SGD.
+ * A GPT with learned positions, layer normalization with a gain before each branch, causal attention, GELU by tanh, and
+ * the embedding as head; mean cross-entropy, plain SGD.
  */
 const gptStep = (name: string, gpt: GptSizes, precision?: "mixed-f16"): Problem => ({
   name,
@@ -112,13 +112,13 @@ export const problems: Readonly<Record<string, Problem>> = Object.fromEntries(
   all.map((problem) => [problem.name, problem]),
 );
 
-/** Run on the CPU by every contestant that computes there. */
+/** Problems for every contestant that computes on the CPU. */
 export const coreProblems: readonly string[] = ["gemm-512", "mlp-step", "cnn-step"];
 
-/** Run on the CPU with and without a BLAS, beside PyTorch. */
+/** Problems on the CPU with and without a BLAS, compared with PyTorch. */
 export const blasProblems: readonly string[] = [...coreProblems, "gpt-step"];
 
-/** Run on WebGPU in Chromium by every library that computes there. */
+/** Problems on WebGPU in Chromium, for every library that computes there. */
 export const browserProblems: readonly string[] = [
   "gemm-256",
   "gemm-512",
@@ -129,5 +129,5 @@ export const browserProblems: readonly string[] = [
   "gpt-step",
 ];
 
-/** Run on a real GPU, beside PyTorch. */
+/** Problems on a real GPU, compared with PyTorch. */
 export const gpuProblems: readonly string[] = ["gemm-4096", "gemm-4096-f16", "gpt2-124m", "gpt2-124m-mixed"];

@@ -2,10 +2,10 @@ import type { GradientProfile } from "@skein/cost-model";
 import { type ConvolutionLayer, convolutionLayers } from "./convolution-layers.ts";
 import type { ModelName } from "./seven-methods.ts";
 
-/** Parameters that become ready together, and the multiply-adds of the layer's forward pass per sample. */
+/** A layer: parameters that become ready together, and the multiply-adds of the forward pass per sample. */
 interface Layer {
   readonly path: string;
-  /** Elements by tensor, in the order of the forward pass. */
+  /** Number of elements of each tensor, in the order of the forward pass. */
   readonly elements: readonly number[];
   readonly multiplyAdds: number;
 }
@@ -23,24 +23,24 @@ const resNet = (layers: readonly ConvolutionLayer[]): readonly Layer[] =>
       ? [{ path, elements: [weights, outputs], multiplyAdds: weights * positions }]
       : [
           { path, elements: [weights], multiplyAdds: weights * positions },
-          // Batch normalisation reads and writes, but multiplies next to nothing.
+          // Batch normalization reads and writes, but multiplies almost nothing.
           { path: `${path}-norm`, elements: [outputs, outputs], multiplyAdds: 0 },
         ];
   });
 
 const words = 30_522;
 /**
- * Tokens of a sequence: those of the first phase of BERT's pre-training. Only shares of time follow from it, which
- * hardly depend on it.
+ * Tokens of a sequence, as in the first phase of BERT's pre-training. Only shares of time follow from the number, and
+ * these hardly depend on it.
  */
 const tokens = 128;
 
 const layerNorm = (path: string, width: number): Layer => ({ path, elements: [width, width], multiplyAdds: 0 });
 
 /**
- * Layers of BERT with both heads of its pre-training, in the order of the forward pass. The scores of words share the
- * embedding, whose gradient is whole only when the backward pass ends, so their work is the head's and their weight the
- * embedding's.
+ * Layers of BERT with both heads of its pre-training, in the order of the forward pass. The word scores share the
+ * weight of the embedding, whose gradient is complete only when the backward pass ends. Their work is therefore counted
+ * in the head, and their weight in the embedding.
  *
  * Source: Devlin et al. 2018, arXiv 1810.04805.
  */
@@ -63,7 +63,7 @@ const bert = (depth: number, width: number): readonly Layer[] => [
   dense("next-sentence", width, 2, 1),
 ];
 
-/** Models of the seven-method table, and one more of the table of simultaneous collectives. */
+/** Models of the seven-method table, and one model of the table of simultaneous collectives. */
 export type Architecture = ModelName | "ResNet-152";
 
 const layersOf: Readonly<Record<Architecture, readonly Layer[]>> = {
@@ -78,9 +78,10 @@ export const multiplyAddsOf = (model: Architecture): number =>
   layersOf[model].reduce((sum, { multiplyAdds }) => sum + multiplyAdds, 0);
 
 /**
- * Profile a model: its gradients of 32 bits in ready order, backward and forward pass shared out by multiply-adds.
+ * Profiles a model: its 32-bit gradients in ready order. Backward and forward time are divided among layers by
+ * multiply-adds.
  *
- * @param backwardSeconds of the whole pass. @param forwardSeconds all else of an iteration on one GPU.
+ * @param backwardSeconds of the whole pass. @param forwardSeconds the rest of an iteration on one GPU.
  */
 export const profileOf = (model: Architecture, backwardSeconds: number, forwardSeconds: number): GradientProfile => {
   const total = multiplyAddsOf(model);

@@ -19,14 +19,14 @@ const layerTimes = (microsecondsOf: (layer: Layer) => number): LayerTimes =>
 
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
-/** A profile of the traced layers, last one first, with backward times of one run or of several. */
+/** A profile of the traced layers, last layer first, with backward times of one run or of several. */
 const profileWith = (backward: LayerTimes): GradientProfile => ({
   tensors: tracedLayers
     .map(({ elements }, layer) => ({ path: `layer-${layer}`, bytes: 4 * elements, backwardSeconds: backward[layer]! }))
     .reverse(),
 });
 
-/** What a log comes to, in seconds. */
+/** Totals of a log, in seconds. */
 export interface ReplayedLog {
   readonly backwardSeconds: number;
   readonly allReduceSeconds: number;
@@ -34,9 +34,12 @@ export interface ReplayedLog {
   readonly exposedSeconds: number;
 }
 
-/** Let each layer's all-reduce follow its backward, one at a time, with times as measured or predicted. */
+/**
+ * Replays a log: each layer's all-reduce follows its backward, one all-reduce at a time, with measured or predicted
+ * times.
+ */
 export const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog => {
-  // Each layer's own time as its bytes, at one second per byte: the timeline asks for nothing else.
+  // Each layer's own time as its bytes, at one second per byte: the timeline needs nothing else.
   const profile = {
     tensors: profileWith(backward).tensors.map((tensor, i) => ({
       ...tensor,
@@ -57,7 +60,7 @@ export const replay = (backward: LayerTimes, allReduce: LayerTimes): ReplayedLog
 
 export type LogName = "tmpcomm" | "tmp2comm" | "tmp8comm";
 
-/** Times of a log by layer: backward and all-reduce. */
+/** Times of each log by layer: backward and all-reduce. */
 const logs: Readonly<Record<LogName, readonly [backward: LayerTimes, allReduce: LayerTimes]>> = {
   tmpcomm: [layerTimes(({ backwardOf }) => backwardOf.unnamed), layerTimes(({ allReduce }) => allReduce.unnamed)],
   tmp2comm: [layerTimes(({ backwardOf }) => backwardOf[2]), layerTimes(({ allReduce }) => allReduce[2])],
@@ -69,9 +72,9 @@ export const logNames: readonly LogName[] = ["tmpcomm", "tmp2comm", "tmp8comm"];
 export const replayLog = (name: LogName): ReplayedLog => replay(...logs[name]);
 
 /**
- * Fit a + b · M of a layer's all-reduce within training. The robust line tells start-up from transfer; then both are
- * scaled so that the layers add up to what was measured, stragglers and all: a sum of single measurements holds some of
- * those, wherever they strike next.
+ * Fits a + b · M to a layer's all-reduce within training. The robust line separates start-up from transfer. Both are
+ * then scaled so that the layers add up to the measured sum, which includes stragglers: a sum of single measurements
+ * always includes some stragglers, at changing layers.
  */
 const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
   const samples = runs.flatMap((times) =>
@@ -86,15 +89,13 @@ const trainingModel = (runs: readonly LayerTimes[]): LinearCollectiveModel => {
 
 const between = (from: number, to: number, at: number): number => from + at * (to - from);
 
-/**
- * Where 4 nodes lie between 2 and 8: by log₂ P for what counts steps, by (P − 1) / P for what counts bytes of a rank.
- */
+/** Position of 4 nodes between 2 and 8: by log₂ P for costs per step, by (P − 1) / P for costs per byte of a rank. */
 const byShareOfBytes = (3 / 4 - 1 / 2) / (7 / 8 - 1 / 2);
 const bySteps = 1 / 2;
 
 /**
- * What layers take within training, on 2 and 8 nodes from their logs, on 4 in between. The log without a name is of 2
- * nodes, by its times.
+ * Time models of layers within training, on 2 and 8 nodes from their logs, on 4 nodes by interpolation. The log without
+ * a name is of 2 nodes, as its times show.
  */
 export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollectiveModel } => {
   const on2 = trainingModel([logs.tmpcomm[1], logs.tmp2comm[1]]);
@@ -106,7 +107,7 @@ export const trainingModels = (): { readonly [nodes in 2 | 4 | 8]: LinearCollect
   return { 2: on2, 4: on4, 8: on8 };
 };
 
-/** A plan, and its collectives one after the other. */
+/** A plan, with its collectives run one after the other. */
 export interface PredictedMerge {
   readonly numBuckets: number;
   readonly allReduceSeconds: number;
@@ -118,7 +119,9 @@ export interface PredictedLog extends ReplayedLog {
   readonly optimal: PredictedMerge;
 }
 
-/** Predict a log of so many nodes: backward as the mean of the logs at hand, all-reduces by the model. */
+/**
+ * Predicts a log for the model's number of nodes: backward as the mean of the available logs, all-reduces by the model.
+ */
 export const predictLog = (model: LinearCollectiveModel): PredictedLog => {
   const names = logNames;
   const backward = tracedLayers.map((_, layer) => total(names.map((name) => logs[name][0][layer]!)) / names.length);

@@ -3,7 +3,7 @@ import { type Cluster, type ClusterNetwork, gpusPerNode } from "./cluster.ts";
 import { predictIteration } from "./predict-iteration.ts";
 import { type Cell, type Method, type Network, networks } from "./seven-methods.ts";
 
-/** A free number of a cluster. */
+/** A free parameter of a cluster. */
 export interface FreeParameter {
   readonly name: string;
   readonly unit: string;
@@ -55,7 +55,10 @@ const ofNetwork = (
   }),
 });
 
-/** A growth can be told from the cost itself by cells of two numbers of nodes that use the network. */
+/**
+ * Growth of the ring per doubling of nodes. Cells of two numbers of nodes that use the network separate the growth from
+ * the cost itself.
+ */
 const growthOf = (network: Network): FreeParameter => ({
   ...ofNetwork(network, "ringGrowthPerDoubling", "growth of the ring per doubling of nodes", "share", "if-shown"),
   isKnownBy: (cells) =>
@@ -66,7 +69,7 @@ const growthOf = (network: Network): FreeParameter => ({
     ).size > 1,
 });
 
-/** A group of parameters and the rows that settle them, the groups before it known. */
+/** A group of parameters and the rows that determine them, after the previous groups are fitted. */
 export interface Stage {
   readonly title: string;
   readonly methods: readonly Method[];
@@ -79,7 +82,7 @@ export interface Stage {
 }
 
 /**
- * What the calibration finds: 9 to 11 numbers from all-reduces, 2 of ByteScheduler over them, 4 of parameter servers.
+ * Stages of the calibration: 9 to 11 parameters from all-reduces, 2 of ByteScheduler on top, 4 of parameter servers.
  */
 export const stages: readonly Stage[] = [
   {
@@ -114,9 +117,9 @@ export const stages: readonly Stage[] = [
 ];
 
 /**
- * Where fits begin: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
- * magnitude. 100 Gbit/s InfiniBand is faster than the PCIe lanes of a node, so its own ring rate cannot be found, and
- * is none.
+ * Start values of fits: line rates of data sheets (PCIe 3.0 through a shared switch, 10 and 100 Gbit/s), and orders of
+ * magnitude. 100 Gbit/s InfiniBand is faster than the PCIe lanes of a node, so its ring rate cannot be determined and
+ * is 0.
  */
 export const nominalCluster: Cluster = {
   nodeSecondsPerByte: 2e-10,
@@ -148,12 +151,12 @@ const withValues = (cluster: Cluster, parameters: readonly FreeParameter[], fitt
     cluster,
   );
 
-/** What a prediction depends on: within one node the network plays no part. */
+/** Key of the values that a prediction depends on. Within one node the network has no influence. */
 const keyOf = ({ model, method, network, worldSize }: Cell): string =>
   [model, method, worldSize, ...(worldSize > 4 ? [network] : [])].join(" ");
 
 /**
- * (predicted − measured) / measured of each cell; cells that differ by nothing but a network they do not use are
+ * (predicted − measured) / measured of each cell. Cells that differ only by a network that they do not use are
  * predicted once.
  */
 export const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readonly number[] => {
@@ -165,7 +168,7 @@ export const relativeErrors = (cluster: Cluster, cells: readonly Cell[]): readon
   });
 };
 
-/** A measurement, and what was predicted of it. */
+/** A measurement with its prediction. */
 export interface PredictedCell extends Cell {
   /** (predicted − measured) / measured, of the time of an iteration. */
   readonly relativeError: number;
@@ -177,8 +180,8 @@ export const predictCells = (cluster: Cluster, cells: readonly Cell[]): readonly
 };
 
 /**
- * A parameter as found, with its relative standard error; none where these cells do not show it, and it stays as it
- * began.
+ * A fitted parameter with its relative standard error. Undefined error: the cells do not determine the parameter, which
+ * keeps its start value.
  */
 export interface FoundParameter {
   readonly parameter: FreeParameter;
@@ -193,7 +196,7 @@ export interface Calibration {
   readonly residuals: readonly number[];
 }
 
-/** Whether moving a parameter by a thousandth, or from 0 to a thousandth, changes a prediction. */
+/** Whether a change of a parameter by a thousandth, or from 0 to a thousandth, changes a prediction. */
 const shows = (cluster: Cluster, cells: readonly Cell[], { read, write, isKnownBy }: FreeParameter): boolean => {
   if (isKnownBy?.(cells) === false) return false;
   const before = relativeErrors(cluster, cells);
@@ -208,10 +211,10 @@ const shows = (cluster: Cluster, cells: readonly Cell[], { read, write, isKnownB
  */
 const shownFrom = Math.SQRT2;
 
-/** Factors of a start that are tried. */
+/** Factors of a start value that the scan tries. */
 const scannedFactors = [1 / 4, 1 / 2, 1, 2, 4];
 
-/** The cluster with each parameter, in turn, at the scanned factor of its start with the least squares. */
+/** Scans each parameter in turn: keeps the factor of its start value with the least sum of squares. */
 const scan = (start: Cluster, cells: readonly Cell[], parameters: readonly FreeParameter[]): Cluster =>
   parameters.reduce((cluster, { read, write }) => {
     const tried = scannedFactors.map((factor) => write(cluster, factor * read(cluster)));
@@ -227,13 +230,13 @@ interface StageFit {
   readonly fitted: Cluster;
 }
 
-/** Fit parameters, and again without those of range `if-shown` that the cells do not show to differ from 0. */
+/** Fits parameters, and again without those of range `if-shown` that the cells do not show to differ from 0. */
 const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreeParameter[]): StageFit => {
   if (free.length === 0) return { free, fit: undefined, fitted: before };
   const fit = fitLeastSquares(
     (fitted) => relativeErrors(withValues(before, free, fitted), cells),
     free.map(({ range, read }) => (range === "positive" ? Math.log(read(before)) : read(before))),
-    // Plans change in jumps, so slopes over some thousandths of a parameter are truer than those over less.
+    // Plans change in jumps, so slopes over some thousandths of a parameter are more accurate than slopes over less.
     { relativeStep: 1e-4, tolerance: 1e-4, maxIterations: 30 },
   );
   const shown = free.filter(
@@ -245,9 +248,10 @@ const fitShown = (before: Cluster, cells: readonly Cell[], free: readonly FreePa
 };
 
 /**
- * Fit a cluster to cells of the table, by least squares of relative errors of iterations, stage after stage.
+ * Fits a cluster to cells of the table, by least squares of relative errors of iterations, stage after stage.
  *
- * @param cells all, or those that are not held out. What they do not show keeps the value it has in `start`.
+ * @param cells all cells, or those that are not held out. Parameters that the cells do not determine keep their value
+ * of `start`.
  */
 export const calibrateCluster = (cells: readonly Cell[], start: Cluster = nominalCluster): Calibration => {
   let cluster = start;

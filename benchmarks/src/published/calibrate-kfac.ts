@@ -12,7 +12,7 @@ import {
 
 export type PublishedNetwork = keyof typeof spdKfacStages;
 
-/** Networks whose figures the calibration sees. */
+/** Networks whose figures the calibration uses. */
 export const calibratedOn: readonly PublishedNetwork[] = ["ResNet-50", "ResNet-152"];
 
 export const publishedRun = (network: PublishedNetwork): KfacRun => {
@@ -20,7 +20,7 @@ export const publishedRun = (network: PublishedNetwork): KfacRun => {
   return { network, batchPerGpu, passesSeconds: forms.d.passes };
 };
 
-/** What of the exchange of factors was left, of each pipelining. */
+/** Published exposed exchange of factors for each pipelining, without the computing of factors, in seconds. */
 export const publishedFactorCommunication = (network: PublishedNetwork): Readonly<Record<Pipelining, number>> => {
   const { pipelining, forms } = spdKfacStages[network];
   const computing = forms.spd.factorCompute;
@@ -32,7 +32,7 @@ export const publishedFactorCommunication = (network: PublishedNetwork): Readonl
   };
 };
 
-/** A free number of a cluster, above 0, so fitted by its logarithm. */
+/** A free parameter of a cluster, above 0 and therefore fitted by its logarithm. */
 export interface KfacParameter {
   readonly name: string;
   readonly unit: string;
@@ -43,7 +43,7 @@ export interface KfacParameter {
 interface KfacStage {
   readonly title: string;
   readonly parameters: readonly KfacParameter[];
-  /** Predicted over published, less 1. */
+  /** Predicted over published, minus 1. */
   readonly errors: (cluster: KfacCluster, network: PublishedNetwork) => readonly number[];
 }
 
@@ -54,7 +54,7 @@ const parameter = (key: keyof KfacCluster, name: string, unit: string): KfacPara
   write: (cluster, value) => ({ ...cluster, [key]: value }),
 });
 
-/** In the order in which they are fitted: the exchange of factors hides behind their computing. */
+/** Stages in the order of fitting, because the exchange of factors overlaps their computing. */
 const kfacStages: readonly KfacStage[] = [
   {
     title: "computing factors",
@@ -93,7 +93,7 @@ const kfacStages: readonly KfacStage[] = [
   },
 ];
 
-/** Where fits begin: orders of magnitude of a GPU of 10 Tflop/s and a link of 20 Gbit/s. */
+/** Start values of fits: orders of magnitude of a GPU of 10 Tflop/s and a link of 20 Gbit/s. */
 const nominalCluster: KfacCluster = {
   secondsPerFactorRow: 2e-8,
   factorStartSeconds: 1e-4,
@@ -108,18 +108,18 @@ const nominalCluster: KfacCluster = {
 export interface FoundKfacParameter {
   readonly parameter: KfacParameter;
   readonly value: number;
-  /** Standard error as a share of the value; NaN with as many figures as parameters. */
+  /** Standard error as a share of the value; NaN if there are as many figures as parameters. */
   readonly relativeError: number;
 }
 
 export interface KfacCalibration {
   readonly cluster: KfacCluster;
   readonly found: readonly FoundKfacParameter[];
-  /** By stage; NaN with as many figures as parameters. */
+  /** Scatter by stage; NaN if there are as many figures as parameters. */
   readonly scatter: readonly { readonly title: string; readonly figures: number; readonly residual: number }[];
 }
 
-/** Find the cluster with the least squares of relative errors, stage after stage, on two networks. */
+/** Finds the cluster with the least squares of relative errors, stage after stage, on two networks. */
 export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibratedOn): KfacCalibration => {
   let cluster = nominalCluster;
   const found: FoundKfacParameter[] = [];
@@ -130,7 +130,7 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
     const residuals = (logs: readonly number[]): readonly number[] =>
       networks.flatMap((network) => errors(withValues(logs), network));
     const start = parameters.map(({ read }) => Math.log(read(before)));
-    // Plans and placements change in jumps, so slopes over some thousandths are truer than those over less.
+    // Plans and placements change in jumps, so slopes over some thousandths are more accurate than slopes over less.
     const fit = fitLeastSquares(residuals, start, { relativeStep: 1e-4, tolerance: 1e-6, maxIterations: 60 });
     cluster = withValues(fit.parameters);
     for (const [k, parameter] of parameters.entries())
@@ -141,9 +141,9 @@ export const calibrateKfac = (networks: readonly PublishedNetwork[] = calibrated
 };
 
 /**
- * Look back at a published network: the bound between factors that all GPUs invert and those that are sent with which
- * the balanced form's inverses, computing and exchange, have the least squares of errors in seconds. It is fitted, so
- * it predicts nothing of that network.
+ * Fits, for a published network, the bound between factors that all GPUs invert and factors that are sent: the bound
+ * with the least squares of errors in seconds for computing and exchanging inverses of the balanced form. Because the
+ * bound is fitted, it predicts nothing of that network.
  */
 export const largestKeptAsPublished = (cluster: KfacCluster, network: PublishedNetwork): number => {
   const published = spdKfacStages[network].forms.spd;

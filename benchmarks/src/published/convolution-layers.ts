@@ -1,13 +1,13 @@
-/** A convolution, or a linear layer, for images: what K-FAC and a cost model ask of it. */
+/** A convolution, or a linear layer, for images, with the shapes that K-FAC and cost models need. */
 export interface ConvolutionLayer {
   readonly path: string;
-  /** Rows and columns of the kernel; 1 × 1 of a linear layer. */
+  /** Rows and columns of the kernel; 1 × 1 for a linear layer. */
   readonly kernel: readonly [number, number];
   readonly inputs: number;
   readonly outputs: number;
-  /** Positions of the output: 1 of a linear layer. */
+  /** Positions of the output; 1 for a linear layer. */
   readonly positions: number;
-  /** Only linear layers have one: each convolution stands before a norm. */
+  /** Whether the layer has a bias. Only linear layers have a bias, because a norm follows each convolution. */
   readonly hasBias: boolean;
 }
 
@@ -32,8 +32,8 @@ const head = (inputs: number): ConvolutionLayer => ({
 });
 
 /**
- * Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with so many blocks a stage. Source: He
- * et al. 2015, arXiv 1512.03385, table 1.
+ * Layers of a ResNet for images of 224 × 224, in the order of the forward pass, with `blocksOfStages` blocks per stage.
+ * Source: He et al. 2015, arXiv 1512.03385, table 1.
  */
 const resNet = (blocksOfStages: readonly number[]): readonly ConvolutionLayer[] => [
   convolution("stem", 7, 3, 64, 112),
@@ -42,7 +42,8 @@ const resNet = (blocksOfStages: readonly number[]): readonly ConvolutionLayer[] 
       const [width, side] = [64 * 2 ** stage, 56 / 2 ** stage];
       const first = block === 0;
       const input = first ? (stage === 0 ? 64 : 2 * width) : 4 * width;
-      // The stride of a stage stands in its first 3 × 3 convolution, so the one before still sees the larger image.
+      // The stride of a stage is in its first 3 × 3 convolution, so the convolution before still has the larger image
+      // as input.
       const sideBefore = first && stage > 0 ? 2 * side : side;
       const at = `stage-${stage}.${block}`;
       return [
@@ -90,7 +91,7 @@ const [row7, column7, row3, column3] = [
   [3, 1],
 ] as const;
 
-/** Repeated blocks, none of which has a stride. */
+/** Repeated blocks, all without a stride. */
 const inceptionBlocks = {
   a: [
     [[1, 384, 96]],
@@ -190,6 +191,6 @@ export const convolutionLayers: Readonly<Record<NetworkName, readonly Convolutio
   "Inception-v4": inceptionV4,
 };
 
-/** Rows of the factor A: a kernel's worth of inputs, and the bias. */
+/** Rows of the factor A: inputs under one kernel, plus one for the bias. */
 export const inputRows = ({ kernel: [rows, columns], inputs, hasBias }: ConvolutionLayer): number =>
   rows * columns * inputs + (hasBias ? 1 : 0);

@@ -3,13 +3,13 @@ import { calibratedOn } from "./calibrate-kfac.ts";
 import { convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
 import { forwardMultiplyAdds } from "./kfac-cluster.ts";
 
-/** A plain step of a network: what its passes take, and what of its gradients' exchange they do not hide. */
+/** A plain step of a network: time of both passes, and exposed time of the exchange of gradients, in seconds. */
 export interface PlainStep {
   readonly passes: number;
   readonly gradientCommunication: number;
 }
 
-/** Solve a · x₀ + b · x₁ = y for two rows. */
+/** Solves a · x₀ + b · x₁ = y for two rows. */
 const solvePair = (
   [first, second]: readonly [readonly [number, number], readonly [number, number]],
   [y0, y1]: readonly [number, number],
@@ -18,7 +18,7 @@ const solvePair = (
   return [(y0 * second[1] - y1 * first[1]) / determinant, (first[0] * y1 - second[0] * y0) / determinant];
 };
 
-/** Each convolution has a weight and a norm of two vectors; the last layer a weight and a bias. */
+/** Each convolution has a weight and a norm of two vectors; the last layer has a weight and a bias. */
 const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
   const layers = convolutionLayers[network];
   const tensors = layers.reduce((sum, { hasBias }) => sum + (hasBias ? 2 : 3), 0);
@@ -30,9 +30,9 @@ const plainFeatures = (network: NetworkName, batchPerGpu: number) => {
 };
 
 /**
- * Guess the plain step of a network, of which nothing was published: passes a · layers + b · multiply-adds, and
- * gradients a · tensors + b · bytes, both through the two networks of the calibration. No more than a guess: of the
- * third network it is far off.
+ * Guesses the plain step of a network without published figures: passes a · layers + b · multiply-adds, and gradients a
+ * · tensors + b · bytes, both through the two networks of the calibration. Only a guess: the guess for the third
+ * network has a large error.
  */
 export const guessPlainStep = (network: NetworkName, batchPerGpu: number): PlainStep => {
   const own = plainFeatures(network, batchPerGpu);

@@ -3,10 +3,10 @@ import type { Cluster } from "./cluster.ts";
 import { gpusPerNode } from "./cluster.ts";
 import { type Cell, cells, type Method, modelNames, networks, worldSizes } from "./seven-methods.ts";
 
-/** Rows for which 15 % is asked. */
+/** Rows for which an error of at most 15 % is required. */
 export const allReduceMethods: readonly Method[] = ["BSP-A2A", "WFBP-A2A", "MG-WFBP"];
 
-/** Cells that a calibration does not see. */
+/** Cells that a calibration does not use. */
 export interface Fold {
   readonly title: string;
   readonly holds: (cell: Cell) => boolean;
@@ -22,8 +22,9 @@ const columns: readonly Fold[] = networks.flatMap((network) =>
 );
 
 /**
- * Ways to hold out: a column; all of one node, whose three columns measure the same thing; a model; the BERTs of a
- * network, of which only ResNet-50 shows what it is; and all of 16 GPUs, which is as far ahead of 8 as 32 is of 16.
+ * Sets of cells to hold out: a column; the three columns of one node, which measure the same thing; a model; the BERTs
+ * of a network, for which only ResNet-50 then shows the network's cost; and all cells of 16 GPUs, as far from 8 as 32
+ * is from 16.
  */
 export const folds: readonly Fold[] = [
   ...columns,
@@ -53,7 +54,7 @@ export const summarizeErrors = (predicted: readonly PredictedCell[]): ErrorSumma
   };
 };
 
-/** Cells of a fold in some rows, predicted by a calibration without them. */
+/** Cells of a fold in some rows, predicted by a calibration without the fold. */
 export const predictFold = (
   { holds }: Fold,
   start: Cluster,

@@ -8,33 +8,33 @@ import {
 import { type HierMoeSpeedups, hierMoeSpeedups, hierMoeTestbed, hierMoeTokens } from "@skein/published-measurements";
 import { randomKey } from "@skein/tensor-core";
 
-/** What is varied in the published table. */
+/** Parameters that the published table varies. */
 export interface HierMoeSetting {
   readonly expertsPerToken: number;
   readonly numExperts: number;
   readonly numRanks: number;
 }
 
-/** How much faster than a plain all-to-all, by the model. */
+/** Predicted speed-ups over a plain all-to-all. */
 export interface PredictedSpeedups extends HierMoeSetting {
-  /** Between nodes, then within a node; on one node flat, but each token once. */
+  /** Between nodes, then within a node; on one node flat, but with each token sent once. */
   readonly twoSteps: number;
-  /** In the best number of steps. */
+  /** With the best number of steps. */
   readonly bestDepth: number;
-  /** Which that is, counted as published: 1 is flat, 2 between and within nodes. */
+  /** Best number of steps, counted as published: 1 is flat, 2 is between and within nodes. */
   readonly depth: number;
-  /** With experts moved. No model: `bestDepth` times the mean of what moving them gained in the published columns. */
+  /** With experts moved. Not a model: `bestDepth` times the mean published gain of moving experts. */
   readonly experts: number;
 }
 
 type Line = HierarchyLevel["between"] & { readonly startupSeconds: number; readonly secondsPerByte: number };
 
-/** Of what a rank sends, the share that leaves its node when all nodes get the same. */
+/** Share of a rank's bytes that leaves its node if all nodes receive the same number of bytes. */
 const leavingShare = (numNodes: number): number => (numNodes - 1) / numNodes;
 
 /**
- * Carry a fit over to fewer nodes: what takes time is what leaves the node. An assumption: the paper has one fit, of
- * four nodes.
+ * Converts a fit to fewer nodes, with a time proportional to the bytes that leave the node. This is an assumption: the
+ * paper has one fit, of four nodes.
  */
 const onNodes = ({ startupSeconds, secondsPerByte }: Line, numNodes: number): Line => ({
   startupSeconds,
@@ -42,9 +42,9 @@ const onNodes = ({ startupSeconds, secondsPerByte }: Line, numNodes: number): Li
 });
 
 /**
- * The links of whole nodes of the published cluster.
+ * Links of whole nodes of the published cluster.
  *
- * @param innerDelaySeconds what the step within nodes takes longer than its fit if a step between nodes precedes it.
+ * @param innerDelaySeconds extra time of the step within nodes over its fit if a step between nodes precedes it.
  */
 const hierarchyOf = (numRanks: number, innerDelaySeconds: number): Hierarchy => {
   const { gpusPerNode, flat, levels } = hierMoeTestbed;
@@ -53,26 +53,26 @@ const hierarchyOf = (numRanks: number, innerDelaySeconds: number): Hierarchy => 
     .slice(1)
     .map(({ groupsPerNode, between, within }) => ({ numGroups: numNodes * groupsPerNode, between, within }));
   const [{ between, within }] = levels;
-  // On one node an all-to-all of all ranks is the one within a node.
+  // On one node, an all-to-all of all ranks is the all-to-all within a node.
   if (numNodes === 1) return { numRanks, flat: within, levels: inner };
   const delayed = { ...within, startupSeconds: within.startupSeconds + innerDelaySeconds };
   const outermost = { numGroups: numNodes, between: onNodes(between, numNodes), within: delayed };
   return { numRanks, flat: onNodes(flat, numNodes), levels: [outermost, ...inner] };
 };
 
-/** The geometric mean of what moving experts gained: 1.14 to 1.21 times. */
+/** Geometric mean of the published gains of moving experts: 1.14 to 1.21 times. */
 const meanGainOfMoving = (): number =>
   hierMoeSpeedups.reduce((product, { experts, bestDepth }) => product * (experts / bestDepth), 1) **
   (1 / hierMoeSpeedups.length);
 
-/** Seconds of all-to-alls of a setting, plain and by number of steps, with an evenly simulated routing. */
+/** Seconds of all-to-alls of a setting, plain and by number of steps, with a simulated even routing. */
 const allToAlls = (setting: HierMoeSetting, innerDelaySeconds: number) => {
   const { numRanks } = setting;
   const hierarchy = hierarchyOf(numRanks, innerDelaySeconds);
   const { bytesPerToken, tokensPerRank } = hierMoeTokens;
   const routing = uniformRouting(numRanks * tokensPerRank, setting, randomKey(1).data);
   const options = { bytesPerToken, numSources: numRanks };
-  // Without a level of nodes the published count has one level more, which nothing crosses.
+  // Without a level of nodes, the published count has one more level, which no bytes cross.
   const skippedLevels = hierMoeTestbed.levels.length - hierarchy.levels.length;
   const plan = planHierarchicalAllToAll(routing, hierarchy, options);
   const plainSeconds = plainAllToAllSeconds(routing, hierarchy, options);
@@ -80,9 +80,9 @@ const allToAlls = (setting: HierMoeSetting, innerDelaySeconds: number) => {
 };
 
 /**
- * Fit what the step within nodes takes longer after a step between nodes than by itself, to published speed-ups in two
- * steps on several nodes: least squares of relative errors of seconds. The fits of both steps by themselves are 18 to
- * 30 % too fast together, while three steps are met by theirs; the paper does not say why.
+ * Fits the extra time of the step within nodes after a step between nodes, compared with the step by itself, to
+ * published speed-ups in two steps on several nodes: least squares of relative errors of seconds. The sum of both fits
+ * is 18 to 30 % too fast, while the fits of three steps match three steps; the paper does not explain the difference.
  *
  * @returns seconds, 0 or more.
  */
@@ -102,11 +102,11 @@ export const fitInnerDelay = (rows: readonly HierMoeSpeedups[] = hierMoeSpeedups
 };
 
 /**
- * Predict the speed-ups of an all-to-all of tokens in levels over a plain one, on the published cluster with an evenly
- * simulated routing of all ranks' tokens. What moving experts gains on top depends on how uneven a routing is, of which
- * nothing was published.
+ * Predicts the speed-ups of an all-to-all of tokens in levels over a plain one, on the published cluster with a
+ * simulated even routing of all ranks' tokens. The additional gain of moving experts depends on how uneven a routing
+ * is, and no routing was published.
  *
- * @param setting its ranks are whole nodes of 8. @param innerDelaySeconds as `fitInnerDelay` gives it.
+ * @param setting its ranks are whole nodes of 8. @param innerDelaySeconds as `fitInnerDelay` returns it.
  *
  * Source: the time model and fits of arXiv 2508.09591 (HierMoE).
  */
@@ -124,14 +124,16 @@ export const predictHierMoeSpeedups = (
   };
 };
 
-/** What the published table has and our fixture leaves out, so that a prediction comes first. */
+/**
+ * Settings of the published table that our fixture leaves out, so that the prediction is made before the comparison.
+ */
 export const unseenHierMoeSettings: readonly HierMoeSetting[] = [
   { expertsPerToken: 10, numExperts: 128, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 256, numRanks: 32 },
   { expertsPerToken: 8, numExperts: 128, numRanks: 16 },
 ];
 
-/** Write the predictions of what the fixture leaves out as a Markdown table. */
+/** Formats predictions of the settings that the fixture leaves out as a Markdown table. */
 export const hierMoePredictionTable = (): string => {
   const innerDelaySeconds = fitInnerDelay();
   return [

@@ -22,19 +22,22 @@ import {
 import type { BucketPlan } from "@skein/tensor-core";
 import { type ConvolutionLayer, convolutionLayers, inputRows, type NetworkName } from "./convolution-layers.ts";
 
-/** All that predictions of K-FAC's stages rest on. */
+/** All parameters of predictions of K-FAC's stages. */
 export interface KfacCluster {
-  /** Of one GPU, one row of `a` or `g`, in addition to its multiply-adds at the peak. */
+  /** Seconds of one row of `a` or `g` on one GPU, in addition to its multiply-adds at peak rate. */
   readonly secondsPerFactorRow: number;
-  /** Of one factor: what it takes to cut out patches and to start kernels. */
+  /** Start-up of one factor: time to extract patches and to launch kernels. */
   readonly factorStartSeconds: number;
   readonly allReduceStartSeconds: number;
   readonly broadcastStartSeconds: number;
-  /** Of the slowest link of a ring, one way: a broadcast crosses it once, an all-reduce 2 (P − 1) / P times. */
+  /**
+   * Seconds per byte of the slowest link of a ring, in one direction: a broadcast crosses the link once, an all-reduce
+   * 2 (P − 1) / P times.
+   */
   readonly linkSecondsPerByte: number;
-  /** To take the triangle of one factor and put it back. */
+  /** Seconds to pack the triangle of one factor and to unpack it. */
   readonly packSeconds: number;
-  /** To invert n rows: start + cube · n³. */
+  /** Inverting n rows takes start + cube · n³ seconds. */
   readonly inverseStartSeconds: number;
   readonly inverseSecondsPerCube: number;
 }
@@ -43,7 +46,7 @@ export interface KfacCluster {
 export interface KfacRun {
   readonly network: NetworkName;
   readonly batchPerGpu: number;
-  /** Forward and backward pass on one GPU: given. */
+  /** Seconds of forward and backward pass on one GPU; an input of the prediction. */
   readonly passesSeconds: number;
 }
 
@@ -53,7 +56,7 @@ export const peakMultiplyAddsPerSecond = 6.725e12;
 
 /**
  * Seconds of one factor, `aᵀa` for `rows` rows of `size` numbers: start + rows · (seconds of a row + size² / peak). The
- * part that does not depend on the size is that of small factors: their few output tiles leave most of a GPU idle, and
+ * part that does not depend on the size dominates small factors: their few output tiles leave most of a GPU idle, and
  * each row is still read.
  */
 export const factorSeconds = (
@@ -64,7 +67,7 @@ export const factorSeconds = (
 const bytesPerElement = 4;
 /** The forward pass has one product for each weight, the backward pass two. */
 const forwardShare = 1 / 3;
-/** Up to which factors are merged without a model. Source: the default of Horovod. */
+/** Maximum bytes of factors merged without a model. Source: the default of Horovod. */
 const thresholdBytes = mebibytes(64);
 
 const allReduceModel = ({ allReduceStartSeconds, linkSecondsPerByte }: KfacCluster): LinearCollectiveModel => ({
@@ -82,8 +85,9 @@ export const forwardMultiplyAdds = (layers: readonly ConvolutionLayer[]): number
   layers.reduce((sum, layer) => sum + inputRows(layer) * layer.outputs * layer.positions, 0);
 
 /**
- * A run in the terms of the stage model: times of layers and messages. Factors travel behind the forward pass alone,
- * since gradients are on the network from the begin of the backward pass to past its end, in each of these networks.
+ * Options of the stage model for a run: times of layers and messages. Factors are exchanged during the forward pass
+ * only, because in each of these networks gradients use the network from the start of the backward pass until after its
+ * end.
  */
 export const stageOptionsOf = (
   cluster: KfacCluster,
@@ -117,7 +121,7 @@ export const stageOptionsOf = (
           byPath.get(path)!.positions) /
         multiplyAdds,
       inverseSeconds: (size) => cluster.inverseStartSeconds + cluster.inverseSecondsPerCube * size ** 3,
-      // No stage of the published tables.
+      // The published tables have no such stage.
       preconditionSeconds: () => 0,
       allReduceSeconds: (elements) => messageSeconds(allReduceModel(cluster), elements),
       reduceSeconds: (elements) => messageSeconds(broadcastModel(cluster), elements),
@@ -143,7 +147,7 @@ const mergedUpTo = ({ tensors }: GradientProfile, bytes: number): BucketPlan => 
 export const pipelinings = ["naive", "layerWise", "threshold", "optimal"] as const;
 export type Pipelining = (typeof pipelinings)[number];
 
-/** Plans of all ways to lay the exchange of factors behind the forward pass. */
+/** Plans of all ways to overlap the exchange of factors with the forward pass. */
 const bucketPlans = (cluster: KfacCluster, options: StageOptions): Readonly<Record<Pipelining, BucketPlan>> => {
   const factors = computedFactors(options);
   const profile = factorProfile(factors);
@@ -159,7 +163,7 @@ const mapPipelinings = (of: (pipelining: Pipelining) => number): Readonly<Record
   Object.fromEntries(pipelinings.map((name) => [name, of(name)])) as Record<Pipelining, number>;
 
 /**
- * Seconds of the exchange of factors that are left when all are computed, and of packing them.
+ * Exposed seconds of the exchange of factors after all are computed, and of packing them.
  *
  * @param hiddenBehind as `StageOptions`. Default: as `stageOptionsOf`.
  */
@@ -179,8 +183,8 @@ export const predictFactorCommunication = (
 const pipeliningOf = { d: "naive", mpd: "naive", spd: "optimal" } as const;
 
 /**
- * Balanced by the published rule, each factor's two times beside each other; or with a given bound: what has more rows
- * is sent.
+ * Balanced placement: by the published rule, which compares the two times of each factor; or with a given bound, above
+ * which factors are sent.
  */
 const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number | undefined): FormPlacement => ({
   placement: placeBalanced(layers, numRanks, {
@@ -197,7 +201,7 @@ const balanced = ({ layers, numRanks, times }: StageOptions, largestKept: number
 export type SecondOrderStages = Omit<KfacStages, "passes" | "gradientCommunication">;
 
 /**
- * Predict what K-FAC adds to a step, by form.
+ * Predicts the stages that K-FAC adds to a step, by form.
  *
  * @param largestKept of `spd`: rows of the largest factor that all GPUs invert for themselves. Default: by the rule.
  */

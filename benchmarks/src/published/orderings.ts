@@ -1,8 +1,8 @@
 import type { PredictedCell } from "./calibrate-cluster.ts";
 
 /**
- * Closer than this two measurements stand in no order: most methods differ by up to 3 % between three measurements of
- * the same four GPUs.
+ * Smallest relative difference that orders two measurements: three measurements of the same four GPUs differ by up to 3
+ * % for most methods.
  */
 export const minDifference = 0.03;
 
@@ -10,16 +10,16 @@ export const minDifference = 0.03;
 export interface ComparedPair {
   readonly faster: PredictedCell;
   readonly slower: PredictedCell;
-  /** Time of the slower over that of the faster, as measured: above 1. */
+  /** Measured time of the slower method over that of the faster: above 1. */
   readonly measuredRatio: number;
-  /** The same as predicted: below 1 where they stand in the wrong order. */
+  /** Predicted time ratio of the same pair: below 1 if the predicted order is wrong. */
   readonly predictedRatio: number;
 }
 
 const predictedSeconds = ({ iterationSeconds, relativeError }: PredictedCell): number =>
   iterationSeconds * (1 + relativeError);
 
-/** Set every two methods of a column against each other, where the table tells them apart. */
+/** Compares every two methods of a column whose measurements differ by more than the smallest difference. */
 export const comparePairs = (predicted: readonly PredictedCell[]): readonly ComparedPair[] =>
   [...Map.groupBy(predicted, ({ model, network, worldSize }) => [model, network, worldSize].join(" ")).values()]
     .flatMap((column) => column.flatMap((faster) => column.map((slower) => ({ faster, slower }))))

@@ -14,7 +14,7 @@ import { profileOf } from "./architectures.ts";
 import { type Cluster, negotiatedModel, ringModel, serverModel, type Place } from "./cluster.ts";
 import { type Method, type ModelName, type Network, singleGpu } from "./seven-methods.ts";
 
-/** What is to be predicted: a cell of the table, or one that was not measured. */
+/** Run to predict: a cell of the table, or one that was not measured. */
 export interface Run {
   readonly model: ModelName;
   readonly method: Method;
@@ -22,21 +22,21 @@ export interface Run {
   readonly worldSize: number;
 }
 
-/** Seconds of an iteration on one GPU, all in. */
+/** Total seconds of an iteration on one GPU. */
 export const singleSeconds = (model: ModelName): number => singleGpu[model].batch / singleGpu[model].samplesPerSecond;
 
 /**
- * The network that parameter servers used. Of ResNet-50 and BERT-Large the table's rows BSP-PS and WFBP-PS say the same
- * over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs, and half of what BERT-Base and ByteScheduler
- * get from the faster one; so they are taken for runs over the slower.
+ * The network that parameter servers used. For ResNet-50 and BERT-Large, the table's rows BSP-PS and WFBP-PS have the
+ * same values over 100 Gbit/s Ethernet as over 10 Gbit/s, to 2 % in all eight pairs, and half the speed that BERT-Base
+ * and ByteScheduler reach over the faster network; these rows are therefore taken for runs over the slower network.
  */
 export const serverNetworkOf = ({ model, method, network }: Run): Network =>
   network === "100GbE" && model !== "BERT-Base" && method !== "ByteScheduler-PS" ? "10GbE" : network;
 
-/** What ByteScheduler cuts tensors to, if it does: its default. */
+/** Piece size of ByteScheduler: its default. */
 const partitionBytes = [mebibytes(4)];
 
-/** After the backward pass nothing is computed, so what is left then travels at full speed. */
+/** After the backward pass GPUs are idle, so the remaining communication runs at full speed. */
 const overlapped = (
   profile: GradientProfile,
   plan: BucketPlan,
@@ -50,12 +50,12 @@ const overlapped = (
   }, 0);
 };
 
-/** Rounds in which the share of computing settles to 1 %. */
+/** Number of rounds in which the share of computing converges to 1 %. */
 const rounds = 4;
 
 /**
- * Computing and communicating go on all the time, so PCIe lanes are slowed by the part of an iteration in which GPUs
- * compute.
+ * Computing and communication overlap during the whole iteration, so PCIe lanes are slowed by the part of an iteration
+ * in which GPUs compute.
  */
 const scheduled = (
   profile: GradientProfile,
@@ -70,19 +70,19 @@ const scheduled = (
       planByteScheduler(profile, price, { partitionBytes }),
       price,
     ).iterationSeconds;
-    // The longer an iteration is taken to be, the less PCIe is slowed and the shorter it gets: the middle of both does
-    // not swing.
+    // A longer estimate of the iteration means less slowdown of PCIe, and so a shorter next estimate. The mean of both
+    // does not oscillate.
     seconds = round === 0 ? next : (seconds + next) / 2;
   }
   return seconds;
 };
 
 /**
- * Predict seconds of an iteration: the time of one GPU, and what its communication adds to it.
+ * Predicts seconds of an iteration: the time of one GPU, plus the communication that is added to it.
  *
- * BSP: all of it, after the backward pass. WFBP and MG-WFBP: what `timelineOf` leaves exposed, per tensor or merged by
- * `mergeGreedy`, as the published code does. ByteScheduler: `planByteScheduler`, whose forward pass waits for its own
- * tensors only.
+ * BSP: all communication, after the backward pass. WFBP and MG-WFBP: the part that `timelineOf` leaves exposed, per
+ * tensor or merged by `mergeGreedy`, as the published code does. ByteScheduler: `planByteScheduler`, whose forward pass
+ * waits only for its own tensors.
  */
 export const predictIteration = (cluster: Cluster, run: Run): number => {
   const { model, method, worldSize } = run;

@@ -4,20 +4,20 @@ import type { Cluster } from "./cluster.ts";
 import { predictIteration, type Run } from "./predict-iteration.ts";
 import { cells, singleGpu } from "./seven-methods.ts";
 
-/** A prediction of a cluster that is twice as large as one that was measured. */
+/** A prediction of a cluster that is twice as large as a measured one. */
 export interface LargerPrediction extends Run {
-  /** By the model alone. */
+  /** Samples per second by the model alone. */
   readonly modelSamplesPerSecond: number;
   /**
-   * With the ratio of measured to predicted of the same run at half the size: what a run has that the model lacks stays
-   * with it.
+   * Samples per second corrected by the ratio of measured to predicted of the same run at half the size, so that
+   * effects of a run that the model lacks are kept.
    */
   readonly samplesPerSecond: number;
-  /** Without a model, the bar to beat: the last measured doubling of the same run, repeated. */
+  /** Baseline without a model: the last measured doubling of the same run, repeated. */
   readonly repeatedSamplesPerSecond: number;
 }
 
-/** Repeat the last doubling of a run of the table up to a number of GPUs. */
+/** Repeats the last doubling of a run of the table up to a number of GPUs. */
 const repeatedSamplesPerSecond = ({ model, method, network, worldSize }: Run): number => {
   const measured = cells
     .filter((cell) => cell.model === model && cell.method === method && cell.network === network)
@@ -25,7 +25,7 @@ const repeatedSamplesPerSecond = ({ model, method, network, worldSize }: Run): n
   return (worldSize * singleGpu[model].batch) / repeatLastDoubling(measured, worldSize);
 };
 
-/** Predict runs of twice as many GPUs as those that were measured and predicted. */
+/** Predicts runs on twice as many GPUs as the given measured and predicted runs. */
 export const predictLarger = (cluster: Cluster, before: readonly PredictedCell[]): readonly LargerPrediction[] =>
   before.map(({ model, method, network, worldSize, relativeError }) => {
     const run = { model, method, network, worldSize: 2 * worldSize };

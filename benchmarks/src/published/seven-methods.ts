@@ -2,7 +2,7 @@
 export const networks = ["10GbE", "100GbIB", "100GbE"] as const;
 export type Network = (typeof networks)[number];
 
-/** Sizes of the cluster that calibrate: 4 GPUs a node, so one, two and four nodes. */
+/** Numbers of GPUs for calibration: 4 GPUs per node, so one, two and four nodes. */
 export const worldSizes = [4, 8, 16] as const;
 
 export const methods = [
@@ -15,15 +15,15 @@ export const methods = [
   "ByteScheduler-PS",
 ] as const;
 /**
- * How gradients travel: after the backward pass, per tensor, merged, or cut with priorities; by all-reduce (A2A) or
- * parameter servers (PS).
+ * Way to exchange gradients: after the backward pass, per tensor, merged, or cut with priorities; by all-reduce (A2A)
+ * or parameter servers (PS).
  */
 export type Method = (typeof methods)[number];
 
 export const modelNames = ["ResNet-50", "BERT-Base", "BERT-Large"] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** One GPU by itself. */
+/** Batch and samples per second of one GPU. */
 export const singleGpu: Readonly<Record<ModelName, { readonly batch: number; readonly samplesPerSecond: number }>> = {
   "ResNet-50": { batch: 64, samplesPerSecond: 253.1 },
   "BERT-Base": { batch: 64, samplesPerSecond: 212.8 },
@@ -79,7 +79,7 @@ export interface Cell {
  *
  * Source: `results/2020-05-29/README.md` of github.com/HKBU-HPML/ddl-benchmarks (means of samples per second; PyTorch
  * 1.4, NCCL 2.4, Horovod 0.19, BytePS 0.2; 4 GPUs per node, synthetic inputs, 32-bit gradients). Its column of 32 GPUs
- * is not here: it is what is predicted.
+ * is omitted here, because these values are predicted.
  */
 export const cells: readonly Cell[] = modelNames.flatMap((model) =>
   methods.flatMap((method) =>

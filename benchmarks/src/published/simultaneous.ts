@@ -26,8 +26,8 @@ export interface SimultaneousRow {
 }
 
 /**
- * Compute and exposed communication by WFBP, MG-WFBP and ASC-WFBP, on a link of 9.43 Gbit/s. How many GPUs it was is
- * not said.
+ * Compute and exposed communication by WFBP, MG-WFBP and ASC-WFBP, on a link of 9.43 Gbit/s. The source does not state
+ * the number of GPUs.
  *
  * Source: a plotting script of the authors of ASC-WFBP (Shi, Chu and Li, INFOCOM 2021).
  */
@@ -46,12 +46,12 @@ export const simultaneousRows: readonly SimultaneousRow[] = [
   { model: "BERT-Base", computeSeconds: 0.3055, exposed: { waitFree: 0.7047, merged: 0.7569, simultaneous: 0.6187 } },
 ];
 
-/** Models of the table whose shapes are here. */
+/** Models of the table with known shapes. */
 export const simultaneousModels: readonly Architecture[] = ["ResNet-152", "BERT-Base"];
 
 /**
- * A ring of 16 ranks: its start-up as published for 10 Gbit/s Ethernet, and 2 · 15/16 of the bytes over the link of the
- * rows. Nothing is fitted.
+ * A ring of 16 ranks, with the start-up published for 10 Gbit/s Ethernet and 2 · 15/16 of the bytes over the link of
+ * the rows. No parameter is fitted.
  */
 const link: LinearCollectiveModel = {
   startupSeconds: publishedLinks.find(({ network, worldSize }) => network === "10 Gbit/s Ethernet" && worldSize === 16)!
@@ -62,7 +62,7 @@ const link: LinearCollectiveModel = {
 const profileWithin = (model: Architecture, computeSeconds: number): GradientProfile =>
   profileOf(model, (2 / 3) * computeSeconds, computeSeconds / 3);
 
-/** Predict what WFBP and MG-WFBP leave exposed, two thirds of the computing being backward. */
+/** Predicts the exposed communication of WFBP and MG-WFBP, with two thirds of the compute time in the backward pass. */
 export const predictInTurn = (model: Architecture, computeSeconds: number): Omit<Exposed, "simultaneous"> => {
   const profile = profileWithin(model, computeSeconds);
   return {
@@ -71,7 +71,10 @@ export const predictInTurn = (model: Architecture, computeSeconds: number): Omit
   };
 };
 
-/** Predict what ASC-WFBP leaves exposed, two collectives at once. Cost: seconds, for hundreds of tensors. */
+/**
+ * Predicts the exposed communication of ASC-WFBP, with two simultaneous collectives. Cost: seconds, for hundreds of
+ * tensors.
+ */
 export const predictSimultaneous = (model: Architecture, computeSeconds: number): number => {
   const profile = profileWithin(model, computeSeconds);
   return simultaneousTimeline(profile, planSimultaneous(profile, link, twoAtOnce), link, twoAtOnce).exposedSeconds;

@@ -1,4 +1,4 @@
-/** Rows of cells as a Markdown table with aligned columns; the first is the header. */
+/** Formats rows of cells as a Markdown table with aligned columns; the first row is the header. */
 export const alignColumns = (rows: readonly (readonly string[])[]): string => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const format = (row: readonly string[]): string =>

@@ -1,27 +1,27 @@
-/** Places numbers on a logarithmic axis, and says where its lines go. */
+/** A logarithmic axis: pixels of values, and values with grid lines. */
 export interface LogAxis {
   /** Pixel of a value. */
   at(value: number): number;
-  /** Values that are labelled. */
+  /** Values with a label and a line. */
   readonly ticks: readonly number[];
-  /** Values between them that only have a faint line. */
+  /** Values between labelled ones, with only a faint line. */
   readonly minorTicks: readonly number[];
 }
 
 export interface LogAxisOptions {
-  /** The least and the largest value that are shown. */
+  /** Smallest and largest value of the axis. */
   readonly from: number;
   readonly to: number;
-  /** Pixels at which they stand; the second may be the smaller one, as on an axis that points up. */
+  /** Pixels of these two values; the second may be smaller, as on an axis that points up. */
   readonly pixels: readonly [number, number];
-  /** Ticks stand at its powers. */
+  /** Base of the ticks, which are powers of the base. */
   readonly base: number;
-  /** Multiples of each tick that have a minor one. Default: none. */
+  /** Multiples of each tick that have a minor tick. Default: no minor ticks. */
   readonly minor?: readonly number[];
 }
 
 /**
- * Make an axis on which equal ratios are equally far apart: pixel = p₀ + (p₁ − p₀) · log(value / from) / log(to /
+ * Creates an axis on which equal ratios have equal distances: pixel = p₀ + (p₁ − p₀) · log(value / from) / log(to /
  * from).
  */
 export const logAxis = ({ from, to, pixels: [first, last], base, minor = [] }: LogAxisOptions): LogAxis => {

@@ -2,22 +2,22 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import type { RangePlot } from "./range-plot.ts";
-import { drawBeside } from "./write-plots.ts";
+import { plotWriter } from "./write-plots.ts";
 
-/** What a page says of how it was made. */
+/** Facts about the making of a page, which the page shows. */
 export interface PageFacts {
   readonly date: string;
   readonly command: string;
   readonly seconds: number;
-  /** Writes a plot beside the page. @returns the Markdown that shows it. */
+  /** Writes a plot next to the page. @returns the Markdown that shows the plot. */
   readonly draw: (plot: RangePlot) => string;
 }
 
 /** A command that writes one page, without a measurement. */
 export interface PageCommand<Results> {
-  /** After `pnpm bench`, and after the date in the page's name. */
+  /** Name of the command after `pnpm bench`, and the end of the page's file name after the date. */
   readonly name: string;
-  /** One line of what it does. */
+  /** One line that describes the command. */
   readonly purpose: string;
   readonly findResults: () => Results;
   readonly format: (results: Results, facts: PageFacts) => string;
@@ -28,7 +28,7 @@ interface Options {
   readonly help?: boolean | undefined;
 }
 
-/** @returns the options, or what is wrong with them. */
+/** @returns the options, or a message about the error in them. */
 const parseOptions = (name: string, args: readonly string[]): Options | string => {
   try {
     return parseArgs({ args: [...args], options: { page: { type: "string" }, help: { type: "boolean", short: "h" } } })
@@ -38,7 +38,7 @@ const parseOptions = (name: string, args: readonly string[]): Options | string =
   }
 };
 
-/** Run the command line of a page. @returns the exit code. */
+/** Runs the command line of a page. @returns the exit code. */
 export const runPageCommand = <Results>(
   { name, purpose, findResults, format }: PageCommand<Results>,
   args: readonly string[],
@@ -58,12 +58,12 @@ export const runPageCommand = <Results>(
   }
   const date = new Date().toISOString().slice(0, 10);
   const page = values.page ?? `docs/benchmarks/${date}-${name}.md`;
-  // Before minutes of fitting: a folder that cannot be is a mistake to hear of at once.
+  // Create the folder before minutes of fitting, so that a folder that cannot be created is reported at once.
   mkdirSync(dirname(page), { recursive: true });
   const begin = performance.now();
   const results = findResults();
   const seconds = (performance.now() - begin) / 1000;
-  writeFileSync(page, format(results, { date, command: `pnpm bench ${name}`, seconds, draw: drawBeside(page) }));
+  writeFileSync(page, format(results, { date, command: `pnpm bench ${name}`, seconds, draw: plotWriter(page) }));
   console.log(`wrote ${page}`);
   return 0;
 };

@@ -2,7 +2,7 @@ import { arch, cpus, platform, release, totalmem } from "node:os";
 import type { Row } from "./row.ts";
 import { formatTable, shortfalls } from "./table.ts";
 
-/** What the figures were taken on. */
+/** Description of the machine that the figures were measured on. */
 export const machine = (): string => {
   const all = cpus();
   return `${all[0]?.model.trim() ?? "unknown processor"}, ${all.length} cores seen, ${(totalmem() / 2 ** 30).toFixed(0)} GiB memory, ${platform()} ${release()} ${arch()}, Node ${process.version}`;
@@ -15,11 +15,11 @@ export interface PageOptions {
   readonly rows: readonly Row[];
   readonly versions: Readonly<Record<string, string>>;
   readonly seconds: number;
-  /** Titles of the plots, and their files as seen from the page. Default: none. */
+  /** Titles of the plots, and paths of their files relative to the page. Default: no plots. */
   readonly plots?: readonly { readonly title: string; readonly file: string }[];
 }
 
-/** A dated note: what was measured, on what, by which command, and where it fell short. */
+/** Formats a dated page: the measurements, the machine, the command, and the rows that missed their target. */
 export const formatPage = ({ title, date, command, rows, versions, seconds, plots = [] }: PageOptions): string => {
   const missed = shortfalls(rows);
   return `# ${title}, ${date}

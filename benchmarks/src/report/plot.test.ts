@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { formatBytes, formatPlot, type Plot } from "./plot.ts";
 
-/** A link of 10 µs and 2 GB/s, without noise; the peer takes 100 times as long. */
+/** A link of 10 µs and 2 GB/s without noise; the peer takes 100 times as long. */
 const line = (bytes: number): number => 10 + bytes / 2000;
 const sizes = [2 ** 12, 2 ** 16, 2 ** 20, 2 ** 24];
 const plot: Plot = {
@@ -15,7 +15,7 @@ const plot: Plot = {
 const svg = formatPlot(plot);
 const numbers = (text: string): number[] => [...text.matchAll(/-?\d+(\.\d+)?/g)].map(([number]) => Number(number));
 
-/** Where a label stands: x of those in the middle below, y of those at the end of a line. */
+/** Position of a label: x of the labels below the axis, y of the labels at the left end of a line. */
 const labelAt = (label: string): { x: number; y: number } => {
   const [, x, y] = new RegExp(`<text x="([^"]+)" y="([^"]+)"[^>]*>${label}</text>`).exec(svg)!;
   return { x: Number(x), y: Number(y) };
@@ -44,7 +44,7 @@ describe("a plot of a perfect line", () => {
     const [low, high] = [labelAt("10 µs").y, labelAt("10 ms").y];
     const [, cy] = /<circle cx="[^"]+" cy="([^"]+)"/.exec(svg)!;
     const share = Math.log10(line(2 ** 12) / 10) / 3;
-    expect(Number(cy)).toBeCloseTo(low - 4 + share * (high - low), 0); // labels hang 4 below their lines
+    expect(Number(cy)).toBeCloseTo(low - 4 + share * (high - low), 0); // labels are 4 pixels below their lines
     expect(high).toBeLessThan(low);
   });
 

@@ -9,18 +9,18 @@ export interface PlotPoint {
 
 export interface PlotSeries {
   readonly name: string;
-  /** Drawn dashed. */
+  /** Whether the series is of a peer, and drawn dashed. */
   readonly peer: boolean;
   readonly points: readonly PlotPoint[];
 }
 
 /**
- * Times of messages against their sizes. Drawn by own code, 260 lines with the ranges: Observable Plot 0.6 draws on a
- * server only in a DOM (42 packages and jsdom), Vega-Lite 6.5 brings 76 packages and Vega; and a legend with a fitted
- * line in each entry is none of theirs.
+ * Times of messages by their sizes. Drawn by this code, 260 lines including range plots, for three reasons: Observable
+ * Plot 0.6 needs a DOM on a server (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither
+ * has a legend with a fitted line in each entry.
  */
 export interface Plot {
-  /** Part of the file's name. */
+  /** Name of the plot, a part of the file name. */
   readonly name: string;
   readonly title: string;
   readonly series: readonly PlotSeries[];
@@ -30,10 +30,10 @@ const width = 1120;
 const height = 640;
 const area = { left: 76, right: 700, top: 52, bottom: 584 };
 const legend = { left: 724, top: 72, line: 42 };
-/** Steps of a fitted curve between the ends of the axis: enough for no corner to be seen. */
+/** Number of steps of a fitted curve between the ends of the axis, enough that no corner is visible. */
 const curveSteps = 96;
 
-// Told apart by hue and lightness, also by most who see fewer hues; the marks tell those apart that share a hue.
+// Colors differ by hue and lightness, also for most people who see fewer hues. Marks differ for colors of the same hue.
 const colours = [
   "#1b6ca8",
   "#d1495b",
@@ -62,7 +62,9 @@ const formatTime = (microseconds: number): string =>
 
 const significant = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
 
-/** Laid through the points by `fitLink`; microseconds of a size, and how the legend says it. */
+/**
+ * Fits a line through the points by `fitLink`. Returns the time of a size, in microseconds, and the text of the legend.
+ */
 const fitOf = ({ points }: PlotSeries): { readonly at: (bytes: number) => number; readonly words: string } => {
   const { secondsPerMessage, secondsPerByte } = fitLink(
     points.map(({ bytes, microseconds }) => ({ bytes, seconds: microseconds / 1e6 })),
@@ -101,7 +103,7 @@ const grid = (x: LogAxis, y: LogAxis): string[] => [
   ),
 ];
 
-/** @throws Error for a plot without a point. */
+/** @throws Error if a plot has no points. */
 const axesOf = (series: readonly PlotSeries[]): { readonly x: LogAxis; readonly y: LogAxis } => {
   const points = series.flatMap((one) => one.points);
   if (points.length === 0) throw new Error("a plot needs at least one point");
@@ -124,8 +126,8 @@ const axesOf = (series: readonly PlotSeries[]): { readonly x: LogAxis; readonly 
 };
 
 /**
- * Draw times against sizes, both logarithmic, as an SVG of its own: a mark for each median, and through those of each
- * series its line α + β · bytes, whose α and 1/β stand in the legend. It is fitted by relative errors (`fitLink`).
+ * Draws times by sizes, on two logarithmic axes, as an SVG: a mark for each median, and a line α + β · bytes through
+ * the medians of each series, with α and 1/β in the legend. The line is fitted by relative errors (`fitLink`).
  */
 export const formatPlot = ({ title, series }: Plot): string => {
   const { x, y } = axesOf(series);

@@ -1,33 +1,33 @@
 import { logAxis } from "./log-axis.ts";
 import { escapeText, roundPixel } from "./svg.ts";
 
-/** A row of a plot: a value between the least and the greatest that were seen. */
+/** A row of a plot: a value, and the range of the values that were measured. */
 export interface RangeRow {
   readonly label: string;
   readonly value: number;
   readonly low: number;
   readonly high: number;
-  /** Filled where a claim may rest on it, hollow where none does. */
+  /** Whether a claim may depend on the row: filled mark if true, hollow if false. */
   readonly solid: boolean;
-  /** A stroke across the row: what is allowed. */
+  /** Allowed value, drawn as a stroke across the row. */
   readonly limit?: number | undefined;
-  /** At the right end of the row. */
+  /** Note at the right end of the row. */
   readonly note: string;
 }
 
-/** Values of many things below each other, each with its range, on one axis. */
+/** Plot of values in rows below each other, each with its range, on one axis. */
 export interface RangePlot {
-  /** Part of the file's name. */
+  /** Name of the plot, a part of the file name. */
   readonly name: string;
   readonly title: string;
-  /** What the axis measures. */
+  /** Label of the axis. */
   readonly axis: string;
   readonly scale: "linear" | "log";
-  /** Where a line stands from top to bottom: what all are set beside. */
+  /** Value of the vertical line that all rows are compared with. */
   readonly reference: number;
-  /** What is to the right of this is drawn at the edge, with its number. Default: all is within. */
+  /** Larger values are drawn at the edge, with their number. Default: all values are within the axis. */
   readonly most?: number | undefined;
-  /** What filled and hollow marks mean, and strokes across. */
+  /** Meaning of filled and hollow marks, and of strokes. */
   readonly legend: string;
   readonly rows: readonly RangeRow[];
 }
@@ -43,7 +43,7 @@ interface Axis {
   readonly ticks: readonly number[];
 }
 
-/** A step of 1, 2 or 5 times a power of ten that cuts the range in four to ten parts. */
+/** Step of 1, 2 or 5 times a power of ten that divides the range into four to ten parts. */
 const stepOf = (range: number): number => {
   const power = 10 ** Math.floor(Math.log10(range / 4));
   return [5, 2, 1].map((multiple) => multiple * power).find((step) => range / step >= 4) ?? power;
@@ -60,7 +60,7 @@ const axisOf = ({ scale, rows, reference, most = Number.POSITIVE_INFINITY }: Ran
   const all = rows.flatMap(({ low, high, value, limit }) => [low, high, value, limit ?? value]).concat(reference);
   const [from, to] = [Math.min(...all), Math.min(most, Math.max(...all))];
   if (scale === "log") {
-    const base = to / from > 8 ? 2 : Math.SQRT2; // a few lines at least
+    const base = to / from > 8 ? 2 : Math.SQRT2; // at least a few lines
     return logAxis({ from: from / 1.1, to: to * 1.1, pixels: [left, right], base });
   }
   const room = to > from ? (to - from) / 20 : 1;
@@ -88,7 +88,7 @@ const rowSvg = (row: RangeRow, y: number, { at }: Axis, most: number): string =>
 };
 
 /**
- * Draw rows of values with their ranges as an SVG of its own.
+ * Draws rows of values with their ranges as an SVG.
  *
  * @throws Error for a plot without a row, and for values that its axis cannot show.
  */

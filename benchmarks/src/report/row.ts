@@ -1,6 +1,6 @@
 import type { Summary } from "@skein/measuring";
 
-/** Ours beside one peer. A `ratio` above 1 means that ours is better, whatever the unit. */
+/** Skein's value next to the value of one peer. A `ratio` above 1 means that Skein is better, for any unit. */
 export interface Row {
   readonly benchmark: string;
   readonly unit: string;
@@ -13,9 +13,9 @@ export interface Row {
   readonly oursSamples?: number;
   readonly peerSpread?: number;
   readonly peerSamples?: number;
-  /** The least ratio that was asked for. */
+  /** Minimum ratio required. */
   readonly target?: number;
-  /** Why a value is missing, or what it leaves out. */
+  /** Reason why a value is missing, or a restriction of the value. */
   readonly note?: string;
 }
 
@@ -30,7 +30,7 @@ export interface RowOptions {
   readonly note?: string | undefined;
 }
 
-/** A row from two measurements, either of which may be missing. */
+/** Creates a row from two measurements, either of which may be missing. */
 export const makeRow = ({ benchmark, unit, better, peer, ours, theirs, target, note }: RowOptions): Row => {
   const ratio =
     ours && theirs ? (better === "lower" ? theirs.median / ours.median : ours.median / theirs.median) : null;

@@ -21,10 +21,10 @@ const cells = (row: Row): string[] => [
   row.note ?? "",
 ];
 
-/** The rows as a Markdown table with aligned columns: median ± median absolute deviation (samples). */
+/** Formats rows as a Markdown table with aligned columns: median ± median absolute deviation (samples). */
 export const formatTable = (rows: readonly Row[]): string => alignColumns([header, ...rows.map(cells)]);
 
-/** One sentence for every row that misses what was asked for, or could not be measured. */
+/** One sentence for every row that misses its target, or that could not be measured. */
 export const shortfalls = (rows: readonly Row[]): string[] =>
   rows.flatMap(({ benchmark, peer, ratio, target, note }) => {
     if (target === undefined) return [];

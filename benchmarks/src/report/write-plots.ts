@@ -3,10 +3,13 @@ import { basename, dirname, join } from "node:path";
 import { formatPlot, type Plot } from "./plot.ts";
 import { formatRangePlot, type RangePlot } from "./range-plot.ts";
 
-/** The file of a plot, beside its page and named after it. */
+/** File name of a plot, next to its page and with the page's name first. */
 const plotFile = (page: string, name: string): string => `${basename(page, ".md")}-${name}.svg`;
 
-/** Write each plot beside a page, under the page's name and its own. @returns what the page says of them. */
+/**
+ * Writes each plot next to a page, with a file name from the page's name and the plot's. @returns titles and files for
+ * the page.
+ */
 export const writePlots = (plots: readonly Plot[], page: string): { readonly title: string; readonly file: string }[] =>
   plots.map((plot) => {
     const file = plotFile(page, plot.name);
@@ -14,8 +17,8 @@ export const writePlots = (plots: readonly Plot[], page: string): { readonly tit
     return { title: plot.title, file };
   });
 
-/** Writes a plot of ranges beside a page. @returns the Markdown that shows it. */
-export const drawBeside =
+/** Writes a range plot next to a page. @returns the Markdown that shows the plot. */
+export const plotWriter =
   (page: string): ((plot: RangePlot) => string) =>
   (plot) => {
     const file = plotFile(page, plot.name);

@@ -15,8 +15,8 @@ const done = (accuracy: number, bits: number): Outcome => ({
   ...(bits === 0 ? { testAccuracy: accuracy / 100 } : { bitsPerByte: bits }),
 });
 
-/** Every try equally good, but for rates above the middle with the second value: the larger, the better. */
-const sought = (): Results => {
+/** All tries are equally good, except that above the middle rate the second value is better, by the rate. */
+const searched = (): Results => {
   const outcomeOf = (run: SearchRun): Outcome => {
     const { second, peak } = run.setting;
     const better = second === run.method.second.values[1] ? Math.max(0, peak - run.method.peaks[run.task.name]!) : 0;
@@ -27,7 +27,7 @@ const sought = (): Results => {
   return madeResults(planned(first), outcomeOf);
 };
 
-const search = sought();
+const search = searched();
 const plan = (own: Results): LadderRun[] =>
   planLadder({
     quick: false,

@@ -8,7 +8,7 @@ import { chooseSetting, jobOf, searchName, type Setting } from "./search-plan.ts
 import { type Task, tasks } from "./tasks.ts";
 
 export const ladderName = "second-order";
-/** How many seeds a claim rests on. */
+/** Minimum number of seeds for a claim. */
 export const minSeeds = 3;
 
 /** A task trained by a method for one of its horizons. */
@@ -24,20 +24,20 @@ export interface LadderRun extends Run {
 export interface Rung {
   readonly steps: number;
   readonly runs: readonly LadderRun[];
-  /** Of the seeds that are there. */
+  /** Quality over the seeds that are done. */
   readonly quality: Quality | undefined;
-  /** `missed` also where a first seed is so far off that others were not tried. */
+  /** Result of the rung; `missed` also if the first seed is so far off that no other seeds are run. */
   readonly standing: "reached" | "missed" | "not run";
 }
 
-/** By how much a quality falls short of a target; below 0 where it is better. */
+/** Difference between a target and a quality, in the target's unit; below 0 if the quality is better. */
 export const shortBy = ({ target }: Task, { mean }: Pick<Quality, "mean">): number =>
   target.unit === "%" ? target.value - mean : mean - target.value;
 
 const lackOf = (task: Task, method: Method, quick: boolean): string =>
   `its setting has not been sought as it is defined now; first run pnpm bench ${searchName}${quick ? " --quick" : ""}, for this row alone with --only ${task.name}/${method.name}`;
 
-/** How a length came out: by all its seeds, or by the first alone where it misses by far. */
+/** Result of a length: by all its seeds, or by the first seed alone if it misses the target by far. */
 const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   const outcomes = runs.map((run) => own(run)?.outcome);
   const { steps } = runs[0]!;
@@ -56,10 +56,10 @@ const judge = (task: Task, runs: readonly LadderRun[], own: ResultOf): Rung => {
   };
 };
 
-/** The rungs of a method, shortest first, up to the first that reaches the target or is not run. */
+/** The rungs of a method, shortest first, up to the first rung that reaches the target or is not run. */
 const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOptions, own: ResultOf): Rung[] => {
-  const sought = resultsOf(searchName);
-  const choice = chooseSetting(task, method, quick, (run) => resultOf(sought, run));
+  const searched = resultsOf(searchName);
+  const choice = chooseSetting(task, method, quick, (run) => resultOf(searched, run));
   const setting = choice?.best.run.setting ?? { peak: method.peaks[task.name]!, second: method.second.values[0] };
   const runOf = (steps: number, seed: number): LadderRun => ({
     name: `${task.name}/${method.name}/steps-${steps}/seed-${seed}`,
@@ -88,12 +88,12 @@ const rungsOf = (task: Task, method: Method, { quick, seeds, resultsOf }: PlanOp
   return rungs;
 };
 
-/** A method on a task: what was tried, and how it came out. */
+/** A method on a task: the rungs that were tried, and the rung that reached the target. */
 export interface Climb {
   readonly task: Task;
   readonly method: Method;
   readonly rungs: readonly Rung[];
-  /** The shortest run whose mean over the seeds reaches the target. */
+  /** The shortest run with a mean over the seeds that reaches the target. */
   readonly reached: Rung | undefined;
 }
 
@@ -104,7 +104,7 @@ const climb = (task: Task, method: Method, rungs: readonly Rung[]): Climb => ({
   reached: rungs.find(({ standing }) => standing === "reached"),
 });
 
-/** What is to be run next, and all that was run before it. Of a length the first seed comes before the others. */
+/** The next runs to make, and all runs before them. The first seed of a length is made before the others. */
 export const planLadder = (options: PlanOptions): LadderRun[] => {
   const results = options.resultsOf(ladderName);
   const own: ResultOf = (run) => resultOf(results, run);

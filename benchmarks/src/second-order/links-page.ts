@@ -11,7 +11,7 @@ import type { Stage } from "./stages.ts";
 
 type OutcomeOf = (run: LinksRun) => Outcome | undefined;
 
-/** Stages as the papers' tables have them. */
+/** Stages as in the papers' tables. */
 const stageColumns: readonly (readonly [title: string, ...stages: readonly Stage[]])[] = [
   ["factors", "factors"],
   ["they travel", "factorCommunication"],
@@ -33,13 +33,13 @@ const header = [
   "note",
 ];
 
-/** A form at its place: timed, and traced. */
+/** Runs of a form on one network, number of ranks and model: timed, and traced. */
 interface FormRuns {
   readonly timed: LinksRun;
   readonly traced: LinksRun | undefined;
 }
 
-/** All forms of a network, number of ranks and model. */
+/** All forms on one network, number of ranks and model. */
 interface Place {
   readonly title: string;
   readonly forms: readonly FormRuns[];
@@ -47,7 +47,7 @@ interface Place {
 
 const placesOf = (runs: readonly LinksRun[], outcomeOf: OutcomeOf): Place[] =>
   [...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`)]
-    .filter(([, own]) => own.some((run) => outcomeOf(run) !== undefined)) // a table of dashes says nothing
+    .filter(([, own]) => own.some((run) => outcomeOf(run) !== undefined)) // leave out tables without values
     .map(([title, own]) => ({
       title,
       forms: own
@@ -74,7 +74,7 @@ const stageCells = (traced: Figures | undefined): string[] => {
   });
 };
 
-/** Whether measurements choose its form. */
+/** Whether measurements choose the run's form. */
 const isChosen = ({ method }: LinksRun): boolean => method.optimizer["form"] === "auto";
 
 const cellsOf = ({ timed, traced }: FormRuns, base: Figures | undefined, outcomeOf: OutcomeOf): string[] => {
@@ -116,14 +116,15 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
       const figures = doneOf(outcomeOf(timed));
       if (figures === undefined || timed.method.name === linksBaseline) return [];
       const { stepSeconds, form, bytesSentPerStep } = figures;
-      const beside = (seconds: number): number => seconds / base.stepSeconds.median;
+      const relative = (seconds: number): number => seconds / base.stepSeconds.median;
       return [
         {
           label: timed.method.name,
-          value: beside(stepSeconds.median),
-          // A spread as large as the median would reach down to no time at all: a tenth is far enough for a line.
-          low: beside(Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10)),
-          high: beside(stepSeconds.median + stepSeconds.mad),
+          value: relative(stepSeconds.median),
+          // A spread as large as the median would extend to a time of zero; a tenth of the median is low enough for the
+          // plot.
+          low: relative(Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10)),
+          high: relative(stepSeconds.median + stepSeconds.mad),
           solid: !isChosen(timed),
           note: `${milliseconds(stepSeconds.median)} ms, ${(bytesSentPerStep / 1024).toFixed(0)} KiB${isChosen(timed) ? `, ${form}` : ""}`,
         },
@@ -132,7 +133,7 @@ const plotOf = ({ title, forms }: Place, base: Figures, outcomeOf: OutcomeOf): R
   };
 };
 
-/** What a reader keeps of a table. */
+/** A sentence that summarizes a table. */
 export const linksSentence = ({ forms }: Place, outcomeOf: OutcomeOf): string => {
   const done = forms.flatMap(({ timed }) => {
     const figures = doneOf(outcomeOf(timed));
@@ -152,7 +153,7 @@ export const linksSentence = ({ forms }: Place, outcomeOf: OutcomeOf): string =>
   return `Fastest is ${best.name} with ${milliseconds(medianOf(best))} ms per step, slowest ${worst.name} with ${milliseconds(medianOf(worst))} ms${chose}.`;
 };
 
-/** What the paper says, then a table per network, number of ranks and model. */
+/** A page with the paper's claims, then a table per network, number of ranks and model. */
 export const linksPage = (runs: readonly LinksRun[], resultOf: ResultOf, draw: Draw): string => {
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);

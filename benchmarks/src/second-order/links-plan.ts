@@ -5,7 +5,7 @@ import type { PlacedRun } from "../studies/orderings-section.ts";
 import type { PlanOptions } from "../studies/study.ts";
 import { stageRules } from "./stages.ts";
 
-/** A way to share K-FAC's work, or the optimizer that all are set beside. */
+/** A way to share K-FAC's work among ranks, or the optimizer that all others are compared with. */
 export interface LinksMethod {
   readonly name: string;
   readonly optimizer: JobFile;
@@ -25,11 +25,13 @@ export interface LinksRun extends PlacedRun {
   readonly network: EmulatedNetwork;
   readonly model: LinksModel;
   readonly method: LinksMethod;
-  /** Timed, or traced to see what its stages take. */
+  /** Timed, or traced to measure its stages. */
   readonly kind: "timed" | "traced";
 }
 
-/** All of second-order work in each step: so its stages are seen, as in the papers' tables. */
+/**
+ * Options of K-FAC with all second-order work in each step, so that all stages are visible, as in the papers' tables.
+ */
 const kfac = (form: string, options: JobFile = {}): JobFile => ({
   kind: "kfac",
   size: "gradient-norm",
@@ -41,7 +43,7 @@ const kfac = (form: string, options: JobFile = {}): JobFile => ({
 });
 
 const planned: JobFile = { factorBuckets: { kind: "planned" } };
-/** More than all factors of a model. */
+/** A bucket larger than all factors of a model. */
 const allInOne: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
 
 export const linksBaseline = "momentum";
@@ -50,7 +52,7 @@ export const linksMethods: readonly LinksMethod[] = [
   { name: linksBaseline, optimizer: { kind: "momentum" } },
   { name: "d", optimizer: kfac("d", planned), note: "each rank inverts all; messages planned" },
   { name: "mpd", optimizer: kfac("mpd"), note: "layers in turn; messages of 4 MiB" },
-  // Where layers stay with their ranks whatever is measured, messages are all that differs.
+  // With layers fixed to their ranks, only the messages differ.
   {
     name: "mpd-per-factor",
     optimizer: kfac("mpd", { factorBuckets: { kind: "per-factor" } }),
@@ -89,7 +91,7 @@ export const linksModels: readonly LinksModel[] = [
   },
 ];
 
-/** Fast enough that second-order work is worth sharing, and slower by ten. */
+/** Networks: one fast enough that sharing second-order work pays, and one ten times slower. */
 const linksNetworks = networks.filter(({ name }) => name === "10-gbps" || name === "1-gbps");
 const numbersOfRanks: readonly number[] = [2, 4];
 const lengths = { steps: 15, warmUpSteps: 3 } as const;
@@ -133,7 +135,7 @@ const runOf = (
   };
 };
 
-/** Every network, number of ranks, model and form; those that are set beside each other one after the other. */
+/** Every network, number of ranks, model and form. Runs that are compared follow one another. */
 export const planLinks = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): LinksRun[] =>
   linksNetworks.flatMap((network) =>
     numbersOfRanks.flatMap((ranks) =>

@@ -1,20 +1,20 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** An optimizer, and what of it is sought. */
+/** An optimizer and the hyperparameters to search. */
 export interface Method {
   readonly name: string;
-  /** As job files name it. */
+  /** Optimizer options as in job files. */
   readonly optimizer: JobFile;
-  /** The middle of the learning rates that are tried, by the name of a task. */
+  /** Middle of the searched learning rates, by task name. */
   readonly peaks: Readonly<Record<string, number>>;
-  /** An option that is sought beside the learning rate, and its two values. */
+  /** Option that is searched in addition to the learning rate, and its two values. */
   readonly second: { readonly option: string; readonly values: readonly [number | string, number | string] };
   readonly note?: string;
-  /** For batches larger than these: its steps are timed, no more. */
+  /** Whether the method is for larger batches than these, so that only its steps are timed. */
   readonly onlyTimed?: boolean;
 }
 
-/** All others are set beside it. */
+/** Name of the method that all others are compared with. */
 export const baseline = "momentum";
 
 const rates = (cnn: number, gpt: number, resnet: number): Method["peaks"] => ({
@@ -25,7 +25,7 @@ const rates = (cnn: number, gpt: number, resnet: number): Method["peaks"] => ({
 const likeMomentum = rates(0.1, 0.3, 0.1);
 const likeAdam = rates(0.002, 0.004, 0.003);
 const damping: Method["second"] = { option: "damping", values: [0.3, 0.03] };
-/** Updates get the norm of the gradient: so a learning rate means what it means to momentum. */
+/** Scales updates to the norm of the gradient, so that a learning rate has the same meaning as with momentum. */
 const asLong: JobFile = { size: "gradient-norm" };
 
 export const methods: readonly Method[] = [
@@ -45,7 +45,7 @@ export const methods: readonly Method[] = [
     name: "eva",
     optimizer: { kind: "eva", ...asLong },
     peaks: likeMomentum,
-    // Products of two small means: on a GPT of a thousand positions a batch, 0.03 is all that is left of the sum.
+    // Products of two small means: on a GPT with a thousand positions per batch, a damping of 0.03 dominates the sum.
     second: { option: "damping", values: [0.03, 0.00003] },
   },
   { name: "eva-f", optimizer: { kind: "eva-f", ...asLong }, peaks: likeMomentum, second: damping },

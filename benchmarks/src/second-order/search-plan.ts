@@ -9,26 +9,26 @@ import { rateOf, type Task, tasks } from "./tasks.ts";
 
 export const searchName = "second-order-search";
 
-/** A setting of a method: what of it is sought. */
+/** Hyperparameters of a method, as the search varies them. */
 export interface Setting {
   readonly peak: number;
   readonly second: number | string;
 }
 
-/** A task trained by a method with one setting, judged by samples held back from training. */
+/** A task trained by a method with one setting, judged by samples held out from training. */
 export interface SearchRun extends Run {
   readonly task: Task;
   readonly method: Method;
   readonly setting: Setting;
 }
 
-/** Learning rates beside the middle, each tried with both values of the other option. */
+/** Learning rates relative to the middle, each tried with both values of the other option. */
 const factors: readonly number[] = [1 / 3, 1, 3];
 export const validationFraction = 0.1;
-/** None of those that a setting is judged with afterwards. */
+/** A seed that no later run of a method uses. */
 const searchSeed = 101;
 
-/** The job of a task by a method with a setting, for so many steps. */
+/** The job of a task by a method with a setting, for `steps` steps. */
 export const jobOf = (task: Task, method: Method, { peak, second }: Setting, steps: number): JobFile =>
   layJobs(task.job, {
     steps,
@@ -62,14 +62,17 @@ const gridOf = (task: Task, method: Method, quick: boolean): SearchRun[] =>
       ),
     );
 
-/** Rates on both sides of the best one; where that lies at an edge of the first tries, both beyond the edge. */
+/**
+ * Rates on both sides of the best rate. If the best rate is at an edge of the first tries, both rates are beyond the
+ * edge.
+ */
 const around = (peak: number, middle: number): readonly number[] => {
   const between = Math.sqrt(3);
   if (peak < middle / 2) return [peak / between, peak / 3];
   return peak > 2 * middle ? [peak * between, peak * 3] : [peak / between, peak * between];
 };
 
-/** The tries of a method on a task; those around the best of the first are known when the first are made. */
+/** Tries of a method on a task. Tries around the best first setting are known only after the first tries are done. */
 export const triesOf = (task: Task, method: Method, quick: boolean, resultOf: ResultOf): SearchRun[] => {
   const grid = gridOf(task, method, quick);
   const tried = quick ? undefined : triedIn(grid, resultOf);
@@ -90,7 +93,7 @@ export const planSearch = ({ quick, resultsOf }: Pick<PlanOptions, "quick" | "re
   );
 };
 
-/** The tries of a method, and the best; nothing while one is missing. */
+/** The tries of a method, and the best of them; undefined while a try is missing. */
 export const chooseSetting = (
   task: Task,
   method: Method,

@@ -13,8 +13,8 @@ export type Stage =
   | "rest";
 
 /**
- * The stages of a step with second-order work, by the scopes that its operators have. Communication is all that a
- * rank's own thread spends on messages: to pack and start them, to wait for them, to unpack them.
+ * Stages of a step with second-order work, by the scopes of operators. Communication is all time that a rank's own
+ * thread spends on messages: packing, starting, waiting and unpacking.
  */
 export const stageRules: readonly (StageRule & { readonly stage: Stage })[] = [
   { stage: "factorCommunication", matches: "statistics-\\d" },

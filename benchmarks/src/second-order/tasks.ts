@@ -1,21 +1,24 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** What is learned, until when. */
+/** A model and data to learn, with the quality to reach. */
 export interface Task {
   readonly name: string;
   readonly title: string;
   readonly job: JobFile;
-  /** Percent of right answers to reach, or bits per byte to come down to. */
+  /** Target: percent of right answers to reach, or bits per byte to come down to. */
   readonly target: { readonly unit: "%" | "bits"; readonly value: number };
-  /** A first seed that misses the target by more is not tried with others: its mean would not reach it. */
+  /**
+   * Maximum distance of a first seed from the target. If the first seed misses the target by more, no other seeds are
+   * run, because their mean would not reach the target.
+   */
   readonly near: number;
-  /** Lengths of runs, each about 1.4 times the one before; a learning rate ends with each. */
+  /** Lengths of runs in steps, each about 1.4 times the one before. The learning-rate schedule ends with the run. */
   readonly horizons: readonly number[];
-  /** Steps of a run in which settings are sought: about what the faster half of the methods need. */
+  /** Steps of a run of the search: about the number that the faster half of the methods need. */
   readonly searchSteps: number;
-  /** On one core; only to say beforehand how long a study takes. */
+  /** Expected seconds of a step on one core, used only to estimate how long a study takes. */
   readonly stepSeconds: number;
-  /** Laid over the job to see only whether it runs. */
+  /** Job options that override the job in a quick run, which shows only whether the job runs. */
   readonly quick: JobFile;
 }
 
@@ -27,7 +30,7 @@ const common: JobFile = {
   compression: { kind: "identity" },
 };
 
-/** A rate that comes up in `warmupSteps` and ends at a fiftieth: what was sought is its peak. */
+/** Learning-rate schedule: warm-up over `warmupSteps` to the searched peak, then decay to a fiftieth of the peak. */
 export const rateOf = (peak: number): JobFile => ({ peak, warmupSteps: 30, decay: "cosine", final: peak / 50 });
 
 export const tasks: readonly Task[] = [

@@ -10,7 +10,7 @@ const runs = planTimes({ quick: false, seeds: [1] });
 
 const summary = (median: number, mad = 0): { median: number; mad: number; n: number } => ({ median, mad, n: 40 });
 
-/** Most steps take as long as one of momentum; those of a whole cycle as said. */
+/** Outcome with usual steps as long as a step of momentum, and a mean step of a cycle of `seconds`. */
 const done = (seconds: number, peakMebibytes = 100): Extract<Outcome, { kind: "done" }> => ({
   kind: "done",
   testLoss: 1,

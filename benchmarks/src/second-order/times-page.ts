@@ -6,8 +6,8 @@ import { baseline } from "./methods.ts";
 import { shareCells, shareHeader } from "./shares.ts";
 import { cycle, timedMethods, type TimesRun } from "./times-plan.ts";
 import {
-  type Beside,
-  besideMomentum,
+  type ComparedRun,
+  compareWithMomentum,
   type OutcomeOf,
   type OverPlaces,
   overPlaces,
@@ -34,8 +34,8 @@ const overallPlot = (all: readonly OverPlaces[]): RangePlot =>
   plotOf(
     "all",
     "A step of each optimizer beside one of momentum, over tasks and numbers of ranks",
-    all.map(({ method, middle, least, greatest, besides }) => {
-      const missed = besides.filter((one) => standingOf(one) === "missed").length;
+    all.map(({ method, middle, least, greatest, comparedRuns }) => {
+      const missed = comparedRuns.filter((one) => standingOf(one) === "missed").length;
       return {
         label: method.name,
         value: middle,
@@ -43,16 +43,16 @@ const overallPlot = (all: readonly OverPlaces[]): RangePlot =>
         high: greatest,
         solid: missed === 0,
         limit: method.most,
-        note: `${times(least)} to ${times(greatest)}${method.most === undefined ? "" : `, missed ${missed} of ${besides.length}`}`,
+        note: `${times(least)} to ${times(greatest)}${method.most === undefined ? "" : `, missed ${missed} of ${comparedRuns.length}`}`,
       };
     }),
   );
 
-const placePlot = ({ title }: Place, besides: readonly Beside[]): RangePlot =>
+const placePlot = ({ title }: Place, comparedRuns: readonly ComparedRun[]): RangePlot =>
   plotOf(
     title.replaceAll(/[, ]+/g, "-"),
     title,
-    besides.flatMap((one) =>
+    comparedRuns.flatMap((one) =>
       one.ratio === undefined
         ? []
         : [
@@ -70,12 +70,12 @@ const placePlot = ({ title }: Place, besides: readonly Beside[]): RangePlot =>
 const rangeOf = ({ method, middle, least, greatest }: OverPlaces): string =>
   `${method.name} ${times(middle)} (${times(least)} to ${times(greatest)})`;
 
-const missedOf = (all: readonly OverPlaces[]): Beside[] =>
-  all.flatMap(({ besides }) => besides.filter((one) => standingOf(one) === "missed"));
+const missedOf = (all: readonly OverPlaces[]): ComparedRun[] =>
+  all.flatMap(({ comparedRuns }) => comparedRuns.filter((one) => standingOf(one) === "missed"));
 
-const placeOf = ({ run: { task, ranks } }: Beside): string => `${task.name} on ${ranks}`;
+const placeOf = ({ run: { task, ranks } }: ComparedRun): string => `${task.name} on ${ranks}`;
 
-/** What a reader keeps of the page. */
+/** Three sentences that summarize the page. */
 export const timesSentences = (
   all: readonly OverPlaces[],
   runs: readonly TimesRun[],
@@ -83,16 +83,16 @@ export const timesSentences = (
   const judged = all.filter(({ method }) => method.most !== undefined);
   const others = all.filter(({ method }) => method.most === undefined);
   const missed = missedOf(judged);
-  const numHeld = judged.flatMap(({ besides }) => besides).filter((one) => standingOf(one) === "held").length;
+  const numHeld = judged.flatMap(({ comparedRuns }) => comparedRuns).filter((one) => standingOf(one) === "held").length;
   const numWanted = runs.filter(({ kind, method }) => kind === "timed" && method.most !== undefined).length;
   const numOpen = numWanted - numHeld - missed.length;
   const asked = timedMethods
     .flatMap(({ name, most }) => (most === undefined ? [] : [`${name} ${times(most)}`]))
     .join(", ");
-  const said = missed.map((one) => `${one.run.method.name} ${times(one.ratio!.value)} (${placeOf(one)})`).join(", ");
+  const missedList = missed.map((one) => `${one.run.method.name} ${times(one.ratio!.value)} (${placeOf(one)})`).join(", ");
   return [
     `Times a step of ${baseline}, median over tasks and numbers of ranks: ${judged.map(rangeOf).join(", ") || "none is known yet"}.`,
-    `Wanted is at most ${asked}: that holds in ${numHeld} of ${numWanted} places${numOpen === 0 ? "" : `, ${numOpen} more are not known`}${missed.length === 0 ? "" : `, and is missed by ${said}`}.`,
+    `Wanted is at most ${asked}: that holds in ${numHeld} of ${numWanted} places${numOpen === 0 ? "" : `, ${numOpen} more are not known`}${missed.length === 0 ? "" : `, and is missed by ${missedList}`}.`,
     `Of the others, of which nothing is wanted: ${others.map(rangeOf).join(", ") || "none is known yet"}.`,
   ];
 };
@@ -111,7 +111,7 @@ const header = [
 
 const wantedMarks = { held: "held", missed: "**missed**" } as const;
 
-const cellsOf = (one: Beside): string[] => {
+const cellsOf = (one: ComparedRun): string[] => {
   const { run, figures, seconds, ratio, memoryRatio } = one;
   const { most, note } = run.method;
   const standing = standingOf(one);
@@ -129,13 +129,13 @@ const cellsOf = (one: Beside): string[] => {
 };
 
 const placeSection = (place: Place, outcomeOf: OutcomeOf, draw: Draw): string => {
-  const besides = besideMomentum(place, outcomeOf);
-  if (besides.length === 0) return `## ${place.title}\n\nNothing was timed yet.`;
-  const plot = placePlot(place, besides);
+  const comparedRuns = compareWithMomentum(place, outcomeOf);
+  if (comparedRuns.length === 0) return `## ${place.title}\n\nNothing was timed yet.`;
+  const plot = placePlot(place, comparedRuns);
   return [
     `## ${place.title}`,
     ...(plot.rows.length === 0 ? [] : [draw(plot)]),
-    alignColumns([header, ...besides.map(cellsOf)]),
+    alignColumns([header, ...comparedRuns.map(cellsOf)]),
   ].join("\n\n");
 };
 
@@ -152,12 +152,12 @@ const sharesSection = (places: readonly Place[], outcomeOf: OutcomeOf): string =
     : alignColumns([["place", "optimizer", ...shareHeader], ...rows]);
 };
 
-/** A table for each task and number of ranks, and what parts of steps take. */
+/** A page with a table for each task and number of ranks, and the times of the parts of steps. */
 export const timesPage = (runs: readonly TimesRun[], resultOf: ResultOf, draw: Draw): string => {
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);
   const places = placesOf(runs);
-  const all = overPlaces(places.flatMap((place) => besideMomentum(place, outcomeOf)));
+  const all = overPlaces(places.flatMap((place) => compareWithMomentum(place, outcomeOf)));
   const bad = runs.flatMap((run) => {
     const outcome = outcomeOf(run);
     return outcome === undefined || outcome.kind === "done"

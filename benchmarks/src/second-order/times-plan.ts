@@ -5,15 +5,15 @@ import { baseline, type Method, methods } from "./methods.ts";
 import { stageRules } from "./stages.ts";
 import { type Task, tasks } from "./tasks.ts";
 
-/** A method whose steps are timed. */
+/** A method to time. */
 export interface TimedMethod {
   readonly name: string;
   readonly optimizer: Method["optimizer"];
   readonly peaks: Method["peaks"];
   readonly note?: string | undefined;
-  /** How many times a step of momentum a step of it may take. */
+  /** Maximum allowed time of a step relative to a step of momentum. Absent: no limit. */
   readonly most?: number | undefined;
-  /** Whether its steps are traced, too, to see what their parts take. */
+  /** Whether steps are traced in addition, to measure their parts. */
   readonly isTraced: boolean;
 }
 
@@ -22,11 +22,11 @@ export interface TimesRun extends Run {
   readonly task: Task;
   readonly method: TimedMethod;
   readonly ranks: number;
-  /** Timed, or traced to see what its parts take. */
+  /** Timed, or traced to measure its parts. */
   readonly kind: "timed" | "traced";
 }
 
-/** What is wanted of a step, beside one of momentum. */
+/** Required maximum time of a step, relative to a step of momentum. */
 const wanted: Readonly<Record<string, number>> = {
   eva: 1.1,
   muon: 1.15,
@@ -59,7 +59,7 @@ const timed = ({ name, optimizer, peaks, second, note }: Method): TimedMethod =>
 });
 
 const kfac = methods.find(({ name }) => name === "kfac")!;
-/** Of what a refresh costs and a step, blocks are most of the choice. */
+/** K-FAC with other block sizes, because the cost of a refresh and of a step depends mostly on the blocks. */
 const blockings: readonly TimedMethod[] = [
   ["kfac-256", { blockSize: 256 }, "inverses in blocks of at most 256 rows, anew every 10 steps"] as const,
   ["kfac-whole", {}, "inverses of whole factors, anew every 10 steps"] as const,
@@ -68,21 +68,21 @@ const blockings: readonly TimedMethod[] = [
   return timed({ ...kfac, name, optimizer: { ...whole, ...size }, note });
 });
 
-/** Those of the ladder, as it defines them, and K-FAC in smaller blocks and without. */
+/** Methods of the ladder, as defined there, and K-FAC with smaller blocks and with whole factors. */
 export const timedMethods: readonly TimedMethod[] = [
   ...names.map((name) => timed(methods.find((method) => method.name === name)!)),
   ...blockings,
 ];
 
-/** On two cores a rank alone has one to itself, and four share them. */
+/** Numbers of ranks, on two cores: one rank has a core of its own, four ranks share both cores. */
 export const numbersOfRanks: readonly number[] = [1, 4];
 
 /** Steps from one refresh to the next. */
 export const cycle = 10;
-/** Of what a step of momentum takes; only to say beforehand how long a study takes. */
+/** Expected step time relative to momentum, used only to estimate how long a study takes. */
 const expectedTimes: Readonly<Record<string, number>> = { shampoo: 15, "kfac-whole": 8, soap: 3, kfac: 2 };
 
-/** A trace has twenty steps: a cycle that warms up, and one that counts. */
+/** Steps of a run. A trace has twenty steps: one cycle of warm-up, and one cycle that counts. */
 const lengths = {
   timed: { steps: 5 + 4 * cycle, warmUpSteps: 5 },
   traced: { steps: 2 * cycle, warmUpSteps: cycle },
@@ -104,7 +104,7 @@ const runOf = (
       steps,
       seed,
       optimizer: method.optimizer,
-      // What it learns does not matter, but a loss must stay finite.
+      // The quality does not matter, but the loss must stay finite.
       learningRate: { peak: method.peaks[task.name]! / 10 },
     }),
     core: true,
@@ -120,7 +120,7 @@ const runOf = (
   };
 };
 
-/** Every task, number of ranks and method; those that are set beside each other one after the other. */
+/** Every task, number of ranks and method. Runs that are compared follow one another. */
 export const planTimes = ({ quick, seeds }: Pick<PlanOptions, "quick" | "seeds">): TimesRun[] =>
   tasks.flatMap((task) =>
     numbersOfRanks.flatMap((ranks) =>

@@ -5,7 +5,7 @@ import type { TimedMethod, TimesRun } from "./times-plan.ts";
 
 export type OutcomeOf = (run: TimesRun) => Outcome | undefined;
 
-/** One task on one number of ranks. */
+/** Runs of one task on one number of ranks. */
 export interface Place {
   readonly title: string;
   readonly runs: readonly TimesRun[];
@@ -16,32 +16,32 @@ export const placesOf = (runs: readonly TimesRun[]): Place[] =>
     ([title, own]) => ({ title, runs: own }),
   );
 
-/** What a run came to beside momentum at its place. */
-export interface Beside {
+/** Result of a run, compared with momentum on the same task and number of ranks. */
+export interface ComparedRun {
   readonly run: TimesRun;
   readonly figures: Figures;
-  /** Mean step of a cycle. */
+  /** Mean seconds of a step over a cycle. */
   readonly seconds: Summary;
-  /** How many times as long as one of momentum, and between what that wavers. */
+  /** Time of a step relative to momentum, with the range by the deviations of both. */
   readonly ratio: { readonly value: number; readonly low: number; readonly high: number } | undefined;
-  /** How many times the memory. */
+  /** Memory relative to momentum. */
   readonly memoryRatio: number | undefined;
 }
 
 const doneOf = (outcome: Outcome | undefined): Figures | undefined => (outcome?.kind === "done" ? outcome : undefined);
 
-const ratioOf = (own: Summary, base: Summary): NonNullable<Beside["ratio"]> => {
-  const wavering = own.mad / own.median + base.mad / base.median;
+const ratioOf = (own: Summary, base: Summary): NonNullable<ComparedRun["ratio"]> => {
+  const relativeDeviation = own.mad / own.median + base.mad / base.median;
   const value = own.median / base.median;
-  return { value, low: value / (1 + wavering), high: value * (1 + wavering) };
+  return { value, low: value / (1 + relativeDeviation), high: value * (1 + relativeDeviation) };
 };
 
-/** All timed runs of a place that have a result. */
-export const besideMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Beside[] => {
+/** All timed runs of a task and number of ranks that have a result. */
+export const compareWithMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): ComparedRun[] => {
   const timed = runs.filter(({ kind }) => kind === "timed");
   const baseRun = timed.find(({ method }) => method.name === baseline);
   const base = baseRun && doneOf(outcomeOf(baseRun));
-  return timed.flatMap((run): Beside[] => {
+  return timed.flatMap((run): ComparedRun[] => {
     const figures = doneOf(outcomeOf(run));
     if (figures?.cycleSeconds === undefined) return [];
     return [
@@ -56,30 +56,36 @@ export const besideMomentum = ({ runs }: Place, outcomeOf: OutcomeOf): Beside[] 
   });
 };
 
-/** Whether a step is as fast as wanted beside one of momentum; open where nothing is wanted, or known of momentum. */
+/**
+ * Whether a step is within the allowed time relative to momentum; `open` if no limit is set, or momentum is not
+ * measured.
+ */
 export type Standing = "held" | "missed" | "open";
 
-export const standingOf = ({ run, ratio }: Beside): Standing =>
+export const standingOf = ({ run, ratio }: ComparedRun): Standing =>
   run.method.most === undefined || ratio === undefined ? "open" : ratio.value <= run.method.most ? "held" : "missed";
 
-/** A method over all places. */
+/** Results of a method over all tasks and numbers of ranks. */
 export interface OverPlaces {
   readonly method: TimedMethod;
-  readonly besides: readonly Beside[];
-  /** Of the ratios; those of one place waver, but by far less than places differ. */
+  readonly comparedRuns: readonly ComparedRun[];
+  /**
+   * Summary of the ratios. The ratio of one task and number of ranks also varies, but much less than ratios of
+   * different ones.
+   */
   readonly middle: number;
   readonly least: number;
   readonly greatest: number;
 }
 
-export const overPlaces = (besides: readonly Beside[]): OverPlaces[] =>
-  [...Map.groupBy(besides, ({ run }) => run.method.name).values()].flatMap((own): OverPlaces[] => {
+export const overPlaces = (comparedRuns: readonly ComparedRun[]): OverPlaces[] =>
+  [...Map.groupBy(comparedRuns, ({ run }) => run.method.name).values()].flatMap((own): OverPlaces[] => {
     const ratios = own.flatMap(({ ratio }) => ratio?.value ?? []);
     if (ratios.length === 0 || own[0]!.run.method.name === baseline) return [];
     return [
       {
         method: own[0]!.run.method,
-        besides: own,
+        comparedRuns: own,
         middle: median(ratios),
         least: Math.min(...ratios),
         greatest: Math.max(...ratios),

@@ -1,19 +1,19 @@
 import { fitLink, formatLinkFile } from "@skein/collectives";
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A network to emulate: every link of every rank, each way. */
+/** A network to emulate, with the rate and latency of every link of every rank, in each direction. */
 export interface EmulatedNetwork {
   readonly name: string;
   readonly title: string;
   readonly bytesPerSecond: number;
   readonly latencySeconds: number;
-  /** Steps that count, after those that warm up: fewer where each takes seconds and so little of it is noise. */
+  /** Number of steps that count after warm-up. Fewer if a step takes seconds, because noise is then small. */
   readonly countedSteps: number;
-  /** Numbers of ranks to run. Two have a core each to communicate on, four and eight do not. */
+  /** Numbers of ranks to run. Two ranks have a core each for communication; four and eight do not. */
   readonly ranks: readonly number[];
-  /** Those of them that claims rest on: as many as the machines at hand have cores for. */
+  /** Numbers of ranks that claims depend on, limited by the cores of the available machines. */
   readonly coreRanks: readonly number[];
-  /** Of a run with up to four ranks, on four cores; only to say beforehand how long a study takes. */
+  /** Expected seconds of a run with up to four ranks on four cores, used only to estimate how long a study takes. */
   readonly expectedSeconds: number;
 }
 
@@ -50,12 +50,14 @@ export const networks: readonly EmulatedNetwork[] = [
   },
 ];
 
-/** What a message takes beside the emulation, on loopback (docs/network-emulation.md). */
+/** Latency of a message on loopback in addition to the emulated latency (docs/network-emulation.md). */
 const ownLatencySeconds = 150e-6;
-/** 29 GB/s: what `skein-train links` measures for sums on this kind of machine. */
+/** Time of a sum per byte, at 29 GB/s as `skein-train links` measures on this kind of machine. */
 const reduceSecondsPerByte = 1 / 29e9;
 
-/** What the job says of its network. Lossless coding is left off, so that what a method sends is what travels. */
+/**
+ * Job options for a network. Lossless coding is off, so that the number of bytes on the network is that of the method.
+ */
 export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork): JobFile => ({
   transport: "tcp",
   sumOrder: "any",
@@ -63,8 +65,8 @@ export const networkJob = ({ bytesPerSecond, latencySeconds }: EmulatedNetwork):
 });
 
 /**
- * The link file by which algorithms are chosen, as a measurement of these links would have it; the same bytes in every
- * run.
+ * The link file by which algorithms are chosen, as a measurement of these links would produce it; identical bytes in
+ * every run.
  */
 export const linkFileOf = ({ title, bytesPerSecond, latencySeconds }: EmulatedNetwork, ranks: number): string => {
   const messageBytes = [64, 65_536, 4_194_304];

@@ -1,25 +1,25 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A way to exchange gradients: when, in which messages, how compressed; as job files say it. */
+/** A way to exchange gradients, in job-file options: when, in which messages, and how compressed. */
 export interface Method {
   readonly name: string;
-  /** The setting of the convergence study whose compression, optimizer and learning rate it takes. Default: dense. */
+  /** The setting of the convergence study with the compression, optimizer and learning rate to use. Default: dense. */
   readonly setting?: string;
-  /** When and in which messages: nothing that a setting says. */
+  /** Options for when and in which messages gradients are sent; no options that a setting has. */
   readonly job: JobFile;
-  /** First steps that count in no median, where a plan is still sought in them. */
+  /** Number of first steps that no median includes, for methods that choose a plan in these steps. */
   readonly warmUpSteps?: number;
-  /** Numbers of ranks that it is run with. Default: all. */
+  /** Numbers of ranks to run the method with. Default: all. */
   readonly ranks?: readonly number[];
 }
 
-/** The method that others are set beside: all gradients in one message once all of them are ready. */
+/** The method that others are compared with: all gradients in one message once all of them are ready. */
 export const baseline = "bsp";
 
 const oneBucket: JobFile = { kind: "fixed-size", bytes: 2 ** 30 };
-/** Several buckets even of small models. */
+/** Bucket size that gives even small models several buckets. */
 const buckets: JobFile = { kind: "fixed-size", bytes: 2 ** 19 };
-/** Settings of the convergence study, by name: options, optimizer and learning rate come from there. */
+/** Settings of the convergence study, by name, which supply options, optimizer and learning rate. */
 const compressed: readonly string[] = [
   "top-k",
   "random-k",
@@ -42,10 +42,10 @@ const compressed: readonly string[] = [
   "acp-sgd",
 ];
 
-/** Those that are looked at with other numbers of ranks than four, too. */
+/** Methods that are also run with other numbers of ranks than four. */
 const ofAllSizes = new Set(["top-k", "g-top-k", "agoq", "power-sgd", "acp-sgd"]);
 
-/** Every method of this study. A key or kind that the trainer does not know becomes a row that says so. */
+/** Every method of this study. A key or kind that the trainer does not know becomes a row with its error. */
 export const methods: readonly Method[] = [
   { name: baseline, job: { overlap: "none", buckets: oneBucket } },
   { name: "bsp-per-tensor", job: { overlap: "none", buckets: { kind: "per-tensor" } } },

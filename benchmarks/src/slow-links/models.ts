@@ -1,19 +1,19 @@
 import type { JobFile } from "../studies/job-file.ts";
 
-/** A model whose speed is measured; what it learns does not matter. */
+/** A model to time; the quality that it reaches does not matter. */
 export interface SpeedModel {
   readonly name: string;
   readonly title: string;
   /** Samples per step and rank. */
   readonly batchPerRank: number;
   readonly job: JobFile;
-  /** The model of the convergence study that it is a wider one of: its settings are taken, and how they did there. */
+  /** Name of the narrower model of the convergence study that supplies the settings and their results. */
   readonly validatedAs: string;
 }
 
 const digits: JobFile = { kind: "mnist", trainSamples: 4096, testSamples: 200 };
 
-/** From mostly computing to mostly sending. */
+/** Models from mostly computing to mostly communication. */
 export const speedModels: readonly SpeedModel[] = [
   {
     name: "resnet",

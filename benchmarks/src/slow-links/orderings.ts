@@ -1,6 +1,6 @@
 import type { Ordering } from "../studies/orderings-section.ts";
 
-/** What the papers of these methods say of their speed, as pairs that this study runs. */
+/** Claims of the methods' papers on speed, as pairs of methods that this study runs. */
 export const orderings: readonly Ordering[] = [
   {
     claim: "overlap beats none",

@@ -33,7 +33,7 @@ const standings: Readonly<Record<SlowLinksRun["standing"], string>> = {
   "not run": "not validated",
 };
 
-/** The trainer's own words, shortened: a method that needs the whole gradient before its first update. */
+/** Shortened error of the trainer: a method that needs the whole gradient before its first update. */
 const noteOf = ({ job }: SlowLinksRun): string =>
   job["overlap"] === "dear" && job["clipNorm"] !== undefined
     ? "clips by the norm of all gradients: nothing is hidden behind the forward pass"
@@ -79,7 +79,7 @@ const plotOf = (
     if (outcome?.kind !== "done") return [];
     const { stepSeconds, bytesSentPerStep } = outcome;
     const times = (seconds: number): number => base.stepSeconds.median / seconds;
-    // A spread as large as the median would reach down to no time at all: a tenth is far enough for a line.
+    // A spread as large as the median would extend to a time of zero; a tenth of the median is low enough for the plot.
     const least = Math.max(stepSeconds.median - stepSeconds.mad, stepSeconds.median / 10);
     return [
       {
@@ -105,15 +105,15 @@ const plotOf = (
   };
 };
 
-/** A table per network, number of ranks and model. */
+/** A page with a table per network, number of ranks and model. */
 export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf, draw: Draw): string => {
-  // Asked for once each: a result is found by the hash of its job.
+  // Look up each result only once, because a result is found by the hash of its job.
   const outcomes = new Map(runs.map((run) => [run, resultOf(run)?.outcome]));
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);
   const groups = [
     ...Map.groupBy(runs, ({ network, ranks, model }) => `${network.title}, ${ranks} ranks: ${model.title}`),
   ].filter(
-    ([, own]) => own.some((run) => outcomeOf(run) !== undefined), // a table of dashes says nothing
+    ([, own]) => own.some((run) => outcomeOf(run) !== undefined), // leave out tables without values
   );
   const section = ([title, own]: (typeof groups)[number]): string => {
     const baseRun = own.find(({ method }) => method.name === baseline);

@@ -12,11 +12,13 @@ export interface SlowLinksRun extends Run {
   readonly ranks: number;
   readonly model: SpeedModel;
   readonly method: Method;
-  /** How the method's setting did in the convergence study: a claim rests only on what is dense or holds. */
+  /**
+   * Result of the method's setting in the convergence study. A claim depends only on methods that are dense or hold.
+   */
   readonly standing: Validated["standing"];
 }
 
-/** Whether its speed is worth anything: it trains as well as dense training does. */
+/** Whether claims may use the run's speed: the method reaches the quality of dense training. */
 export const isClaimed = ({ standing }: SlowLinksRun): boolean => standing === "dense" || standing === "holds";
 
 const defaultWarmUp = 5;

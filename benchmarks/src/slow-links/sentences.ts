@@ -15,8 +15,9 @@ const bestSentence = (what: string, done: readonly Done[], base: Figures | undef
   const best = fastestOf(done);
   if (best === undefined) return `Nothing can be said of ${what}.`;
   const { median } = best.figures.stepSeconds;
-  const beside = base === undefined ? "" : `, ${(base.stepSeconds.median / median).toFixed(2)} times as fast as bsp`;
-  return `Of ${what}, ${best.run.method.name} is fastest: ${(1000 * median).toPrecision(3)} ms per step${beside}.`;
+  const comparison =
+    base === undefined ? "" : `, ${(base.stepSeconds.median / median).toFixed(2)} times as fast as bsp`;
+  return `Of ${what}, ${best.run.method.name} is fastest: ${(1000 * median).toPrecision(3)} ms per step${comparison}.`;
 };
 
 const waitSentence = (base: Figures | undefined): string => {
@@ -27,8 +28,7 @@ const waitSentence = (base: Figures | undefined): string => {
 };
 
 /**
- * What a reader keeps of a table, by its figures. Methods that did not hold their margin in the convergence study are
- * left out.
+ * Three sentences that summarize a table. Methods that did not hold their margin in the convergence study are left out.
  */
 export const slowLinksSentences = (
   runs: readonly SlowLinksRun[],

@@ -6,29 +6,31 @@ import type { JobFile } from "../studies/job-file.ts";
 import { resultOf } from "../studies/results-file.ts";
 import type { PlanOptions } from "../studies/study.ts";
 
-/** What convergence says of a setting on a model. */
+/** Result of the convergence study for a setting on a model. */
 export interface Validated {
   /**
-   * Optimizer, learning rate, clipping and compression, as they were validated there; without the first steps in which
-   * it sends more.
+   * Optimizer, learning rate, clipping and compression, as validated there, without the first steps in which the
+   * compression sends more.
    */
   readonly job: JobFile;
   readonly lacks: string | undefined;
   readonly standing: Entry["standing"];
-  /** Whether claims rest on it. */
+  /** Whether claims depend on the setting. */
   readonly core: boolean;
 }
 
-/** The part of a job that a setting is: the rest is the model's, its data's, and how gradients travel. */
+/**
+ * Keys of a job that a setting determines. The other keys depend on the model, its data, and the exchange of gradients.
+ */
 export const settingKeys = ["optimizer", "learningRate", "clipNorm", "compression"] as const;
 
-/** A compression after its warm-up: a few steps would otherwise time nothing but that. */
+/** A compression after its warm-up, because a few steps would otherwise time only the warm-up. */
 export const steady = ({ warmupSteps: _, densityWarmup: __, ...compression }: JobFile): JobFile => compression;
 
 /**
- * Asks for the settings that the convergence study judges, and how it judged them.
+ * Looks up settings that the convergence study judges, and their results.
  *
- * @throws Error for a model or setting that it does not have.
+ * @throws Error for a model or setting that the convergence study does not have.
  */
 export const validatedBy = ({
   quick,

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
 /**
- * The commit of the code that runs, 12 digits, with `-dirty` where files differ from it; pages and results in docs,
- * which a study itself writes, are left out of that. `unknown` outside of a checkout.
+ * Commit of the running code, 12 digits, with `-dirty` if files differ from the commit. Pages and results in docs,
+ * which a study itself writes, are ignored in that comparison. `unknown` outside a checkout.
  */
 export const commitOfCode = (folder: string = root): string => {
   const git = (...args: string[]): string =>

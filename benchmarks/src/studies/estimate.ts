@@ -3,8 +3,8 @@ import type { Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 
 /**
- * About how long runs take together, one after the other: by what there is of each, else of runs like it, else by what
- * is expected.
+ * Estimates how long runs take one after the other: by earlier takes of each run, or by similar runs, or by the
+ * expected seconds.
  */
 export const estimateSeconds = (runs: readonly Run[], results: Results): number => {
   const made = [...results.values()].flat().filter(({ outcome }) => outcome.kind === "done");

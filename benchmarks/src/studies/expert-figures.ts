@@ -1,23 +1,26 @@
-/** What became of the tokens of layers of experts, means over layers and steps. */
+/** Statistics on the tokens of expert layers, means over layers and steps. */
 export interface ExpertFigures {
-  /** Share of the choices that found no room. */
+  /** Share of choices that were dropped for lack of capacity. */
   readonly droppedShare: number;
-  /** Tokens of the busiest expert over those of the mean one. */
+  /** Number of tokens of the busiest expert over the mean of all experts. */
   readonly imbalance: number;
-  /** Of what the gate gives to experts, in nats; ln of their number where it is even. */
+  /**
+   * Entropy of the gate's distribution over experts, in nats; ln of the number of experts if the distribution is
+   * uniform.
+   */
   readonly entropy: number;
 }
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Means of each; nothing of none. */
+/** Mean of each figure; undefined for an empty list. */
 export const meanFigures = (all: readonly ExpertFigures[]): ExpertFigures | undefined => {
   if (all.length === 0) return undefined;
   const meanOf = (name: keyof ExpertFigures): number => mean(all.map((figures) => figures[name]));
   return { droppedShare: meanOf("droppedShare"), imbalance: meanOf("imbalance"), entropy: meanOf("entropy") };
 };
 
-/** @param steps lines of `metrics.jsonl`. @returns nothing for a model without experts. */
+/** @param steps lines of `metrics.jsonl`. @returns undefined for a model without experts. */
 export const expertFigures = (steps: readonly object[]): ExpertFigures | undefined => {
   const all: ExpertFigures[] = [];
   for (const step of steps) {

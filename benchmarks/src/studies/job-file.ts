@@ -1,4 +1,7 @@
-/** What a job file of skein-train says. Checked there, not here: what it refuses becomes a row. */
+/**
+ * Content of a skein-train job file. Only the trainer checks it: a job that the trainer refuses becomes a row with the
+ * error.
+ */
 export interface JobFile {
   readonly [key: string]: unknown;
 }
@@ -18,8 +21,8 @@ const layJob = (below: JobFile, above: JobFile): JobFile => {
 };
 
 /**
- * Lay jobs over each other, later ones on top. An object that names a `kind` takes the place of the one below; any
- * other is laid over it key by key; a key that is undefined takes away what was below. `epochs` takes the place of
- * `steps`, and the other way round, as on the trainer's command line.
+ * Merges jobs, later ones with priority. An object with a `kind` replaces the object before; any other object is merged
+ * key by key; an undefined key removes the value before. `epochs` replaces `steps`, and vice versa, as on the trainer's
+ * command line.
  */
 export const layJobs = (base: JobFile, ...over: readonly JobFile[]): JobFile => over.reduce(layJob, base);

@@ -4,7 +4,7 @@ import { addResult, type Result, resultOf, type Results } from "./results-file.t
 import { definitionOf, type Run } from "./run.ts";
 import type { Draw, ResultOf } from "./study.ts";
 
-/** A result as if `run` had come out so; for tests of plans and pages. */
+/** A made-up result of `run` with a given outcome, for tests of plans and pages. */
 export const madeResult = (run: Run, outcome: Outcome): Result => ({
   name: run.name,
   definition: definitionOf(run),
@@ -17,7 +17,7 @@ export const madeResult = (run: Run, outcome: Outcome): Result => ({
   outcome,
 });
 
-/** Results as if `runs` had come out so. */
+/** Made-up results of `runs`. */
 export const madeResults = <Made extends Run>(
   runs: readonly Made[],
   outcomeOf: (run: Made) => Outcome | undefined,
@@ -30,7 +30,7 @@ export const madeResults = <Made extends Run>(
   return results;
 };
 
-/** Figures of a run that ended well, where a test does not ask for them. */
+/** Made-up figures of a successful run, for tests that do not depend on the figures. */
 export const madeFigures: Omit<Figures, "testAccuracy" | "bitsPerByte"> = {
   testLoss: 1,
   steps: 1,
@@ -41,7 +41,7 @@ export const madeFigures: Omit<Figures, "testAccuracy" | "bitsPerByte"> = {
   peakMemoryBytes: 1,
 };
 
-/** The page of a study with results as if its runs had come out so, and what it draws. */
+/** Page of a study with made-up results, and the plots that the page draws. */
 export const madePage = <Made extends Run>(
   page: (runs: readonly Made[], resultOf: ResultOf, draw: Draw) => string,
   runs: readonly Made[],

@@ -5,18 +5,18 @@ import type { Outcome } from "./outcome.ts";
 import type { Run } from "./run.ts";
 import type { Draw } from "./study.ts";
 
-/** A paper's word that one method is faster than another. */
+/** A paper's claim that one method is faster than another. */
 export interface Ordering {
   readonly claim: string;
   readonly source: string;
   /** Names of methods. */
   readonly faster: string;
   readonly slower: string;
-  /** The claim is only that it is no slower: even is enough. */
+  /** Present if the claim is only that the method is not slower, so that equal times are enough. */
   readonly orEven?: true;
 }
 
-/** A method with a model over a network of some ranks. */
+/** A run of a method with a model over a network with some ranks. */
 export interface PlacedRun extends Run {
   readonly network: { readonly title: string };
   readonly ranks: number;
@@ -24,48 +24,48 @@ export interface PlacedRun extends Run {
   readonly method: { readonly name: string };
 }
 
-/** What pairs of methods are judged by. */
+/** Runs and results that judge pairs of methods. */
 export interface JudgedRuns<Placed extends PlacedRun> {
   readonly runs: readonly Placed[];
   readonly outcomeOf: (run: Placed) => Outcome | undefined;
   readonly orderings: readonly Ordering[];
-  /** Whether a comparison with it counts. Default: of all. */
+  /** Whether comparisons with a run count. Default: all count. */
   readonly isClaimed?: (run: Placed) => boolean;
 }
 
-/** How an ordering holds, for the text of a page. */
+/** Rule by which an ordering holds, as text of a page. */
 export const orderingRule =
   "An ordering holds where the first is faster by more than 3 % and by more than both medians\nwaver (the sum of their median absolute deviations); = stands where neither is faster by so much, ✗ where the second is.";
 
-/** Closer than this, or than what both medians waver by, is no difference. */
+/** Relative difference that counts as equal; the sum of both medians' deviations also counts as equal if larger. */
 const minDifference = 0.03;
 
 type Verdict = "holds" | "even" | "does not";
 
 interface Comparison {
-  /** Whether a claim may rest on it: both methods are claimed. */
+  /** Whether a claim may depend on the comparison: both methods are claimed. */
   readonly counts: boolean;
-  /** How many times as fast the method is that should be faster. */
+  /** Measured time of the slower method over that of the faster, as claimed. */
   readonly ratio: number;
   readonly verdict: Verdict;
 }
 
-/** @param counts whether a claim may rest on it. */
+/** @param counts whether a claim may depend on the comparison. */
 const compare = (counts: boolean, faster: Outcome | undefined, slower: Outcome | undefined): Comparison | undefined => {
   if (faster?.kind !== "done" || slower?.kind !== "done") return undefined;
   const [quick, slow] = [faster.stepSeconds, slower.stepSeconds];
   const ratio = slow.median / quick.median;
-  const wavering = Math.max(minDifference, quick.mad / quick.median + slow.mad / slow.median);
+  const relativeDeviation = Math.max(minDifference, quick.mad / quick.median + slow.mad / slow.median);
   return {
     counts,
     ratio,
-    verdict: ratio > 1 + wavering ? "holds" : ratio < 1 / (1 + wavering) ? "does not" : "even",
+    verdict: ratio > 1 + relativeDeviation ? "holds" : ratio < 1 / (1 + relativeDeviation) ? "does not" : "even",
   };
 };
 
 const marks: Readonly<Record<Verdict, string>> = { holds: "", even: " =", "does not": " ✗" };
 
-/** An ordering, what was measured of it at each place, and all of that which counts. */
+/** An ordering, its comparisons by network and number of ranks, and the comparisons that count. */
 interface Measured {
   readonly ordering: Ordering;
   readonly places: readonly (readonly Comparison[])[];
@@ -75,7 +75,7 @@ interface Measured {
 const placesOf = <Placed extends PlacedRun>(runs: readonly Placed[]): Map<string, Placed[]> =>
   Map.groupBy(runs, ({ network, ranks }) => `${network.title}, ${ranks} ranks`);
 
-/** Every ordering of which anything was measured. */
+/** Measures every ordering with at least one comparison. */
 const measure = <Placed extends PlacedRun>({
   runs,
   outcomeOf,
@@ -115,7 +115,9 @@ const tableOf = (measured: readonly Measured[], titles: readonly string[]): stri
   return alignColumns([["claim", "methods", ...titles, "holds / even / does not", "source"], ...rows]);
 };
 
-/** How many comparisons bear a claim out: those that hold, and even ones where it claims no more. */
+/**
+ * Number of comparisons that support a claim: comparisons that hold, and equal ones if the claim allows equal times.
+ */
 const numFor = ({ ordering, counted }: Measured): number =>
   countOf(counted, "holds") + (ordering.orEven === true ? countOf(counted, "even") : 0);
 
@@ -155,8 +157,8 @@ const plotOf = (measured: readonly Measured[]): RangePlot => ({
 });
 
 /**
- * What the papers say of each pair of methods, beside what was measured: a column per network and number of ranks, in
- * it a ratio per model.
+ * Section on the papers' claim for each pair of methods, compared with the measurements: a column per network and
+ * number of ranks, with a ratio per model.
  */
 export const orderingsSection = <Placed extends PlacedRun>(judged: JudgedRuns<Placed>, draw: Draw): string => {
   const measured = measure(judged);

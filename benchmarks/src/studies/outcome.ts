@@ -1,38 +1,38 @@
 import type { Summary } from "@skein/measuring";
 import type { ExpertFigures } from "./expert-figures.ts";
 
-/** What a run of the trainer came to. */
+/** Outcome of a run of the trainer. */
 export type Outcome =
   | ({ readonly kind: "done" } & Figures)
-  /** A loss or gradient that is not finite. */
+  /** A loss or gradient is not finite. */
   | { readonly kind: "diverged"; readonly reason: string }
-  /** A job that the trainer does not take. */
+  /** The trainer rejects the job. */
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string }
   | { readonly kind: "too-long"; readonly reason: string };
 
 export interface Figures {
   readonly testLoss: number;
-  /** Right answers, 0 to 1; classifiers. */
+  /** Fraction of right answers, 0 to 1; classifiers only. */
   readonly testAccuracy?: number;
-  /** Language models of bytes. */
+  /** Bits per byte; language models of bytes only. */
   readonly bitsPerByte?: number;
   readonly steps: number;
   readonly batch: number;
-  /** Payload bytes per step, of the rank that sent most. */
+  /** Payload bytes per step of the rank that sends most. */
   readonly bytesSentPerStep: number;
-  /** What a dense ring all-reduce of the gradients sends. */
+  /** Bytes per step that a dense ring all-reduce of the gradients sends. */
   readonly denseBytesPerStep: number;
   readonly stepSeconds: Summary;
-  /** Of a run with a cycle: what a step takes in the mean over one. */
+  /** Mean time of a step over a cycle, for a run with a cycle. */
   readonly cycleSeconds?: Summary;
-  /** Of a run with stages: what each takes of a step, mean of the ranks, in the mean over a cycle. */
+  /** Time of each stage per step, for a run with stages: mean of the ranks and mean over a cycle. */
   readonly stageSeconds?: Readonly<Record<string, Summary>>;
-  /** Who does what of K-FAC, where the trainer has chosen that by its measurements: `pad 0.5`. */
+  /** Form of K-FAC, if the trainer chose the form by its measurements: `pad 0.5`. */
   readonly form?: string;
-  /** Of a step, what rank 0 spent waiting for collectives; where the trainer says it. */
+  /** Time per step that rank 0 waited for collectives, if the trainer reports this time. */
   readonly exposedSeconds?: Summary;
-  /** Of a model with experts. */
+  /** Statistics of expert layers, for a model with experts. */
   readonly experts?: ExpertFigures;
   readonly peakMemoryBytes: number;
 }

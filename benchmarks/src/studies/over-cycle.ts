@@ -1,10 +1,10 @@
 import { type Summary, summarize } from "@skein/measuring";
 
 /**
- * What a step takes in the mean where steps differ and repeat: the mean over a cycle of the medians of steps that do
- * the same, and of what these waver by. A median of all steps would hide what is done in one of ten.
+ * Mean time of a step if steps differ and repeat: the mean over a cycle of the medians of equal steps, with the mean of
+ * their deviations. A median of all steps would hide work that is done in one of ten steps.
  *
- * @param seconds of steps one after the other. @param cycle steps after which what a step does repeats.
+ * @param seconds of consecutive steps. @param cycle number of steps after which the work of steps repeats.
  */
 export const overCycle = (seconds: readonly number[], cycle: number): Summary => {
   const alike = [...Map.groupBy(seconds.keys(), (step) => step % cycle).values()].map((steps) =>

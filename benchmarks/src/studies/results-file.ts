@@ -4,38 +4,41 @@ import { median, type Summary } from "@skein/measuring";
 import type { Figures, Outcome } from "./outcome.ts";
 import { definitionOf, type Run } from "./run.ts";
 
-/** A line of a results file: how a run came out. */
+/** A line of a results file: the outcome of a run. */
 export interface Result {
   readonly name: string;
   readonly definition: string;
-  /** Which one this is of several of the same run, for times that differ from run to run; 0, or none, begins anew. */
+  /**
+   * Number of the take, for runs that are repeated because times differ from take to take; 0 or absent replaces earlier
+   * takes.
+   */
   readonly take?: number;
-  /** When it ended, in ISO 8601, and on what. */
+  /** Time when the run ended, in ISO 8601, and the machine. */
   readonly at: string;
   readonly machine: string;
-  /** Of the job: what weights and order of samples follow from. */
+  /** Seed of the job, which determines weights and the order of samples. */
   readonly seed: number;
-  /** Commit of the code that ran, with `-dirty` where files outside of docs differed from it. */
+  /** Commit of the code that ran, with `-dirty` if files outside docs differed from the commit. */
   readonly commit: string;
-  /** Of the whole process. */
+  /** Seconds of the whole process. */
   readonly seconds: number;
   readonly job: Run["job"];
   readonly outcome: Outcome;
 }
 
-/** The takes of each run as it is defined, by name and definition. */
+/** The takes of each run with its current definition, by name and definition. */
 export type Results = Map<string, readonly Result[]>;
 
 const keyOf = ({ name, definition }: Pick<Result, "name" | "definition">): string => `${name} ${definition}`;
 
-/** Lay a result to those of its run, or in their place where it begins anew. */
+/** Adds a result to the takes of its run. A result with take 0 or without a take replaces them. */
 export const addResult = (results: Results, result: Result): void => {
   const key = keyOf(result);
   const earlier = (result.take ?? 0) === 0 ? [] : (results.get(key) ?? []);
   results.set(key, [...earlier, result]);
 };
 
-/** Results of a file. A line that an interruption has cut counts as none. */
+/** Reads the results of a file. A line that an interruption truncated is skipped. */
 export const readResults = (path: string): Results => {
   const results: Results = new Map();
   if (!existsSync(path)) return results;
@@ -43,28 +46,28 @@ export const readResults = (path: string): Results => {
     try {
       addResult(results, JSON.parse(line) as Result);
     } catch {
-      // cut: the run will be made again
+      // truncated: the run will be made again
     }
   }
   return results;
 };
 
-/** The takes of a run as it is defined now. */
+/** The takes of a run with its current definition. */
 export const takesOf = (results: Results, run: Run): readonly Result[] =>
   results.get(keyOf({ name: run.name, definition: definitionOf(run) })) ?? [];
 
-/** The median of medians; as spread what one take wavers by or half of what lies between takes, whichever is more. */
+/** Median of medians. The spread is the larger of the deviation within one take and half the range of the takes. */
 const together = (summaries: readonly Summary[]): Summary => {
   const medians = summaries.map((summary) => summary.median);
-  const apart = (Math.max(...medians) - Math.min(...medians)) / 2;
+  const halfRange = (Math.max(...medians) - Math.min(...medians)) / 2;
   return {
     median: median(medians),
-    mad: Math.max(median(summaries.map(({ mad }) => mad)), apart),
+    mad: Math.max(median(summaries.map(({ mad }) => mad)), halfRange),
     n: summaries.reduce((sum, { n }) => sum + n, 0),
   };
 };
 
-/** The result of a run as it is defined now: its last take, with the times of all that ended well. */
+/** The result of a run with its current definition: the last take, with the times of all successful takes combined. */
 export const resultOf = (results: Results, run: Run): Result | undefined => {
   const takes = takesOf(results, run);
   const last = takes.at(-1);
@@ -94,13 +97,12 @@ export const resultOf = (results: Results, run: Run): Result | undefined => {
 };
 
 /**
- * Whether a result stands: that of a run which ended by itself. What was refused, failed or took too long is tried
- * again.
+ * Whether a result is final: the run ended by itself. Runs that were refused, failed or took too long are tried again.
  */
 export const stands = (result: Result | undefined): boolean =>
   result?.outcome.kind === "done" || result?.outcome.kind === "diverged";
 
-/** Add a line. It begins with a line end where the last line was cut. */
+/** Appends a line. Starts a new line first if the last line was truncated. */
 export const appendResult = (path: string, result: Result): void => {
   mkdirSync(dirname(path), { recursive: true });
   const cut = existsSync(path) && !/(^|\n)$/.test(readFileSync(path, "utf8"));

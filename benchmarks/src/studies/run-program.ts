@@ -1,17 +1,17 @@
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 
-/** Starts an app of this repository. The flag: see `vitest.config.ts`. */
+/** Command that starts an app of this repository. For the flag see `vitest.config.ts`. */
 export const programOf = (app: "trainer" | "profiler"): readonly string[] => [
   process.execPath,
   "--no-memory-protection-keys",
   fileURLToPath(new URL(`../../../apps/${app}/src/main.ts`, import.meta.url)),
 ];
 
-/** The study was told to stop while a run went on. */
+/** The study was interrupted during a run. */
 export class Interrupted extends Error {}
 
-/** What a program printed, and how it ended. */
+/** Output of a program, and how the program ended. */
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -20,10 +20,10 @@ export interface Ended {
 }
 
 /**
- * Run a program in a folder.
+ * Runs a program in a folder.
  *
- * @param minutes after which it is told to end.
- * @throws Interrupted after SIGINT or SIGTERM, when it has ended too.
+ * @param minutes time after which the program is asked to stop.
+ * @throws Interrupted after SIGINT or SIGTERM, once the program has ended too.
  */
 export const runProgram = async (
   [program, ...args]: readonly string[],
@@ -32,7 +32,7 @@ export const runProgram = async (
 ): Promise<Ended> => {
   const stopped = new AbortController();
   const stop = (): void => stopped.abort();
-  // Not `once`: it would leave execa's listener the only one, which then ends us, too.
+  // Not `once`, which would remove this listener and leave only execa's listener, which then ends this process too.
   process.on("SIGINT", stop).on("SIGTERM", stop);
   try {
     const ended = await execa(program!, args, {
@@ -42,12 +42,12 @@ export const runProgram = async (
       stripFinalNewline: false,
       reject: false,
       timeout: minutes * 60_000,
-      forceKillAfterDelay: 15_000, // the trainer saves first
+      forceKillAfterDelay: 15_000, // the trainer saves a checkpoint first
       cancelSignal: stopped.signal,
     });
     if (ended.isCanceled) throw new Interrupted();
     const { exitCode, signal, stdout, stderr, timedOut } = ended;
-    if (exitCode === undefined && signal === undefined) throw ended.cause; // it did not start
+    if (exitCode === undefined && signal === undefined) throw ended.cause; // the program did not start
     return { code: exitCode ?? null, stdout, stderr, tooLong: timedOut };
   } finally {
     process.off("SIGINT", stop).off("SIGTERM", stop);

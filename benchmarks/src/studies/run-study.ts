@@ -11,15 +11,15 @@ import {
   stands,
   takesOf,
 } from "./results-file.ts";
-import { isMeant, type Run } from "./run.ts";
+import { isSelected, type Run } from "./run.ts";
 import { commandOf, parseStudyOptions, resultsPath, type StudyOptions, usageOf } from "./study-options.ts";
 import type { Study } from "./study.ts";
 import { Interrupted } from "./run-program.ts";
 import { complaintOf } from "./trainer.ts";
 import { writeStudyPage } from "./write-study-page.ts";
 
-/** A line of progress. */
-const said = ({ outcome }: Result): string => {
+/** Formats the progress line of a result. */
+const formatProgress = ({ outcome }: Result): string => {
   if (outcome.kind !== "done") return `${outcome.kind}: ${outcome.reason}`;
   const { testAccuracy, bitsPerByte, stepSeconds } = outcome;
   return [
@@ -35,24 +35,24 @@ interface DueRun<Planned> {
 }
 
 /**
- * Runs that have no result yet. All once before any is made again: what disturbs the machine for a while then disturbs
- * one take of each.
+ * Runs to make. Every run is made once before any run is repeated, so that a temporary disturbance of the machine
+ * affects one take of each run.
  */
 const dueOf = <Planned extends Run>(
-  meant: readonly Planned[],
+  selected: readonly Planned[],
   results: Results,
   { takes, again }: StudyOptions,
 ): DueRun<Planned>[] => {
   const standing = (run: Planned): number => (again ? 0 : takesOf(results, run).filter(stands).length);
   return Array.from({ length: takes }, (_, take) =>
-    meant.filter((run) => standing(run) <= take).map((run) => ({ run, take })),
+    selected.filter((run) => standing(run) <= take).map((run) => ({ run, take })),
   ).flat();
 };
 
-const list = (meant: readonly Run[], results: Results, due: readonly DueRun<Run>[]): void => {
-  for (const run of meant) {
+const list = (selected: readonly Run[], results: Results, due: readonly DueRun<Run>[]): void => {
+  for (const run of selected) {
     const result = resultOf(results, run);
-    console.log(`${run.name}  ${result === undefined ? (run.lacks ?? "–") : said(result)}`);
+    console.log(`${run.name}  ${result === undefined ? (run.lacks ?? "–") : formatProgress(result)}`);
   }
   console.log(
     `${due.length} runs to make, about ${formatDuration(
@@ -64,9 +64,9 @@ const list = (meant: readonly Run[], results: Results, due: readonly DueRun<Run>
   );
 };
 
-const check = async (meant: readonly Run[]): Promise<number> => {
+const check = async (selected: readonly Run[]): Promise<number> => {
   let numRefused = 0;
-  for (const run of meant) {
+  for (const run of selected) {
     const complaint = await complaintOf(run);
     if (complaint !== undefined) numRefused++;
     console.log(`${run.name}  ${complaint ?? "valid"}`);
@@ -74,7 +74,7 @@ const check = async (meant: readonly Run[]): Promise<number> => {
   return numRefused === 0 ? 0 : 1;
 };
 
-/** A study of the command line. @returns the exit code. */
+/** Runs a study of the command line. @returns the exit code. */
 export const runStudy = async <Planned extends Run>(
   study: Study<Planned>,
   args: readonly string[],
@@ -101,19 +101,19 @@ export const runStudy = async <Planned extends Run>(
   };
   const planned = (): Planned[] => study.plan({ quick, seeds, resultsOf }).filter(({ core }) => all || core);
   let runs = planned();
-  const meant = runs.filter((run) => isMeant(run, only));
-  if (meant.length === 0) {
+  const selected = runs.filter((run) => isSelected(run, only));
+  if (selected.length === 0) {
     console.error(
       `--only ${only.join(",")}: no run is meant by it; --list prints the names${all ? "" : " of those that claims rest on, with --all those of all"}`,
     );
     return 2;
   }
-  let due = dueOf(meant, results, options);
+  let due = dueOf(selected, results, options);
   if (options.list) {
-    list(meant, results, due);
+    list(selected, results, due);
     return 0;
   }
-  if (options.check) return check(meant);
+  if (options.check) return check(selected);
   const lacking = due.filter(({ run }) => run.lacks !== undefined);
   if (lacking.length > 0) {
     console.error(
@@ -121,9 +121,9 @@ export const runStudy = async <Planned extends Run>(
     );
     return 2;
   }
-  const numMeant = meant.length * takes;
-  if (due.length < numMeant)
-    process.stderr.write(`${numMeant - due.length} of ${numMeant} runs have a result in ${path}\n`);
+  const numSelected = selected.length * takes;
+  if (due.length < numSelected)
+    process.stderr.write(`${numSelected - due.length} of ${numSelected} runs have a result in ${path}\n`);
   const estimate = formatDuration(
     estimateSeconds(
       due.map(({ run }) => run),
@@ -134,7 +134,7 @@ export const runStudy = async <Planned extends Run>(
   const commit = commitOfCode();
   const command = commandOf(study as Study<Run>, options);
   const write = (): void => void (page === undefined || writeStudyPage(study, page, command, runs, results, resultsOf));
-  const tried = new Set<string>(); // what failed is not tried again at once
+  const tried = new Set<string>(); // a failed run is not repeated at once
   try {
     while (due.length > 0) {
       for (const [index, { run, take }] of due.entries()) {
@@ -143,13 +143,13 @@ export const runStudy = async <Planned extends Run>(
         tried.add(run.name);
         appendResult(path, result);
         addResult(results, result);
-        process.stderr.write(`  ${said(result)} (${result.seconds.toFixed(0)} s)\n`);
-        write(); // after each run, so that an interrupted study leaves a page of what there is
+        process.stderr.write(`  ${formatProgress(result)} (${result.seconds.toFixed(0)} s)\n`);
+        write(); // write after each run, so that an interrupted study leaves a page of its results so far
       }
       if (study.isAdaptive !== true) break;
       runs = planned();
       due = dueOf(
-        runs.filter((run) => isMeant(run, only) && !tried.has(run.name)),
+        runs.filter((run) => isSelected(run, only) && !tried.has(run.name)),
         results,
         { ...options, again: false },
       );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { definitionOf, isMeant, type Run } from "./run.ts";
+import { definitionOf, isSelected, type Run } from "./run.ts";
 
 const run: Run = {
   name: "mnist-cnn/top-k-0.1%/seed-1",
@@ -20,13 +20,13 @@ test.each([
   ["top", true],
   ["k-0.1%", false],
   ["cnn", false],
-])("--only %s means the run: %s", (pattern, meant) => {
-  expect(isMeant(run, [pattern])).toBe(meant);
+])("--only %s means the run: %s", (pattern, isMatch) => {
+  expect(isSelected(run, [pattern])).toBe(isMatch);
 });
 
 test("a run is meant by no pattern, or by one of several", () => {
-  expect(isMeant(run, [])).toBe(true);
-  expect(isMeant(run, ["gpt", "mnist"])).toBe(true);
+  expect(isSelected(run, [])).toBe(true);
+  expect(isSelected(run, ["gpt", "mnist"])).toBe(true);
 });
 
 test("another job, warm-up, cycle or stages is another definition; another time limit is not", () => {

@@ -7,31 +7,30 @@ export interface Run {
   /** Segments with slashes between them, such as `mnist-cnn/top-k/seed-1`. */
   readonly name: string;
   readonly job: JobFile;
-  /** Files that the job names, beside it. */
+  /** Contents of files that the job names, by name; stored in the job's folder. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Whether a claim of the documents rests on it. The others are made only with --all. */
+  /** Whether a claim of the documents depends on the run. Other runs are made only with --all. */
   readonly core: boolean;
-  /** First steps that count in no median: compilation, cold caches. */
+  /** Number of first steps that no median includes: compilation, cold caches. */
   readonly warmUpSteps: number;
-  /** Steps after which what a step does repeats, where some do more than others. Default: all do the same. */
+  /** Number of steps after which the work of steps repeats, if steps differ. Default: all steps do the same work. */
   readonly cycle?: number;
   /**
-   * What parts of a step are to be told apart: the run is traced, which takes time of its own, and only its first
-   * twenty steps count. Default: none.
+   * Stages of a step to time separately. The run is then traced, which takes additional time, and only its first twenty
+   * steps count. Default: no stages.
    */
   readonly stages?: readonly StageRule[];
-  /** After so long it is given up. */
+  /** Time limit in minutes, after which the run is stopped. */
   readonly minutes: number;
-  /**
-   * About how long it takes, and what the names of runs that take as long begin with: theirs is believed once they were
-   * made.
-   */
+  /** Expected seconds, and the prefix of names of similar runs, whose measured times replace the expectation. */
   readonly expected: { readonly seconds: number; readonly prefix: string };
-  /** Why it cannot be made yet, and what to do first. */
+  /** Reason why the run cannot be made yet, and the command to run first. Absent: the run can be made. */
   readonly lacks?: string | undefined;
 }
 
-/** Tells runs of one name apart whose definitions differ, so that an old result does not stand for a new job. */
+/**
+ * Hash that separates runs of one name with different definitions, so that an old result does not count for a new job.
+ */
 export const definitionOf = ({ job, files = {}, warmUpSteps, cycle, stages }: Run): string =>
   createHash("sha256")
     .update(JSON.stringify([job, files, warmUpSteps, ...((cycle ?? stages) ? [cycle ?? 1, stages ?? []] : [])]))
@@ -41,10 +40,10 @@ export const definitionOf = ({ job, files = {}, warmUpSteps, cycle, stages }: Ru
 const begins = (segment: string, word: string): boolean => segment === word || segment.startsWith(`${word}-`);
 
 /**
- * Whether a run is meant by one of `patterns`; all of whose words, with slashes between them, must begin one of its
- * segments. No pattern means all.
+ * Whether one of `patterns` selects a run: all words of the pattern, separated by slashes, must begin segments of the
+ * name. An empty list selects all runs.
  */
-export const isMeant = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
+export const isSelected = ({ name }: Pick<Run, "name">, patterns: readonly string[]): boolean =>
   patterns.length === 0 ||
   patterns.some((pattern) =>
     pattern.split("/").every((word) => name.split("/").some((segment) => begins(segment, word))),

@@ -30,7 +30,7 @@ const span = (name: string, cat: string, ts: number, dur: number, { pid = 0, arg
   ...(args && { args }),
 });
 
-/** As the trainer writes it. */
+/** Writes a trace in the trainer's format. Returns its path. */
 const traceOf = (events: readonly object[]): string => {
   const path = join(folder, "trace.json");
   const lines = events.map((event) => JSON.stringify(event)).join(",\n");

@@ -1,34 +1,37 @@
 import { readFileSync } from "node:fs";
 
-/** What of a step a span is of. */
+/** Rule that assigns spans to a stage of a step. */
 export interface StageRule {
   readonly stage: string;
-  /** A regular expression, of track, phase, operator and scope with blanks between: `compute update cholesky a/b`. */
+  /** A regular expression of track, phase, operator and scope, separated by spaces: `compute update cholesky a/b`. */
   readonly matches: string;
 }
 
-/** A span as a trace has it. */
+/** A span in a trace. */
 interface SpanEvent {
   readonly name: string;
   readonly cat: string;
   readonly ph: string;
-  /** Its rank. */
+  /** Rank. */
   readonly pid: number;
-  /** In microseconds, as is `dur`. */
+  /** Start in microseconds; `dur` is in microseconds too. */
   readonly ts: number;
   readonly dur: number;
   readonly args?: { readonly phase?: string; readonly operator?: string; readonly scope?: string };
 }
 
-/** What no rule matches, and what no span covers. */
+/** Stage of spans that no rule matches, and of time that no span covers. */
 export const restOfStep = "rest";
 
-/** Spans of what a rank's own thread does, which never overlap; collectives under way beside it are none. */
+/**
+ * Tracks of a rank's own thread, whose spans never overlap. Collectives in progress at the same time are on other
+ * tracks.
+ */
 const ownTracks: ReadonlySet<string> = new Set(["compute", "waiting", "host", "data"]);
 
 const endOf = ({ ts, dur }: SpanEvent): number => ts + dur;
 
-/** Spans without those that lie in another. */
+/** Spans that are not within another span. */
 const outermost = (spans: readonly SpanEvent[]): SpanEvent[] => {
   const outer: SpanEvent[] = [];
   for (const span of spans.toSorted((a, b) => a.ts - b.ts || b.dur - a.dur))
@@ -36,7 +39,7 @@ const outermost = (spans: readonly SpanEvent[]): SpanEvent[] => {
   return outer;
 };
 
-/** What each stage takes of a rank's step, in seconds; together the step, without what it spends on compiling. */
+/** Seconds of each stage of a rank's step. The sum is the time of the step without compilation. */
 const stagesOf = (
   step: SpanEvent,
   spans: readonly SpanEvent[],
@@ -46,7 +49,7 @@ const stagesOf = (
   let rest = step.dur;
   for (const span of outermost(spans)) {
     rest -= span.dur;
-    if (span.name.startsWith("compile ")) continue; // once in a run, whatever step it meets
+    if (span.name.startsWith("compile ")) continue; // compilation happens once in a run, in any step
     const stage = stageOf(span);
     seconds.set(stage, (seconds.get(stage) ?? 0) + span.dur / 1e6);
   }
@@ -54,11 +57,11 @@ const stagesOf = (
 };
 
 /**
- * Read from a trace of the trainer what each step spends on each stage, mean of the ranks: with what is left over the
+ * Reads the time of each stage in each step from a trace of the trainer, mean of the ranks. Together with the rest, the
  * stages add up to the step.
  *
- * @param path of the file, which has an event a line.
- * @param rules of which the first that matches counts.
+ * @param path of the file, which has one event per line.
+ * @param rules the first matching rule counts.
  * @returns seconds by stage of each step, in order.
  */
 export const stageTimes = (path: string, rules: readonly StageRule[]): ReadonlyMap<string, number>[] => {

@@ -2,12 +2,12 @@ import { parseArgs } from "node:util";
 import type { Study } from "./study.ts";
 import type { Run } from "./run.ts";
 
-/** What the command line asks of a study. */
+/** Command-line options of a study. */
 export interface StudyOptions {
   readonly only: readonly string[];
   readonly seeds: readonly number[];
   readonly takes: number;
-  /** Also what no claim rests on. */
+  /** Whether to make runs that no claim depends on, too. */
   readonly all: boolean;
   readonly quick: boolean;
   readonly again: boolean;
@@ -18,7 +18,7 @@ export interface StudyOptions {
   readonly help: boolean;
 }
 
-/** Where the results of a study are kept: with --quick in a folder that is not committed. */
+/** Path of the results of a study; with --quick in a folder that is not committed. */
 export const resultsPath = (study: string, quick: boolean): string =>
   quick ? `runs/benchmarks/${study}-quick.jsonl` : `docs/benchmarks/${study}.jsonl`;
 
@@ -39,7 +39,7 @@ export const usageOf = ({ name, about, seeds, takes, after = [] }: Study<Run>): 
   --list     print names and what there is of each, and how long the rest would take
   --check    let the trainer check every job, and run none`;
 
-/** @returns the options, or what is wrong with them. */
+/** @returns the options, or a message about the error in them. */
 export const parseStudyOptions = (study: Study<Run>, args: readonly string[]): StudyOptions | string => {
   const { values } = parseArgs({
     args: [...args],
@@ -76,7 +76,7 @@ export const parseStudyOptions = (study: Study<Run>, args: readonly string[]): S
   };
 };
 
-/** The command again, with what differs from its defaults. */
+/** Formats the command with the options that differ from their defaults. */
 export const commandOf = (study: Study<Run>, { seeds, takes, all, quick }: StudyOptions): string =>
   [
     `pnpm bench ${study.name}`,

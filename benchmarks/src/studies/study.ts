@@ -2,17 +2,17 @@ import type { RangePlot } from "../report/range-plot.ts";
 import type { Result, Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 
-/** How a result is asked for: that of a run as it is defined now. */
+/** Looks up the result of a run with its current definition. */
 export type ResultOf = (run: Run) => Result | undefined;
 
-/** Put a plot beside the page. @returns the Markdown that shows it. */
+/** Writes a plot next to the page. @returns the Markdown that shows the plot. */
 export type Draw = (plot: RangePlot) => string;
 
 export interface PlanOptions {
-  /** A few steps of each run: whether all of them run. */
+  /** Whether each run has only a few steps, to check that all runs work. */
   readonly quick: boolean;
   readonly seeds: readonly number[];
-  /** What another study has found: of --quick runs where these are quick, too. */
+  /** Results of another study; those of its quick runs if this study is quick. */
   readonly resultsOf: (study: string) => Results;
 }
 
@@ -20,18 +20,20 @@ export interface PlanOptions {
 export interface Study<Planned extends Run> {
   readonly name: string;
   readonly title: string;
-  /** What is done in each run, in one line. */
+  /** One line that describes the work of each run. */
   readonly about: string;
-  /** How many seeds and takes each run has unless the command line says otherwise. */
+  /** Default number of seeds, and of takes, for each run; command-line options override both. */
   readonly seeds: number;
   readonly takes: number;
-  /** The most seeds that it knows what to do with. Default: any number. */
+  /** Maximum number of seeds. Default: no limit. */
   readonly maxSeeds?: number;
-  /** Studies whose results it plans by. */
+  /** Names of studies whose results the plan depends on. */
   readonly after?: readonly string[];
-  /** Whether what it plans depends on its own results: it is planned again when all runs of a plan are made. */
+  /**
+   * Whether the plan depends on the study's own results. The study then plans again when all runs of a plan are made.
+   */
   readonly isAdaptive?: boolean;
   plan(options: PlanOptions): readonly Planned[];
-  /** What follows the head of the page. @param resultsOf of other studies. */
+  /** Content of the page after its head. @param resultsOf results of other studies. */
   page(runs: readonly Planned[], resultOf: ResultOf, draw: Draw, resultsOf: PlanOptions["resultsOf"]): string;
 }

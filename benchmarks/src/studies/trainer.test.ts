@@ -12,7 +12,7 @@ const run: Run = {
   expected: { seconds: 1, prefix: "a" },
 };
 
-/** A trainer that does what `body` says; it gets its arguments as `args`. */
+/** Command of a substitute trainer that runs `body`, with its arguments as `args`. */
 const trainer = (body: string): string[] => [
   process.execPath,
   "--input-type=module",
@@ -103,10 +103,10 @@ test.each([
     "TypeError: of a\\|b; then rank 2: has ended",
   ],
   ["failed", 1, [], "it said nothing"],
-])("a bad end is %s, with its reason in a line", async (kind, code, said, reason) => {
+])("a bad end is %s, with its reason in a line", async (kind, code, lines, reason) => {
   const outcome = await train(
     run,
-    trainer(`process.stderr.write(${JSON.stringify(said.join("\n"))}); process.exitCode = ${code};`),
+    trainer(`process.stderr.write(${JSON.stringify(lines.join("\n"))}); process.exitCode = ${code};`),
   );
   expect(outcome).toEqual({
     kind,

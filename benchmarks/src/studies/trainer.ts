@@ -9,10 +9,10 @@ import { type Ended, programOf, runProgram } from "./run-program.ts";
 import type { Run } from "./run.ts";
 import { stageTimes } from "./stage-times.ts";
 
-/** Starts skein-train. */
+/** Command that starts skein-train. */
 export const skeinTrain: readonly string[] = programOf("trainer");
 
-/** What the trainer prints with `--json`. */
+/** Output of the trainer with `--json`. */
 interface TrainerSummary {
   readonly testLoss: number;
   readonly testAccuracy?: number;
@@ -20,11 +20,11 @@ interface TrainerSummary {
   readonly bytesSentPerRank: number;
   readonly denseBytesPerRank: number;
   readonly peakMemoryBytes: number;
-  /** The folder of the last checkpoint. */
+  /** Folder of the last checkpoint. */
   readonly checkpoint?: string;
 }
 
-/** What the manifest of a checkpoint says of a form of K-FAC that was planned. */
+/** Planned form of K-FAC in the manifest of a checkpoint. */
 interface PlannedManifest {
   readonly plan?: { readonly curvature?: { readonly form: { readonly kind: string; readonly fraction?: number } } };
 }
@@ -36,20 +36,20 @@ interface StepLine {
   readonly exposedSeconds?: number;
 }
 
-/** Lines of a complaint for a cell of a table: no stack, no long ones. */
+/** Selects lines of an error message for a cell of a table: without stack traces, and shortened. */
 const brief = (text: string, pick: (lines: readonly string[]) => readonly string[]): string => {
   const picked = pick(text.split("\n").filter((line) => /^\S/.test(line)));
   const line = picked.length === 0 ? "it said nothing" : picked.join("; then ").replaceAll("|", "\\|");
   return line.length > 240 ? `${line.slice(0, 239)}…` : line;
 };
-/** A refused job is told by a line per fault. */
+/** First line: the trainer reports a refused job with one line per error. */
 const firstLine = (text: string): string => brief(text, (lines) => lines.slice(0, 1));
-/** The last may say only that a rank has ended; the one before, why. */
+/** Last two lines: the last line may report only that a rank ended, and the line before the reason. */
 const lastLines = (text: string): string => brief(text, (lines) => lines.slice(-2));
 
 const traceFile = "trace.json";
 
-/** The stages of each step that counts, summed up. */
+/** Summary of each stage over the steps that count. */
 const stagesOf = (run: Run, folder: string): Figures["stageSeconds"] => {
   if (run.stages === undefined) return undefined;
   const steps = stageTimes(join(folder, traceFile), run.stages);
@@ -99,16 +99,16 @@ const judge = (run: Run, folder: string, { code, stdout, stderr, tooLong }: Ende
   if (tooLong) return { kind: "too-long", reason: `given up after ${run.minutes} minutes` };
   if (code === 0) {
     const figures = figuresOf(run, folder, stdout);
-    // Finite gradients to the end, but weights that overflow on held-out samples: JSON has no NaN.
+    // Gradients stayed finite, but the weights overflow on held-out samples: JSON has no NaN.
     if (!Number.isFinite(figures.testLoss)) return { kind: "diverged", reason: "the held-out loss is not finite" };
     return { kind: "done", ...figures };
   }
-  // Told in one line as other mistakes of a job are, but it says something of the method.
+  // The trainer reports this error in one line, like errors of a job, but it is a result of the method.
   if (/ is not finite \(/.test(stderr)) return { kind: "diverged", reason: lastLines(stderr) };
   return code === 2 ? { kind: "refused", reason: firstLine(stderr) } : { kind: "failed", reason: lastLines(stderr) };
 };
 
-/** Do something in a folder that holds a run's job and files, and is removed afterwards. */
+/** Runs a function in a folder with a run's job and files, and removes the folder afterwards. */
 export const inFolder = async <Result>(
   run: Pick<Run, "job" | "files">,
   act: (folder: string) => Promise<Result>,
@@ -125,11 +125,11 @@ export const inFolder = async <Result>(
 };
 
 /**
- * Train in a process of its own, in a folder that is removed afterwards.
+ * Trains in a separate process, in a folder that is removed afterwards.
  *
- * @param command starts the trainer; tests give another.
- * @returns how it came out, bad ends included.
- * @throws Interrupted after SIGINT or SIGTERM, when the trainer has ended too.
+ * @param command starts the trainer; tests pass another command.
+ * @returns the outcome, including failures.
+ * @throws Interrupted after SIGINT or SIGTERM, once the trainer has ended too.
  */
 export const train = (run: Run, command: readonly string[] = skeinTrain): Promise<Outcome> =>
   inFolder(run, async (folder) => {
@@ -138,7 +138,7 @@ export const train = (run: Run, command: readonly string[] = skeinTrain): Promis
     return judge(run, folder, await runProgram([...command, "run", "job.json", ...options], folder, run.minutes));
   });
 
-/** Let the trainer check the job. @returns why it refuses it, if it does. */
+/** Lets the trainer check the job. @returns the reason if the trainer refuses the job. */
 export const complaintOf = (run: Run, command: readonly string[] = skeinTrain): Promise<string | undefined> =>
   inFolder(run, async (folder) => {
     const { code, stderr } = await runProgram([...command, "validate", "job.json"], folder, 1);

@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { machine } from "../report/page.ts";
-import { drawBeside } from "../report/write-plots.ts";
+import { plotWriter } from "../report/write-plots.ts";
 import { resultOf, type Results } from "./results-file.ts";
 import type { Run } from "./run.ts";
 import type { PlanOptions, ResultOf, Study } from "./study.ts";
 
-/** Write the page of a study, as far as it has been run, and its plots beside it. */
+/** Writes the page of a study with all results so far, and its plots next to the page. */
 export const writeStudyPage = <Planned extends Run>(
   study: Study<Planned>,
   path: string,
@@ -28,6 +28,6 @@ Command: \`${command}\` (${used.length} of ${runs.length} runs, ${hours.toFixed(
 Machine: ${all((result) => result.machine).join("; ") || machine()}.
 Code: ${all(({ commit }) => commit).join(", ") || "none yet"}. Each run's job, seed, date and commit stand in the results file, a line each.
 
-${study.page(runs, lookUp, drawBeside(path), resultsOf)}`,
+${study.page(runs, lookUp, plotWriter(path), resultsOf)}`,
   );
 };

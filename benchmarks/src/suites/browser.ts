@@ -10,8 +10,8 @@ const contestants = ["skein", "tfjs", "jax-js"] as const;
 const root = (name: string): string => fileURLToPath(new URL(`../../pages/${name}`, import.meta.url));
 
 /**
- * Ours beside the other JavaScript libraries that compute on WebGPU, each in a page of its own in one Chromium, on the
- * machine's GPU or on the software adapter that Chromium brings along.
+ * Skein compared with other JavaScript libraries that compute on WebGPU, each in its own page of one Chromium, on the
+ * machine's GPU or on the software adapter of Chromium.
  *
  * @param only names of problems.
  */

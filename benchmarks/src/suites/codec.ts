@@ -13,7 +13,7 @@ import { makeRow, type Row } from "../report/row.ts";
 const rounds = 5;
 const zstd = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const peer = "zstd level 1";
-/** What a frame of the wire carries, and more than the caches of one core hold. */
+/** Lengths in bytes: the payload of a frame, and sizes larger than the caches of one core. */
 const lengths = [65_536, 1_048_576, 16_777_216];
 /** Standard deviations of parameters and gradients, small and large. */
 const deviations = [1e-4, 0.01, 1];
@@ -63,8 +63,8 @@ const exact = (value: number): Summary => ({ median: value, mad: 0, n: 1 });
 const label = (bytes: number): string => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`);
 
 /**
- * The lossless codec beside zstd at level 1, on normally distributed floats: how much smaller they get, and how fast,
- * on one thread. And the checksum of frames beside a plain loop. Ours work in WebAssembly memory, as companions use
+ * Compares the lossless codec with zstd at level 1 on normally distributed floats, by compressed size and speed on one
+ * thread, and the checksum of frames with a plain loop. Skein's functions work in WebAssembly memory, as companions use
  * them.
  */
 export const benchCodec = async (): Promise<Row[]> => {

@@ -13,7 +13,7 @@ export const pythonWithTorch = (): string | undefined =>
     (python) => spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status === 0,
   );
 
-/** Libraries that would take another number of threads otherwise. */
+/** Environment of a contestant: libraries would use another number of threads by default. */
 const threadsOf = (threads: string): Record<string, string> => ({
   SKEIN_BENCH_THREADS: threads,
   OMP_NUM_THREADS: threads,
@@ -22,9 +22,9 @@ const threadsOf = (threads: string): Record<string, string> => ({
 });
 
 /**
- * Start a contestant's process, or say why there is none.
+ * Starts a contestant's process, or returns the reason why the contestant is missing.
  *
- * @param entry a contestant, and with how many threads if not one: `pytorch`, `pytorch-on-2`.
+ * @param entry name of a contestant, with its number of threads unless one: `pytorch`, `pytorch-on-2`.
  */
 const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess | { readonly missing: string } => {
   const [name, threads = "1"] = entry.split("-on-") as [string, string?];
@@ -37,7 +37,7 @@ const start = (entry: string, device: "cpu" | "cuda" = "cpu"): ContestantProcess
     : startContestant(entry, [python, file("pytorch.py")], { ...threadsOf(threads), SKEIN_TORCH_DEVICE: device });
 };
 
-/** Ours on the CPU beside the libraries that compute there. */
+/** Skein on the CPU, compared with other libraries that compute there. */
 export const processes: Field = {
   ours: "skein",
   peers: ["tfjs-wasm", "jax-js", "pytorch"],
@@ -49,7 +49,7 @@ export const processes: Field = {
   },
 };
 
-/** Ours with the BLAS that was built on this machine, beside ours in WebAssembly alone and PyTorch. */
+/** Skein with the BLAS that was built on this machine, compared with Skein in WebAssembly alone and with PyTorch. */
 export const onBlas: Field = {
   ours: "skein-blas",
   peers: ["skein", "pytorch"],
@@ -57,11 +57,12 @@ export const onBlas: Field = {
   targets: { "mlp-step": { pytorch: 1 }, "cnn-step": { pytorch: 1 }, "gpt-step": { pytorch: 1 } },
 };
 
-/** Least speed-up that was asked for on two cores. */
+/** Minimum speed-up required on two cores. */
 const speedUp = 1.7;
 
 /**
- * Ours on two threads, beside ours on one and PyTorch on two; with the BLAS that was built on this machine or without.
+ * Skein on two threads, compared with Skein on one thread and PyTorch on two; with or without the BLAS that was built
+ * on this machine.
  */
 export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   ours: `${ours}-on-2`,
@@ -70,7 +71,7 @@ export const onTwoThreads = (ours: "skein" | "skein-blas"): Field => ({
   targets: { "cnn-step": { [ours]: speedUp }, "gpt-step": { [ours]: speedUp } },
 });
 
-/** Ours on this machine's GPU, beside PyTorch on it. */
+/** Skein on this machine's GPU, compared with PyTorch on the same GPU. */
 export const onGpu: Field = {
   ours: "skein-webgpu",
   peers: ["pytorch"],

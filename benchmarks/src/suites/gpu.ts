@@ -37,7 +37,10 @@ const missing = (benchmark: string, peer: string, adapter: Adapter | undefined):
   note: `not measured: ${adapter === undefined ? "no WebGPU adapter" : `${adapter.name} is software`}; this row needs a GPU`,
 });
 
-/** A large problem on the machine's GPU, beside PyTorch on the same. Without a GPU the row says that it is missing. */
+/**
+ * Times a large problem on the machine's GPU, compared with PyTorch on the same GPU. Without a GPU, the row states that
+ * the GPU is missing.
+ */
 export const benchOnGpu = async (name: string, folder: string, versions: Record<string, string>): Promise<Row[]> => {
   const adapter = await findAdapter();
   if (adapter === undefined || adapter.software) return [missing(`gpu: ${name}`, "pytorch", adapter)];
@@ -57,16 +60,16 @@ interface KernelLine {
   readonly seconds: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Of the ceiling that the row is nearer to. */
+  /** Share of the nearer ceiling that the kernel reaches. */
   readonly share: number;
   readonly ceiling: "flops" | "copy";
   readonly ceilingPerSecond: number;
 }
 
-/** Least shares of the measured ceiling that were asked for on a real GPU. */
+/** Minimum shares of the measured ceiling required on a real GPU. */
 const targets: Readonly<Record<KernelLine["ceiling"], number>> = { flops: 0.6, copy: 0.75 };
 
-/** Benches that set kernels beside their ceiling; the others answer questions of their own. */
+/** Benches that compare kernels with their ceiling; other benches answer other questions. */
 const benchFiles = (): string[] =>
   globSync(fileURLToPath(new URL("../../../packages/gpu-kernels/bench/*.bench.ts", import.meta.url)))
     .filter((file) => readFileSync(file, "utf8").includes("benchKernels("))
@@ -76,8 +79,8 @@ const benchFiles = (): string[] =>
 export const kernelFamilies: readonly string[] = benchFiles().map((file) => basename(file, ".bench.ts"));
 
 /**
- * Every kernel of a family in Node: its rate beside what plain copy and multiply-add kernels reach on the same adapter.
- * Each row is compared with the CPU's numbers before it is timed.
+ * Benchmarks every kernel of a family in Node: its rate compared with the rates of plain copy and multiply-add kernels
+ * on the same adapter. Each result is checked against the CPU's numbers before timing.
  */
 export const benchKernelFamily = async (family: string, versions: Record<string, string>): Promise<Row[]> => {
   const adapter = await findAdapter();

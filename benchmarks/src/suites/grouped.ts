@@ -6,10 +6,10 @@ import { makeRow, type Row } from "../report/row.ts";
 
 const rounds = 7;
 const peer = "one matmul of as many flops";
-/** Least speed beside one product, for even loads. */
+/** Minimum speed relative to one product, required for even loads. */
 const target = 0.8;
 
-/** A feed-forward part of experts: rows of all groups, width in and out. */
+/** A feed-forward part of experts: rows of all groups, input and output width. */
 interface Sizes {
   readonly groups: number;
   readonly rows: number;
@@ -24,10 +24,10 @@ const sizes: readonly Sizes[] = [
   { groups: 64, rows: 4096, inner: 256, columns: 512 },
 ];
 
-/** Shares of the rows that groups have. */
+/** Relative number of rows of each group. */
 const loads: Readonly<Record<string, (group: number) => number>> = {
   even: () => 1,
-  // The first group has about a third of all rows of eight.
+  // The first of eight groups has about a third of all rows.
   skewed: (group) => 1 / (1 + group),
 };
 
@@ -104,7 +104,10 @@ const benchOn = async (name: string, backend: Backend): Promise<Row[]> => {
   return rows;
 };
 
-/** The product of rows by the matrices of their groups beside one product, on one thread, with a BLAS and without. */
+/**
+ * Times the product of rows with the matrices of their groups, compared with one product, on one thread, with and
+ * without a BLAS.
+ */
 export const benchGrouped = async (): Promise<Row[]> => {
   const blas = findBlas();
   const rows = await benchOn("WebAssembly", await createCpuBackend({ threads: 1 }));
