@@ -76,7 +76,7 @@ describe("bad input ends with exit code 2, one line, no stack trace, and nothing
     [
       "a truncated IDX file",
       ["run", "job.yaml", "--set", "data.folder=digits"],
-      "digits/t10k-labels-idx1-ubyte has 5000 bytes, but its header [10000] asks for 10008; it is truncated",
+      "digits/t10k-labels-idx1-ubyte has 5000 bytes, but its header [10000] requires 10008; the file is truncated",
     ],
     ["a folder that holds no run", ["resume", "digits"], "digits holds no run: digits/job.json does not exist"],
     [

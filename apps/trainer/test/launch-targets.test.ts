@@ -308,7 +308,7 @@ describe("one line for each fault of", () => {
       { target: "slurm", insecure: true, sshTrustAnyHost: true },
       [/^--ssh-trust-any-host has no effect for --target slurm/],
     ],
-    [{ target: "mpirun", certificates: "c" }, [/^--certificates c: transport mpi uses none/]],
+    [{ target: "mpirun", certificates: "c" }, [/^--certificates c: transport mpi uses no certificates/]],
     [
       { target: "k8s-job", ...cluster, transport: "mpi", insecure: true },
       [/^--transport mpi: --target k8s-job starts no MPI/, /^--certificates/],

@@ -234,7 +234,7 @@ test("on processes the same: accumulation, mean, and an early stop, with the bit
     for (const transport of ["threads", "tcp"]) {
       const args = ["run", "job.yaml", "--output", transport, "--transport", transport, ...settings];
       const { code, stderr } = await skeinTrain(own, ...args);
-      expect([code, stderr]).toEqual([0, expect.stringContaining("the run ends early; 2 evaluations in a row")]);
+      expect([code, stderr]).toEqual([0, expect.stringContaining("the run ends early; the last 2 evaluations were not better")]);
     }
     const steps = ["threads", "tcp"].map((output) => metricLines(join(own, output)).at(-1)!.step);
     expect(steps[0]).toBe(steps[1]);
