@@ -301,7 +301,7 @@ test("scores of configurations equal their predictions, fastest first", async ()
   expect(JSON.parse(again.stdout)).toMatchObject({ stepSeconds: expect.any(Number) as number });
   expectRefused(
     await inProcess("plan", "HERE/job.yaml", ...on, "--apply", "HERE/planned.yaml"),
-    /planned\.yaml: the file is there already/,
+    /planned\.yaml: the file exists/,
   );
   expectRefused(
     await inProcess("plan", "HERE/job.yaml", ...on, "--apply", "elsewhere.yaml"),

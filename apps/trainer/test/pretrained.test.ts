@@ -201,7 +201,7 @@ describe("a mismatch is refused in one line before the first step", () => {
     appendFileSync(place("words", "other.json"), "{}");
     await refused(
       { data: { kind: "text", file: place("text.txt"), tokenizer: place("words", "other.json"), window: 16 } },
-      /other\.json is not a tokenizer that @huggingface\/tokenizers reads/,
+      /other\.json is not a tokenizer that @huggingface\/tokenizers can read/,
     );
   });
 });
@@ -210,7 +210,7 @@ test("usage errors of commands are reported", async () => {
   const imported = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml", "--json");
   expect(JSON.parse(imported.stdout)).toMatchObject({ kind: "llama", dtypes: ["bf16"], job: "imported.yaml" });
   const again = await skeinTrain(folder, "import", "llama", "--output", "imported.yaml");
-  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("imported.yaml is there already")]);
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("--output imported.yaml already exists")]);
   const wrong = await skeinTrain(folder, "generate", "llama", "--prompt", "x", "--top-p", "2");
   expect([wrong.code, wrong.stderr]).toEqual([
     2,

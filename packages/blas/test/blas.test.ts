@@ -190,7 +190,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
       const memory = createSharedMemory();
       const start = async (): Promise<readonly string[]> => {
         const worker = new Worker(new URL("thread.ts", import.meta.url), {
-          workerData: { place: files, memory, size: 130, repeats: 60 },
+          workerData: { files, memory, size: 130, repeats: 60 },
         });
         const [digests] = (await once(worker, "message")) as [readonly string[]];
         await worker.terminate();

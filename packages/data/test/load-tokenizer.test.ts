@@ -177,7 +177,7 @@ describe("a tokenizer", () => {
     expect(() => load(join(folder, "cut.json"))).toThrow(/cut\.json does not contain a JSON object/);
     writeFileSync(join(folder, "empty.json"), "{}");
     expect(() => load(join(folder, "empty.json"))).toThrow(
-      /empty\.json is not a tokenizer that @huggingface\/tokenizers reads/,
+      /empty\.json is not a tokenizer that @huggingface\/tokenizers can read/,
     );
   });
 
