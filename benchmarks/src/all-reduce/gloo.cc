@@ -1,5 +1,5 @@
 /* All-reduce of f32 in place between processes over loopback by Gloo, called as PyTorch calls it but from C++; prints lines of JSON like
-   open-mpi.c: how it ran, and for each size the slowest rank's time of each all-reduce.
+   open-mpi.c: its conditions, and for each size the slowest rank's time of each all-reduce.
    c++ -std=c++17 -O3 gloo.cc -lgloo -o gloo && ./gloo 2 4096:1000 1048576:200 */
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -38,7 +38,7 @@ static Size parse_size(const char *word) {
   return {static_cast<size_t>(bytes), samples};
 }
 
-/* Gloo has two functions of each name; these are what all-reduces take, and what PyTorch gives them. */
+/* Gloo has two functions of each name; these are the functions for all-reduces, as PyTorch passes them. */
 using Reduce = void (*)(void *, const void *, const void *, size_t);
 static const Reduce sum = &gloo::sum<float>, maximum = &gloo::max<double>;
 
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "Error: %s\n", error.what());
     return 2;
   }
-  // Ranks find each other by files in it.
+  // Ranks find each other through files in this folder.
   std::string folder = (std::filesystem::temp_directory_path() / "gloo-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     std::perror("Error: no folder for the ranks to meet");

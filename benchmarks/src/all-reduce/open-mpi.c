@@ -1,4 +1,4 @@
-/* All-reduce of f32 in place between processes over MPI; prints lines of JSON: how it ran, and for each size the slowest rank's time of each
+/* All-reduce of f32 in place between processes over MPI; prints lines of JSON: its conditions, and for each size the slowest rank's time of each
    all-reduce.
    mpicc -O3 open-mpi.c -o open-mpi && mpirun -n 2 --mca btl self,vader ./open-mpi blocking 4096:1000 1048576:200 */
 #define _GNU_SOURCE
@@ -11,8 +11,8 @@
 
 static int rank, world_size, blocking;
 
-/* How a message of another process of this machine is copied, as Open MPI has it in effect: it takes another way than asked for where the
-   kernel refuses. Empty for an MPI that does not say. */
+/* Reads how Open MPI copies messages between processes of this machine at run time, which may differ from the setting if the kernel refuses
+   it. Empty for an MPI that does not report it. */
 static void read_single_copy(char *words, int length) {
   int index, bind, scope, verbosity, count, provided;
   MPI_Datatype type;

@@ -42,7 +42,7 @@ def read_problem(folder):
 
 
 def permute(values):
-    """From NHWC, HWIO and [in, out] to NCHW, OIHW and [out, in]."""
+    """Permutes from NHWC, HWIO and [in, out] to NCHW, OIHW and [out, in]."""
     result = {}
     for name, value in values.items():
         if name == "images" and value.dim() == 4:
@@ -130,7 +130,7 @@ def prepare(folder):
 
 
 def version():
-    """PyTorch's version and the BLAS library that the loader really took, or the GPU."""
+    """PyTorch's version and the BLAS library that the dynamic loader chose, or the GPU."""
     if DEVICE == "cuda":
         return torch.__version__ + " on " + torch.cuda.get_device_name()
     with open("/proc/self/maps") as file:

@@ -28,7 +28,7 @@ const wanted = { duplicateFree: 1.5, planned: 1.1, placed: 1.2 } as const;
 const seconds = ({ stepSeconds }: Figures): number => stepSeconds.median;
 const times = (value: number | undefined): string => (value === undefined ? "–" : `${value.toFixed(2)}×`);
 
-const besides = (
+const compareRuns = (
   runs: readonly LayerRun[],
   resultOf: ResultOf,
   baseOf: (run: LayerRun) => LayerRun | undefined,
@@ -230,13 +230,13 @@ export const layerPage = (runs: readonly LayerRun[], resultOf: ResultOf, draw: D
   const of = (group: LayerRun["group"]): readonly LayerRun[] => runs.filter((run) => run.group === group);
   const [chunks, places] = [of("chunks"), of("places")];
   const all = of("ways");
-  const waysDone = besides(all, resultOf, (run) =>
+  const waysDone = compareRuns(all, resultOf, (run) =>
     all.find((other) => isSamePlace(run, other) && other.way.name === flat),
   );
-  const chunked = besides(chunks, resultOf, (run) =>
+  const chunked = compareRuns(chunks, resultOf, (run) =>
     chunks.find((other) => isSamePlace(run, other) && other.way === run.way && other.chunks === 1),
   );
-  const placed = besides(places, resultOf, (run) =>
+  const placed = compareRuns(places, resultOf, (run) =>
     places.find((other) => isSamePlace(run, other) && other.way === run.way && !other.isPlaced),
   );
   const uniform = waysDone.filter(({ run }) => run.routing === "uniform");

@@ -89,7 +89,9 @@ export const timesSentences = (
   const asked = timedMethods
     .flatMap(({ name, most }) => (most === undefined ? [] : [`${name} ${times(most)}`]))
     .join(", ");
-  const missedList = missed.map((one) => `${one.run.method.name} ${times(one.ratio!.value)} (${placeOf(one)})`).join(", ");
+  const missedList = missed
+    .map((one) => `${one.run.method.name} ${times(one.ratio!.value)} (${placeOf(one)})`)
+    .join(", ");
   return [
     `Times a step of ${baseline}, median over tasks and numbers of ranks: ${judged.map(rangeOf).join(", ") || "none is known yet"}.`,
     `Wanted is at most ${asked}: that holds in ${numHeld} of ${numWanted} places${numOpen === 0 ? "" : `, ${numOpen} more are not known`}${missed.length === 0 ? "" : `, and is missed by ${missedList}`}.`,
