@@ -68,7 +68,10 @@ const codecOf = (
   return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
 };
 
-/** Closes the express connections of the rank's compute thread when that thread does not read or write them. */
+/**
+ * Closes the express connections of the rank's compute thread. Waits until that thread does not use them, at most
+ * `closingMilliseconds`.
+ */
 const closeExpressSockets = async ({ expressSockets }: LinkListener, words: ExpressWords): Promise<void> => {
   const deadline = performance.now() + closingMilliseconds; // A terminated thread never releases the connections.
   while (!words.tryClose() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 1));

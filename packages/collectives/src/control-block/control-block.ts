@@ -168,7 +168,7 @@ export class ControlBlock {
     const bytes = encodeRecord({ ...cause, rank: this.rank, collective: tag === 0 ? "" : this.nameOf(tag) });
     new Uint8Array(this.words.buffer, 4 * stateWord.record, bytes.length).set(bytes);
     this.words[stateWord.recordLength] = bytes.length;
-    Atomics.store(this.words, stateWord.failed, 1); // Stored last, so that a thread that sees it also sees the record.
+    Atomics.store(this.words, stateWord.failed, 1); // Stored last: a thread that sees the flag also sees the record.
     Atomics.notify(this.words, stateWord.failed);
     this.wakeAll();
   }

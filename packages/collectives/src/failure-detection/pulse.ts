@@ -18,8 +18,8 @@ export const openPulse = (): Pulse => {
 /**
  * Returns a function that returns the number of milliseconds since the last beat.
  *
- * Time between two calls counts only if they are at most `longestGapMilliseconds` apart. During a longer gap this
- * thread was stopped, and the other thread may have been stopped at the same time.
+ * Between two calls, at most `longestGapMilliseconds` count, because during a longer gap this thread was stopped, and
+ * the other thread may have been stopped at the same time.
  */
 export const pulseReader = (
   beats: Int32Array,

@@ -197,8 +197,8 @@ export class ReceiveQueue {
     return frameCharge(header.length);
   }
 
-  // Returns credit only after half of the initial credit was earned, so that small messages are acknowledged together.
-  // The sender still has the other half.
+  // Records earned credit, and grants it when it reaches half of the initial credit, so that small messages are
+  // acknowledged together. The sender always has the other half.
   #earn(charge: number): void {
     this.#ungranted += charge;
     if (this.#ungranted < this.#options.earlyBytes / 2) return;
