@@ -6,16 +6,16 @@ export interface Measurement extends Summary {
 }
 
 export interface MeasureOptions {
-  /** Default: 21. */
+  /** Number of samples. Default: 21. */
   readonly samples?: number;
-  /** Target duration of a sample in ms; a sample makes as many calls as fit. Default: 10. */
+  /** Target duration of a sample in ms. A sample consists of as many calls as fit in this time. Default: 10. */
   readonly sampleMilliseconds?: number;
   /** Current time in ms from an arbitrary origin. Default: `performance.now`. */
   readonly clock?: () => number;
 }
 
-// A shorter call would disappear in the overhead of the loop. This limit also protects against a clock that does not
-// advance.
+// Maximum number of calls per sample. The time of a shorter call would disappear in the overhead of the loop. The limit
+// also protects against a clock that does not advance.
 const maxCalls = 1e6;
 
 /**
