@@ -1,6 +1,6 @@
 import type { DType, Reduction } from "@skein/tensor-core";
 
-/** Byte operations of an executor. All arrays of one call have the same length. */
+/** Reductions and copies of byte arrays, used to execute schedules. All arrays of one call have the same length. */
 export interface Arithmetic {
   /**
    * Combines `sources` in the given order (left fold), and writes the result to every array in `targets`. A target may

@@ -1,6 +1,6 @@
 /** A clock with timers, passed as an argument so that tests can control time. */
 export interface Clock {
-  /** Milliseconds since an arbitrary start; never decreases. */
+  /** Returns the milliseconds since an arbitrary start; never decreases. */
   now(): number;
   /** Calls `call` one time after `milliseconds`. Returns a function that cancels the call. */
   after(milliseconds: number, call: () => void): () => void;

@@ -60,7 +60,9 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
   };
 };
 
-/** Settings that may differ between ranks of several processes, but not between threads of one process. */
+/**
+ * Returns the settings that ranks of several processes must compare. Threads of one process always have equal settings.
+ */
 const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnection): Facts => ({
   "order of sums": order,
   "link times": link === undefined ? "those of no link file" : `those of a link file, ${JSON.stringify(link)}`,

@@ -36,7 +36,7 @@ export interface ProcessWorldOptions
 /** Ranks of one process in a world of several processes. */
 export interface ProcessWorld {
   readonly worldSize: number;
-  /** Data address of each rank in `ranks`. */
+  /** Address of the data listener of each rank in `ranks`. */
   readonly addresses: readonly RankAddress[];
   /** Connects to the ranks of all other processes, which must also call `connect`. */
   connect(roster: Roster): Promise<void>;

@@ -29,7 +29,7 @@ export interface GroupSelectionOptions {
   readonly order?: "rank" | "any";
 }
 
-/** Parameters of one choice. */
+/** Parameters for the choice of one algorithm. */
 export interface SelectionOptions extends GroupSelectionOptions {
   readonly kind: CollectiveKind;
   /** Operand size in bytes, S of docs/algorithms.md. */

@@ -10,7 +10,7 @@ export interface MeasureOptions {
   readonly samples?: number;
   /** Target duration of a sample in ms. A sample consists of as many calls as fit in this time. Default: 10. */
   readonly sampleMilliseconds?: number;
-  /** Current time in ms from an arbitrary origin. Default: `performance.now`. */
+  /** Returns the current time in ms from an arbitrary origin. Default: `performance.now`. */
   readonly clock?: () => number;
 }
 
@@ -19,11 +19,11 @@ export interface MeasureOptions {
 const maxCalls = 1e6;
 
 /**
- * Time a call after warm-up. If a call returns a promise, it is awaited before the next call begins.
+ * Times a call after warm-up. If a call returns a promise, it is awaited before the next call begins.
  *
- * Why not a library: in tinybench 6.2 a sample is one call, unless the call counts and times a batch itself, which is
- * this loop; mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and allocates a GiB
- * first if the garbage collector is not exposed.
+ * No library is used: in tinybench 6.2 a sample is one call, unless the call itself counts and times a batch, which is
+ * this loop; mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and first allocates a
+ * GiB if the garbage collector is not exposed.
  *
  * Cost: at least five calls for warm-up, then `samples` times as many calls as fill `sampleMilliseconds`, at least one
  * per sample.

@@ -262,7 +262,7 @@ int Engine::receive(Awaited& awaited, bool* arrived) {
   return code;
 }
 
-/** Tests all requests at once. */
+/** Tests all requests with one MPI call. */
 bool Engine::test() {
   if (active_ == 0 || requests_.empty()) return false;
   const int count = static_cast<int>(requests_.size());

@@ -95,8 +95,9 @@ class Engine {
   bool refusedMessage_ = false;
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
-  /** Number of operations without a response. `activeBytes_`: total bytes of these operations. */
+  /** Number of operations without a response. */
   size_t active_ = 0;
+  /** Total bytes of the operations without a response. */
   size_t activeBytes_ = 0;
   /** Number of active operations that a caller polls for. */
   size_t driven_ = 0;
@@ -105,8 +106,9 @@ class Engine {
   /** Whether the last command came from a thread that calls MPI itself. */
   bool callersDrive_ = false;
   Clock::time_point nextDeadline_ = Clock::time_point::max();
-  /** Time of the last progress. Used only by the progress thread, like `sleep_`. */
+  /** Time of the last progress. Used only by the progress thread. */
   Clock::time_point lastMove_;
+  /** Next sleep between polls. Used only by the progress thread. */
   std::chrono::microseconds sleep_{0};
 };
 

@@ -13,7 +13,7 @@ namespace skein {
 
 using Clock = std::chrono::steady_clock;
 
-// In the order of `commandKinds` in src/addon.ts.
+// Kinds of commands, in the order of `commandKinds` in src/addon.ts.
 enum class Kind : int {
   initialize,
   duplicate,
@@ -31,10 +31,10 @@ enum class Kind : int {
   exchange,
 };
 
-// In the order of `outcomes` in src/addon.ts.
+// Outcomes of commands, in the order of `outcomes` in src/addon.ts.
 enum class Outcome : int { done, failed, mismatch, timeout, stopped };
 
-// In the orders of `elementTypes` and `reductions` in src/addon.ts.
+// Element types and reductions, in the orders of `elementTypes` and `reductions` in src/addon.ts.
 enum class Element : int { f32, f16, bf16, i32, u32, bytes };
 enum class Reduction : int { sum, max, min };
 

@@ -14,11 +14,9 @@ export interface MpiWorldOptions
   extends RankMemory,
     Pick<LoadOptions, "addon" | "cacheFolder">,
     Pick<OpenOptions, "spinMicroseconds" | "allowSingleton"> {
-  /**
-   * Expected rank of this process, checked against MPI. Absent: the rank that MPI assigns. `worldSize` has the same
-   * semantics.
-   */
+  /** Expected rank of this process, checked against MPI. Absent: the rank that MPI assigns. */
   readonly rank?: number;
+  /** Expected number of ranks, checked against MPI. Absent: the number that MPI reports. */
   readonly worldSize?: number;
   /** Maximum time that a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;

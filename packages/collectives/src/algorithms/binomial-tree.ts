@@ -18,7 +18,7 @@ export const positionsOf = ({ rank, worldSize, root = 0 }: Omit<ScheduleParamete
 
 /** Parent or child of a position at one level of a tree. The position is idle at this level if both are absent. */
 export interface Branch {
-  /** Position of the parent. Absent: the position sends to no parent at this level. */
+  /** Position of the parent. Absent: the position has no parent at this level. */
   readonly parent?: number;
   readonly child?: number;
 }

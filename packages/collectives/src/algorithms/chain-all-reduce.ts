@@ -13,8 +13,9 @@ import {
 import { runsOf } from "../topology.ts";
 
 /**
- * Returns the position of a rank: its run of consecutive ranks, its index in the run, and `owners`, the number of ranks
- * per run that own a chunk, which is the length of the shortest run.
+ * Returns the position of a rank: the run of consecutive ranks that contains it, the index of the run (`index`) and of
+ * the last run (`last`), its index in the run (`local`), and the number of ranks per run that own a chunk (`owners`),
+ * which is the length of the shortest run.
  */
 const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));

@@ -3,8 +3,8 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * A node of a binary tree over positions 0 … size − 1. Every odd position is a leaf, and an inner node lies between its
- * children.
+ * A node of a binary tree over positions 0 … size − 1. Every odd position is a leaf, and an inner node is between its
+ * two children.
  */
 interface TreeNode {
   readonly parent: number | undefined;

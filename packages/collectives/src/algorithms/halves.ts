@@ -23,8 +23,9 @@ export const splitsOf = (rank: number, worldSize: number): Split[] => {
 
 /** Peers of a rank in a split group. */
 export interface Halves {
-  /** The part of the group that contains the rank, and (`other`) the other part, as ranks from … to − 1. */
+  /** The part of the group that contains the rank, as ranks from … to − 1. */
   readonly own: readonly [from: number, to: number];
+  /** The part of the group that does not contain the rank, as ranks from … to − 1. */
   readonly other: readonly [from: number, to: number];
   /** The rank of the other part that receives the data of this rank for the other part. */
   readonly partner: number;

@@ -9,8 +9,9 @@ import type { ExpressEnd, Preference, WorldConnection } from "../control-block/w
 /** Start parameters of a companion thread in a world of several processes. */
 export interface CompanionInput {
   readonly connection: WorldConnection;
-  /** Hash of the job settings, which must be equal on all ranks. `build`: version of the program. */
+  /** Hash of the job settings, which must be equal on all ranks. */
   readonly job: string;
+  /** Version of the program, which must be equal on all ranks. */
   readonly build: string;
   /** Secret of the job. Each rank proves to every other rank that it knows the secret. */
   readonly secret: string;

@@ -60,8 +60,9 @@ export class ExpressConnection {
   readonly #parts: readonly Part[][] = Array.from({ length: laneCount }, () => []);
   readonly #sequences: number[] = Array.from({ length: laneCount }, () => 0);
   #outgoing = new Uint8Array(2 * (headerBytes + expressBytes));
-  /** First byte of `#outgoing` that the system has not accepted yet; `#end` is the end of these bytes. */
+  /** Offset of the first byte in `#outgoing` that the system has not accepted yet. */
   #begin = 0;
+  /** Offset after the last byte in `#outgoing`. */
   #end = 0;
 
   constructor(

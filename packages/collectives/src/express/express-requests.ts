@@ -16,12 +16,11 @@ export const expressName = "express";
  * Maximum size of a group that uses express requests. The limit is low because each rank writes to every other rank.
  */
 const maxRanks = 8;
-/**
- * Time that a rank with a dedicated core polls before it sleeps. The next two values are its first and its longest
- * sleep.
- */
+/** Time that a rank with a dedicated core polls before it sleeps. */
 const lookingMilliseconds = 1;
+/** Duration of the first sleep. */
 const firstRestMilliseconds = 0.05;
+/** Maximum duration of a sleep. */
 const longestRestMilliseconds = 1;
 
 /** A request executed by the rank's compute thread. */
@@ -48,7 +47,7 @@ interface HeldRequest {
 export interface ExpressOffer {
   /** For each rank, the ranks to which that rank has an express connection. */
   readonly peers: readonly (readonly number[])[];
-  /** Order of sums. */
+  /** Order of sums: rank order, or any order. */
   readonly order: "rank" | "any";
 }
 

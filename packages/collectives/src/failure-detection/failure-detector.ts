@@ -10,7 +10,7 @@ export interface WatchedConnection {
    * ping.
    */
   sentAt?(): number;
-  /** Sends a sign of life. */
+  /** Sends a ping. */
   ping(): void;
   /** Called with true after silence of a third of the loss time, and with false when data is received again. */
   suspected?(isSuspected: boolean): void;

@@ -23,7 +23,7 @@ export interface AcceptedSocket {
 
 /**
  * Result of offering a socket to its link. Accepted: a number in `received` means that the socket continues a broken
- * connection, after so many frames. Refused: with the reason.
+ * connection, after that number of received frames. Refused: with the reason.
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }

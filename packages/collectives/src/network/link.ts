@@ -10,7 +10,7 @@ export interface OutgoingFrame extends Omit<FrameHeader, "length"> {
 
 /** Receiver of a link's frames. */
 export interface LinkReceiver {
-  /** Returns the maximum payload length for a frame with this header, bytes. */
+  /** Returns the maximum payload length for a frame with this header, in bytes. */
   limit(header: FrameHeader): number;
   /** Returns the memory for the frame's payload. Not called for an empty payload. */
   target(header: FrameHeader): Uint8Array;

@@ -9,8 +9,8 @@ import { type SentFrame, Unacknowledged } from "./unacknowledged.ts";
 // must keep. A ping acknowledges earlier.
 const acknowledgeBytes = 2 ** 20;
 const acknowledgeFrames = 64;
-// The last frame of a message is acknowledged immediately if its payload has at least this size, because the sender may
-// wait for its memory.
+// The last frame of a message is acknowledged immediately if its payload is larger than this size, because its sender
+// may wait for the memory.
 const promptBytes = 65_536;
 const empty = new Uint8Array(0);
 

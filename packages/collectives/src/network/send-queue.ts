@@ -8,8 +8,9 @@ interface Message {
   readonly bytes: Uint8Array;
   readonly dtype: DType | undefined;
   readonly frames: number;
-  /** Number of frames written to the link. `numBorrowed` counts the written frames whose bytes must not change yet. */
+  /** Number of frames written to the link. */
   numStarted: number;
+  /** Number of written frames whose bytes must not change yet. */
   unsettled: number;
   readonly settled: () => void;
 }

@@ -29,8 +29,9 @@ export type RendezvousThreadEvent =
   | { readonly type: "failed"; readonly error: PostedError }
   /** Event of a coordinator. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
-  /** Event of a member: a human-readable line, and (`waiting`) a line about what the member waits for. */
+  /** Event of a member: a human-readable log line. */
   | { readonly type: "note"; readonly line: string }
+  /** Event of a member: a human-readable line about the event that the member waits for. */
   | { readonly type: "waiting"; readonly line: string }
   | { readonly type: "message"; readonly message: unknown }
   | { readonly type: "lost"; readonly loss: Loss }

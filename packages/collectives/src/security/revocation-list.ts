@@ -9,8 +9,9 @@ export interface RevocationList {
   readonly serials: ReadonlySet<string>;
   /** CRL number, which the authority increments; undefined if the list has no number. */
   readonly number: bigint | undefined;
-  /** Time of issue in milliseconds since 1970. `nextUpdate` is the end of validity. */
+  /** Time of issue in milliseconds since 1970. */
   readonly thisUpdate: number;
+  /** End of validity in milliseconds since 1970. */
   readonly nextUpdate: number;
 }
 

@@ -8,7 +8,7 @@ import type { Eventually } from "./transport.ts";
 export interface NativeCollectives {
   /** Algorithm name that `algorithmOf` returns for requests executed by these collectives. */
   readonly name: "native" | "exchange";
-  /** Whether sums are in rank order. */
+  /** Whether these collectives sum in rank order. */
   readonly rankOrder: boolean;
   /**
    * Maximum size in bytes of requests that use schedules instead, because their few messages take less time than a call

@@ -19,7 +19,7 @@ export const frameTypes = {
   join: 12,
 } as const;
 
-/** Type of a frame. */
+/** Name of a frame type. */
 export type FrameType = keyof typeof frameTypes;
 
 /** Bits of `flags`. All other bits are zero in this version. */
@@ -35,7 +35,7 @@ export const frameFlags = {
 /** Header of each frame between processes; docs/protocol.md has its layout. */
 export interface FrameHeader {
   readonly type: FrameType;
-  /** Sum of `frameFlags`. */
+  /** Bitwise or of the flags in `frameFlags` that are set. */
   readonly flags: number;
   /** Stream number; several streams share a link. The lane of a world. */
   readonly stream: number;
