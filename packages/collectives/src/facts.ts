@@ -35,7 +35,8 @@ export const requireSameFacts = (ranks: readonly Facts[], rank: number): void =>
 };
 
 /**
- * Compares facts between all ranks of a communicator's world. All ranks must call it at the same point of the program.
+ * Compares facts between all ranks of a communicator's world. All ranks must call this function at the same point of
+ * the program.
  *
  * @throws RanksDifferError if the facts of two ranks differ.
  */

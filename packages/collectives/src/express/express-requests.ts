@@ -231,7 +231,7 @@ export class ExpressRequests {
   }
 
   /**
-   * Publishes the peer for which request `id` waits, for the companion.
+   * Publishes for the companion the peer for which request `id` waits.
    *
    * @param published previous return value.
    * @returns a description of the published wait; empty if there is no wait.

@@ -143,7 +143,10 @@ class World implements NetworkWorld {
   readonly #detector: FailureDetector;
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
-  /** Sequence number of the last observed wait on an express connection, and the time since which the wait lasts. */
+  /**
+   * Sequence number of the last observed wait on an express connection, and the time at which this wait was first
+   * observed.
+   */
   #expressProgress = { count: 0, progress: 0 };
   #decision: FailureDecision | undefined;
   #closed = false;

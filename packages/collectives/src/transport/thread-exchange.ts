@@ -95,7 +95,7 @@ export class ThreadExchange implements NativeCollectives {
   private readonly parts: number;
   /** Word indices of each lane; undefined until the lane is used. */
   private readonly laneWords: (ExchangeWords | undefined)[] = [];
-  /** Last used view at each address. */
+  /** View of the exchange memory last used at each address. */
   private readonly regions = new Map<number, Uint8Array>();
 
   constructor({ control, memory, arithmetic, parts }: ThreadExchangeParts) {
