@@ -17,8 +17,8 @@ const isExecutable = (path: string): boolean => {
  * Finds Chromium on this machine: the file of CHROMIUM_PATH, or the first of the usual names in the folders of PATH and
  * `/usr/bin`.
  *
- * @returns its path; undefined if it was not found.
- * @throws Error if CHROMIUM_PATH names no file, instead of choosing another browser.
+ * @returns path of Chromium; undefined if it was not found.
+ * @throws Error if CHROMIUM_PATH is not an existing file, instead of choosing another browser.
  */
 export const findChromium = (env: Readonly<Record<string, string | undefined>> = process.env): string | undefined => {
   const wished = env["CHROMIUM_PATH"];
@@ -35,15 +35,17 @@ export const findChromium = (env: Readonly<Record<string, string | undefined>> =
 
 export interface ChromiumOptions {
   /**
-   * `best`: the GPU of the machine, or, without a GPU, SwiftShader, Chromium's Vulkan driver for CPUs. `software`:
-   * always SwiftShader. Default: `best`.
+   * WebGPU adapter. `best`: the GPU of the machine, or, without a GPU, SwiftShader, Chromium's Vulkan driver for CPUs.
+   * `software`: always SwiftShader. Default: `best`.
    */
   readonly adapter?: "best" | "software";
-  /** Further command-line flags of Chromium. */
+  /** Additional command-line flags of Chromium. */
   readonly flags?: readonly string[];
 }
 
-/** By default, Chromium disables WebGPU on unknown Linux drivers and on all CPU drivers. */
+/**
+ * Command-line flags by adapter. By default, Chromium disables WebGPU on unknown Linux drivers and on all CPU drivers.
+ */
 const adapterFlags: Readonly<Record<NonNullable<ChromiumOptions["adapter"]>, readonly string[]>> = {
   best: [
     "--enable-unsafe-webgpu",
@@ -56,9 +58,9 @@ const adapterFlags: Readonly<Record<NonNullable<ChromiumOptions["adapter"]>, rea
 };
 
 /**
- * Starts a headless Chromium with WebGPU. The caller must close it.
+ * Starts a headless Chromium with WebGPU. The caller must close the browser.
  *
- * @throws Error if `findChromium` finds none.
+ * @throws Error if `findChromium` does not find Chromium.
  */
 export const openChromium = async ({ adapter = "best", flags = [] }: ChromiumOptions = {}): Promise<Browser> => {
   const executablePath = findChromium();

@@ -17,10 +17,10 @@ const isolation: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bundles a folder with an `index.html`, using its `vite.config.ts` if there is one, and serves the bundle on a free
- * loopback port, cross-origin isolated.
+ * Bundles a folder that contains an `index.html`, using its `vite.config.ts` if there is one, and serves the bundle on
+ * a free loopback port, cross-origin isolated.
  *
- * @param isolated whether to send the isolation headers; false tests a page without shared memory. Default: true.
+ * @param isolated whether to send the isolation headers. False serves the page without shared memory. Default: true.
  */
 export const servePage = async (
   root: string,

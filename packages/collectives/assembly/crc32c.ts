@@ -4,13 +4,13 @@ import { longHistory, longRest, longStep, shortHistory, shortRest, shortStep } f
 // message.
 const blockBytes: usize = 16384;
 
-// Offsets in the caller's scratch memory.
+// Offsets of the regions in the caller's scratch memory.
 const workOffset: usize = 0;
 const foldedOffset: usize = workOffset + blockBytes + 2 * longRest;
 const shortWorkOffset: usize = foldedOffset + 2048;
 const scratchEnd: usize = shortWorkOffset + 2048 + 2 * shortRest;
 
-/** Scratch memory that `foldMessage` needs, bytes. */
+/** Scratch memory needed by `foldMessage`, in bytes. */
 export function foldScratchBytes(): usize {
   return scratchEnd;
 }
@@ -44,7 +44,7 @@ function foldLong(message: usize, bytes: usize, initial: u32, work: usize, rest:
     memory.copy(work, w, longHistory);
     left -= block;
   }
-  // The remaining bytes are not struck out; other bytes are only added to them.
+  // The last bytes of the message are not folded; folded bytes are only added (xor) to them.
   memory.fill(work + longHistory, 0, longRest);
   for (let i: usize = 0; i < longRest; i += 16) v128.store(rest + i, longStep(message + i, work + i));
   memory.copy(rest + longRest, message + longRest, left - longRest);

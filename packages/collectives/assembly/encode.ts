@@ -11,8 +11,8 @@ export function windowF32(from: usize, count: usize, counts: usize): u32 {
 }
 
 /**
- * Writes the uncoded parts of elements i to i + 15 and returns their codes: 1 to 7 inside the window that begins after
- * exponent `before`, otherwise 0.
+ * Writes the uncoded parts of elements i to i + 15 and returns their codes: 1 to 7 for exponents in the window, which
+ * begins after exponent `before`; 0 for elements outside the window.
  */
 // @ts-ignore: decorator
 @inline
@@ -21,14 +21,14 @@ function encode16(from: usize, i: usize, wide: bool, before: v128, lower: usize,
   const b = upperHalves(from, i + 8, wide);
   const byte = i16x8.splat(0xff);
   const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // The exponent's last bit, and the mantissa.
-  const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // The sign, and the rest of the exponent.
+  const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // Sign and the upper 7 exponent bits.
   const top = i8x16.splat(-128);
   v128.store(signs + i, v128.bitselect(high, low, top), 0, 1);
   if (wide) {
     v128.store(lower + (i << 1), lowerHalves(from, i), 0, 1);
     v128.store(lower + (i << 1), lowerHalves(from, i + 8), 16, 1);
   }
-  // The comparison is −1 if the last bit is set.
+  // The comparison yields −1 if the last exponent bit is set.
   const exponent = i8x16.sub(i8x16.add(high, high), i8x16.gt_s(i8x16.splat(0), low));
   const code = i8x16.sub(exponent, before);
   return v128.and(code, i8x16.le_u(code, i8x16.splat(7)));

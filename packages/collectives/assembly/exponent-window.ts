@@ -2,13 +2,14 @@ import { exponentOf, upperHalf } from "./halves";
 
 /** Number of elements sampled to choose the window. */
 export const sampleSize: usize = 512;
-/** Scratch memory for the counts, bytes: one u32 per exponent. */
+/** Scratch memory for the histogram of exponents, in bytes: one u32 per exponent. */
 export const countBytes: usize = 1024;
 
 /**
- * Returns the seven adjacent exponents that cover most of a sample: the first exponent, and above 8 bits the number of
- * sampled elements outside. The sample has one element from each of 512 equal parts, at a position that changes from
- * part to part, so that a column of a matrix is not sampled by all parts.
+ * Returns the window of seven adjacent exponents that covers the most sampled elements: bits 0 to 7 contain the first
+ * exponent, the higher bits the number of sampled elements outside the window. The sample has one element from each of
+ * 512 equal sections of the array. The position in the section varies, so that the sample does not consist of a single
+ * column of a matrix.
  */
 // @ts-ignore: decorator
 @inline

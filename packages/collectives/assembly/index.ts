@@ -6,14 +6,14 @@ export { decodeBf16, decodeF32 } from "./decode";
 export { encodeBf16, encodeF32, windowBf16, windowF32 } from "./encode";
 
 /**
- * Scratch memory of the codec in addition to source and target, bytes: for the sample's counts, then for the list of
- * elements outside the window.
+ * Scratch memory of the codec in addition to source and target, in bytes. The codec uses it first for the histogram of
+ * the sample, then for the list of elements outside the window.
  */
 export function codecScratchBytes(): usize {
   return max(countBytes, listBytes);
 }
 
-/** Number of elements that are sampled to choose the window of `count` elements. */
+/** Returns the number of elements sampled to choose the window of `count` elements. */
 export function sampleOf(count: usize): usize {
   return min(count, sampleSize);
 }

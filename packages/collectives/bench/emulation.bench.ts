@@ -1,4 +1,4 @@
-// Measures how close emulated links come to their settings, in real time over TCP between two processes. Run: node
+// Measures how closely emulated links match their settings, in real time over TCP between two processes. Run: node
 // bench/emulation.bench.ts
 import { median } from "@skein/measuring";
 import { emulatedLinks } from "../src/network/emulated-links.ts";
@@ -15,7 +15,7 @@ const settings = [
 ];
 const sizes = [1024, 65_536, 1_048_576, 16_777_216];
 const allowed = 0.05;
-// Small frames, because the time that the real link takes for the last frame is added.
+// Small frames, because the time of the last frame on the real link is added.
 const pair: PairOptions = {
   link: { frameBytes: 65_536, sums: "header" },
   frameBytes: 65_536,
@@ -23,7 +23,9 @@ const pair: PairOptions = {
   pollMilliseconds: 100,
 };
 
-/** Median seconds of a round trip: `size` bytes to rank 1, and an empty message back. */
+/**
+ * Returns the median time of a round trip in seconds: a message of `size` bytes to rank 1, and an empty message back.
+ */
 const thereAndBack = async ({ transports }: NetworkWorld, size: number, samples = 21): Promise<number> => {
   const transport = transports[0]!;
   const bytes = new Uint8Array(size);
@@ -41,7 +43,7 @@ const thereAndBack = async ({ transports }: NetworkWorld, size: number, samples 
 
 const clock = openFineClock();
 const plain = await openPair({ ...pair, wrap: (links) => emulatedLinks(links, { direction: () => ({}), clock }) });
-await thereAndBack(plain, 0, 2000); // Until the code is compiled.
+await thereAndBack(plain, 0, 2000); // Warm-up, so that the code is compiled.
 const measured = (await thereAndBack(plain, 0, 200)) / 2;
 const peerLatencySeconds = await exchange(measured);
 const ownLatencySeconds = rank === 0 ? measured : peerLatencySeconds; // Both sides subtract the same latency.

@@ -1,4 +1,4 @@
-// Measures the time that a rank takes to build its schedule, as a function of the world size. Run: node
+// Measures the time to build the schedule of one rank, as a function of the world size. Run: node
 // bench/schedules.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import { algorithms, sentMessages } from "../src/index.ts";

@@ -5,8 +5,8 @@ import { kinds } from "../src/control-block/tag.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { closedForm, fromBytes, operand, parametersOf, regionElements, toBytes } from "../test/world.ts";
 
-// One rank of the soak test: requests of random kind, size, dtype, group and priority, equal on all ranks, several in
-// flight. Each result is checked.
+// One rank of the soak test: starts requests of random kind, size, dtype, group and priority, equal on all ranks, with
+// several requests in flight. Each result is checked.
 
 const { connection, address, length, seconds, seed } = workerData as {
   readonly connection: WorldConnection;
@@ -22,7 +22,7 @@ const ranks = Array.from({ length: world.worldSize }, (_, rank) => rank);
 const groups = [world, world.split([ranks.slice(0, half), ranks.slice(half)], "halves")];
 
 let state = seed;
-/** Random integers, equal on every rank. */
+/** Returns a random integer from 0 to `below` − 1, equal on every rank. */
 const random = (below: number): number => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
   return Math.floor((state / 2 ** 32) * below);

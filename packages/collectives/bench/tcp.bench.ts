@@ -13,7 +13,10 @@ const mebibyte = 2 ** 20;
 const sizes = [1, 4, 16, 64];
 const say = (line: string): void => void (rank === 0 && console.log(line));
 
-/** Bytes per second in each direction, over sockets that are dialed and read as in links, without other work. */
+/**
+ * Returns the throughput of plain sockets in bytes per second and direction. The sockets are dialed and read as in
+ * links, without other work.
+ */
 const socketRate = async (bothWays: boolean): Promise<number> => {
   const total = 2 ** 31;
   const memory = new Uint8Array(new SharedArrayBuffer(mebibyte));

@@ -5,7 +5,7 @@ import type { LinkOptions } from "../src/network/link-options.ts";
 import { type NetworkWorld, type NetworkWorldOptions, networkWorld } from "../src/network/network-transport.ts";
 import { listenByTcp } from "../src/network/tcp.ts";
 
-/** This process is rank 0 or, if started by the other process, rank 1. */
+/** Rank of this process: 0, or 1 if it was started by the other process. */
 export const rank: 0 | 1 = process.argv[2] === "rank-1" ? 1 : 0;
 
 const secret = "not secret, because both ends are this benchmark";
@@ -21,7 +21,7 @@ const child = rank === 0 ? fork(process.argv[1]!, ["rank-1"]) : undefined;
 child?.on("message", receive);
 if (child === undefined) process.on("message", receive);
 
-/** Sends a message to the other rank, and returns the message that it sends. */
+/** Sends a message to the other rank, and returns the message received from that rank. */
 export const exchange = async <T>(message: T): Promise<T> => {
   if (child === undefined) process.send!(message);
   else child.send(message as object);
@@ -34,7 +34,7 @@ export interface PairOptions extends Partial<Omit<NetworkWorldOptions, "rank" | 
   readonly sharedMemory?: WebAssembly.Memory;
 }
 
-/** World of the two processes, over TCP on 127.0.0.1. */
+/** Opens a world of the two processes, over TCP on 127.0.0.1. */
 export const openPair = async ({
   link,
   wrap = (links) => links,
@@ -56,7 +56,7 @@ export const openPair = async ({
   });
 };
 
-/** Closes the channel, so that both processes may end. */
+/** Closes the channel between the two processes, so that both can exit. */
 export const hangUp = (): void => {
   if (child === undefined) process.disconnect();
 };

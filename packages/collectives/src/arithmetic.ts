@@ -1,10 +1,10 @@
 import type { DType, Reduction } from "@skein/tensor-core";
 
-/** Byte operations of an executor. All arrays of one call have the same length. */
+/** Reductions and copies of byte arrays, used to execute schedules. All arrays of one call have the same length. */
 export interface Arithmetic {
   /**
-   * Writes the combination of `sources`, folded in the given order, to every array in `targets`. A target may be one of
-   * the sources.
+   * Combines `sources` in the given order (left fold), and writes the result to every array in `targets`. A target may
+   * be one of the sources.
    */
   combine(dtype: DType, reduction: Reduction, targets: readonly Uint8Array[], sources: readonly Uint8Array[]): void;
   copy(target: Uint8Array, source: Uint8Array): void;

@@ -1,17 +1,17 @@
-/** A clock and its timers, passed as an argument so that tests can control time. */
+/** A clock with timers, passed as an argument so that tests can control time. */
 export interface Clock {
-  /** Milliseconds since an arbitrary start; never decreases. */
+  /** Returns the milliseconds since an arbitrary start; never decreases. */
   now(): number;
-  /** Calls `call` once, `milliseconds` from now. Returns a function that cancels the call. */
+  /** Calls `call` one time after `milliseconds`. Returns a function that cancels the call. */
   after(milliseconds: number, call: () => void): () => void;
 }
 
-/** Real time, with a resolution of about one millisecond. Its timers do not keep the process alive. */
+/** Clock of the system, with a resolution of about one millisecond. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after: (milliseconds, call) => {
     const timer: unknown = setTimeout(call, milliseconds);
-    // A timer is a number in browsers.
+    // In browsers a timer is a number and has no `unref`.
     if (typeof timer === "object" && timer !== null && "unref" in timer) (timer as { unref(): void }).unref();
     return () => clearTimeout(timer as number);
   },

@@ -96,7 +96,8 @@ test("recognizes regions of a memory before and after its growth, even if two of
   const region = (at: number): Uint8Array => new Uint8Array(growing.buffer, at, 32);
   const request = { kind: "all-gather", dtype: "f32" } as const;
   const regions = [region(64)];
-  // Growth in another thread leaves another buffer, of the same length if this thread has grown the memory since.
+  // Growth in another thread replaces the buffer. The new buffer has the same length if this thread has also grown the
+  // memory since.
   for (const pages of [0, 1, 0]) {
     growing.grow(pages);
     regions.push(region(64 * (regions.length + 1)));
@@ -104,7 +105,7 @@ test("recognizes regions of a memory before and after its growth, even if two of
   for (const input of regions)
     for (const output of regions)
       if (input !== output) expect(() => own.start({ ...request, input, output })).not.toThrow();
-  // Another memory, at an offset with the same bytes, or with the same bytes except the flipped bit.
+  // Another memory: at an offset with the same bytes, or with the same bytes except the flipped bit.
   for (const byte of [0, 1]) {
     const elsewhere = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
     const input = new Uint8Array(elsewhere.buffer, 512, 32);

@@ -17,9 +17,9 @@ export interface BlockingCommunicator extends Communicator {
 }
 
 /**
- * Returns the part of a partition that contains `rank`.
+ * Returns the subgroup of `partition` that contains `rank`.
  *
- * @throws ArgumentError unless every rank of the group is in exactly one part.
+ * @throws ArgumentError unless every rank of the group is in exactly one subgroup.
  */
 const partOf = (partition: readonly (readonly number[])[], rank: number, worldSize: number): readonly number[] => {
   const named = partition.flat().toSorted((a, b) => a - b);
@@ -42,7 +42,8 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
     start: (request) => {
       checkRequest(request, { rank, worldSize, memory });
       const lane = request.priority ?? 0;
-      // A send-receive uses the number of the group's next collective, because ranks outside of it do not count it.
+      // A send-receive uses the number of the group's next collective without incrementing it, because ranks that do
+      // not take part in the send-receive do not count it.
       const sequence = started[lane]! + 1;
       if (request.kind !== "send-receive") started[lane] = sequence;
       return requests.start(request, tagOf(sequence, request.kind, group));
@@ -59,35 +60,39 @@ const communicatorOf = (requests: RankRequests, group: number, members: readonly
   };
 };
 
-/** Settings that may differ between ranks of several processes, but not between threads of one process. */
+/**
+ * Returns the settings that ranks of several processes must compare. Threads of one process always have equal settings.
+ */
 const factsOf = ({ preference: { order = "rank", link }, facts }: WorldConnection): Facts => ({
   "order of sums": order,
   "link times": link === undefined ? "those of no link file" : `those of a link file, ${JSON.stringify(link)}`,
   ...facts,
 });
 
-/** Message that each rank of several processes sends to all others when they join. */
+/** Data that each rank of a world of several processes sends to all other ranks when they join. */
 interface JoinData {
   readonly facts: Facts;
-  /** Ranks to which this rank has a connection that its own thread reads and writes. */
+  /** Ranks to which this rank has a connection that is read and written by the rank's compute thread. */
   readonly peers: readonly number[];
 }
 
 /**
  * Joins a world as the rank of `connection`. Call it in the rank's compute thread. The companion thread, which the
- * world starts, executes requests meanwhile. Between threads, `wait` executes a request itself if the companion has not
- * begun it, which saves waking another thread.
+ * world starts, executes requests while this thread computes. Between threads, `wait` executes a request in the calling
+ * thread if the companion has not begun the request, which saves the wake-up of another thread.
  *
- * In a world of several processes, all ranks must join; they compare the settings that must be equal on all ranks.
+ * In a world of several processes, all ranks must join. Ranks then compare the settings that must be equal on all
+ * ranks.
  *
  * Operands must be in the world's memory. `start` costs a few stores and a wake-up. All ranks of a group must start the
  * group's requests of one priority in the same order. Any two ranks must start the requests of all groups that contain
- * both in the same order.
+ * both ranks in the same order.
  *
- * @param laneTransports transports by which this thread reaches the peers itself. They return no promises; their
- * futures sleep briefly in `ready` and settle or fail within the timeout. `wait` then executes requests as between
- * threads. Absent: only the companion thread reaches peers in other processes, except over connections of `runtime`.
- * @param runtime functions by which this thread reads and writes express connections of its own. Absent: no express
+ * @param laneTransports transports with which this thread reaches the peers without the companion. They return no
+ * promises; their futures sleep briefly in `ready` and settle or fail within the timeout. `wait` then executes requests
+ * as between threads. Absent: only the companion thread reaches peers in other processes, except over express
+ * connections of `runtime`.
+ * @param runtime socket calls with which this thread reads and writes its express connections. Absent: no express
  * connections.
  * @throws RanksDifferError if ranks choose algorithms by different settings or have different facts; CollectiveError if
  * a rank does not join.

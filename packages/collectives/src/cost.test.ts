@@ -6,14 +6,14 @@ const hosts = [[0, 1], [2], [3]];
 test("counts messages and bytes by class of links; the path sums the busiest rank of each round, in one direction", () => {
   const cost = costOfRounds({ worldSize: 4, hosts }, [
     { sends: (rank) => (rank === 1 ? [{ peer: 0, bytes: 7, summed: true }] : []) },
-    // Both ranks of one host send: their host sends 30 bytes, rank 2 receives two messages.
+    // Both ranks of one host send: the host sends 30 bytes, and rank 2 receives two messages.
     { times: 3, sends: (rank) => (rank < 2 ? [{ peer: 2, bytes: 10 * (rank + 1), summed: true }] : []) },
     { sends: (rank) => (rank === 2 ? [{ peer: 3, bytes: 100 }] : []) },
     { sends: () => [] },
   ]);
   expect(cost).toEqual({
     rounds: 5,
-    messages: 4, // Rank 1: one and three.
+    messages: 4, // Rank 1 sends one and three messages.
     bytes: 100, // Rank 2.
     reducedBytes: 90, // Rank 2.
     busiest: { within: { messages: 1, bytes: 7 }, across: { messages: 6, bytes: 100 }, reducedBytes: 90 },

@@ -1,10 +1,10 @@
 import { type CostParameters, type Load, type ScheduleCost, separateHosts } from "./schedule.ts";
 
-/** One message, from the view of its sender. */
+/** One message of a sender. */
 export interface Message {
   readonly peer: number;
   readonly bytes: number;
-  /** Whether the receiver reads the message for a sum. Default: false. */
+  /** Whether the receiver reads the message as an operand of a sum. Default: false. */
   readonly summed?: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface MessageRound {
   readonly sends: (rank: number) => readonly Message[];
 }
 
-/** Amounts that each rank or host sends and receives. */
+/** Sent and received amounts per rank or host. */
 class Ledger {
   readonly sent: Float64Array;
   readonly received: Float64Array;
@@ -38,8 +38,8 @@ class Ledger {
   }
 
   /**
-   * Returns the largest amount that any rank or host sends or receives. Links are full duplex, so the larger direction
-   * counts.
+   * Returns the largest amount that any rank or host sends or receives. Links are full duplex, so only the larger
+   * direction counts.
    */
   most(): number {
     let most = 0;
@@ -91,10 +91,10 @@ export const addLoads = (a: Load, b: Load, times: number): Load => ({
 });
 
 /**
- * Computes the cost of rounds of messages: totals per rank and host, and the critical path, on which every round waits
- * for its busiest rank.
+ * Computes the cost of rounds of messages: totals per rank and host, and the critical path, in which every round takes
+ * as long as its busiest rank.
  *
- * Cost: O(messages of all ranks); equal rounds count once.
+ * Complexity: O(messages of all ranks); equal rounds are evaluated only one time.
  */
 export const costOfRounds = (
   { worldSize, hosts = separateHosts(worldSize) }: Pick<CostParameters, "worldSize" | "hosts">,
@@ -139,8 +139,8 @@ export const costOfRounds = (
 };
 
 /**
- * Returns the peers of `rank` in the order in which a direct algorithm sends to them. The next rank comes first, so
- * that not all ranks begin with rank 0.
+ * Returns the peers of `rank` in the send order of a direct algorithm. The next rank is first, so that not all ranks
+ * begin with rank 0.
  */
 export const peersOf = (rank: number, worldSize: number): number[] =>
   Array.from({ length: worldSize - 1 }, (_, i) => (rank + 1 + i) % worldSize);

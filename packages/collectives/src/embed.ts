@@ -1,14 +1,14 @@
 import type { ElementRange, Region, Step } from "./schedule.ts";
 
 /**
- * Region and element offset in the outer schedule for each region of an inner schedule. Default: the same region,
- * offset 0.
+ * Region and element offset in the outer schedule for each region of an inner schedule. Regions that are absent keep
+ * their region, with offset 0.
  */
 export type Bases = { readonly [R in Region]?: Pick<ElementRange, "region" | "offset"> };
 
 /**
- * Embeds the rounds of a small schedule in a larger one: maps peers through `members` and regions through `bases`. A
- * copy whose source and target become equal is left out.
+ * Embeds the rounds of a small schedule in a larger schedule: maps peers through `members` and regions through `bases`.
+ * Omits a copy if its source and target become equal.
  */
 export const embed = (rounds: readonly (readonly Step[])[], bases: Bases, members?: readonly number[]): Step[][] => {
   const range = ({ region, offset, count }: ElementRange): ElementRange => {
@@ -40,7 +40,8 @@ export const embed = (rounds: readonly (readonly Step[])[], bases: Bases, member
 };
 
 /**
- * Returns `rounds` padded with empty rounds to `length`, so that ranks with fewer steps stay aligned with the others.
+ * Returns `rounds` followed by empty rounds up to `length` rounds, so that ranks with fewer rounds stay aligned with
+ * the other ranks.
  */
 export const padded = (rounds: readonly Step[][], length: number): Step[][] =>
   Array.from({ length }, (_, round) => rounds[round] ?? []);

@@ -3,15 +3,17 @@ import { formatRanks } from "./ranks.ts";
 
 /** Rank, peer and collective of a failure. */
 export interface FailureContext {
-  /** Rank that throws. */
+  /** Rank that throws the error. */
   readonly rank: number;
-  /** Rank that the failure is about. */
+  /** Peer that the failure concerns. */
   readonly peer: number;
   /** Kind and number of the collective, for example `all-reduce #12`. */
   readonly collective: string;
 }
 
-/** Base class of this package's errors. After such an error, the group is unusable and every later call throws. */
+/**
+ * Base class of this package's errors. After a `CollectiveError` the group is unusable, and every later call throws.
+ */
 export class CollectiveError extends SkeinError implements FailureContext {
   override name = "CollectiveError";
 
@@ -59,10 +61,13 @@ export class PeerLostError extends CollectiveError {
   }
 }
 
-/** Reason for a rank's loss: it ended or became unreachable, or its certificate was revoked. */
+/**
+ * Reason for the loss of a rank. `lost`: its process or thread ended or became unreachable. `revoked`: its certificate
+ * was revoked.
+ */
 export type LossKind = "lost" | "revoked";
 
-/** A rank was cut off because its certificate was revoked. The certificate may be stolen, so a person has to act. */
+/** A rank was cut off because its certificate was revoked. The certificate may be stolen, so the user must act. */
 export class PeerRevokedError extends CollectiveError {
   override name = "PeerRevokedError";
 
@@ -99,8 +104,8 @@ export class RanksDisagreeError extends CollectiveError {
 }
 
 /**
- * Ranks have different settings. With different settings, sums would differ in their bits, or ranks would choose
- * different algorithms and wait forever.
+ * Ranks have different settings. Their sums could differ in bits, or ranks could choose different algorithms and wait
+ * forever.
  */
 export class RanksDifferError extends CollectiveError {
   override name = "RanksDifferError";
@@ -121,7 +126,7 @@ export class RanksDifferError extends CollectiveError {
   }
 }
 
-/** A call on a group that was closed. */
+/** A call on a closed group. */
 export class GroupClosedError extends CollectiveError {
   override name = "GroupClosedError";
 

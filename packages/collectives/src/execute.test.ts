@@ -7,7 +7,8 @@ import { memoryWorld } from "./transport/memory-transport.ts";
 import type { Transport } from "./transport/transport.ts";
 
 /**
- * A transport of a rank that receives every message late, so that the others run as far ahead as the schedule allows.
+ * Returns a transport that delays every received message, so that the other ranks run as far ahead as the schedule
+ * allows.
  */
 const late = (transport: Transport): Transport => ({
   ...transport,
@@ -17,8 +18,8 @@ const late = (transport: Transport): Transport => ({
   },
 });
 
-// Lent memory must not change until it is released, within a collective and after it, because a rank that is done may
-// reuse its buffers at once.
+// Lent memory must not change until it is released, during and after a collective, because a rank that has finished may
+// reuse its buffers immediately.
 describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm })))(
   "$name with one late rank",
   ({ algorithm }) => {

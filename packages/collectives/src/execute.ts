@@ -5,8 +5,8 @@ import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
 import { type Eventually, Future, isLater, type SendHandle, type Transport } from "./transport/transport.ts";
 
 /**
- * Memory and options with which a schedule runs: the request's operands, dtype and reduction, a tag that is equal on
- * all ranks, and scratch memory if the schedule needs any.
+ * Inputs for the execution of a schedule: operands, dtype and reduction of the request, a tag that is equal on all
+ * ranks, and scratch memory if the schedule needs any.
  */
 export interface Execution extends Pick<CollectiveRequest, "input" | "output" | "dtype" | "reduction"> {
   readonly tag: number;
@@ -16,12 +16,12 @@ export interface Execution extends Pick<CollectiveRequest, "input" | "output" | 
 type Receive = Extract<Step, { action: "receive" }>;
 type ReduceStep = Extract<Receive, { combine: "reduce" }>;
 /**
- * An execution that pauses when a transport returns a promise or a future. Resume it with the value of the promise, or
- * once the `Future` is ready.
+ * An execution that pauses when a transport returns a promise or a future. Resume the generator with the value of the
+ * promise, or when the `Future` is ready.
  */
 export type Walk<T> = Generator<Promise<unknown> | Future<unknown>, T, unknown>;
 
-/** Returns the value once it is available. */
+/** Returns a value when it is available; pauses until then. */
 export function* settled<T>(value: Eventually<T>): Walk<T> {
   if (value instanceof Future) {
     while (!value.ready()) yield value;
@@ -31,9 +31,9 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
 }
 
 /**
- * Executes a schedule. Pauses whenever the transport returns a promise or a future, so that the same code serves
- * threads that block, threads that execute several requests concurrently, and networks. Before a range is overwritten,
- * all sends of the range have completed. At the end, all sends have completed.
+ * Executes a schedule. Pauses whenever the transport returns a promise or a future, so that the same code works for
+ * blocking threads, for threads that execute several requests concurrently, and for networks. Before a memory range is
+ * overwritten, all sends of the range have completed. At the end, all sends have completed.
  */
 export function* walk(
   schedule: Schedule,
@@ -63,11 +63,12 @@ export function* walk(
     return bytes.subarray(offset * width, (offset + count) * width);
   };
 
-  // Check for an immediate value first: `yield*` creates a generator, and small collectives consist mostly of such
-  // checks.
+  // `walk` checks for immediate values before `yield*`, because `yield*` creates a generator, and small collectives
+  // consist mostly of such checks.
   const sends: { readonly handle: SendHandle; readonly range: ElementRange }[] = [];
   /**
-   * Waits for sends of ranges that overlap `range`, to `peer`. Absent `range`: all ranges. Absent `peer`: all peers.
+   * Waits for pending sends to `peer` of ranges that overlap `range`. Absent `range`: all ranges. Absent `peer`: all
+   * peers.
    */
   function* sendsDone(range?: ElementRange, peer?: number): Walk<void> {
     for (let i = 0; i < sends.length; ) {
@@ -136,8 +137,8 @@ export function* walk(
       } else if (step.returned === true && transport.sharesMemoryWith(step.peer)) {
         if (sends.length > 0) yield* sendsDone(step.target, step.peer);
       } else if (transport.receiveInto !== undefined && !sends.some((entry) => overlap(entry.range, step.target))) {
-        // If the target memory is still being sent, that send would wait for the peer to receive it, and the peer, if
-        // it does the same, would wait for this rank. So receive into other memory and copy.
+        // If the target memory is still being sent, waiting for the send could deadlock: the send waits until the peer
+        // receives, and the peer may wait for this rank in the same way. Therefore receive into other memory and copy.
         const landed = transport.receiveInto(step.peer, tag, bytesOf(step.target));
         if (isLater(landed)) yield* settled(landed);
       } else {
@@ -170,7 +171,7 @@ export const runWalkBlocking = <T>(walk: Walk<T>, wait: (future: Future<unknown>
   }
 };
 
-/** Blocks until a future is ready, and returns its value. */
+/** Blocks until a promise or future is ready, and returns its value. */
 export const settleBlocking = <T>(later: Promise<T> | Future<T>, wait: (future: Future<unknown>) => void): T => {
   const future = requireFuture(later);
   while (!future.ready()) wait(future);
@@ -193,7 +194,7 @@ export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>)
   }
 };
 
-/** Executes a schedule over a transport between threads; blocks. */
+/** Executes a schedule over a transport between threads. Blocks until the schedule has completed. */
 export const executeBlocking = (
   schedule: Schedule,
   execution: Execution,
@@ -210,6 +211,6 @@ export const execute = (
   arithmetic: Arithmetic,
 ): Promise<void> => runWalk(walk(schedule, execution, transport, arithmetic));
 
-/** Scratch memory that a schedule needs, bytes. */
+/** Returns the scratch memory that a schedule needs, in bytes. */
 export const scratchBytes = (schedule: Schedule, dtype: DType): number =>
   schedule.scratchElements * bytesPerElement[dtype];

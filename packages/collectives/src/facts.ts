@@ -2,15 +2,15 @@ import type { Communicator } from "@skein/tensor-core";
 import { RanksDifferError } from "./errors.ts";
 
 /**
- * Settings that must be equal on all ranks of a world, by name, as readable text; for example the build of the kernels,
- * or the order of sums.
+ * Settings that must be equal on all ranks of a world: name → human-readable value. Examples are the build of the
+ * kernels and the order of sums.
  */
 export type Facts = { readonly [name: string]: string };
 
 /**
  * Checks that all ranks have the same facts.
  *
- * @param ranks facts of each rank, by rank.
+ * @param ranks facts of each rank, in rank order.
  * @throws RanksDifferError with the name of the first fact that differs, both values and their ranks. All ranks throw
  * the same error.
  */
@@ -35,7 +35,8 @@ export const requireSameFacts = (ranks: readonly Facts[], rank: number): void =>
 };
 
 /**
- * Compares facts between all ranks of a communicator's world. All ranks must call it at the same point of the program.
+ * Compares facts between all ranks of a communicator's world. All ranks must call this function at the same point of
+ * the program.
  *
  * @throws RanksDifferError if the facts of two ranks differ.
  */

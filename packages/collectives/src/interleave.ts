@@ -11,8 +11,8 @@ import {
 } from "./schedule.ts";
 
 /**
- * Returns the first round of each of `count` schedules with `rounds` rounds each. Each schedule begins one round after
- * the previous one, with at most `window` schedules in flight.
+ * Returns the first round of each of `count` schedules of `rounds` rounds. Each schedule begins one round after the
+ * previous schedule, and at most `window` schedules are in flight.
  */
 export const beginnings = (count: number, rounds: number, window: number): number[] => {
   const begins: number[] = [];
@@ -26,12 +26,13 @@ export const beginnings = (count: number, rounds: number, window: number): numbe
 
 /**
  * Interleaves schedules of disjoint slices of one vector: round t of slice j runs in round t + j, so that one slice is
- * sent while another is summed. The scratch memory of each schedule follows that of the previous one.
+ * sent while another slice is summed. The scratch memory of each schedule follows the scratch memory of the previous
+ * schedule.
  *
  * @param slices schedules with equal numbers of rounds, and the first element of each slice.
  * @param window maximum number of slices in flight. A rank that sends one message per round to a peer is then at most
  * `window` messages ahead of the peer. Between threads the limit is eight (`slotCount` of control-block/layout.ts):
- * with more, ranks that send to each other in a ring would all wait for free slots.
+ * with more slices, all ranks of a ring could wait for free slots at the same time.
  */
 export const interleave = (
   slices: readonly { readonly schedule: Schedule; readonly offset: number }[],
@@ -53,12 +54,14 @@ export const interleave = (
 };
 
 /**
- * Adds support for `ScheduleParameters.segments` to an algorithm on one vector (all-reduce, broadcast): s slices, interleaved.
+ * Adds support for `ScheduleParameters.segments` to an algorithm on one vector (all-reduce, broadcast): s slices,
+ * interleaved.
  *
- * Cost: the same bytes, s times the messages, R + s − 1 rounds instead of R. The path is the path of the first slice
- * plus, for each later slice, the work of its busiest rank: exact if all ranks do the same work, and for chains.
+ * Cost: the same number of bytes, s times the number of messages, R + s − 1 rounds instead of R. The critical path is
+ * the path of the first slice plus, for each later slice, the work of its busiest rank: exact for chains, and if all
+ * ranks do the same work.
  *
- * @param options.onePerPair whether a rank sends at most two messages to one peer in a round, however many slices are
+ * @param options.onePerPair whether a rank sends at most two messages to one peer in a round for any number of slices
  * in flight, so that all slices may be in flight.
  */
 export const segmented = (

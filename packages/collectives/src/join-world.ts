@@ -5,7 +5,7 @@ import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { hasOwnCore } from "./own-core.ts";
 import type { ExpressRuntime } from "./express/express-connection.ts";
 
-/** Socket calls by file descriptor, which only Node has. */
+/** Socket calls by file descriptor, available only in Node. */
 export const nodeRuntime: ExpressRuntime = {
   read: (fd, target) => readSync(fd, target, 0, target.byteLength, null),
   write: (fd, bytes, begin, count) => writeSync(fd, bytes, begin, count),
@@ -13,10 +13,10 @@ export const nodeRuntime: ExpressRuntime = {
 };
 
 /**
- * Joins a world as the rank of `connection`, like `joinWorld` of `@skein/collectives`. This thread itself executes
- * small requests between processes of one machine.
+ * Joins a world as the rank of `connection`, like `joinWorld` of `@skein/collectives`. In addition, this thread
+ * executes small requests between processes of one machine.
  *
- * @throws like that function.
+ * @throws the errors of that `joinWorld`.
  */
 export const joinWorld = (connection: WorldConnection, laneTransports?: LaneTransports): BlockingCommunicator =>
   joinAnyWorld(connection, laneTransports, nodeRuntime);

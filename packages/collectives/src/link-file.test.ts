@@ -29,7 +29,7 @@ describe("a fit", () => {
         fc.uniqueArray(fc.integer({ min: 0, max: 2 ** 26 }), { minLength: 2, maxLength: 12 }),
         ([alpha, beta], sizes) => {
           const spread = Math.max(...sizes) - Math.min(...sizes);
-          fc.pre(beta * spread > alpha * 1e-3); // Otherwise the slope is lost in rounding.
+          fc.pre(beta * spread > alpha * 1e-3); // If not, rounding errors dominate the slope.
           const fit = fitLink(sizes.map((bytes) => ({ bytes, seconds: alpha + beta * bytes })));
           expect(fit.worstRelativeError).toBeLessThan(1e-6);
           expect(fit.r2).toBeCloseTo(1, 6);
@@ -39,7 +39,7 @@ describe("a fit", () => {
   });
 
   test("weighs small messages like large ones", () => {
-    // 10 µs and 1 GB/s, with 5 % of noise on the largest times, in which a fit of absolute errors would lose α.
+    // 10 µs and 1 GB/s, with 5 % of noise on the largest times; a fit of absolute errors would not recover α.
     const samples = [0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8].map((bytes, i) => ({
       bytes,
       seconds: (10e-6 + bytes * 1e-9) * (i > 3 ? 1 + 0.05 * (-1) ** i : 1),

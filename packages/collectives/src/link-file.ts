@@ -6,19 +6,19 @@ export interface LinkTimes {
   readonly secondsPerByte: number;
 }
 
-/** Costs by which an algorithm is chosen. */
+/** Link and reduction costs, used to choose algorithms. */
 export interface LinkCosts {
-  /** Links between ranks of one host. */
+  /** Times of links between ranks of one host. */
   readonly within: LinkTimes;
-  /** Links between hosts. The ranks of a host share one link. */
+  /** Times of links between hosts. The ranks of a host share one link. */
   readonly across: LinkTimes;
-  /** γ: seconds per byte of one summand of a reduction. */
+  /** γ: seconds per byte of each summand of a reduction. */
   readonly reduceSecondsPerByte: number;
 }
 
 /** A line fitted to measured times. */
 export interface LinkFit extends LinkTimes {
-  /** Share of the variance of the times that the line explains; 1 for a perfect fit. */
+  /** R²: share of the variance of the times that the line explains; 1 for a perfect fit. */
   readonly r2: number;
   /** Largest |α + β·b − t| / t over all samples. */
   readonly worstRelativeError: number;
@@ -36,12 +36,12 @@ export interface PairFit extends LinkFit {
   readonly to: number;
 }
 
-/** Ranks in one all-to-all: all ranks, the ranks of a host, or one rank of each host. */
+/** Participants of an all-to-all: all ranks, the ranks of one host, or one rank of each host. */
 export type AllToAllLevel = "all" | "within" | "across";
 
 /**
- * Fit of all-to-alls in which all groups of a level run at once. β is per byte that a rank sends, including bytes to
- * itself.
+ * Fit of all-to-alls in which all groups of a level run at the same time. β is seconds per byte that a rank sends,
+ * including bytes to itself.
  */
 export interface AllToAllFit extends LinkFit {
   readonly level: AllToAllLevel;
@@ -50,8 +50,8 @@ export interface AllToAllFit extends LinkFit {
 }
 
 /**
- * Measured links of a job, as written by `skein-train links`: for each class of links, a fit over all its pairs, and a
- * fit per pair. A job on one host, or with one rank per host, has one class.
+ * Measured links of a job, as written by `skein-train links`: one fit per class of links over all its pairs, and one
+ * fit per pair. A job on one host, or with one rank per host, has only one class.
  */
 export interface LinkFile {
   readonly format: "skein-links";
@@ -61,13 +61,13 @@ export interface LinkFile {
   /** Description of the machine. */
   readonly machine: string;
   readonly transport: string;
-  /** Sizes of the timed messages, bytes. */
+  /** Sizes of the timed messages, in bytes. */
   readonly messageBytes: readonly number[];
   readonly hosts: readonly (readonly number[])[];
   readonly within?: LinkFit | undefined;
   readonly across?: LinkFit | undefined;
   readonly pairs: readonly PairFit[];
-  /** Fits by which the token exchange with experts is planned. Absent in older files. */
+  /** Fits used to plan the token exchange with experts. Absent in older files. */
   readonly allToAll?: readonly AllToAllFit[] | undefined;
   readonly reduceSecondsPerByte: number;
 }
@@ -76,8 +76,8 @@ export interface LinkFile {
 export const formatLinkFile = (file: LinkFile): string => `${JSON.stringify(file, undefined, 2)}\n`;
 
 /**
- * Returns the costs in a link file by which algorithms are chosen. A class of links that the job does not have gets the
- * costs of the other class.
+ * Returns the link costs used to choose algorithms. If one class of links was not measured, the costs of the other
+ * class are used for both.
  */
 export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): LinkCosts => {
   const timesOf = ({ secondsPerMessage, secondsPerByte }: LinkTimes): LinkTimes => ({
@@ -88,12 +88,12 @@ export const linkCosts = ({ within, across, reduceSecondsPerByte }: LinkFile): L
 };
 
 /**
- * Fits α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)². A microsecond then weighs
- * more for short messages, so that small sizes determine α and large sizes β. Neither is negative: if the best line has
- * a negative coefficient, the best line with that coefficient 0 is returned.
+ * Fits α + β·b to measured times by least squares of relative errors, Σ ((α + β·b − t) / t)². A microsecond then has
+ * more weight in short messages, so that small sizes determine α and large sizes β. Neither coefficient is negative: if
+ * the best line has a negative coefficient, the best line with a zero coefficient is returned.
  *
- * @param samples samples of at least two different sizes.
- * @throws ArgumentError if all samples have one size, or a time is not positive.
+ * @param samples samples with at least two different sizes.
+ * @throws ArgumentError if all samples have the same size, or a time is not positive.
  */
 export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
@@ -110,7 +110,7 @@ export const fitLink = (samples: readonly LinkSample[]): LinkFit => {
     weighted.reduce((sum, sample) => sum + sample.weight * of(sample), 0);
   const weight = total(() => 1);
   const [meanBytes, meanTime] = [total(({ bytes }) => bytes) / weight, total(({ time }) => time) / weight];
-  // Center about the means: sums of squares of large, similar sizes would cancel.
+  // Subtract the means: sums of squares of large, similar sizes would suffer from cancellation.
   const slope =
     total(({ bytes, time }) => (bytes - meanBytes) * (time - meanTime)) /
     total(({ bytes }) => (bytes - meanBytes) ** 2);

@@ -1,22 +1,25 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Allocator for received messages and for scratch memory of schedules. Belongs to one thread. */
+/** Allocator for received messages and for scratch memory of schedules. Used by one thread. */
 export interface MessageMemory {
-  /** Allocates `byteLength` bytes. Their contents are undefined. */
+  /** Allocates `byteLength` bytes with undefined contents. */
   take(byteLength: number): Uint8Array;
-  /** Frees an array that `take` returned. */
+  /** Frees an array returned by `take`. */
   give(bytes: Uint8Array): void;
 }
 
 const pageBytes = 65_536;
-/** Minimum growth: growing costs microseconds, and training allocates the same few sizes forever. */
+/**
+ * Minimum growth of the memory, in bytes. Growing takes microseconds, and training allocates the same few sizes
+ * repeatedly.
+ */
 const growthBytes = 2 ** 20;
 const smallestBytes = 256;
 
 /**
- * Rounds up to one of four sizes per power of two, so that at most a quarter is wasted and freed blocks fit later
- * requests.
+ * Rounds a size up to one of four sizes per power of two, so that at most a quarter is wasted and freed blocks can be
+ * reused.
  */
 export const sizeClass = (byteLength: number): number => {
   const step = Math.max(smallestBytes, 2 ** (Math.floor(Math.log2(Math.max(1, byteLength - 1))) - 2));
@@ -24,8 +27,9 @@ export const sizeClass = (byteLength: number): number => {
 };
 
 /**
- * Allocator in the world's WebAssembly memory, which reductions can read. Freed blocks are kept by size and reused;
- * pages are never released. Growing is atomic between threads, so every thread has a pool of its own without a lock.
+ * Returns an allocator in the world's WebAssembly memory, which reductions can read. Freed blocks are kept by size and
+ * reused; pages are never released. Growing the memory is atomic between threads, so every thread has a separate pool
+ * without a lock.
  */
 export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
   const free = new Map<number, number[]>();
@@ -54,7 +58,8 @@ export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
     take: (byteLength) => {
       const bytes = sizeClass(byteLength);
       const address = free.get(bytes)?.pop() ?? carve(bytes);
-      // A thread may still see the buffer from before another thread grew the memory. Growing by 0 pages updates it.
+      // A thread may still see the old buffer after another thread grew the memory. Growing by 0 pages updates the
+      // buffer.
       if (memory.buffer.byteLength < address + byteLength) memory.grow(0);
       return new Uint8Array(memory.buffer, address, byteLength);
     },
@@ -67,7 +72,7 @@ export const wasmMessageMemory = (memory: WasmMemory): MessageMemory => {
   };
 };
 
-/** Allocator on the heap, for worlds without WebAssembly. */
+/** Returns an allocator on the JavaScript heap, for worlds without WebAssembly. */
 export const heapMessageMemory = (): MessageMemory => ({
   take: (byteLength) => new Uint8Array(byteLength),
   give: () => undefined,

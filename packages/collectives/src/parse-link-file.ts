@@ -2,7 +2,7 @@ import { SkeinError } from "@skein/tensor-core";
 import { z } from "zod";
 import type { LinkFile } from "./link-file.ts";
 
-/** A link file is invalid: not JSON, another version, or a missing or wrong field. */
+/** A link file is invalid: not JSON, an unsupported version, or a missing or invalid field. */
 export class LinkFileError extends SkeinError {
   override name = "LinkFileError";
 
@@ -42,7 +42,7 @@ const linkFileSchema: z.ZodType<LinkFile> = z
     "neither links within a host nor across hosts were measured",
   );
 
-/** Describes the first invalid field, in one line. */
+/** Describes the first invalid field in one line. */
 const problemOf = (error: z.ZodError): string => {
   const [issue] = error.issues;
   const path = issue!.path.join(".");
@@ -52,7 +52,7 @@ const problemOf = (error: z.ZodError): string => {
 /**
  * Parses a link file.
  *
- * @param name name of the file, for errors.
+ * @param name file name, for error messages.
  * @throws LinkFileError with a message of one line.
  */
 export const parseLinkFile = (text: string, name: string): LinkFile => {

@@ -11,16 +11,19 @@ const operations: { readonly [R in Reduction]: (a: number, b: number) => number 
 const codec = (dtype: DType): { decode: (stored: number) => number; encode: (value: number) => number } => {
   if (dtype === "f16") return { decode: fromF16Bits, encode: (value) => toF16Bits(Math.fround(value)) };
   if (dtype === "bf16") return { decode: fromBf16Bits, encode: (value) => toBf16Bits(Math.fround(value)) };
-  return { decode: (stored) => stored, encode: (value) => value }; // Typed arrays wrap and round by themselves.
+  return { decode: (stored) => stored, encode: (value) => value }; // Typed arrays wrap and round on store.
 };
 
-/** Rounds a partial sum to the array's type, so that every addition rounds as it does in WebAssembly. */
+/** Rounds a partial sum to the array's type, so that every addition rounds as in WebAssembly. */
 const roundStored = (array: { [index: number]: number }, index: number, value: number): number => {
   array[index] = value;
   return array[index]!;
 };
 
-/** Reductions in plain loops, for transports without WebAssembly memory and for tests. Needs no alignment. */
+/**
+ * Returns reductions in plain JavaScript loops, for transports without WebAssembly memory and for tests. Arrays need no
+ * alignment.
+ */
 export const plainArithmetic = (): Arithmetic => ({
   combine: (dtype, reduction, targets, sources) => {
     const { decode, encode } = codec(dtype);

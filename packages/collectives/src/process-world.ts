@@ -19,14 +19,16 @@ export interface ProcessWorldOptions
   readonly worldSize: number;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
-  /** Time that a rank waits for a peer before the world fails. Default: 60 s. */
+  /** Maximum time that a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
-  /** Settings by which algorithms are chosen. Hosts come from the roster. */
+  /** Settings for the choice of algorithms. Hosts come from the roster. */
   readonly preference?: Omit<Preference, "hosts">;
-  /** Further settings that must be equal on all ranks of all processes. Ranks compare them when they join. */
+  /**
+   * Additional settings that must be equal on all ranks of all processes. Ranks compare these settings when they join.
+   */
   readonly facts?: Facts;
   /**
-   * Called with one line about a problem that a person should fix, such as a renewed certificate that cannot be used.
+   * Called with one line about a problem that the user should fix, such as a renewed certificate that cannot be used.
    */
   readonly onNote?: (line: string) => void;
 }
@@ -34,26 +36,32 @@ export interface ProcessWorldOptions
 /** Ranks of one process in a world of several processes. */
 export interface ProcessWorld {
   readonly worldSize: number;
-  /** Data address of each rank in `ranks`. */
+  /** Address of the data listener of each rank in `ranks`. */
   readonly addresses: readonly RankAddress[];
-  /** Connects to the ranks of all other processes, which must call `connect` too. */
+  /** Connects to the ranks of all other processes, which must also call `connect`. */
   connect(roster: Roster): Promise<void>;
-  /** Returns the argument of `joinWorld` for rank `rank` of this process. It can be posted to a worker. */
+  /** Returns the argument of `joinWorld` for rank `rank` of this process. The value can be posted to a worker. */
   connection(rank: number): WorldConnection;
-  /** Fails the world at once when `worker`, the compute thread of `rank`, ends with an error. */
+  /** Watches `worker`, the compute thread of `rank`. Fails the world immediately if the worker ends with an error. */
   watch(rank: number, worker: Worker): void;
-  /** Reports to all ranks that a rank of this process or another is lost. */
+  /** Reports to all ranks that a rank of this or another process is lost. */
   reportLost(rank: number, reason: string, kind?: LossKind): void;
-  /** Says goodbye to all peers and ends the companions. Call when every rank of this process has finished. */
+  /**
+   * Sends a goodbye frame to all peers and stops the companion threads. Call this method when every rank of this
+   * process has finished.
+   */
   close(): Promise<void>;
 }
 
-/** Links say goodbye within a second. A companion that takes longer hangs. */
+/**
+ * Time limit for closing a companion. Links send their goodbye within a second, so a companion that takes longer hangs.
+ */
 const closingMilliseconds = 5000;
 
 /**
- * Creates one process's part of a world of several processes: one companion thread per rank, which listens for peers at
- * once. Ranks of this process read each other's memory in place; all other ranks are reached by TCP or TLS.
+ * Creates the part of one process in a world of several processes: one companion thread per rank, which listens for
+ * peers immediately. Ranks of this process read each other's memory in place; all other ranks are reached by TCP or
+ * TLS.
  *
  * @example
  * const world = await createProcessWorld({ worldSize: 4, ranks: [0, 1], memory, kernels, job, build, secret });
@@ -62,7 +70,7 @@ const closingMilliseconds = 5000;
  * await world.connect(member.roster);
  * new Worker(file, { workerData: world.connection(0) }); // in the worker: joinWorld(workerData)
  * @throws ArgumentError if the memory is not shared or the module lacks a reduction; InsecureError if it would listen
- * beyond loopback without TLS.
+ * on a non-loopback address without TLS.
  */
 export const createProcessWorld = async (options: ProcessWorldOptions): Promise<ProcessWorld> => {
   const {

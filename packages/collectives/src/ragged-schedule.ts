@@ -10,23 +10,25 @@ import {
   withoutEmpty,
 } from "./schedule.ts";
 
-/** Parameters of a ragged schedule: the rank, the world size and the row counts of this request. */
+/** Parameters of a ragged schedule: the rank, the world size and the row counts of one request. */
 export interface RaggedParameters {
   readonly rank: number;
   readonly worldSize: number;
-  /** Rows that one chunk can hold. */
+  /** Maximum number of rows per chunk. */
   readonly capacity: number;
-  /** Elements per row. */
+  /** Number of elements per row. */
   readonly rowElements: number;
-  /** Rows for each rank, including this one (all-to-all), or one count for all ranks (all-gather). */
+  /**
+   * Number of rows to send to each rank, including this rank (all-to-all); or one row count for all ranks (all-gather).
+   */
   readonly sent: readonly number[];
-  /** Rows from each rank, including this one. */
+  /** Number of rows to receive from each rank, including this rank. */
   readonly received: readonly number[];
 }
 
 /**
- * In round k each rank sends to rank + k and receives from rank − k. The local copy comes last, while messages are in
- * flight.
+ * Returns the schedule of a row exchange. In round k each rank sends to rank + k and receives from rank − k. The local
+ * copy comes last, while messages are in flight.
  */
 const exchangeRows = (
   algorithm: string,
@@ -69,7 +71,7 @@ export const raggedAllToAllSchedule = (parameters: RaggedParameters): Schedule =
 };
 
 /**
- * All-gather of valid rows only. Each rank sends its own rows to every other rank. No rank forwards rows, so no rank
+ * All-gather of valid rows only. Each rank sends its own rows to every other rank. Rows are not forwarded, so no rank
  * waits for the row count of a third rank.
  *
  * Cost: P − 1 rounds of one message; a rank sends P − 1 times the bytes of its rows.
@@ -78,7 +80,8 @@ export const raggedAllGatherSchedule = (parameters: RaggedParameters): Schedule 
   exchangeRows("ragged-all-gather", parameters, () => input(0, parameters.sent[0]! * parameters.rowElements));
 
 /**
- * Sends every rank the number of rows to expect, as i32. The messages are too small to be worth more than one round.
+ * Schedule that sends every rank the number of rows to expect, as i32. Uses a single round, because the messages are
+ * small.
  *
  * Cost: 1 round of P − 1 messages, 4 (P − 1) bytes per rank.
  */
@@ -102,7 +105,9 @@ export const rowCountSchedule = ({
   };
 };
 
-/** A complete ragged all-gather or all-to-all: all counts, then all rows. Its cost is that of full chunks. */
+/**
+ * A complete ragged all-gather or all-to-all: first all row counts, then all rows. Its cost is the cost of full chunks.
+ */
 export const raggedExchange: Pick<Algorithm, "name" | "cost"> = {
   name: "ragged",
   cost: (parameters) => {

@@ -10,12 +10,12 @@ import type { Transport } from "./transport/transport.ts";
 const bytesPerCount = 4;
 
 /**
- * Executes a ragged request: ranks exchange row counts, then only the rows. Counts are checked before any byte of the
- * result is written, so that a wrong count cannot write past a chunk on either side.
+ * Executes a ragged request: ranks exchange row counts, then only the valid rows. Counts are checked before any byte of
+ * the result is written, so that a wrong count cannot cause writes beyond a chunk on either side.
  *
  * Cost: one round for the counts, then P − 1 rounds; a rank sends 4 (P − 1) bytes and its rows for other ranks.
  *
- * @returns bytes sent.
+ * @returns number of bytes sent.
  * @throws ArgumentError if this rank's row count is negative or exceeds the chunk.
  * @throws RanksDisagreeError if a peer announces such a count.
  */

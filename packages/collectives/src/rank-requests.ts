@@ -13,18 +13,19 @@ import { expressName, type ExpressOffer, ExpressRequests } from "./express/expre
 import { type LaneTransports, RankLanes } from "./lanes/rank-lanes.ts";
 
 /**
- * Bytes of the first message of a text exchange: the length of the text and its beginning. Short texts fit completely.
+ * Size of the first message of a text exchange in bytes: the length of the text and its beginning. Short texts fit
+ * completely.
  */
 const headBytes = 64;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** State that all groups of one rank share: the rank's lanes, and the group numbers in use. */
+/** State shared by all groups of one rank: the rank's lanes, and the group numbers in use. */
 export class RankRequests {
   readonly control: ControlBlock;
   readonly connection: WorldConnection;
-  /** Whether this thread can reach the peers itself, and so can execute requests in `wait`. */
+  /** Whether this thread can reach the peers without the companion, and so can execute requests in `wait`. */
   private readonly canExecute: boolean;
   private readonly laneTransports: LaneTransports | undefined;
   private readonly lanes: RankLanes["lanes"];
@@ -34,8 +35,8 @@ export class RankRequests {
   private groups = 1;
   private readonly agreements: number[] = [];
   /**
-   * A request whose caller announced that it waits at once (`awaited`). This thread executes the request in `wait`,
-   * usually without posting it to the companion.
+   * A request whose caller announced an immediate wait (`awaited`). This thread executes the request in `wait`, usually
+   * without posting it to the companion.
    */
   private deferred: { readonly lane: Lane; readonly request: PostedRequest } | undefined;
 
@@ -50,7 +51,10 @@ export class RankRequests {
     this.arithmetic = arithmetic;
   }
 
-  /** Executes small requests in this thread from now on. All ranks that agreed on `offer` do the same. */
+  /**
+   * Enables express requests: from now on this thread executes small requests. All ranks that agreed on `offer` do the
+   * same.
+   */
   openExpress(offer: ExpressOffer, runtime: ExpressRuntime): void {
     const { control, messages: memory, arithmetic, connection } = this;
     const connections = (connection.express ?? []).map((end) => new ExpressConnection(end, memory, runtime));
@@ -59,8 +63,8 @@ export class RankRequests {
   }
 
   /**
-   * Makes a group of some ranks of `parent`; all ranks of `parent` must call this. Ranks agree on the group number,
-   * because one part may have split before without the others.
+   * Creates a group of some ranks of `parent`. All ranks of `parent` must call this method. Ranks agree on the group
+   * number, because some of the ranks may have created other groups before.
    */
   makeGroup(
     parent: number,
@@ -112,7 +116,7 @@ export class RankRequests {
     return this.gather(whole, group, worldSize).map((one, i) => decoder.decode(one.subarray(0, lengths[i])));
   }
 
-  /** Gathers equally many bytes from each member. */
+  /** Gathers bytes from each member; all members must pass the same number of bytes. */
   private gather(bytes: Uint8Array, group: number, worldSize: number): Uint8Array[] {
     const [input, output] = [this.messages.take(bytes.byteLength), this.messages.take(worldSize * bytes.byteLength)];
     input.set(bytes);
@@ -144,7 +148,7 @@ export class RankRequests {
     return { id: (sequence >>> 0) * laneCount + lane.index };
   }
 
-  /** Posts the deferred request, because the caller does something else before it waits. */
+  /** Posts the deferred request to the companion, because the caller makes another call before it waits. */
   private postDeferred(): void {
     if (this.deferred === undefined) return;
     const { lane, request } = this.deferred;
@@ -173,7 +177,10 @@ export class RankRequests {
     return true;
   }
 
-  /** Starts a request when this thread executes small requests itself, concurrently with the companion's requests. */
+  /**
+   * Starts a request if express requests are enabled. Express requests run in this thread, concurrently with the
+   * companion's requests.
+   */
   private startWithExpress(
     express: ExpressRequests,
     lane: Lane,
@@ -193,7 +200,7 @@ export class RankRequests {
     });
   }
 
-  /** Runs `call`; an exception fails the world. */
+  /** Runs `call`. An exception fails the world. */
   private reportFailure<T>(tag: number, call: () => T): T {
     try {
       return call();
@@ -242,7 +249,7 @@ export class RankRequests {
   }
 
   private waitForMessage(future: Future<unknown>, tag: number): void {
-    // Futures of a transport that this thread drives poll for messages themselves, sleep meanwhile, and time out.
+    // Futures of a transport driven by this thread poll for messages, sleep between polls, and time out on their own.
     if (this.laneTransports !== undefined) while (!future.ready()) this.control.throwIfUnusable(tag);
     else if (!this.control.waitUntil(future.ready, "message")) future.expire();
     this.control.throwIfUnusable(tag);

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Formats ranks for a message, with runs of three or more shortened: "rank 3", "ranks 0, 2, 5–9". */
+/** Formats ranks for a message, with ranges of three or more ranks abbreviated: "rank 3", "ranks 0, 2, 5–9". */
 export const formatRanks = (ranks: readonly number[]): string => {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);
   const runs: [number, number][] = [];
@@ -18,7 +18,7 @@ export const formatRanks = (ranks: readonly number[]): string => {
 /**
  * Checks the rank of a loss report.
  *
- * @throws ArgumentError if the world does not have the rank.
+ * @throws ArgumentError if the rank is not in the world.
  */
 export const checkLost = (rank: number, worldSize: number): void => {
   if (!(Number.isInteger(rank) && rank >= 0 && rank < worldSize))
@@ -28,7 +28,7 @@ export const checkLost = (rank: number, worldSize: number): void => {
 /**
  * Checks a process number.
  *
- * @throws ArgumentError if the world does not have the process.
+ * @throws ArgumentError if the process is not in the world.
  */
 export const checkProcess = (process: number, count: number): void => {
   if (!(Number.isInteger(process) && process >= 0 && process < count))

@@ -1,9 +1,9 @@
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 
-/** Memory of a request that a range is in. `scratch` is working memory whose size the schedule defines. */
+/** Memory of a request to which a range belongs. `scratch` is working memory whose size is defined by the schedule. */
 export type Region = "input" | "output" | "scratch";
 
-/** `count` elements, beginning at element `offset`. */
+/** Range of `count` elements, beginning at element `offset` of the region. */
 export interface ElementRange {
   readonly region: Region;
   readonly offset: number;
@@ -55,8 +55,8 @@ export type Step =
  * direction. All ranks of a collective have the same number of rounds, and a message is sent and received in the same
  * round.
  *
- * A round must not receive into memory that the same round sends: a peer releases borrowed memory only after it has
- * executed the same round, so both ranks would wait for each other.
+ * A round must not receive into memory that is sent in the same round: a peer releases borrowed memory only after it
+ * has executed the same round, so both ranks would wait for each other.
  */
 export interface Schedule {
   readonly algorithm: string;
@@ -64,22 +64,22 @@ export interface Schedule {
   readonly rounds: readonly (readonly Step[])[];
 }
 
-/** Parameters of a schedule. Schedules never depend on data, addresses or order of arrival. */
+/** Parameters of a schedule. Schedules never depend on data, addresses or the order of message arrival. */
 export interface ScheduleParameters {
   readonly rank: number;
   readonly worldSize: number;
-  /** `n` of the request table in `CollectiveRequest`. */
+  /** Number of elements, `n` of the request table in `CollectiveRequest`. */
   readonly elementCount: number;
   readonly root?: number;
   readonly to?: number;
   readonly from?: number;
-  /** Ranks by host, each rank once; two-level algorithms need it. Default: every rank on a host of its own. */
+  /** Ranks by host, each rank one time. Used by two-level algorithms. Default: every rank on a separate host. */
   readonly hosts?: readonly (readonly number[])[];
-  /** Number of segments of the vector, so that one segment is sent while another is summed. Default: 1. */
+  /** Number of segments of the vector. One segment is sent while another is summed. Default: 1. */
   readonly segments?: number;
 }
 
-/** Messages over one class of links. */
+/** Number of messages and bytes over one class of links. */
 export interface Traffic {
   readonly messages: number;
   readonly bytes: number;
@@ -87,49 +87,50 @@ export interface Traffic {
 
 /** Work of the busiest rank or host, by class of links. */
 export interface Load {
-  /** Messages and bytes of one rank between ranks of one host. */
+  /** Messages and bytes of one rank over links within its host. */
   readonly within: Traffic;
-  /** Between hosts: messages of one rank; bytes of one host, because its ranks share one link. */
+  /** Messages of one rank and bytes of one host over links between hosts; the ranks of a host share one link. */
   readonly across: Traffic;
-  /** Bytes of messages that one rank reads for sums. */
+  /** Bytes of messages that one rank reads as operands of sums. */
   readonly reducedBytes: number;
 }
 
-/** Cost of a schedule by the formulas of docs/algorithms.md. Values per rank are those of the busiest rank. */
+/** Cost of a schedule by the formulas of docs/algorithms.md. Values per rank are maxima over ranks. */
 export interface ScheduleCost {
-  /** Number of rounds that send messages. */
+  /** Number of rounds in which messages are sent. */
   readonly rounds: number;
-  /** Messages that one rank sends. */
+  /** Number of messages that one rank sends. */
   readonly messages: number;
-  /** Bytes that one rank sends. */
+  /** Number of bytes that one rank sends. */
   readonly bytes: number;
-  /** Bytes of messages that one rank reads for sums. */
+  /** Bytes of messages that one rank reads as operands of sums. */
   readonly reducedBytes: number;
-  /** Maximum that one rank (or host) sends or receives in total. */
+  /** Total work of the busiest rank (or host): the larger of sent and received amounts. */
   readonly busiest: Load;
   /** Critical path: sends or receives of the busiest rank (or host) of each round, summed over rounds. */
   readonly path: Load;
 }
 
-/** Parameters of a cost: those of a schedule that are equal on all ranks, and S of docs/algorithms.md in bytes. */
+/** Parameters of a cost: the schedule parameters that are equal on all ranks, and S of docs/algorithms.md in bytes. */
 export interface CostParameters extends Omit<ScheduleParameters, "rank" | "elementCount" | "to" | "from"> {
   readonly byteLength: number;
 }
 
 /**
- * An algorithm: a pure function from parameters to the schedule of a rank, with the properties by which it is chosen.
+ * An algorithm: a pure function from parameters to the schedule of a rank, with the properties used to choose an
+ * algorithm.
  */
 export interface Algorithm {
   readonly name: string;
   readonly kind: CollectiveKind;
   /**
-   * Whether every sum is `((x₀ + x₁) + x₂) + …` in rank order, at every position of the vector, so that its bits do not
-   * depend on sizes, segments or hosts. True if nothing is summed.
+   * Whether every sum is `((x₀ + x₁) + x₂) + …` in rank order, at every position of the vector. The bits of such sums
+   * do not depend on sizes, segments or hosts. True if the algorithm computes no sums.
    */
   readonly rankOrder: boolean;
   /**
-   * Largest number of segments (`ScheduleParameters.segments`) worth trying. Default: 1, which means that the algorithm ignores
-   * segments.
+   * Maximum useful number of segments (`ScheduleParameters.segments`). Default: 1, which means that the algorithm
+   * ignores segments.
    */
   readonly maxSegments?: number;
   readonly schedule: (parameters: ScheduleParameters) => Schedule;
@@ -141,7 +142,7 @@ export const output = (offset: number, count: number): ElementRange => ({ region
 export const scratch = (offset: number, count: number): ElementRange => ({ region: "scratch", offset, count });
 
 /**
- * Offset and size of chunk `index` if `count` elements are split into `parts` nearly equal chunks: [⌊i·n/P⌋,
+ * Returns offset and size of chunk `index` if `count` elements are split into `parts` nearly equal chunks: [⌊i·n/P⌋,
  * ⌊(i+1)·n/P⌋).
  */
 export const chunkOf = (count: number, parts: number, index: number): readonly [offset: number, count: number] => {
@@ -149,27 +150,30 @@ export const chunkOf = (count: number, parts: number, index: number): readonly [
   return [begin, Math.floor(((index + 1) * count) / parts) - begin];
 };
 
-/** `value` modulo `size`, never negative. */
+/** Returns `value` modulo `size`, never negative. */
 export const modulo = (value: number, size: number): number => ((value % size) + size) % size;
 
-/** Number of elements that a step moves. */
+/** Returns the number of elements that a step moves. */
 const movedElements = (step: Step): number =>
   step.action === "send" || step.action === "copy" ? step.source.count : step.target.count;
 
-/** Removes steps that move no elements. Both ends of a message see the same count, so both remove it. */
+/**
+ * Removes steps that move no elements. The sender and the receiver of a message have the same count, so both remove the
+ * message.
+ */
 export const withoutEmpty = (rounds: readonly (readonly Step[])[]): Step[][] =>
   rounds.map((steps) => steps.filter((step) => movedElements(step) > 0));
 
-/** Default hosts: every rank on a host of its own. */
+/** Returns the default hosts: every rank on a separate host. */
 export const separateHosts = (worldSize: number): number[][] => Array.from({ length: worldSize }, (_, rank) => [rank]);
 
-/** Number of elements that this rank sends. */
+/** Returns the number of elements that this rank sends. */
 export const sentElements = (schedule: Schedule): number =>
   schedule.rounds.reduce(
     (sum, steps) => steps.reduce((inner, step) => inner + (step.action === "send" ? step.source.count : 0), sum),
     0,
   );
 
-/** Number of messages that this rank sends. */
+/** Returns the number of messages that this rank sends. */
 export const sentMessages = (schedule: Schedule): number =>
   schedule.rounds.reduce((sum, steps) => sum + steps.filter((step) => step.action === "send").length, 0);

@@ -94,8 +94,8 @@ describe("the choice", () => {
   test("changes with bytes at most once for a pair of algorithms, where their costs cross", () => {
     fc.assert(
       fc.property(situations, (situation) => {
-        // The time of each candidate is a line over S, or with segments a maximum of lines: from some size on, the
-        // candidate with fewer bytes stays ahead.
+        // The time of each candidate is a line over S, or with segments a maximum of lines: above some size, the
+        // candidate with fewer bytes stays faster.
         const alone = algorithms
           .filter(({ kind, maxSegments }) => kind === situation.kind && maxSegments !== undefined)
           .map((algorithm) => ({ algorithm, segments: 1 }));
@@ -228,8 +228,8 @@ describe("the choice", () => {
 });
 
 /**
- * Time at which the last rank is done, if each sends one message and receives one message at a time, in α + β·b each,
- * and sums take no time.
+ * Returns the time at which the last rank has finished. Each rank sends one message and receives one message at a time,
+ * in α + β·b each; sums take no time.
  */
 const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: number): number => {
   const free = { sends: schedules.map(() => 0), receives: schedules.map(() => 0) };
@@ -252,9 +252,9 @@ const simulatedSeconds = (schedules: readonly Schedule[], alpha: number, beta: n
   return Math.max(...ready, ...free.sends);
 };
 
-// If ranks do different work in turn, the prediction for pipelined segments is a bound, because messages of the trees
-// collide at ranks. For uneven halves the prediction is always a bound, because a rank with less work need not wait for
-// the busiest rank of a round.
+// If ranks work in turns, the prediction for pipelined segments is a bound, because messages of the two trees collide
+// at ranks. For uneven halves the prediction is always a bound, because a rank with less work need not wait for the
+// busiest rank of a round.
 const nearly: { readonly [name: string]: number } = {
   "double-binary-tree-all-reduce": 0.3,
   "halving-doubling-all-reduce": 0.25,

@@ -10,41 +10,43 @@ import { algorithms } from "./algorithms/table.ts";
 import type { LinkCosts } from "./link-file.ts";
 import type { Algorithm, CostParameters, Load } from "./schedule.ts";
 
-/** Parameters that all choices in one group share. They are equal on all ranks, so all ranks make the same choice. */
+/**
+ * Parameters shared by all choices in one group. They are equal on all ranks, so all ranks choose the same algorithm.
+ */
 export interface GroupSelectionOptions {
   readonly worldSize: number;
   /** Whether every rank can read every other rank's memory. */
   readonly sharesMemory: boolean;
-  /** Ranks by host. Default: every rank on a host of its own. */
+  /** Ranks by host. Default: every rank on a separate host. */
   readonly hosts?: readonly (readonly number[])[];
   /** Costs of messages and sums. Default: `ethernetLinks`. */
   readonly link?: LinkCosts;
   /**
-   * "rank": only algorithms that sum in rank order, so that a job computes the same bits over every transport and with
-   * every bucket size. "any": all algorithms; correct for integers, and for floats if bits may differ between
-   * transports. Default: "rank".
+   * Allowed order of sums. "rank": only algorithms that sum in rank order, so that a job computes the same bits over
+   * every transport and with every bucket size. "any": all algorithms; correct for integers, and for floats if bits may
+   * differ between transports. Default: "rank".
    */
   readonly order?: "rank" | "any";
 }
 
-/** Parameters of one choice. */
+/** Parameters for the choice of one algorithm. */
 export interface SelectionOptions extends GroupSelectionOptions {
   readonly kind: CollectiveKind;
   /** Operand size in bytes, S of docs/algorithms.md. */
   readonly byteLength: number;
 }
 
-/** An algorithm, and the number of segments of its vector. */
+/** A chosen algorithm, and the number of segments of its vector. */
 export interface Choice {
   readonly algorithm: Algorithm;
   readonly segments: number;
 }
 
 /**
- * Assumed costs if links were not measured. Within a host, between processes: `skein-train links` measured 76 to 121 µs
- * and 1.8 to 2.2 GB/s on loopback in November 2026. Between hosts: the same plus 10 Gbit/s Ethernet, 25 µs and 1.25
- * GB/s. Sums: 2 GB/s of summands, which have just arrived, next to operands that are not in any cache. With these
- * values, vectors are segmented when segmenting was measured to be faster (docs/experiments.md).
+ * Link costs that are assumed if links were not measured. Within a host, between processes: `skein-train links`
+ * measured 76 to 121 µs and 1.8 to 2.2 GB/s on loopback in November 2026. Between hosts: the same latency plus 10
+ * Gbit/s Ethernet, 25 µs and 1.25 GB/s. Sums: 2 GB/s of summands that have just arrived, with the other operands not in
+ * any cache. With these values, vectors are segmented when segmenting was measured to be faster (docs/experiments.md).
  */
 export const ethernetLinks: LinkCosts = {
   within: { secondsPerMessage: 75e-6, secondsPerByte: 1 / 2e9 },
@@ -52,7 +54,7 @@ export const ethernetLinks: LinkCosts = {
   reduceSecondsPerByte: 1 / 2e9,
 };
 
-/** Seconds of a path whose byte counts are per byte of S; `scale` is S in bytes. */
+/** Returns the predicted seconds of a path whose byte counts are per byte of S; `scale` is S in bytes. */
 const secondsOfPath = (
   { within: near, across: far, reducedBytes }: Load,
   scale: number,
@@ -70,8 +72,9 @@ const secondsOfPath = (
 };
 
 /**
- * Seconds that an algorithm takes in the α–β–γ model: its messages, then its sums. With s segments, messages of one
- * segment overlap with sums of another, and only 1/s of the shorter part is added.
+ * Returns the predicted time of an algorithm in the α–β–γ model, in seconds: its messages, then its sums. With s
+ * segments, messages of one segment overlap with sums of another, and only 1/s of the shorter of the two times is
+ * added.
  */
 export const predictedSeconds = (
   algorithm: Pick<Algorithm, "cost">,
@@ -79,8 +82,8 @@ export const predictedSeconds = (
   link: LinkCosts,
 ): number => secondsOfPath(algorithm.cost(parameters).path, 1, parameters.segments ?? 1, link);
 
-// Each rank reads and writes every byte once, and a message is an address (docs/experiments.md has measurements of the
-// all-reduce between threads).
+// Algorithms in shared memory. Each rank reads and writes every byte one time, and a message is only an address
+// (docs/experiments.md has measurements of the all-reduce between threads).
 const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
   "all-reduce": directAllReduce,
   "reduce-scatter": directReduceScatter,
@@ -93,14 +96,16 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
 /**
  * Returns a function that chooses an algorithm and a number of segments for each request of a group. In shared memory a
  * rank reads every peer's operand in place, so the direct algorithms are fastest at every size. Over messages, the
- * function chooses the algorithm with the least predicted time (`predictedSeconds`) among those that `order` allows; on
- * two ranks there is only one order.
+ * function chooses the algorithm with the shortest predicted time (`predictedSeconds`) among those that `order` allows;
+ * two ranks have only one order.
  *
- * Cost: the first choice of a kind computes the cost of each candidate, for each power of two of segments up to its
- * `maxSegments`, O(messages of all ranks). Costs are linear in S, so later choices are O(candidates).
+ * Cost: the first choice for a kind of collective computes the cost of each candidate, for each power of two of
+ * segments up to its `maxSegments`, O(messages of all ranks). Costs are linear in S, so later choices are
+ * O(candidates).
  *
- * @param candidates algorithms to choose from; of equal ones, the first is chosen. Default: all algorithms.
- * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate fits.
+ * @param candidates algorithms to choose from. If several have equal predicted times, the first is chosen. Default: all
+ * algorithms.
+ * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate is suitable.
  */
 export const algorithmSelector = (
   { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSelectionOptions,

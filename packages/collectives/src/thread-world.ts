@@ -9,16 +9,16 @@ import type { Preference, WorldConnection } from "./control-block/world-connecti
 export interface ThreadWorldOptions extends RankMemory {
   readonly worldSize: number;
   /**
-   * Time that a rank waits for a peer before the group fails. Default: 60 s, which is enough for one rank to evaluate
-   * an epoch.
+   * Maximum time that a rank waits for a peer before the group fails. Default: 60 s, which is enough for one rank to
+   * evaluate an epoch.
    */
   readonly timeoutMilliseconds?: number;
   /**
-   * Number of times that a rank polls for its peer's message before it sleeps. Default: 5000 (some 10 µs) if every rank
-   * has a core of its own, otherwise 0.
+   * Number of polls for a peer's message before a rank sleeps. Default: 5000 (about 10 µs) if every rank has a
+   * dedicated core, otherwise 0.
    */
   readonly spins?: number;
-  /** Settings by which algorithms are chosen. */
+  /** Settings for the choice of algorithms. */
   readonly preference?: Preference;
 }
 
@@ -28,20 +28,20 @@ export interface ThreadWorldOptions extends RankMemory {
  */
 export interface ThreadWorld {
   readonly worldSize: number;
-  /** Returns the argument of `joinWorld` for rank `rank`. It can be posted to a worker. */
+  /** Returns the argument of `joinWorld` for rank `rank`. The value can be posted to a worker. */
   connection(rank: number): WorldConnection;
-  /** Fails the group at once when `worker`, the compute thread of `rank`, ends with an error. */
+  /** Watches `worker`, the compute thread of `rank`. Fails the group immediately if the worker ends with an error. */
   watch(rank: number, worker: Worker): void;
   /** Reports to all ranks that a rank is lost, with the reason. */
   reportLost(rank: number, reason?: string): void;
-  /** Ends the companions. Call when every rank has finished. */
+  /** Stops the companion threads. Call this method when every rank has finished. */
   close(): Promise<void>;
 }
 
 // Measured on 2 cores, 1 MiB (docs/experiments.md): two ranks take 24 µs if they poll 3000 times or more, and 75 µs if
 // they sleep at once. Four ranks take 250 µs if they sleep, and 570 µs if each polls 30,000 times on a core that
 // another rank needs.
-/** Number of times that a rank with a core of its own polls for a message before it sleeps. */
+/** Number of polls for a message before a rank with a dedicated core sleeps. */
 export const spinsOnOwnCore = 5000;
 
 /**
@@ -83,7 +83,7 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
     const worker = startThread(() => new URL("./companion/companion-worker.ts", import.meta.url), {
       workerData: connection(rank),
       name: `companion ${rank}`,
-      // A companion allocates little; a larger nursery would only hold more garbage.
+      // A companion allocates little; a larger young generation would only retain more garbage.
       resourceLimits: { maxYoungGenerationSizeMb: 2 },
     });
     worker.unref(); // A companion never keeps a process alive after its ranks have finished.
@@ -106,7 +106,7 @@ export const createThreadWorld = (options: ThreadWorldOptions): ThreadWorld => {
       });
     },
     close: async () => {
-      for (const { worker } of companions) worker.ref(); // Wait for their end.
+      for (const { worker } of companions) worker.ref(); // Wait until the companions have ended.
       local.state.close();
       await Promise.all(companions.map(({ ended }) => ended));
       const failed = companions.find(({ error }) => error() !== undefined);

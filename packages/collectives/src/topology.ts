@@ -31,7 +31,7 @@ export const runsOf = (hosts: readonly (readonly number[])[], worldSize: number)
   return runs;
 };
 
-/** Factors P = X · Y with X ≥ Y, as nearly equal as possible. A prime P gives [P, 1]. */
+/** Factors P = X · Y with X ≥ Y, as nearly equal as possible. Returns [P, 1] for a prime P. */
 export const nearlySquare = (size: number): readonly [columns: number, rows: number] => {
   let rows = Math.floor(Math.sqrt(size));
   while (size % rows !== 0) rows--;
@@ -40,13 +40,12 @@ export const nearlySquare = (size: number): readonly [columns: number, rows: num
 
 /**
  * Returns the groups along one axis of a mesh of ranks, as an argument for `Communicator.split`. Ranks are laid out in
- * row-major order, the last axis fastest. Ranks of one part differ in this axis only, and are in the order of its
- * coordinate.
+ * row-major order: the last axis varies fastest. Ranks of one group differ only in their coordinate of this axis, and
+ * are in ascending order of the coordinate.
  *
- * @param mesh sizes of the axes, from the slowest to the fastest.
+ * @param mesh sizes of the axes, from the slowest to the fastest varying.
  * @throws ArgumentError if a size is not a positive integer, or the mesh does not have the axis.
- * @example
- * meshPartition({ data: 2, tensor: 2 }, "data"); // [[0, 2], [1, 3]]
+ * @example meshPartition({ data: 2, tensor: 2 }, "data"); // [[0, 2], [1, 3]]
  */
 export const meshPartition = (mesh: Readonly<Record<string, number>>, axis: string): number[][] => {
   const axes = Object.entries(mesh);
@@ -62,7 +61,7 @@ export const meshPartition = (mesh: Readonly<Record<string, number>>, axis: stri
   const product = (sizes: readonly (readonly [string, number])[]): number =>
     sizes.reduce((total, [, size]) => total * size, 1);
   const size = mesh[axis]!;
-  const stride = product(axes.slice(at + 1)); // Distance between neighboring ranks of a part.
+  const stride = product(axes.slice(at + 1)); // Distance between neighboring ranks of a group.
   return Array.from({ length: product(axes) / size }, (_, part) => {
     const first = Math.floor(part / stride) * stride * size + (part % stride);
     return Array.from({ length: size }, (_, index) => first + index * stride);

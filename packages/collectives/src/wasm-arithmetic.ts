@@ -17,8 +17,7 @@ const exportName = (verb: "accumulate" | "exchange", reduction: Reduction, dtype
 
 /**
  * Functions that a kernel module must export: `accumulate<Sum|Max|Min><DTYPE>(target, a, b, count)` and
- * `copyRegion(target, source, bytes)`. `exchange<…>(a, b, count)`, which writes the result to both operands, is
- * optional.
+ * `copyRegion(target, source, bytes)`. Optional: `exchange<…>(a, b, count)`, which writes the result to both operands.
  */
 export const requiredExports: readonly string[] = [
   "copyRegion",
@@ -35,11 +34,11 @@ export const checkKernels = (module: WasmModule): void => {
     );
 };
 
-// Partial sums of a block stay in the L1 cache while the blocks of further ranks are added. 16 KiB is a third of the
-// smallest L1 data cache in use (48 KiB), so that target and operand fit together.
+// Block size of reductions in bytes. The partial sums of a block stay in the L1 cache while the blocks of further ranks
+// are added. 16 KiB is a third of the smallest L1 data cache in use (48 KiB), so that target and operand both fit.
 const blockBytes = 16_384;
 
-/** Reductions on a shared WebAssembly memory, which must contain all arrays. */
+/** Returns reductions on a shared WebAssembly memory, which must contain all arrays. */
 export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmetic => {
   const exports = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Exports;
 
@@ -52,14 +51,14 @@ export const wasmArithmetic = (module: WasmModule, memory: WasmMemory): Arithmet
     );
   const table = (verb: "accumulate" | "exchange"): ReadonlyMap<Reduction, ReadonlyMap<DType, Accumulate | Exchange>> =>
     new Map(reductions.map((reduction) => [reduction, entry(verb, reduction)]));
-  // Look up the functions once: building a name takes as long as adding a few KiB.
+  // Look up the functions in advance: building a name takes as long as adding a few KiB.
   const [accumulates, exchanges] = [table("accumulate"), table("exchange")];
 
   const messages = wasmMessageMemory(memory);
   let block: number | undefined;
   /**
-   * Returns an extra block, for when every target is also a later operand: a rank that reduces into its own operand,
-   * with received messages first.
+   * Returns the address of an extra block, used if every target is also a later operand: a rank reduces into its own
+   * operand after received messages.
    */
   const spare = (): number => (block ??= messages.take(blockBytes).byteOffset);
 

@@ -41,7 +41,7 @@ const put = (path: string, text: string): void => {
   renameSync(`${path}.new`, path);
 };
 
-/** An identity in its own files. */
+/** TLS certificate, key and authority of one test process, stored in separate files. */
 class Holder {
   readonly #uris: readonly string[];
   readonly #files: Required<TlsFiles>;
@@ -68,7 +68,7 @@ class Holder {
     put(this.#files.certificate, issued.certificate);
   }
 
-  /** Write a revocation list with these certificates. */
+  /** Writes a revocation list that contains these certificates. */
   refuse(certificates: readonly string[], number = 1): void {
     put(this.#files.revoked, authority.revoke(certificates, { number }));
   }
@@ -86,7 +86,7 @@ const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1
 
 const serialOf = (certificate: string): string => new X509Certificate(certificate).serialNumber;
 
-/** The certificate that a listener presents to a peer with this identity. */
+/** Returns the certificate that a listener presents to a peer with this identity. */
 const presentedAt = async (
   address: { readonly host: string; readonly port: number },
   identity: TlsIdentity,
@@ -162,7 +162,7 @@ describe("links", () => {
     const worlds = await open(holders, []);
     await expectSums(worlds, 1);
     const failures = Promise.all(worlds.map((world) => new Promise<Error>((resolve) => world.onFailure(resolve))));
-    holders[0]!.refuse([holders[1]!.certificate]); // rank 2 learns it from rank 0
+    holders[0]!.refuse([holders[1]!.certificate]); // rank 2 is informed by rank 0
     const [first, revoked, third] = await failures;
     for (const error of [first, third]) {
       expect(error).toMatchObject({ code: "peer-revoked", kind: "user", peer: 1 });
@@ -244,7 +244,8 @@ describe("links", () => {
     const { socket } = await knock({});
     const session = await new Promise<Buffer>((resolve) => socket.once("session", resolve));
     const trusted = await knock({ session });
-    // certificates are no longer checked: the session must not outlive the certificate it was created with
+    // Certificates are not checked in a resumed session. The session must not outlive the certificate with which it was
+    // created.
     expect(trusted.socket.isSessionReused()).toBe(true);
     trusted.socket.destroy();
     refusals.length = 0;
@@ -257,8 +258,7 @@ describe("links", () => {
     expect(refusals.map(({ error }) => error.message)).toContainEqual(
       expect.stringMatching(/^its certificate \(of rank 1, .*\) was revoked$/),
     );
-    // The connection was rejected without reading it: reading would wait up to five seconds for the peer to identify
-    // itself.
+    // The connection was rejected without waiting for the peer to identify itself, which would take up to five seconds.
     expect(refusals.map(({ error }) => (error as NodeJS.ErrnoException).code)).not.toContain("link-timeout");
     const friend = authority.issue(["skein:rank:1"]);
     expect(await presentedAt(address, friend, { rank: 0 })).toBe(serialOf(holder.certificate));

@@ -18,7 +18,7 @@ import {
 
 interface Formula {
   readonly evaluate: (symbols: Readonly<Record<string, number>>) => number;
-  /** The formula is exact if P is a power of two, and approximate otherwise. */
+  /** Whether the formula is exact only if P is a power of two, and approximate otherwise. */
   readonly forPowersOfTwo: boolean;
 }
 
@@ -35,7 +35,10 @@ interface CostRow {
 const symbols = ["P", "Q", "S", "X", "Y", "k", "m"];
 const powerOfTwoMark = "(P = Q)";
 
-/** Compile a formula such as `2 · (P − 1) / P · S`. Only the operator signs of the page differ from JavaScript's. */
+/**
+ * Compiles a formula such as `2 · (P − 1) / P · S`. Only the operator signs of the page differ from those of
+ * JavaScript.
+ */
 const formula = (text: string): Formula => {
   const code = text
     .replace(powerOfTwoMark, "")
@@ -81,10 +84,10 @@ test("the page has one row per algorithm, and states which ones sum in rank orde
   );
 });
 
-// Divisible by every product of two sizes up to 16, and by 24 segments.
+// Divisible by every product of two world sizes up to 16, and by 24 segments.
 const divisible = 24 * 720_720 ** 2;
 
-/** The page's S, in elements, for `n` of the request table. */
+/** Returns S of the page, in elements, for `n` of the request table. */
 const operandElements = (algorithm: Algorithm, worldSize: number, n: number): number => {
   const { input, output } = regionElements(algorithm.kind, worldSize, n);
   return algorithm.kind === "all-gather" ? output : input;
@@ -151,7 +154,8 @@ describe.each(rows)("$name", ({ name, rounds, messages, bytes, summed }) => {
             1,
           );
           const byteLength = operandElements(algorithm, worldSize, divisible);
-          // Without hosts, algorithms that depend on hosts get them anyway, and the others are priced on them.
+          // Without hosts, algorithms that depend on hosts still use the default hosts, and the other algorithms are
+          // priced on these hosts.
           const declared = algorithm.cost({ worldSize, byteLength, hosts, root });
           const figures = ({
             rounds: r,
@@ -299,7 +303,8 @@ test("no algorithm beats the lower bounds", () => {
           const { path } = algorithm.cost({ worldSize: P, byteLength: divisible, hosts, segments });
           const what = `${algorithm.name} on ${JSON.stringify(hosts)}, ${segments} segments`;
           const least = Math.max(...[path.within.bytes, path.across.bytes].map((bytes) => bytes / divisible));
-          // A rank that receives one message at a time has data of all others after ⌈log₂P⌉ messages at the earliest.
+          // A rank that receives one message at a time needs at least ⌈log₂P⌉ messages to receive data of all other
+          // ranks.
           expect(path.within.messages + path.across.messages, what).toBeGreaterThanOrEqual(Math.ceil(Math.log2(P)));
           if (hosts.length === P) expect(least, what).toBeGreaterThanOrEqual((2 * (P - 1)) / P - 1e-9);
           else if (hosts.length > 1)

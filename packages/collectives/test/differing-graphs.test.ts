@@ -19,7 +19,7 @@ import type { DifferingAnswer, DifferingRankData } from "./differing-rank.ts";
 
 const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
 
-/** Graphs as ranks compile them: first each separately, then in the order that all of them agree on. */
+/** Returns graphs as ranks compile them: first each rank separately, then in the order on which all ranks agree. */
 const compiled = (program: Program): Graph[] => {
   const traced = ranks.map((rank) => graphOf(program, rank));
   const orders = canonicalOrder(
@@ -29,9 +29,11 @@ const compiled = (program: Program): Graph[] => {
 };
 
 /**
- * Simulate ranks that run their graphs like threads: a rank starts a collective by appending it to the lane of its
- * priority, and blocks when it waits for one; a collective completes when it is the first of its lane on all
- * participating ranks. @returns the ranks that never finish.
+ * Simulates ranks that run their graphs like threads. A rank starts a collective by appending it to the lane of its
+ * priority, and blocks when it waits for a collective. A collective completes when it is the first of its lane on all
+ * participating ranks.
+ *
+ * @returns the ranks that never finish.
  */
 const stuck = (graphs: readonly Graph[]): number[] => {
   const at = graphs.map(() => 0);
@@ -104,7 +106,7 @@ test("law: one differing collective of one rank is always detected before anythi
 });
 
 test("law: threads with different work between the same collectives get the bits of the reference; if one rank has a different collective or no graph, all get an error and none waits", async () => {
-  // One world for all programs: threads take longer to start than to run them.
+  // One world for all programs, because starting threads takes longer than running the programs.
   const chosen = fc.sample(fc.tuple(programs, twins, programs, mutants), 16).flat();
   const world = createThreadWorld({
     worldSize,

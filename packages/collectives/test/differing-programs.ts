@@ -21,12 +21,12 @@ import {
 import type { ReferenceArray } from "@skein/tensor-core/backend";
 import fc from "fast-check";
 
-// Programs of ranks that trace the same collectives and compute different things between them: values of one rank only
-// before a collective, results of earlier collectives that only one rank adds, and messages between two ranks that the
-// others do not have.
+// Programs of ranks that trace the same collectives and compute different values between them: values that only one
+// rank needs before a collective, results of earlier collectives that only one rank adds, and messages between two
+// ranks.
 
 export const worldSize: number = 4;
-/** Each rank is in three groups: all ranks, its row, its column. */
+/** Sizes of the mesh. Each rank is in three groups: all ranks, its row, its column. */
 const mesh = { row: 2, column: 2 };
 export const partitions: Record<"row" | "column", number[][]> = {
   row: meshPartition(mesh, "row"),
@@ -37,15 +37,15 @@ const elements = 8;
 
 type Axis = keyof typeof sizes;
 
-/** Computation that one rank alone runs before a collective. */
+/** Computation that only one rank runs before a collective. */
 interface OwnWork {
-  /** The number of consecutive matrix products. */
+  /** Number of consecutive matrix products. */
   readonly products: number;
-  /** The indices of earlier values that it adds to the operand. */
+  /** Indices of earlier values that the rank adds to the operand. */
   readonly mixes: readonly number[];
 }
 
-/** How one rank deviates from the others, so that its collectives no longer match. */
+/** Deviations of one rank, after which its collectives no longer match those of the other ranks. */
 export const mutations = ["drop", "double", "kind", "axis", "size", "dtype", "priority", "silence", "fail"] as const;
 
 interface Mutation {
@@ -57,12 +57,12 @@ interface Call {
   readonly kind: "sum" | "largest" | "gather" | "broadcast" | "reduce";
   readonly axis: Axis;
   readonly priority: number;
-  /** The index of the value that is its operand on all ranks. */
+  /** Index of the value that is the operand on all ranks. */
   readonly source: number;
-  /** By rank. */
+  /** Additional computation of each rank, by rank. */
   readonly own: readonly OwnWork[];
   readonly mutation?: Mutation;
-  /** A message between two ranks before the call. */
+  /** Message between two ranks before the call. Absent: no message. */
   readonly message?:
     | { readonly from: number; readonly to: number; readonly source: number; readonly priority: number }
     | undefined;
@@ -101,8 +101,8 @@ export const programs: fc.Arbitrary<Program> = fc
   .chain((length) => fc.tuple(...Array.from({ length }, (_, i) => callAt(i))));
 
 /**
- * Identical collectives, of which each rank first starts the one whose operand takes it the least computation: only
- * their positions in the trace distinguish them.
+ * Programs with identical collectives. Each rank first starts the collective whose operand takes the least computation
+ * on that rank; only the position in the trace distinguishes the collectives.
  */
 export const twins: fc.Arbitrary<Program> = fc
   .tuple(
@@ -119,12 +119,12 @@ export const twins: fc.Arbitrary<Program> = fc
       axis,
       priority: 0,
       source: 0,
-      // The added values make the operands of the calls differ.
+      // The added values make the operands of the calls different.
       own: ofRanks.map((count) => ({ products: count, mixes: count === 0 ? [] : [0] })),
     })),
   );
 
-/** Programs in which one collective of one rank deviates. */
+/** Programs in which one rank deviates in one collective. */
 export const mutants: fc.Arbitrary<Program> = fc
   .record({
     program: programs,
@@ -135,7 +135,7 @@ export const mutants: fc.Arbitrary<Program> = fc
     program.map((call, i) => (i === at % program.length ? { ...call, mutation } : call)),
   );
 
-/** Clamp to small whole numbers, so that sums are exact. */
+/** Clamps to small integers, so that sums are exact. */
 const bounded = (x: Tensor): Tensor => maximum(minimum(x, 99), -99);
 
 const collective = ({ kind, axis, priority }: Call, x: Tensor): Tensor => {
@@ -162,7 +162,7 @@ const otherKinds = {
 } as const;
 const otherAxes = { all: "row", row: "column", column: "all" } as const;
 
-/** Operation that a deviating rank traces instead of a collective that all others trace unchanged. */
+/** Traces the operation of a deviating rank in place of a collective that all other ranks trace unchanged. */
 const mutated = (call: Call, kind: Mutation["kind"], isEnd: boolean, x: Tensor): Tensor => {
   switch (kind) {
     case "drop":
@@ -186,7 +186,7 @@ const mutated = (call: Call, kind: Mutation["kind"], isEnd: boolean, x: Tensor):
   }
 };
 
-/** A program as one rank traces it: every value is read, so that all ranks keep all collectives. */
+/** Returns a program as one rank traces it. Every value is read, so that all ranks keep all collectives. */
 export const tracedBy =
   (program: Program, rank: number): ((x: Tensor, identity: Tensor) => Tensor[]) =>
   (x, identity) => {
@@ -228,7 +228,7 @@ export const referenceInputs = (rank: number): ReferenceArray[] =>
     data: Float64Array.from(array.toNumbers()),
   }));
 
-/** The ranks of each of a rank's groups. */
+/** Returns the ranks of each group that contains `rank`. */
 export const axesOf = (rank: number): Record<Axis, readonly number[]> => ({
   all: Array.from({ length: worldSize }, (_, other) => other),
   row: partitions.row.find((part) => part.includes(rank))!,

@@ -4,7 +4,8 @@ import { type Backend, type DeviceArray, jit } from "@skein/tensor-core";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operandsOf, partitions, type Program, tracedBy } from "./differing-programs.ts";
 
-// Entry of a rank's thread: compiles and runs each program twice, and posts the bits of the results or the error.
+// Entry point of a rank's thread: compiles and runs each program two times, and posts the bits of the results or the
+// error.
 
 export interface DifferingRankData {
   readonly connection: WorldConnection;
@@ -12,7 +13,7 @@ export interface DifferingRankData {
   readonly programs: readonly Program[];
 }
 
-/** The results of each round of a program, or the error message. */
+/** Results of each round of a program, or the error message. */
 export type Outcome = readonly (readonly (readonly number[])[])[] | string;
 
 export type DifferingAnswer = { readonly outcomes: readonly Outcome[] } | { readonly error: string };

@@ -9,13 +9,13 @@ export interface Call {
   readonly kind: "all-reduce" | "reduce" | "all-gather" | "barrier";
   readonly reduction: "sum" | "max";
   readonly group: number;
-  /** Modulo the size of the group. */
+  /** Root of the call, modulo the size of the group. */
   readonly root: number;
   readonly lane: number;
   readonly from: number;
   readonly to: number;
   readonly n: number;
-  /** By rank: milliseconds to sleep first, and whether to wait for the call before the next one. */
+  /** Behavior by rank: milliseconds to sleep before the call, and whether to wait for the call before the next call. */
   readonly pauses: readonly number[];
   readonly waits: readonly boolean[];
 }
@@ -26,13 +26,13 @@ export interface Program {
 }
 
 export interface ExpressJob {
-  /** Groups of the world in addition to the world itself, each a part of a partition. */
+  /** Partitions of the world; each partition contains one more group of each rank. */
   readonly partitions: readonly (readonly (readonly number[])[])[];
   readonly programs: readonly Program[];
 }
 
 export interface ExpressAnswer {
-  /** By program, then lane, then region. */
+  /** Regions by program, then by lane, then by region number. */
   readonly regions: readonly (readonly Float32Array[])[][];
   readonly algorithms: readonly (string | undefined)[];
   readonly error?: { readonly code: string; readonly message: string; readonly peer: number };
@@ -47,7 +47,10 @@ export const laneCount = 4;
 export const regionCount = 3;
 export const regionElements = 60_000;
 
-/** The initial contents of region `region` of a lane; sums of them are inexact, so that their order shows. */
+/**
+ * Returns the initial contents of region `region` of a lane. Their sums are inexact, so that a different order of sums
+ * is detected.
+ */
 export const operandOf = (seed: number, rank: number, lane: number, region: number): Float32Array =>
   Float32Array.from({ length: regionElements }, (_, i) =>
     Math.sin(seed + 1000 * rank + 100 * lane + 10 * region + i * 0.37),

@@ -2,16 +2,16 @@ import { Worker } from "node:worker_threads";
 import { createProcessWorld, newSecret, type ProcessWorld, type ProcessWorldOptions } from "../src/node.ts";
 import type { ExpressAnswer, ExpressJob, ExpressRankData } from "./express-rank.ts";
 
-/** A world with one `createProcessWorld` per rank, all in this process, which the ranks cannot detect. */
+/** A world with a separate `createProcessWorld` per rank. All ranks are in this process, which they cannot detect. */
 export interface ExpressWorld {
   readonly worlds: readonly ProcessWorld[];
-  /** Run the job of each rank, and close its world if `endsAlone` returns true for it. */
+  /** Runs the job of each rank. A rank's world is closed after its job if `endsAlone` returns true for the rank. */
   run(jobs: readonly ExpressJob[], endsAlone?: (rank: number) => boolean): Promise<ExpressAnswer[]>;
 }
 
 export const bytesPerRank: number = 2 ** 22;
 
-/** Connect the ranks, run `body` with them, and close. */
+/** Connects the ranks, runs `body` with them, and closes the world. */
 export const withWorld = async (
   worldSize: number,
   settings: Partial<ProcessWorldOptions>,

@@ -4,7 +4,8 @@ import { type Call, laneCount, operandOf, type Program, regionCount } from "./ex
 import { withWorld } from "./express-world.ts";
 
 /**
- * The contents of each region of each rank after a program, if each lane runs in order and every sum is in rank order.
+ * Returns the expected contents of each region of each rank after a program, if each lane runs in order and every sum
+ * is in rank order.
  */
 const interpret = (worldSize: number, groups: readonly (readonly number[])[][], { seed, calls }: Program) => {
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
@@ -45,7 +46,7 @@ const callIn = (worldSize: number, groupCount: number): fc.Arbitrary<Call> =>
       pauses: fc.array(fc.constantFrom(0, 0, 0, 1, 4), { minLength: worldSize, maxLength: worldSize }),
       waits: fc.array(fc.boolean(), { minLength: worldSize, maxLength: worldSize }),
     })
-    // A gather cannot be in place.
+    // An all-gather cannot be in place.
     .map((call) => (call.kind === "all-gather" && call.from === call.to ? { ...call, kind: "all-reduce" } : call));
 
 const whole = (worldSize: number): number[] => Array.from({ length: worldSize }, (_, rank) => rank);
@@ -119,7 +120,7 @@ test("starts more requests than a queue holds, small before large, before waitin
     pauses: [0, 0],
     waits: [false, false],
   });
-  // Small requests write the input of large ones, and vice versa.
+  // Small requests write the input of large requests, and vice versa.
   const calls = Array.from({ length: 150 }, (_, i) => call(i % 2 === 0 ? 3 : 16_400, 2));
   const program = { seed: 3, calls: [...calls, ...Array.from({ length: 70 }, () => call(10, 1))] };
   const scaled = { ...program, calls: program.calls.map((one) => ({ ...one, reduction: "max" as const })) };
@@ -142,7 +143,8 @@ describe("failures are detected by all ranks, in time, and name the rank", () =>
     await withWorld(2, {}, async ({ run }) => {
       const answers = await run([0, 1].map((root) => ({ partitions: [], programs: [toRoot(root)] })));
       expect(answers.map(({ error }) => error?.code)).toEqual(["ranks-disagree", "ranks-disagree"]);
-      // Both ranks detect it; each reports its own finding or, if that arrived first, the other's.
+      // Both ranks detect the disagreement. Each rank reports its own error or, if that arrived first, the error of the
+      // other rank.
       const accounts =
         /rank (1 sent|1 reports about rank 0: rank 0 sent) 0 bytes for reduce #1, 32 were expected for reduce #1/;
       expect(answers[0]!.error?.message).toMatch(accounts);

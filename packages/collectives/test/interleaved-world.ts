@@ -10,26 +10,30 @@ import { tagOf } from "../src/control-block/tag.ts";
 import type { Future } from "../src/transport/transport.ts";
 import { reserveParts } from "../src/transport/thread-exchange.ts";
 
-// The threads of a world as coroutines of one thread: lanes, control block, transports and walks are the real ones;
-// only the scheduling is controlled here, at every point where another thread could be scheduled. A coroutine sleeps
-// until an event as in `ControlBlock.waitUntil`, but without a timeout: a missing notification shows as a world in
-// which every coroutine sleeps.
+// The threads of a world as coroutines of one thread. Lanes, control block, transports and walks are real; only the
+// scheduling is controlled, at every point at which another thread could be scheduled. A coroutine sleeps until an
+// event as in `ControlBlock.waitUntil`, but without a timeout: after a missing notification, every coroutine of the
+// world sleeps.
 
-/** A point where a coroutine may be preempted, or where it sleeps until an event. */
+/** A point at which a coroutine may be preempted, or at which it sleeps until an event. */
 type Pause = { readonly event: WakeEvent; readonly control: ControlBlock; readonly ready: () => boolean } | undefined;
 type Coroutine = Generator<Pause, void>;
 
-/** A rank's action: start a request, or wait for the request with this index among those it started. */
+/** Action of a rank: start a request, or wait for a started request, by its index among the requests of this rank. */
 export type Act = { readonly start: CollectiveRequest; readonly group?: number } | { readonly wait: number };
 
-/** Choose which of `count` runnable coroutines continues. */
+/** Chooses which of `count` runnable coroutines continues. */
 export type Choose = (count: number, lastIsAmongThem: number) => number;
 
 export interface InterleavedWorld {
   readonly memory: WebAssembly.Memory;
-  /** Create a group, as `split` does on each of its ranks. */
+  /** Creates a group, as `split` does on each rank of the group. */
   group(number: number, members: readonly number[]): void;
-  /** Run the actions of all ranks. @throws Error on a deadlock. */
+  /**
+   * Runs the actions of all ranks.
+   *
+   * @throws Error on a deadlock.
+   */
   run(acts: readonly (readonly Act[])[], choose: Choose): void;
 }
 
@@ -172,9 +176,9 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         readonly body: Coroutine;
         pause: Pause;
         seen: number;
-        /** It has registered itself as sleeping. */
+        /** Whether the coroutine has registered itself as sleeping. */
         counted: boolean;
-        /** It has read the event, and not yet checked the condition. */
+        /** Whether the coroutine has read the event, but not checked the condition again. */
         rechecks: boolean;
         computes: boolean;
       }
@@ -214,7 +218,7 @@ export const interleavedWorld = (worldSize: number, bytes: number): InterleavedW
         const thread: Thread = able[choose(able.length, last === undefined ? -1 : able.indexOf(last))]!;
         last = thread;
         if (thread.pause !== undefined) {
-          // As in `waitUntil`: it first registers itself, then reads the event, then checks the condition.
+          // As in `waitUntil`: the coroutine first registers itself, then reads the event, then checks the condition.
           const { control: own, event, ready } = thread.pause;
           const at = own.eventAt(event);
           if (!thread.counted) {

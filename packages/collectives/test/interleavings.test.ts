@@ -9,7 +9,7 @@ interface RequestCase {
   readonly kind: CollectiveKind;
   readonly n: number;
   readonly priority: number;
-  /** Every rank waits for it immediately; otherwise each at any time. */
+  /** Whether every rank waits for the request immediately. If false, each rank waits at a random time. */
   readonly awaited: boolean;
   /** Only every second rank joins. */
   readonly half: boolean;
@@ -19,9 +19,9 @@ const width = bytesPerElement.f32;
 const rankBytes = 65_536;
 
 /**
- * The actions of one rank: requests of one priority start in order, those of different priorities in random order; it
- * waits for any request that it started, once it has started all requests before it. So no rank waits for a request
- * that another starts only after that wait.
+ * Returns the actions of one rank. Requests of one priority start in order, requests of different priorities in random
+ * order. The rank may wait for any request after it has started all earlier requests, so no rank waits for a request
+ * that another rank starts only after the same wait.
  */
 const actsOf = (cases: readonly RequestCase[], begins: readonly Act[], roll: (sides: number) => number): Act[] => {
   const acts: Act[] = [];
@@ -49,8 +49,8 @@ const actsOf = (cases: readonly RequestCase[], begins: readonly Act[], roll: (si
 };
 
 /**
- * Let every rank of a world start the same requests, each in its own order as far as allowed; each must get the closed
- * form, for any scheduling.
+ * Makes every rank of a world start the same requests, each rank in its own order as far as allowed. For any
+ * scheduling, every result must equal the closed form.
  */
 const check = (
   worldSize: number,
@@ -125,7 +125,7 @@ const cases = fc.array(
   { minLength: 1, maxLength: 6 },
 );
 
-/** Small random numbers, the same for the same seed. */
+/** Returns a generator of small random integers, equal for equal seeds. */
 const dice = (seed: number): ((sides: number) => number) => {
   let state = seed | 0;
   return (sides) => {
@@ -145,7 +145,7 @@ describe("threads that share lanes and a control block", () => {
     fc.assert(
       fc.property(cases, fc.integer(), fc.constantFrom(1, 3, 40), (requests, seed, stay) => {
         const roll = dice(seed);
-        // Threads that run for long stretches, as real ones do, and threads that switch at every step.
+        // Threads that run for long stretches, as real threads do, and threads that switch at every step.
         const choose: Choose = (count, last) => (last >= 0 && roll(stay) !== 0 ? last : roll(count));
         const own = dice(~seed);
         check(worldSize, requests, choose, (begins) => actsOf(requests, begins, own));
@@ -156,20 +156,20 @@ describe("threads that share lanes and a control block", () => {
 
   test("two ranks finish in all schedules with one preemption, and no notification is missing", () => {
     const one = { n: 3, half: false, awaited: false } as const;
-    // The actions of each of two ranks: start (s) and wait for (w) requests by index.
+    // Actions of each of two ranks: start (s) a request, or wait for (w) a request, by index.
     const scripts: { readonly requests: readonly RequestCase[]; readonly acts: readonly [string, string] }[] = [
       { requests: [{ ...one, kind: "all-reduce", priority: 0, awaited: true }], acts: ["s0 w0", "s0 w0"] },
       {
         // The second request, in flight on rank 0, completes only after the first, which rank 0 posts later.
         requests: [
-          { ...one, kind: "broadcast", priority: 0 }, // rank 1 sends nothing, so that nothing else wakes rank 0
+          { ...one, kind: "broadcast", priority: 0 }, // rank 1 sends no message, so that no other event wakes rank 0
           { ...one, kind: "all-gather", priority: 2 },
         ],
         acts: ["s1 s0 w1 w0", "s0 w0 s1 w1"],
       },
       {
-        // A thread that has executed the first request of a lane leaves the second to its companion, and helps out on
-        // another lane.
+        // A thread that has executed the first request of a lane leaves the second request to its companion, and
+        // executes requests of another lane.
         requests: [
           { ...one, kind: "barrier", priority: 1 },
           { ...one, kind: "barrier", priority: 1 },
@@ -187,7 +187,7 @@ describe("threads that share lanes and a control block", () => {
           return act === "s" ? begins[started.push(i) && i]! : { wait: started.indexOf(i) };
         });
       };
-      // Run without preemption except where a thread sleeps; at one step, another thread is scheduled.
+      // Runs without preemption except when a thread sleeps; at one step, another thread is scheduled.
       for (let at = 0, reached = true; reached; at++) {
         reached = false;
         for (let other = 0; other < 3; other++) {

@@ -1,5 +1,5 @@
-// Properties of joining against attackers who do not know the job's secret: they get no rank, learn nothing, and change
-// nothing. Whole runs are attacked in apps/trainer/test/attacks.
+// Security properties of joining: attackers who do not know the job's secret get no rank, learn no data, and change no
+// data. Attacks on complete runs are in apps/trainer/test/attacks.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
@@ -30,7 +30,7 @@ afterEach(() => opened.close());
 const host = (...args: Parameters<typeof hostIn> extends [Opened, ...infer Rest] ? Rest : never): Promise<Hosted> =>
   hostIn(opened, ...args);
 
-/** A rank's listener for links, and the reasons why it rejected connections. */
+/** Returns a rank's listener for links, and the reasons for its rejected connections. */
 const listen = async (
   rank: number,
   different: Partial<LinkOptions> = {},
@@ -49,13 +49,13 @@ interface Address {
   readonly port: number;
 }
 
-/** The bytes of one connection, in order. */
+/** Bytes of one connection, in order, by direction. */
 interface Recording {
   readonly up: Buffer[];
   readonly down: Buffer[];
 }
 
-/** A wiretap: forwards every connection to `target` and back, and records the bytes. */
+/** Starts a wiretap: it forwards every connection to `target` and back, and records the bytes. */
 const tap = async (
   target: Address,
   direction?: "up" | "down",
@@ -94,7 +94,7 @@ const tap = async (
   };
 };
 
-/** Change the payloads of whole frames, and recompute their headers. */
+/** Changes the payloads of complete frames, and recomputes their headers. */
 const rewrite = (bytes: Buffer, change: (type: FrameType, payload: Uint8Array) => Uint8Array): Buffer => {
   const pieces: Uint8Array[] = [];
   new FrameReader(
@@ -129,7 +129,7 @@ describe("what an eavesdropper recorded", () => {
     const address = { host: "127.0.0.1", port: (impostor.address() as AddressInfo).port };
     expect((await failureOf(hosted.join([0], { address }))).code).toBe("peer-identity");
     await gone.promise;
-    // The process revealed nothing to it: neither a proof nor its join request.
+    // The process revealed neither a proof nor its join request to the attacker.
     const types: FrameType[] = [];
     new FrameReader({
       limit: () => 2 ** 20,
@@ -157,7 +157,7 @@ describe("what an eavesdropper recorded", () => {
 });
 
 test.each(["ping", "bye", "control"] as const)("a man in the middle cannot inject a %s", async (type) => {
-  // the next frame is the attacker's
+  // Long heartbeats, so that the next frame is the attacker's.
   const silent = { intervalMilliseconds: 60_000, lossMilliseconds: 600_000, stuckMilliseconds: 600_000 };
   const hosted = await host(1, { heartbeat: silent });
   const lost: string[] = [];
@@ -165,7 +165,7 @@ test.each(["ping", "bye", "control"] as const)("a man in the middle cannot injec
   const wire = await tap(hosted.coordinator.address);
   await hosted.join([0], { address: wire });
   const payload = new Uint8Array(type === "bye" ? 0 : 4);
-  // After hello, proof and join.
+  // Sequence number after hello, proof and join.
   const header = encodeHeader({ type, flags: 0, stream: 0, sequence: 3, tag: 0, length: payload.byteLength }, payload);
   wire.inject(0, Buffer.concat([header, payload]));
   await until(() => lost.length === 1);
@@ -173,8 +173,8 @@ test.each(["ping", "bye", "control"] as const)("a man in the middle cannot injec
 });
 
 describe("a man in the middle", () => {
-  // Without TLS, a man in the middle can forward, read and cut off all messages: see docs/protocol.md. What it cannot
-  // do is change them.
+  // Without TLS, a man in the middle can forward, read and drop all messages: see docs/protocol.md. But it cannot
+  // change them.
   test("cannot change one bit of a join, of its reply, or of a message", async () => {
     for (const [direction, which] of [
       ["up", "hello"],
@@ -234,7 +234,7 @@ test("an unauthenticated connection is closed at the deadline, however slowly it
 });
 
 describe("a man in the middle of a link", () => {
-  // As above: changed frames have matching checksums. Changes of data frames are not detected without TLS: see
+  // Changed frames have valid checksums, as in the test above. Changes of data frames are not detected without TLS: see
   // docs/protocol.md.
   test.each([
     ["up", "join", {}],
@@ -298,7 +298,7 @@ describe("when there are more unauthenticated connections than slots", () => {
       payload,
     ]);
   };
-  /** Connect, send `words`, and wait for a reply if there were any. */
+  /** Connects, sends `words`, and waits for a reply if `words` is present. */
   const connectUnauthenticated = async ({ host: name, port }: Address, words?: Buffer): Promise<Socket> => {
     const socket = connect(port, name);
     opened.add(() => socket.destroy());
@@ -321,7 +321,7 @@ describe("when there are more unauthenticated connections than slots", () => {
 
   test("an authenticated process is not closed", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 60_000 });
-    vi.spyOn(Math, "random").mockReturnValue(0); // of the connections that have sent something, the oldest would be closed
+    vi.spyOn(Math, "random").mockReturnValue(0); // of the connections that have sent data, the oldest would be closed
     opened.add(() => vi.restoreAllMocks());
     const first = hosted.join([0]);
     await until(() => hosted.events.some(({ kind }) => kind === "joined"));

@@ -24,8 +24,8 @@ import {
 } from "./world.ts";
 
 /**
- * How messages are transferred: lent, as between threads, with as many slots; copied; or received directly into the
- * destination.
+ * Ways to transfer messages, by name: lent, as between threads, with the same number of slots; copied; or received
+ * directly into the destination.
  */
 const transports: { readonly [name: string]: (worldSize: number) => readonly Transport[] } = {
   lent: (worldSize) =>
@@ -56,8 +56,8 @@ const parametersByRank = ({ worldSize, n, root = 0, hosts, segments }: Setting):
   }));
 
 /**
- * Run every rank of one collective. All waiting happens in microtasks, so a world that has not finished after them
- * never will.
+ * Runs every rank of one collective. All waiting happens in microtasks, so a world that has not finished after all
+ * microtasks never finishes.
  */
 const runWorld = async (
   algorithm: Algorithm,
@@ -88,7 +88,7 @@ const runWorld = async (
   await Promise.race([all, new Promise((resolve) => setImmediate(resolve))]);
   const waiting = ranks.map((_, rank) => rank).filter((rank) => !done.has(rank));
   if (waiting.length > 0) {
-    await Promise.race([all, Promise.resolve()]); // an error, if that is the reason
+    await Promise.race([all, Promise.resolve()]); // throws the error, if there is one
     throw new Error(`ranks ${waiting.join(", ")} wait forever`);
   }
   if (!inPlace)
@@ -99,7 +99,7 @@ const runWorld = async (
   return { inputs, outputs: output };
 };
 
-/** Every rank must end with exactly the closed form. */
+/** Checks that every rank ends with exactly the closed form. */
 const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
   const { dtype = "f32", reduction } = setting;
   const { inputs, outputs } = await runWorld(algorithm, setting);
@@ -117,9 +117,9 @@ const holds = async (algorithm: Algorithm, setting: Setting): Promise<void> => {
 
 const reduces = (algorithm: Algorithm): boolean => combiningKinds.has(algorithm.kind);
 const worksInPlace = (algorithm: Algorithm): boolean => inPlaceKinds.has(algorithm.kind);
-/** Kinds with a root, which is the same on all ranks. */
+/** Algorithm kinds with a root, which is the same on all ranks. */
 const rooted: ReadonlySet<Algorithm["kind"]> = new Set(["broadcast", "reduce"]);
-// Failures beyond 8 ranks show on a prime or a power of two.
+// Failures that occur only beyond 8 ranks occur for a prime or a power of two.
 const worldSizes = examples(
   [1, 2, 3, 4, 5, 6, 7, 8, 11, 16],
   Array.from({ length: 16 }, (_, i) => i + 1),
@@ -170,7 +170,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
   });
 
   test.each(worldSizes)("hosts of every shape, every number of segments, on %i ranks", async (worldSize) => {
-    // More segments than slots between threads.
+    // More segments than there are slots between threads.
     if (algorithm.maxSegments !== undefined)
       await holds(algorithm, { worldSize, n: 401, segments: 20, travel: "lent" });
     const shapes = dependsOnHosts(algorithm) ? Object.values(hostShapes(worldSize)) : [undefined];
@@ -194,7 +194,7 @@ describe.each(algorithms.map((algorithm) => ({ name: algorithm.name, algorithm }
 });
 
 describe("summation order", () => {
-  // In f32, every order gives different bits.
+  // Values whose f32 sums have different bits in every order.
   const values = (rank: number, count: number): number[] =>
     Array.from({ length: count }, (_, i) => Math.fround(Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)));
   const inRankOrder = (inputs: readonly number[][], i: number): number =>
@@ -228,7 +228,7 @@ describe("summation order", () => {
                   `rank ${rank} of ${worldSize}`,
                 ).toBe(0),
               );
-            // For a reduce, rank 0 is the root; the others have zeros.
+            // For a reduce, rank 0 is the root; the outputs of other ranks are zero.
             const ordered = outputs.slice(0, algorithm.kind === "reduce" ? 1 : worldSize).every((bytes, rank) => {
               const offset = algorithm.kind === "reduce-scatter" ? 41 * rank : 0;
               const sums = Array.from({ length: 41 }, (_, i) => inRankOrder(inputs, offset + i));

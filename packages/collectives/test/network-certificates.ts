@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
 import type { TlsIdentity } from "../src/security/tls-identity.ts";
 
-// The part of X.509 (RFC 5280) that test certificates need, in DER: tag, length, contents.
+// The subset of X.509 (RFC 5280) needed for test certificates, in DER: tag, length, contents.
 const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const contents = Buffer.concat(parts);
   const { length } = contents;
@@ -45,24 +45,28 @@ const certificate = ({ subject, issuer, publicKey, issuerKey, extensions, days }
   return pem("CERTIFICATE", whole);
 };
 
-/** The contents of a certificate revocation list; omitted fields get valid values. */
+/** Contents of a certificate revocation list. Omitted fields get valid values. */
 export interface RevocationListOptions {
   readonly number?: number | undefined;
   readonly thisUpdate?: Date;
   readonly nextUpdate?: Date;
-  /** Further extensions of the list. */
+  /** Additional extensions of the list. */
   readonly extensions?: readonly Buffer[];
 }
 
 /** Signs certificates for tests. */
 export interface Authority {
-  /** A new key and a certificate with these URIs. @param days validity in days, starting yesterday; default 1. */
+  /**
+   * Issues a certificate with a new key and these URIs.
+   *
+   * @param days validity in days, starting yesterday. Default: 1.
+   */
   issue(uris: readonly string[], days?: number): TlsIdentity;
-  /** A certificate revocation list. */
+  /** Returns a certificate revocation list with these certificates. */
   revoke(certificates: readonly string[], options?: RevocationListOptions): string;
 }
 
-/** A critical extension that no reader knows. */
+/** A critical extension that is unknown to every reader. */
 export const strangeExtension: Buffer = extension("551d1c", true, sequence());
 
 const pem = (label: string, bytes: Buffer): string =>
@@ -89,7 +93,7 @@ const list = ({ issuer, issuerKey, serials, number, thisUpdate, nextUpdate, exte
   return pem("X509 CRL", sequence(body, ecdsaWithSha256, der(0x03, Buffer.from([0]), sign("sha256", body, issuerKey))));
 };
 
-/** A certificate authority with its own key; two of them do not trust each other. */
+/** Creates a certificate authority with a new key. Two authorities do not trust each other. */
 export const makeAuthority = (): Authority => {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const name = `test authority ${createHash("sha256")

@@ -1,7 +1,8 @@
 import type { Clock } from "../src/clock.ts";
 
 /**
- * A clock that only advances when a test advances it. Timers of the same time fire in the order in which they were set.
+ * A clock that advances only when a test advances it. Timers with the same due time fire in the order in which they
+ * were set.
  */
 export class VirtualClock implements Clock {
   #now = 0;
@@ -19,7 +20,10 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** Advance the clock; with `lateness`, every timer fires that much after its time, as with a coarse clock. */
+  /**
+   * Advances the clock. With `lateness`, every timer fires that number of milliseconds after its due time, as with a
+   * coarse clock.
+   */
   advance(milliseconds: number, lateness = 0): void {
     const end = this.#now + milliseconds;
     for (;;) {

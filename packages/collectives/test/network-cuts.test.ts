@@ -20,7 +20,7 @@ const closeAll = async (): Promise<void> => {
 };
 afterEach(closeAll);
 
-/** Worlds in which every connection runs over a cable; cuts are distributed to the cables in turn. */
+/** Opens worlds in which every connection runs over a cable; cuts are distributed to the cables in turn. */
 const openedWithCuts = async (
   worldSize: number,
   cuts: readonly Cut[],
@@ -40,7 +40,7 @@ const openedWithCuts = async (
   return worlds;
 };
 
-/** Values whose sum depends on the order of additions. */
+/** Returns values whose sum depends on the order of additions. */
 const delicate = (rank: number, count: number): Uint8Array =>
   new Uint8Array(
     Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer,
@@ -56,7 +56,7 @@ const run = (algorithm: Algorithm, n: number, transports: readonly Transport[], 
       const scratch = new Uint8Array(scratchBytes(schedule, "f32"));
       const input = delicate(rank, counts.input);
       await execute(schedule, { input, output, scratch, dtype: "f32", tag }, transport, plainArithmetic());
-      input.fill(255); // the caller may reuse it: resends must not read from it
+      input.fill(255); // the caller may reuse the input: resent frames must not read from it
       return output;
     }),
   );
@@ -96,7 +96,7 @@ describe.each([
             const transports = worlds.map((world) => world.transports[lane]!);
             const seen = await run(algorithm, n, transports, lane + 1);
             const expected = await run(algorithm, n, memoryWorld(worldSize), 1);
-            // Not toEqual, which takes minutes to print differences.
+            // Not `toEqual`, which takes minutes to print differences.
             const same = seen.map((bytes, rank) => Buffer.compare(bytes, expected[rank]!) === 0);
             expect(same, `${algorithm.name}, ${n} elements`).toEqual(seen.map(() => true));
           };
@@ -107,7 +107,7 @@ describe.each([
           await closeAll();
         },
       ),
-      { numRuns, endOnFailure: true }, // shrinking runs with timeouts takes too long
+      { numRuns, endOnFailure: true }, // shrinking runs that time out takes too long
     );
     expect(numCut).toBeGreaterThan(numRuns);
   });

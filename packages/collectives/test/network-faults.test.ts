@@ -25,7 +25,7 @@ afterEach(async () => {
   await Promise.all(cables.splice(0).map((cable) => cable.remove()));
 });
 
-/** Route the connections that `through` lists over cables of the test. */
+/** Routes the connections selected by `through` over cables of the test. */
 const withCables = (
   through: (from: number, to: number) => boolean,
 ): { route: NonNullable<TestWorldOptions["route"]>; laid: Map<string, Cable> } => {
@@ -45,7 +45,7 @@ const withCables = (
 const values = (rank: number, n: number): Float32Array =>
   Float32Array.from({ length: n }, (_, i) => (i % 97) + rank * 1000);
 
-/** All-reduce repeatedly until it fails; all results before must be correct. */
+/** Repeats an all-reduce until it fails. All earlier results must be correct. */
 const allReduceUntilFailure = async (
   world: NetworkWorld,
   worldSize: number,
@@ -166,7 +166,7 @@ test("a rank that vanishes is named by all, also by ranks that lose another one 
   const worlds = await opened(4, { route });
   const results = [0, 1, 3].map(async (rank) => {
     const error = await allReduceUntilFailure(worlds[rank]!, 4, 20_000);
-    if (rank === 0) await worlds[0]!.close(); // closed before others may have decided
+    if (rank === 0) await worlds[0]!.close(); // closes before other ranks may have decided
     return named(error);
   });
   void allReduceUntilFailure(worlds[2]!, 4, 20_000).catch(() => undefined);
@@ -267,10 +267,10 @@ describe("corruption in transit", () => {
         fc.nat(7),
         fc.integer({ min: 1, max: 2 }),
         async (direction, at, flip, sockets) => {
-          // Few bytes go up: credit and heartbeats.
+          // Few bytes travel in direction `up`: credit and heartbeats.
           const place = direction === "up" ? at % 700 : at;
           const errors = await collide({ direction, at: place, what: { flip } }, sockets);
-          // A corrupted hello is dropped, and the connecting rank retries; later corruption ends the world.
+          // A corrupted hello is dropped, and the connecting rank retries. A corruption of later bytes ends the world.
           const mustFail = direction === "down" && place > 1000;
           for (const error of errors) if (mustFail || error !== "no failure") expect(error).toBeInstanceOf(SkeinError);
         },

@@ -28,7 +28,7 @@ const listen = async (options: Partial<LinkOptions> & { rank: number }, tls?: Tl
 };
 const addressOf = (rank: number, { host, port }: LinkListener): PeerAddress => ({ rank, host, port });
 
-/** The result of two ranks trying to link: each one's error code, or "linked". */
+/** Returns the result of an attempt to link two ranks: for each rank its error code, or "linked". */
 const outcome = async (
   a: LinkListener,
   b: LinkListener,
@@ -178,7 +178,7 @@ describe("the connected peer is not the expected rank", () => {
   test("it is another rank of the same world", async () => {
     const a = await listen({ rank: 0, worldSize: 3 });
     const c = await listen({ rank: 2, worldSize: 3 });
-    // Rank 2 rejects a connection that is meant for rank 1.
+    // Rank 2 rejects a connection intended for rank 1.
     await expect(a.connect([addressOf(1, c)])).rejects.toMatchObject({ code: "link-rank" });
   });
 
@@ -195,7 +195,7 @@ describe("the connected peer is not the expected rank", () => {
 test("names ranks that never connect, and the last rejected connection", async () => {
   const a = await listen({ rank: 0, worldSize: 4, connectMilliseconds: 500 });
   const b = await listen({ rank: 1, worldSize: 4, connectMilliseconds: 500 });
-  // Both ranks that a connects to accept, and neither connects to a.
+  // a connects to two ranks that both accept, but neither of them connects to a.
   const c = await listen({ rank: 2, worldSize: 4 });
   await expect(a.connect([addressOf(1, b), addressOf(2, c)])).rejects.toThrow(
     /ranks 1, 2 did not link with rank 0 within 500 ms/,
@@ -234,10 +234,10 @@ describe("over TLS", () => {
 
   test("rejects a certificate of another rank", async () => {
     const [zero, one] = [await listen({ rank: 0 }, identityOf(0)), await listen({ rank: 1 }, identityOf(2))];
-    // In sequence: a rank that has detected it stops listening.
+    // In sequence, because a rank that has detected the mismatch stops listening.
     await expect(one.connect([addressOf(0, zero)])).rejects.toMatchObject({ code: "link-identity" }); // gets the reason
     const again = await listen({ rank: 1 }, identityOf(2));
-    // detects it when it connects
+    // The rank detects the mismatch when it connects.
     await expect(zero.connect([addressOf(1, again)])).rejects.toMatchObject({ code: "peer-identity" });
   });
 

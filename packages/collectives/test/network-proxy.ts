@@ -2,36 +2,39 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { PeerAddress } from "../src/network/dial.ts";
 
 /**
- * A fault that a proxy injects, per direction: `down` is from the listening to the connecting side, the direction of
+ * A fault injected by a proxy in one direction: `down` is from the listening to the connecting side, the direction of
  * payloads.
  */
 export interface Damage {
   readonly direction: "up" | "down";
-  /** After this many bytes of a connection. */
+  /** Number of bytes of the connection after which the fault occurs. */
   readonly at: number;
-  /** Flip a bit of the next byte; drop the rest and close; or silently forward nothing more. */
+  /**
+   * Type of the fault: flip a bit of the next byte; drop the remaining bytes and close; or stop forwarding without
+   * closing.
+   */
   readonly what: { readonly flip: number } | "end" | "freeze";
 }
 
-/** The end of one connection: after this many bytes of a direction, by a reset or an orderly close. */
+/** A cut of one connection, after a number of bytes in one direction, by a reset or an orderly close. */
 export interface Cut {
   readonly direction: "up" | "down";
   readonly at: number;
   readonly how: "reset" | "end";
 }
 
-/** A cable between a rank and the port of another, which can be cut, frozen, or made to corrupt data. */
+/** A cable between a rank and the port of another rank. The cable can be cut, frozen, or made to corrupt data. */
 export class Cable {
   damage: Damage | undefined;
-  /** The first cut applies to the next connection, and so on. */
+  /** Cuts of the next connections, in order; one per connection. */
   cuts: Cut[] = [];
-  /** The number of connections ended by a cut. */
+  /** Number of connections ended by a cut. */
   numCut = 0;
-  /** Reject new connections. */
+  /** Whether new connections are rejected. */
   down = false;
-  /** The number of connections rejected by it. */
+  /** Number of connections rejected because of `down`. */
   numRejected = 0;
-  /** The delay of all data. */
+  /** Delay of all data in milliseconds. */
   delayMilliseconds = 0;
   #frozen = false;
   readonly #server: Server;
@@ -51,29 +54,29 @@ export class Cable {
     });
   }
 
-  /** A cable to `target`, and the address to connect to in order to use it. */
+  /** Creates a cable to `target`. Connect to the returned `address` to use the cable. */
   static async to(target: PeerAddress): Promise<{ cable: Cable; address: PeerAddress }> {
     const cable = new Cable(target);
     await new Promise<void>((resolve) => cable.#server.listen(0, "127.0.0.1", resolve));
     return { cable, address: { ...target, port: (cable.#server.address() as AddressInfo).port } };
   }
 
-  /** Silently forward nothing more, in either direction, like a cable that was pulled. */
+  /** Stops forwarding in both directions without closing, like a cable that was pulled. */
   freeze(): void {
     this.#frozen = true;
   }
 
-  /** Reset all connections. */
+  /** Resets all connections. */
   cut(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  /** Close all connections in an orderly way. */
+  /** Closes all connections in an orderly way. */
   hangUp(): void {
     for (const socket of this.#sockets) socket.end();
   }
 
-  /** Close all connections and reject new ones, as the operating system does for a killed process. */
+  /** Closes all connections and rejects new connections, as the operating system does for a killed process. */
   sever(): void {
     this.#server.close();
     this.hangUp();

@@ -12,9 +12,12 @@ import { type Authority, makeAuthority } from "./network-certificates.ts";
 export interface TestWorldOptions extends Partial<Omit<NetworkWorldOptions, "rank" | "worldSize" | "links">> {
   readonly over?: "tcp" | "tls";
   readonly link?: Partial<LinkOptions>;
-  /** The TLS options of a rank. Default: a certificate that is never renewed. */
+  /** Returns the TLS options of a rank. Default: a certificate that is never renewed. */
   readonly tlsOf?: (rank: number) => Partial<TlsLinkOptions> & Pick<TlsLinkOptions, "tls">;
-  /** The address at which `from` connects to `to`, if it is not the listening address, as with a proxy. */
+  /**
+   * Returns the address at which rank `from` connects to rank `to`, for example that of a proxy. Default: the listening
+   * address.
+   */
   readonly route?: (from: number, to: PeerAddress) => PeerAddress | Promise<PeerAddress>;
   readonly wrap?: (links: readonly Link[], rank: number) => Iterable<Link>;
   readonly memoryOf?: (rank: number) => MessageMemory;
@@ -24,11 +27,11 @@ export const secret = "the secret of all worlds of these tests";
 
 let authority: Authority | undefined;
 
-/** Certificates of one authority for all tests of a file. */
+/** Returns a certificate for `ranks`. All certificates are issued by one authority for all tests of a file. */
 export const identityOf = (...ranks: number[]): TlsIdentity =>
   (authority ??= makeAuthority()).issue(ranks.map((rank) => `skein:rank:${rank}`));
 
-/** All ranks of a world in this thread, connected by sockets on 127.0.0.1. */
+/** Opens all ranks of a world in this thread, connected by sockets on 127.0.0.1. */
 export const openWorlds = async (
   worldSize: number,
   {

@@ -22,7 +22,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((world) => world.close()));
 });
 
-/** Values whose sum depends on the order of additions. */
+/** Returns values whose sum depends on the order of additions. */
 const delicate = (rank: number, count: number): Uint8Array =>
   new Uint8Array(
     Float32Array.from({ length: count }, (_, i) => Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 7)).buffer,
@@ -52,7 +52,7 @@ const run = async (
   );
 };
 
-/** Memory that counts the bytes in use, current and maximum. */
+/** Returns memory that counts the bytes in use, current (`out`) and maximum (`most`). */
 const counted = (): MessageMemory & { readonly out: number; readonly most: number } => {
   const counter = {
     out: 0,
@@ -157,7 +157,7 @@ test("a message for which a receive is posted arrives without intermediate memor
 
 test("a coded frame restores the bits that were sent, with fewer bytes on the wire", async () => {
   const sizes: number[] = [];
-  // Omits trailing zeros.
+  // Codec that omits trailing zeros.
   const codec: LinkCodec = {
     encode: (bytes) => {
       const end = bytes.findLastIndex((byte) => byte !== 0) + 1;

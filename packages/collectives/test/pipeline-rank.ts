@@ -4,7 +4,8 @@ import { type DeviceArray, flattenTree, jit } from "@skein/tensor-core";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { batches, cutInto, params, rankStep } from "./pipelined-step.ts";
 
-// Entry of a rank's thread: runs its stage of each pipelined step twice, and posts the numbers of the second run.
+// Entry point of a rank's thread: runs its stage of each pipelined step two times, and posts the results of the second
+// run.
 
 export interface PipelineRankData {
   readonly connection: WorldConnection;

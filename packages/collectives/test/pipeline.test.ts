@@ -6,7 +6,7 @@ import { createThreadWorld } from "../src/node.ts";
 import type { PipelineAnswer, PipelineRankData } from "./pipeline-rank.ts";
 import { batches, cutInto, numMicroBatches, oneRankPasses, oneRankStep, params } from "./pipelined-step.ts";
 
-/** Losses, metrics by micro-batch and block, and gradients of the step of one rank. */
+/** Runs the step on one rank. Returns losses, metrics by micro-batch and block, and gradients. */
 const oneRank = async (module: WebAssembly.Module, isMixed: boolean): Promise<number[][]> => {
   const backend = await createCpuBackend({ memory: createSharedMemory(), module });
   const compiled = jit(oneRankStep, backend, { passes: oneRankPasses(isMixed) });
@@ -43,7 +43,7 @@ test.each([2, 3, 4])("stages on %i threads match a single rank, in f32 and in mi
     answers.forEach((answer, rank) => {
       const stage = stages[rank]!;
       const values = "values" in answer ? answer.values[i]! : [];
-      // Results are in alphabetical order: figures, gradients, losses.
+      // Results are in alphabetical order of their names: figures, gradients, losses.
       stage.aux.forEach((leaf, at) => {
         for (let m = 0; m < numMicroBatches; m++)
           expect(values[m * stage.aux.length + at]).toEqual(expected[m * numFigures + leaf]);

@@ -23,8 +23,8 @@ import {
   valueAndGradWithAux,
 } from "@skein/tensor-core";
 
-// A step of a small language model with tied embeddings, dropout, and a metric that each block reports: on a single
-// rank, and as stages of a pipeline over micro-batches, after GPipe.
+// A training step of a small language model with tied embeddings, dropout, and a metric per block. Runs on a single
+// rank, or as stages of a pipeline over micro-batches, after GPipe.
 
 const vocabulary = 7;
 const width = 8;
@@ -94,14 +94,14 @@ export const cutInto = (numStages: number, isMixed: boolean): CutStep =>
 const summed = (parts: readonly (readonly Tensor[])[]): Tensor[] =>
   parts[0]!.map((_, i) => parts.map((part) => part[i]!).reduce((sum, one) => add(sum, one)));
 
-/** The results of a step: losses and metrics of its micro-batches, and the gradients of their mean loss. */
+/** Results of a step: losses and metrics of its micro-batches, and the gradients of the mean loss. */
 interface StepResult {
   readonly losses: readonly Tensor[];
   readonly figures: readonly (readonly Tensor[])[];
   readonly gradients: readonly Tensor[];
 }
 
-/** The step of a single rank, and the transforms to compile it with. */
+/** The step of a single rank. */
 export const oneRankStep = (own: Params, micro: readonly (readonly Tensor[])[]): StepResult => {
   const results = micro.map((batch) =>
     valueAndGradWithAux((p: Params) => {
@@ -118,7 +118,10 @@ export const oneRankStep = (own: Params, micro: readonly (readonly Tensor[])[]):
 
 export const oneRankPasses: (isMixed: boolean) => ReturnType<typeof passesOf> = passesOf;
 
-/** The forward passes of all micro-batches, then all backward passes in reverse order. */
+/**
+ * Returns the step of one pipeline stage: the forward passes of all micro-batches, then all backward passes in reverse
+ * order.
+ */
 export const rankStep =
   (cut: CutStep) =>
   (own: readonly Tensor[], micro: readonly (readonly Tensor[])[]): StepResult => {

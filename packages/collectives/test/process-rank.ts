@@ -2,8 +2,8 @@ import { Worker } from "node:worker_threads";
 import type { Facts } from "../src/index.ts";
 import { createProcessWorld, joinRendezvous, type ProcessWorldOptions } from "../src/node.ts";
 
-// A process of a world of several, for tests: joins, runs one thread per rank, and sends the threads' answers to the
-// coordinator.
+// A process of a multi-process world, for tests: joins, runs one thread per rank, and sends the results of the threads
+// to the coordinator.
 
 const { address, secret, ranks, worldSize, job, tls, preference, facts } = JSON.parse(process.argv[2]!) as {
   readonly address: { readonly host: string; readonly port: number };
@@ -40,7 +40,8 @@ const member = await joinRendezvous({
 member.onLost(({ ranks: lost, reason }) => {
   for (const rank of lost) world.reportLost(rank, reason);
 });
-// Neither a member nor a world that lost a rank keeps a process alive: it would exit before sending its answer.
+// Neither a member nor a world that lost a rank keeps a process alive. Without this timer, the process would exit
+// before sending its result.
 const alive = setInterval(() => undefined, 60_000);
 const ended = new Promise<void>((resolve) => member.onMessage(() => resolve()));
 await world.connect(member.roster);

@@ -6,7 +6,11 @@ import { hostRendezvous, newSecret, type ProcessWorldOptions } from "../src/node
 import type { Answer, Request, Job } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, parametersOf, raggedAnswer, regionElements } from "./world.ts";
 
-/** Run a job on processes, with one thread per rank. @param during is called once all ranks are connected. */
+/**
+ * Runs a job on processes, with one thread per rank.
+ *
+ * @param during called when all ranks are connected.
+ */
 const runProcesses = async (
   processes: readonly (readonly number[])[],
   job: Job,

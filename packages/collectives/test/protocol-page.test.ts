@@ -12,7 +12,7 @@ import { encodeHeader, frameFlags, type FrameType, frameTypes, headerBytes } fro
 import { protocolVersion } from "../src/wire/version.ts";
 
 const page = readFileSync(new URL("../../../docs/protocol.md", import.meta.url), "utf8");
-/** The cells of the rows of the table with the header row `head`. */
+/** Returns the cells of the table with the header row `head`, by row. */
 const table = (head: string): string[][] => {
   const begin = page.indexOf(`| ${head} |`);
   expect(begin, head).toBeGreaterThan(0);

@@ -28,7 +28,7 @@ interface Setting {
   readonly capacity: number;
   readonly rowElements: number;
   readonly dtype: DType;
-  /** By rank: rows for each rank, or one count for all. */
+  /** Row counts by rank: the number of rows for each rank, or one count for all ranks. */
   readonly rows: readonly (readonly number[])[];
 }
 
@@ -40,7 +40,7 @@ const countsOf = (kind: Kind, worldSize: number, count: (from: number, to: numbe
 const countFor = (rows: readonly number[], to: number): number => rows[rows.length === 1 ? 0 : to]!;
 const i32 = (...numbers: number[]): Uint8Array => new Uint8Array(Int32Array.from(numbers).buffer);
 
-/** Copies bytes to where the transport can lend them from. */
+/** Copies bytes to memory that the transport can lend. */
 type CopyIn = (bytes: Uint8Array) => Uint8Array;
 
 const requestOf = (setting: Setting, rank: number, copyIn: CopyIn = (bytes) => bytes): CollectiveRequest => {
@@ -50,7 +50,7 @@ const requestOf = (setting: Setting, rank: number, copyIn: CopyIn = (bytes) => b
     kind,
     dtype,
     input: copyIn(toBytes(operand(rank, count, dtype), dtype)),
-    // Neither zeros nor any value that is sent, so that unwritten elements show.
+    // Neither zeros nor any sent value, so that unwritten elements are detected.
     output: copyIn(new Uint8Array(worldSize * capacity * rowElements * bytesPerElement[dtype]).fill(0x55)),
     ragged: {
       capacity,
@@ -60,7 +60,7 @@ const requestOf = (setting: Setting, rank: number, copyIn: CopyIn = (bytes) => b
   };
 };
 
-/** The expected result of rank `to`, row by row. */
+/** Returns the expected result of rank `to`, row by row. */
 const closedForm = ({ capacity, rowElements, dtype, rows }: Setting, to: number): number[] =>
   rows.flatMap((own, from) => {
     const x = operand(from, own.length * capacity * rowElements, dtype);
@@ -69,7 +69,7 @@ const closedForm = ({ capacity, rowElements, dtype, rows }: Setting, to: number)
     return Array.from({ length: capacity * rowElements }, (_, i) => (i < valid ? x[begin + i]! : 0));
   });
 
-/** A network transport that receives messages directly into their destination. */
+/** Returns a network transport that receives messages directly into their destination. */
 const landing = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
@@ -79,7 +79,7 @@ const landing = (transport: Transport): Transport => ({
   },
 });
 
-/** Counts the bytes that a rank sends. */
+/** Returns a transport that counts the bytes sent by a rank. */
 const counting = (transport: Transport): { transport: Transport; sent: number[] } => {
   const sent: number[] = [];
   return {
@@ -99,7 +99,10 @@ interface World {
   readonly copyIn?: CopyIn;
 }
 
-/** Mailboxes between threads, used by ranks that take turns in one thread: messages are addresses in one memory. */
+/**
+ * Creates a world that uses the transport between threads. Its ranks run in turns in one thread, and messages are
+ * addresses in one memory.
+ */
 const mailboxes = (worldSize: number): World => {
   const control = new SharedArrayBuffer(controlBytes(worldSize));
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
@@ -144,7 +147,7 @@ const worlds: { readonly [name: string]: (worldSize: number) => World } = {
   "threads' mailboxes": mailboxes,
 };
 
-/** Let the other ranks of this thread continue; a rank that waits forever is a failure. */
+/** Lets the other ranks of this thread continue. Fails if a rank waits forever. */
 const takeTurns = async (future: Future<unknown>): Promise<void> => {
   for (let turn = 0; !future.ready(); turn++) {
     if (turn === 10_000) future.expire();
@@ -250,7 +253,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
     },
   );
 
-  // A consistent message, except for chunks of another size: its count may fit here, but its length does not.
+  // A consistent message for chunks of another size: its row count may be valid here, but its length is not.
   test("ranks with rows of different lengths get an error", async () => {
     const world = memoryWorld(2);
     const rows = countsOf(kind, 2, () => 2);
@@ -314,7 +317,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
       );
       const hosts = Array.from({ length: worldSize }, (_, rank) => [rank]);
       const schedules = parameters.map(kind === "all-to-all" ? raggedAllToAllSchedule : raggedAllGatherSchedule);
-      // The last round of the rows only copies within a rank.
+      // The last round of the row exchange only copies within a rank.
       const [counts, full] = [parameters.map(rowCountSchedule), schedules].map((all) => countedCost(all, hosts, 4)) as [
         ScheduleCost,
         ScheduleCost,
@@ -353,7 +356,7 @@ describe.each(["all-to-all", "all-gather"] as const)("ragged %s", (kind) => {
           const request = requestOf(setting, rank);
           await runWalk(walkRagged(request, 7, rank === slow ? late : transport, plainArithmetic()));
           const result = fromBytes(request.output, "f32");
-          // a completed request's regions may be reused
+          // Regions of a completed request may be reused.
           for (const region of [request.input, request.output, request.ragged!.rows]) region.fill(0x7f);
           return result;
         }),

@@ -7,7 +7,7 @@ import { ThreadTransport } from "../src/transport/thread-transport.ts";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 import { operand, parametersOf, regionElements, toBytes } from "./world.ts";
 
-/** The job of each rank in a test. */
+/** Job of all ranks in a test. */
 export type Job =
   | { readonly name: "algorithms"; readonly runs: readonly Run[] }
   | {
@@ -27,7 +27,7 @@ export type Job =
   | { readonly name: "ragged"; readonly capacity: number; readonly rowElements: number }
   | { readonly name: "priorities"; readonly large: number; readonly small: number };
 
-/** One algorithm on `n` elements. */
+/** One run of an algorithm on `n` elements. */
 export interface Run {
   readonly algorithm: string;
   readonly n: number;
@@ -54,7 +54,7 @@ export interface Answer {
 export interface RankData {
   readonly connection: WorldConnection;
   readonly job: Job;
-  /** The address and length of this rank's part of the memory. */
+  /** Address and length of this rank's section of the memory. */
   readonly address: number;
   readonly length: number;
 }
@@ -152,7 +152,7 @@ const run = (): Answer => {
     return { outputs: [region.slice()], bytesSent: communicator.bytesSent() };
   }
   if (job.name === "groups") {
-    // All groups at once, twice over, each summing its members' ranks.
+    // All groups at the same time, each with two requests that sum the ranks of the members.
     const groups = job.partitions.map((partition, axis) => communicator.split(partition, `axis ${axis}`));
     const sums = groups.flatMap((group) =>
       [0, 1].map((round) => {
@@ -177,7 +177,7 @@ const run = (): Answer => {
     return { outputs: [], bytesSent: communicator.bytesSent() };
   }
   if (job.name === "split twice") {
-    // The first two ranks split their half once more, so that they belong to one more group than the others.
+    // The first two ranks split their half again, so that they belong to one more group than the other ranks.
     const half = communicator.split([[0, 1], Array.from({ length: worldSize - 2 }, (_, other) => other + 2)], "half");
     if (rank < 2) half.split([[0], [1]], "alone");
     const evenOdd = Array.from({ length: worldSize }, (_, other) => other);
@@ -195,8 +195,8 @@ const run = (): Answer => {
     return { outputs: heard.map((one) => new TextEncoder().encode(one)), bytesSent: communicator.bytesSent() };
   }
   if (job.name === "ragged") {
-    // Both kinds at once; rank r has (r + 3·to) mod (capacity + 1) rows for each other rank, and r mod (capacity + 1)
-    // for all.
+    // Both kinds at the same time. Rank r has (r + 3·to) mod (capacity + 1) rows for each rank `to`, and r mod
+    // (capacity + 1) rows for all ranks.
     const { capacity, rowElements } = job;
     const rowsFor = (count: number): number[] =>
       count === 1
@@ -219,7 +219,8 @@ const run = (): Answer => {
   if (job.name === "priorities") {
     const large = requestOf({ kind: "all-reduce", n: job.large, inPlace: true });
     const small = requestOf({ kind: "all-reduce", n: 16, inPlace: true, priority: 3 });
-    // Rank 0 starts the large one last, so that the urgent ones can only finish by overtaking it on the others.
+    // Rank 0 starts the large request last, so that the urgent requests can finish only by overtaking the large request
+    // on the other ranks.
     let slow = rank === 0 ? undefined : communicator.start(large);
     for (let i = 0; i < job.small; i++) communicator.wait(communicator.start({ ...small, output: small.output }));
     slow ??= communicator.start(large);
@@ -229,7 +230,7 @@ const run = (): Answer => {
   communicator.wait(communicator.start(requestOf({ kind: "barrier", n: 0 })));
   if (job.name === "disagree") {
     communicator.wait(communicator.start(requestOf(rank === worldSize - 1 ? job.last : job.one)));
-    return { outputs: [], bytesSent: 0 }; // it had sent everything before any rank detected the failure
+    return { outputs: [], bytesSent: 0 }; // the rank had sent all data before any rank detected the failure
   }
   if (rank === worldSize - 1 && job.how === "throw") throw new Error("this rank dies");
   if (rank === worldSize - 1 && job.how === "wait") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
@@ -244,7 +245,7 @@ const attempt = (): Answer => {
   } catch (error) {
     const { code, message, peer } = error as { code?: string; message: string; peer: number };
     if (code === undefined) throw error;
-    const communicator = joinWorld(connection); // of an unusable world, so that nothing is compared
+    const communicator = joinWorld(connection); // of an unusable world, so that no settings are compared
     const empty = allocate(0);
     let after = "";
     try {

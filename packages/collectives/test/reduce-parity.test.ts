@@ -14,13 +14,13 @@ import {
 } from "./reduce-rank.ts";
 
 const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
-// Sizes that fit into the parts, sizes for messages of a rank's own thread, and larger ones.
+// Sizes that fit into exchange parts, sizes of express requests, and larger sizes.
 const sizes = [0, 1, 37, 9001, 20_011];
 const cases: ReduceCase[] = (["exact", "rough"] as const).flatMap((values) =>
   sizes.map((n, i) => ({ n, root: (i + (values === "rough" ? 2 : 0)) % worldSize, values })),
 );
 
-/** The answers of all rank threads. */
+/** Returns the results of all rank threads. */
 const answersOf = async (connections: readonly WorldConnection[]): Promise<ReduceAnswer[]> => {
   const module = await compileWasm("simd");
   return Promise.all(
@@ -41,7 +41,7 @@ const onThreads = async (): Promise<ReduceAnswer[]> => {
   }
 };
 
-/** A world for each rank, connected by TCP, with or without connections of the ranks' own threads. */
+/** Runs a world with a process world per rank, connected by TCP, with or without express connections. */
 const overTcp = async (settings: { readonly codec?: "always" }): Promise<ReduceAnswer[]> => {
   const secret = newSecret();
   const worlds = await Promise.all(

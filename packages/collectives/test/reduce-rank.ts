@@ -13,14 +13,17 @@ import {
 } from "@skein/tensor-core";
 import { joinWorld, type WorldConnection } from "../src/node.ts";
 
-// The thread of one rank: compiles graphs that reduce to a root and differentiate through it, and posts the results.
+// Thread of one rank: compiles graphs that reduce to a root and differentiate through the reduce, and posts the
+// results.
 
 export const worldSize = 4;
 
 export interface ReduceCase {
   readonly n: number;
   readonly root: number;
-  /** The elements: small multiples of 1/4, whose sums are exact, or numbers whose sums depend on the order. */
+  /**
+   * Values of the elements: small multiples of 1/4, whose sums are exact, or numbers whose sums depend on the order.
+   */
   readonly values: "exact" | "rough";
 }
 
@@ -30,7 +33,7 @@ export interface ReduceRankData {
   readonly cases: readonly ReduceCase[];
 }
 
-/** Each result of each case. */
+/** Results of each case, or the error message. */
 export type ReduceAnswer = { readonly results: readonly (readonly Float32Array[])[] } | { readonly error: string };
 
 export const operandOf = ({ n, values }: ReduceCase, rank: number): NdArray =>
@@ -41,7 +44,10 @@ export const operandOf = ({ n, values }: ReduceCase, rank: number): NdArray =>
     [n],
   );
 
-/** The sum, a loss of the mean that only the root has, and its gradient, a broadcast, which every rank has. */
+/**
+ * Returns a function that computes the sum, a loss of the mean that only the root has, and the gradient of the loss, a
+ * broadcast, which every rank has.
+ */
 export const reducesTo =
   (root: number): ((x: Tensor) => Tensor[]) =>
   (x) => {

@@ -4,9 +4,9 @@ import type { RendezvousOptions } from "../src/rendezvous/coordinator-options.ts
 import type { Opened } from "./rendezvous-world.ts";
 import type { JoinOptions } from "../src/rendezvous/member.ts";
 
-/** A child process in a rendezvous. */
+/** A child process that takes part in a rendezvous. */
 export interface Child {
-  /** The first group of `pattern`, once the process has printed it. */
+  /** Returns the first group of `pattern` when the process has printed a match. */
   output(pattern: RegExp): Promise<string>;
   readonly ended: Promise<{ readonly code: number | null; readonly stdout: string }>;
   kill(signal?: NodeJS.Signals): void;
@@ -15,18 +15,18 @@ export interface Child {
 /** Role of a child, see rendezvous-process.ts. */
 export type Task =
   /**
-   * Afterwards: stay until killed, exit, or, when all have joined, block the main thread for a while, notify the
-   * others, and stay.
+   * Hosts a rendezvous. `after`: stay until killed, exit, or block the main thread for a given time after all ranks
+   * have joined, notify the other processes, and stay.
    */
   | { readonly host: RendezvousOptions; readonly after: "stay" | "forget" | Block }
-  /** After joining: the same, or close and exit. */
+  /** Joins a rendezvous. `after`: as for a host, or close and exit. */
   | { readonly join: JoinOptions; readonly after: "stay" | "leave" | "forget" | Block };
 
 interface Block {
   readonly blockMilliseconds: number;
 }
 
-/** Start a child that does not outlive the resources a test opened. */
+/** Starts a child process that ends at the latest when the test's resources are closed. */
 export const startChild = (opened: Opened, task: Task): Child => {
   const file = fileURLToPath(new URL("./rendezvous-process.ts", import.meta.url));
   const child = spawn(process.execPath, [file, JSON.stringify(task)], { stdio: ["ignore", "pipe", "inherit"] });

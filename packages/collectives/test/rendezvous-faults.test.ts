@@ -61,7 +61,7 @@ const connectRaw = async ({
   return { socket, received: () => received, closed };
 };
 
-/** Joins with hand-made frames and the right secret, up to the join request, which may be any bytes. */
+/** Joins with manually built frames and the correct secret, up to the join request, which may be any bytes. */
 const joinWithRawFrames = async (
   hosted: Hosted,
   request: Uint8Array,
@@ -79,7 +79,7 @@ const joinWithRawFrames = async (
 
 describe("a loss", () => {
   test("by kill -9 is reported to all others at once, and later losses are not", async () => {
-    // Heartbeats too slow for this test, so that only closed connections report losses.
+    // Heartbeats are too slow for this test, so that losses are detected only by closed connections.
     const { coordinator, joining, join, events } = await host(5, {
       heartbeat: { intervalMilliseconds: 200_000, lossMilliseconds: 500_000, stuckMilliseconds: 500_000 },
     });
@@ -99,7 +99,7 @@ describe("a loss", () => {
     expect(later).toEqual([
       [1, 3],
       [1, 3],
-    ]); // A late listener gets the first loss only.
+    ]); // A late listener receives only the first loss.
   });
 
   test("by silence, as of a stopped process, is reported after the loss time of the heartbeat", async () => {
@@ -109,7 +109,7 @@ describe("a loss", () => {
     const child = startChild(opened, { join: joining([1]), after: "stay" });
     const member = await join([0]);
     await child.output(/(complete)/);
-    await rest(1300); // Longer than the loss time; only pings keep the members.
+    await rest(1300); // Longer than the loss time; only pings keep members alive.
     const silences = (): string[] => events.filter(({ kind }) => kind === "silent").map(({ message }) => message);
     child.kill("SIGSTOP");
     await until(() => silences().at(-1)?.includes("rank 1 on here: nothing was heard from it for 0.3 s") === true);
@@ -135,7 +135,7 @@ describe("a loss", () => {
     expect(await awake).toBe("awake");
     expect(losses).toEqual([]);
     const lost = Promise.all([coordinator, member].map(nextLoss));
-    child.kill("SIGSTOP"); // A stopped process is a loss.
+    child.kill("SIGSTOP"); // A stopped process counts as lost.
     for (const { ranks, reason } of await lost) {
       expect(ranks).toEqual([1]);
       expect(reason).toMatch(/nothing was heard from it for \d\.\d s/);
@@ -286,7 +286,7 @@ describe("an unauthenticated connection", () => {
     await until(() => hosted.events.some(({ kind, message }) => kind === "dropped" && reason.test(message)));
     await Promise.all([first, hosted.join([1])]);
     expect(await hosted.coordinator.ready).toHaveLength(2);
-    const after = await connectRaw(hosted); // Later connections do not affect it either.
+    const after = await connectRaw(hosted); // Later connections do not affect the world either.
     after.socket.write(bytes);
     await after.closed;
   });
@@ -356,7 +356,7 @@ describe("an unauthenticated connection", () => {
 
   test("never disturbs the others, whatever bytes it sends in whatever pieces", async () => {
     const hosted = await host(2, { handshakeTimeoutMilliseconds: 500 });
-    // All valid frames without the secret, and without having seen the challenge.
+    // All valid frames, built without the secret and without having seen the challenge.
     const hello = Buffer.concat([
       frame("hello", dialler().hello()),
       frame("proof", new Uint8Array(32), 1),
@@ -483,7 +483,7 @@ describe("a process ends without being stopped", () => {
   });
 });
 
-/** A server that answers the first bytes it receives. */
+/** Starts a server that runs `answer` when it receives the first bytes of a connection. */
 async function impostorWith(answer: (socket: Socket) => void): Promise<{ host: string; port: number }> {
   const sockets: Socket[] = [];
   const server: Server = createServer((socket) => {

@@ -1,7 +1,7 @@
 import { FrameReader } from "../src/wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../src/wire/frame.ts";
 
-// Hand-made frames of the control protocol, and damaged ones.
+// Manually built frames of the control protocol, and damaged frames.
 
 export const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffer =>
   Buffer.concat([
@@ -9,7 +9,7 @@ export const frame = (type: FrameType, payload: Uint8Array, sequence = 0): Buffe
     payload,
   ]);
 
-/** Frames in received bytes. */
+/** Returns the frames in received bytes. */
 export const framesIn = (bytes: Buffer): { readonly type: FrameType; readonly payload: Uint8Array }[] => {
   const frames: { type: FrameType; payload: Uint8Array }[] = [];
   new FrameReader({

@@ -8,7 +8,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const stay = (): void => void setInterval(() => {}, 1000);
 
-/** Blocks the thread, like a system call that takes long. */
+/** Blocks the thread, like a long system call. */
 const block = (milliseconds: number): void =>
   void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 

@@ -15,12 +15,12 @@ export const secret: string = newSecret();
 export interface Hosted {
   readonly coordinator: Coordinator;
   readonly events: RendezvousEvent[];
-  /** Options of a process that fits the coordinator, except for `different`. */
+  /** Returns options for a process that matches the coordinator, except for the options in `different`. */
   readonly joining: (ranks: readonly number[], different?: Partial<JoinOptions>) => JoinOptions;
   readonly join: (ranks: readonly number[], different?: Partial<JoinOptions>) => Promise<Member>;
 }
 
-/** Resources that a test opened, to be closed after it. */
+/** Resources opened by a test, which are closed after the test. */
 export class Opened {
   readonly #closing: (() => unknown)[] = [];
 
@@ -69,7 +69,8 @@ export const host = async (
 };
 
 /**
- * Returns the error with which a promise rejects, after checking that it is a SkeinError of one line without a secret.
+ * Returns the error with which a promise rejects, after checking that the error is a SkeinError of one line without a
+ * secret.
  */
 export const failureOf = async (promise: Promise<unknown>): Promise<SkeinError> => {
   const error = await promise.then(
@@ -89,7 +90,7 @@ export const nextLoss = (witness: Pick<Member, "onLost">): Promise<Loss> =>
 export const rest = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Waits until `condition` holds. */
+/** Waits until `condition` returns true. */
 export const until = async (condition: () => boolean): Promise<void> => {
   while (!condition()) await rest(2);
 };

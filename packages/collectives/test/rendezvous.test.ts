@@ -51,7 +51,7 @@ describe("a rendezvous", () => {
     await member.close();
   });
 
-  // As after a pause of a host: a process that was left behind wakes up, finds that it was given up, and ends.
+  // As after a pause of a host: a process that was abandoned wakes up, detects that the join was canceled, and ends.
   test("admits a process that came during an earlier start, once the earlier process is gone", async () => {
     const earlier = await host(1);
     const remnant = await earlier.join([0]);
@@ -150,7 +150,7 @@ describe("a process is refused with a reason", () => {
     expect(events.filter(({ kind }) => kind === "refused").map((event) => event.message)).toEqual([
       expect.stringContaining(error.message),
     ]);
-    await Promise.all([first, join([1])]); // The refused process disturbed nothing.
+    await Promise.all([first, join([1])]); // The refused process did not disturb the rendezvous.
   });
 
   test("for another secret: it detects that the coordinator does not know its secret, and tells the coordinator", async () => {
@@ -174,7 +174,7 @@ describe("a process is refused with a reason", () => {
     expect(error.message).toMatch(message);
     expect(events.filter(({ kind }) => kind === "refused").length).toBeGreaterThan(1);
     if (worldSize === 2) await join([1]);
-    await first; // The refused process disturbed nothing.
+    await first; // The refused process did not disturb the rendezvous.
   });
 
   test("but not for its build if any build may join", async () => {
@@ -286,7 +286,7 @@ describe("while ranks are missing", () => {
         code: "rendezvous-stopped",
         message: `rank ${rank} was asked to end before all ranks had joined`,
       });
-    // All processes are notified, and none reports a fault.
+    // All processes are notified, and no process reports a failure.
     for (const error of await Promise.all([other, failureOf(coordinator.ready)]))
       expect(error).toMatchObject({
         code: "rendezvous-stopped",

@@ -12,7 +12,7 @@ import { selectAlgorithm } from "../src/select.ts";
 import type { Answer, Request, Job, RankData } from "./rank-worker.ts";
 import { closedForm, fromBytes, operand, parametersOf, raggedAnswer, regionElements } from "./world.ts";
 
-/** Runs a job on real threads, one worker per rank. A rank whose worker fails answers with its error. */
+/** Runs a job on real threads, one worker per rank. If the worker of a rank fails, its result is the error. */
 const runWorld = async (worldSize: number, job: Job, options: Partial<ThreadWorldOptions> = {}): Promise<Answer[]> => {
   const length = 2 ** 20;
   const memory = new WebAssembly.Memory({ initial: (worldSize * length) / 65_536, maximum: 65_536, shared: true });
@@ -266,7 +266,7 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     const report = new TextEncoder().encode(
       '{"cause":"lost","peer":0,"rank":0,"collective":"","text":"as found first"}',
     );
-    state[stateWord.claimed] = 1; // Like a thread that has begun to report.
+    state[stateWord.claimed] = 1; // Like a thread that has begun to record a failure.
     const workerData: RankData = { connection, job: { name: "fail second" }, address: 0, length: 0 };
     const answer = once(new Worker(new URL("./rank-worker.ts", import.meta.url), { workerData }), "message");
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -288,7 +288,8 @@ describe("failures are typed, name the rank, and leave the group unusable", () =
     }
   });
 
-  // Small sums use exchanges, and all other requests use schedules; each rank must detect the other's request.
+  // Small sums use exchanges, and all other requests use schedules. Each rank must detect the request of the other
+  // rank.
   const sum: Request = { kind: "all-reduce", n: 8, inPlace: true };
   test.each<[string, boolean, Request]>([
     ["size", true, { ...sum, n: 9 }],

@@ -1,4 +1,4 @@
-// A hundred thousand damaged streams of frames. For each stream, every delivered frame was sent, frames are in the
+// One hundred thousand damaged streams of frames. For each stream, every delivered frame was sent, frames are in the
 // order of sending, and every other outcome is a single typed error.
 import { examples } from "@skein/testing";
 import fc from "fast-check";
@@ -11,10 +11,10 @@ import { WireError } from "../src/wire/errors.ts";
 const limit = 1024;
 const checksum = crc32cOf();
 
-/** A frame with a short payload, or with one above the threshold of the folded checksum. */
+/** Generates frames with a short payload, or with a payload above the threshold of the folded checksum. */
 const frame = fc.record({
   type: fc.constantFrom(...(Object.keys(frameTypes) as FrameType[])),
-  // Without "the checksum covers the header only", because such payloads are not checked.
+  // Without the flag `headerOnly`, because such payloads are not checked.
   flags: fc.constantFrom(0, 1, 4, 5),
   stream: fc.nat({ max: 3 }),
   tag: fc.nat({ max: 2 ** 32 - 1 }),
@@ -34,7 +34,7 @@ const word64 = fc.oneof(
 );
 const position = fc.nat({ max: 2 ** 30 });
 
-/** Damage to a stream in transit. Positions are taken modulo its length. */
+/** Generates damage to a stream in transit. Positions are modulo the length of the stream. */
 const damage = fc.oneof(
   fc.record({ kind: fc.constant("flip" as const), at: position, bit: fc.nat({ max: 7 }) }),
   fc.record({ kind: fc.constant("cut" as const), at: position }),
@@ -68,7 +68,7 @@ const joined = (parts: readonly Uint8Array[]): Uint8Array => {
   return whole;
 };
 
-/** Damages whole frames, or the header of one. */
+/** Damages complete frames, or the header of one frame. */
 const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uint8Array[] => {
   if (frames.length === 0) return frames;
   const i = what.at % frames.length;
@@ -86,7 +86,7 @@ const damageFrames = (frames: readonly Uint8Array[], what: Damage): readonly Uin
   return frames;
 };
 
-/** Damages any bytes. */
+/** Damages bytes at any position. */
 const damageBytes = (stream: Uint8Array, what: Damage): Uint8Array => {
   if (stream.length === 0) return stream;
   const at = what.at % stream.length;
@@ -172,7 +172,7 @@ test("damaged streams deliver only sent frames, or one typed error", () => {
         const stream = damages.reduce(damageBytes, joined(damages.reduce(damageFrames, encoded)));
         const { delivered, error } = receive(stream, sizes);
         if (error !== undefined && !(error instanceof WireError)) throw error;
-        // Per stream: a prefix of the sent frames, or all of them.
+        // For each stream: all sent frames, or a prefix of them.
         const counts = new Map<number, number>();
         for (const each of delivered) {
           const nth = counts.get(each.stream) ?? 0;
@@ -187,7 +187,7 @@ test("damaged streams deliver only sent frames, or one typed error", () => {
     ),
     { numRuns: examples(20_000, 100_000) },
   );
-  // The damage reached every check, not only the first.
+  // The damage triggered every check, not only the first check.
   const kinds = [
     "delivered",
     "not-a-frame",

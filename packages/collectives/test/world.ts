@@ -10,7 +10,9 @@ import {
 } from "../src/schedule.ts";
 import type { Transport } from "../src/transport/transport.ts";
 
-/** Elements of one rank's input and output for `n` of the request table in `CollectiveRequest`. */
+/**
+ * Returns the number of elements of one rank's input and output for `n` of the request table in `CollectiveRequest`.
+ */
 export const regionElements = (
   kind: CollectiveKind,
   worldSize: number,
@@ -30,7 +32,10 @@ export const regionElements = (
   }
 };
 
-/** Small integers, exact in every dtype even after a sum over 16 ranks; they differ by rank and position. */
+/**
+ * Returns small integers that are exact in every dtype even after a sum over 16 ranks, and that differ between ranks
+ * and positions.
+ */
 export const operand = (rank: number, count: number, dtype: DType): number[] => {
   const least = dtype === "u32" || dtype === "u8" || dtype === "bool" ? 0 : 6;
   const values: number[] = [];
@@ -53,7 +58,7 @@ export const fromBytes = (bytes: Uint8Array, dtype: DType): number[] => {
   return array.toNumbers();
 };
 
-/** Expected output of rank `rank`, computed without any algorithm. */
+/** Returns the expected output of rank `rank`, computed without any algorithm. */
 export const closedForm = (
   kind: CollectiveKind,
   parameters: ScheduleParameters,
@@ -90,7 +95,7 @@ export const closedForm = (
   }
 };
 
-/** Parameters of a rank's schedule, with the peers of a send-receive around the ring, which other kinds ignore. */
+/** Returns the parameters of a rank's schedule. The peers of a send-receive form a ring; other kinds ignore them. */
 export const parametersOf = (rank: number, worldSize: number, elementCount: number, root = 0): ScheduleParameters => ({
   rank,
   worldSize,
@@ -101,8 +106,8 @@ export const parametersOf = (rank: number, worldSize: number, elementCount: numb
 });
 
 /**
- * One end of every message of all ranks, in a fixed order. Each send has its receive if the lists of sends and receives
- * are equal.
+ * Returns the sends or the receives of all ranks, in a fixed order. Each send has a matching receive if the lists of
+ * sends and receives are equal.
  */
 export const messageEnds = (schedules: readonly Schedule[], action: "send" | "receive"): string[] =>
   schedules
@@ -118,7 +123,9 @@ export const messageEnds = (schedules: readonly Schedule[], action: "send" | "re
     )
     .sort();
 
-/** Ways in which ranks may share hosts, by name. The cost formulas hold for hosts of equal size in any order. */
+/**
+ * Returns distributions of ranks over hosts, by name. The cost formulas are valid for hosts of equal size in any order.
+ */
 export const hostShapes = (worldSize: number): Record<string, number[][]> => {
   const ranks = Array.from({ length: worldSize }, (_, rank) => rank);
   const cut = (...sizes: number[]): number[][] => {
@@ -143,7 +150,7 @@ export const hostShapes = (worldSize: number): Record<string, number[][]> => {
   };
 };
 
-/** Cost of the schedules of all ranks, counted step by step. */
+/** Returns the cost of the schedules of all ranks, counted step by step. */
 export const countedCost = (
   schedules: readonly Schedule[],
   hosts: number[][],
@@ -156,7 +163,7 @@ export const countedCost = (
         const sent = new Map<number, number>();
         return schedules[rank]!.rounds[round]!.flatMap((step) => {
           if (step.action !== "send") return [];
-          // Index of the message among those from this rank to the peer in this round.
+          // Index of the message among the messages from this rank to the peer in this round.
           const nth = sent.get(step.peer) ?? 0;
           sent.set(step.peer, nth + 1);
           const there = schedules[step.peer]!;
@@ -182,7 +189,7 @@ export const schedulesOf = (
     algorithm.schedule({ ...parametersOf(rank, worldSize, elementCount), ...more }),
   );
 
-/** A transport that receives into given memory, as networks do. */
+/** Returns a transport that receives into given memory, as networks do. */
 export const receivingInto = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
@@ -192,8 +199,8 @@ export const receivingInto = (transport: Transport): Transport => ({
 });
 
 /**
- * A transport on which a rank is at most `slots` messages ahead of a peer; with more, `send` waits until one is
- * released.
+ * Returns a transport on which a rank is at most `slots` messages ahead of a peer. If all slots are in use, `send`
+ * waits until a message is released.
  */
 export const withSlots = (transport: Transport, slots: number): Transport => {
   const sent = new Map<number, number>();
@@ -213,7 +220,8 @@ export const dependsOnHosts = ({ name }: Algorithm): boolean =>
   ["two-level-all-reduce", "masters-all-reduce", "chain-all-reduce", "two-level-all-to-all"].includes(name);
 
 /**
- * Expected outputs of the job "ragged" on rank `to`: rows, and row counts by sender, of all-to-all and of all-gather.
+ * Returns the expected outputs of the job "ragged" on rank `to`: rows and row counts by sender, for the all-to-all and
+ * the all-gather.
  */
 export const raggedAnswer = (to: number, worldSize: number, capacity: number, rowElements: number): number[][] => {
   const n = capacity * rowElements;

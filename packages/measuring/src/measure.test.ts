@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { measure } from "./measure.ts";
 
-/** A clock that advances only by calls: call number i takes `duration(i)` ms. */
+/** Returns a clock that advances only by calls: call number i takes `duration(i)` ms. */
 const clocked = (
   duration: (i: number) => number,
 ): { readonly call: () => void; readonly clock: () => number; readonly calls: () => number } => {
@@ -12,7 +12,7 @@ const clocked = (
 
 describe("measure", () => {
   test("excludes the warm-up, and a single outlier moves neither median nor spread", async () => {
-    // Five calls are warm-up, the others are one sample each: 20, 24, 20, 24, 9000.
+    // Five calls are warm-up; each of the remaining five is one sample: 20, 24, 20, 24, 9000.
     const { call, clock, calls } = clocked((i) => (i < 5 ? 500 : i === 9 ? 9000 : i % 2 === 1 ? 20 : 24));
     expect(await measure(call, { samples: 5, clock })).toEqual({ median: 24, mad: 4, n: 5, best: 20 });
     expect(calls()).toBe(10);

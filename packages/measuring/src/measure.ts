@@ -6,24 +6,24 @@ export interface Measurement extends Summary {
 }
 
 export interface MeasureOptions {
-  /** Default: 21. */
+  /** Number of samples. Default: 21. */
   readonly samples?: number;
-  /** Target duration of a sample in ms; a sample makes as many calls as fit. Default: 10. */
+  /** Target duration of a sample in ms. A sample consists of as many calls as fit in this time. Default: 10. */
   readonly sampleMilliseconds?: number;
-  /** Current time in ms from an arbitrary origin. Default: `performance.now`. */
+  /** Returns the current time in ms from an arbitrary origin. Default: `performance.now`. */
   readonly clock?: () => number;
 }
 
-// A shorter call would disappear in the overhead of the loop. This limit also protects against a clock that does not
-// advance.
+// Maximum number of calls per sample. The time of a shorter call would disappear in the overhead of the loop. The limit
+// also protects against a clock that does not advance.
 const maxCalls = 1e6;
 
 /**
- * Time a call after warm-up. If a call returns a promise, it is awaited before the next call begins.
+ * Times a call after warm-up. If a call returns a promise, it is awaited before the next call begins.
  *
- * Why not a library: in tinybench 6.2 a sample is one call, unless the call counts and times a batch itself, which is
- * this loop; mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and allocates a GiB
- * first if the garbage collector is not exposed.
+ * No library is used: in tinybench 6.2 a sample is one call, unless the call itself counts and times a batch, which is
+ * this loop; mitata 1.0 takes 4096 calls per sample for calls below 65 µs and one call otherwise, and first allocates a
+ * GiB if the garbage collector is not exposed.
  *
  * Cost: at least five calls for warm-up, then `samples` times as many calls as fill `sampleMilliseconds`, at least one
  * per sample.

@@ -6,7 +6,7 @@ export interface Work {
   readonly unit: string;
 }
 
-/** A rate with three digits and a decimal prefix: 36.1 GFLOP/s. */
+/** Formats a rate with three digits and a decimal prefix: 36.1 GFLOP/s. */
 export const formatRate = (perSecond: number, unit: string): string => {
   const [scale, prefix] =
     perSecond >= 1e9 ? [1e9, "G"] : perSecond >= 1e6 ? [1e6, "M"] : perSecond >= 1e3 ? [1e3, "k"] : [1, ""];
@@ -16,8 +16,8 @@ export const formatRate = (perSecond: number, unit: string): string => {
 const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
 /**
- * A measurement as one line: the rate at the median if `work` is given, then median ± median absolute deviation, and
- * the fastest sample.
+ * Formats a measurement as one line: the rate at the median if `work` is given, then median ± median absolute
+ * deviation, and the fastest sample.
  */
 export const measurementLine = (name: string, { median, mad, n, best }: Measurement, work?: Work): string => {
   const [scale, unit] = median >= 1000 ? [1e-3, "s"] : median >= 1 ? [1, "ms"] : [1e3, "µs"];
@@ -30,6 +30,6 @@ export const measurementLine = (name: string, { median, mad, n, best }: Measurem
   return `${name.padEnd(56)}${rate} ${middle.padStart(8)} ± ${spread} ${unit} (best ${fastest}, ${n} samples)`;
 };
 
-/** Write the line of a measurement to standard output. */
+/** Writes the line of a measurement to standard output. */
 export const printMeasurement = (name: string, measurement: Measurement, work?: Work): void =>
   void process.stdout.write(`${measurementLine(name, measurement, work)}\n`);

@@ -1,11 +1,13 @@
-/** Median of numbers; the mean of the two middle values for an even count. */
+/** Returns the median of numbers. For an even count, returns the mean of the two middle values. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 };
 
-/** Median absolute deviation from the median: a measure of spread that is robust against a few slow samples. */
+/**
+ * Returns the median absolute deviation from the median: a measure of spread that is robust against a few slow samples.
+ */
 export const medianAbsoluteDeviation = (values: readonly number[]): number => {
   const center = median(values);
   return median(values.map((value) => Math.abs(value - center)));
@@ -17,7 +19,7 @@ export interface Summary {
   readonly n: number;
 }
 
-/** Median, median absolute deviation and number of samples. */
+/** Returns median, median absolute deviation and number of samples. */
 export const summarize = (values: readonly number[]): Summary => ({
   median: median(values),
   mad: medianAbsoluteDeviation(values),

@@ -10,14 +10,14 @@ namespace {
 void deliver(Napi::Env env, Napi::Function answer, struct JavaScriptThread* thread, void*);
 
 /**
- * A JavaScript thread that has opened MPI. Its answers are delivered through one thread-safe function, or, if it calls
- * MPI itself, wait until the thread takes them.
+ * A JavaScript thread that has opened MPI. Its responses are delivered through one thread-safe function. If the thread
+ * calls MPI itself, responses wait until the thread fetches them.
  */
 struct JavaScriptThread : Client {
   bool isCaller = false;
   using Wake = Napi::TypedThreadSafeFunction<JavaScriptThread, void, deliver>;
   Wake function;
-  /** Number of answers that the thread waits for; while there are any, its event loop stays alive. */
+  /** Number of responses that the thread waits for. While it is positive, the event loop of the thread stays alive. */
   size_t waiting = 0;
 
  protected:
@@ -28,7 +28,7 @@ struct JavaScriptThread : Client {
 
 using ThreadSlot = std::shared_ptr<JavaScriptThread>;
 
-/** Ways in which a JavaScript thread has opened MPI: to be called back, to call MPI itself, or both. */
+/** Modes in which a JavaScript thread has opened MPI: with a callback, to call MPI itself, or both. */
 struct OpenThread {
   ThreadSlot called;
   ThreadSlot caller;
@@ -39,7 +39,7 @@ OpenThread& openThreadOf(Napi::Env env) {
   return *env.GetInstanceData<OpenThread>();
 }
 
-/** [id, outcome, message, values, id, …]. */
+/** Returns an array of responses: [id, outcome, message, values, id, …]. */
 Napi::Array batchOf(Napi::Env env, const std::vector<Completion>& completions) {
   Napi::Array batch = Napi::Array::New(env, completions.size() * 4);
   uint32_t at = 0;
@@ -67,8 +67,8 @@ void deliver(Napi::Env env, Napi::Function answer, JavaScriptThread* thread, voi
 }
 
 /**
- * open(onAnswers, spinMicroseconds), once per thread: delivers answers to this thread. Without `onAnswers`, the thread
- * calls MPI itself, by `perform` and `drive`.
+ * open(onAnswers, spinMicroseconds), called one time per thread and mode: delivers responses to this thread. Without
+ * `onAnswers`, the thread calls MPI itself, with `perform` and `drive`.
  */
 void open(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
@@ -81,21 +81,24 @@ void open(const Napi::CallbackInfo& info) {
     thread->function.Unref(env);
   }
   slot = thread;
-  // Cleanup hooks run in reverse order: this one runs before the function's own end, so that no destroyed function is
-  // called.
+  // Cleanup hooks run in reverse order: this hook runs before the hook of the thread-safe function, so that no
+  // destroyed function is called.
   env.AddCleanupHook([thread] { Engine::instance().leave(thread); });
 #if defined(OPEN_MPI)
-  // For two ranks Open MPI 4.1 reduces by a binomial tree, at half the speed of halving and doubling, which is at least
-  // as fast at every size.
+  // On two ranks Open MPI 4.1 reduces along a binomial tree, which takes twice as long as recursive halving and
+  // doubling. The latter is at least as fast at every size.
   setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
-  // By default, a message above 4 KiB including its header is read from the sender's memory by the kernel, which takes
-  // 4 µs longer than a copy.
+  // By default, the kernel copies a message above 4 KiB, including its header, from the sender's memory, which takes 4
+  // µs longer than a copy in user space.
   setenv("OMPI_MCA_btl_vader_eager_limit", "16448", 0);
 #endif
   Engine::instance().start(std::chrono::microseconds(info[1].As<Napi::Number>().Int64Value()));
 }
 
-/** Returns the address of a view's bytes. A view of a detached buffer has no bytes, which is detected by its length. */
+/**
+ * Returns the address of a view's bytes. A view of a detached buffer has no bytes, so its length does not match
+ * `wanted`.
+ */
 char* bytesOf(const Napi::Value& value, size_t wanted, const char* name) {
   if (!value.IsTypedArray()) {
     if (wanted == 0) return nullptr;
@@ -109,7 +112,10 @@ char* bytesOf(const Napi::Value& value, size_t wanted, const char* name) {
   return reinterpret_cast<char*>(array.Data());
 }
 
-/** (id, kind, communicator, input, inputBytes, output, outputBytes, count, element, reduction, peer, tag, limit, timeout, agreement). */
+/**
+ * Converts the arguments (id, kind, communicator, input, inputBytes, output, outputBytes, count, element, reduction,
+ * peer, tag, limit, timeout, agreement) to a command.
+ */
 Command commandOf(const Napi::CallbackInfo& info, const ThreadSlot& slot) {
   if (slot == nullptr) throw Napi::Error::New(info.Env(), "MPI is not open in this thread");
   const auto number = [&](size_t i) { return info[i].As<Napi::Number>().DoubleValue(); };
@@ -145,9 +151,9 @@ void post(const Napi::CallbackInfo& info) {
 void perform(const Napi::CallbackInfo& info) { Engine::instance().perform(commandOf(info, openThreadOf(info.Env()).caller)); }
 
 /**
- * drive(spinMicroseconds, sliceMicroseconds): calls MPI until there are answers, at most for these times.
+ * drive(spinMicroseconds, sliceMicroseconds): calls MPI until responses are available, at most for these times.
  *
- * @returns a batch, or undefined.
+ * @returns a batch of responses, or undefined.
  */
 Napi::Value drive(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();

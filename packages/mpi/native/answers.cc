@@ -23,7 +23,7 @@ void describeFailure(Completion& answer, const char* call, int code) {
 
 void checkArrival(Completion& answer, const Awaited& awaited, const MPI_Status& status) {
   int arrived = 0;
-  MPI_Get_count(&status, MPI_BYTE, &arrived); // A part is never longer than an int can count.
+  MPI_Get_count(&status, MPI_BYTE, &arrived); // A part is never longer than the maximum of an int.
   if (static_cast<size_t>(arrived) == awaited.bytes && status.MPI_TAG == awaited.tag) return;
   answer.outcome = Outcome::mismatch;
   answer.values = {static_cast<double>(arrived), static_cast<double>(status.MPI_TAG), static_cast<double>(awaited.bytes),

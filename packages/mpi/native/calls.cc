@@ -7,14 +7,14 @@ namespace skein {
 namespace {
 
 /**
- * MPI tag of one part: the collective's tag, and whether more parts follow, so that lengths that differ by whole parts
- * are detected.
+ * Returns the MPI tag of one part: the collective's tag, and whether more parts follow, so that lengths that differ by
+ * complete parts are detected.
  */
 int tagOfPart(int tag, bool more, int mask) { return static_cast<int>((static_cast<uint32_t>(tag) << 1 | (more ? 1u : 0u)) & static_cast<uint32_t>(mask)); }
 
 }  // namespace
 
-/** Starts the calls of a command; answers at once if starting fails. */
+/** Starts the MPI calls of a command. If starting fails, responds immediately. */
 void Engine::begin(Command command) {
   if (command.kind == Kind::initialize) return initialize(command);
   if (!initialized_ || finalized_) {
@@ -38,7 +38,8 @@ void Engine::begin(Command command) {
   activeBytes_ += bytesUnderWay(operation->command);
   const Command& c = operation->command;
   if (c.agreement != 0) {
-    // If ranks disagreed, MPI would combine different requests, or write beyond their memory.
+    // Agreement values are compared first: if ranks disagreed, MPI would combine different requests, or write beyond
+    // their memory.
     operation->agreeing = true;
     operation->agreed[0] = c.agreement;
     operation->agreed[1] = ~c.agreement;
@@ -69,8 +70,8 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
     owners_.push_back(operation);
     return code;
   };
-  // Calls start(offset in bytes, elements, whether more parts follow) for every part; one empty part if there are no
-  // elements.
+  // Calls start(offset in bytes, elements, whether more parts follow) for every part. If there are no elements, there
+  // is one empty part.
   const auto cut = [&](auto start) {
     size_t at = 0;
     do {
@@ -153,7 +154,8 @@ int Engine::beginParts(const std::shared_ptr<Operation>& operation, const char**
 }
 
 /**
- * Sends the input to every other rank, and awaits as many bytes from each: those of rank r at chunk r of the output.
+ * Sends the input to every other rank, and awaits the same number of bytes from each of them. The bytes of rank r are
+ * stored in chunk r of the output.
  */
 int Engine::beginExchange(const std::shared_ptr<Operation>& operation) {
   const Command& c = operation->command;

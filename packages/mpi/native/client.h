@@ -11,8 +11,8 @@
 namespace skein {
 
 /**
- * Queue of answers for one JavaScript thread. The progress thread puts answers; `wake` is called once per batch, and
- * makes the JavaScript thread take them.
+ * Queue of responses for one JavaScript thread. The progress thread adds responses. `wake` is called one time per
+ * batch, and makes the JavaScript thread fetch the batch.
  */
 struct Client {
   virtual ~Client() = default;
@@ -39,13 +39,13 @@ struct Client {
     return !answers_.empty();
   }
 
-  /** Sleeps until there are answers, at most for `longest`. */
+  /** Sleeps until responses are available, at most for `longest`. */
   void waitForAnswers(std::chrono::microseconds longest) {
     std::unique_lock<std::mutex> lock(mutex_);
     arrived_.wait_for(lock, longest, [this] { return !answers_.empty(); });
   }
 
-  /** After this call, `wake` is not called. */
+  /** Closes the queue. `wake` is not called after this call. */
   void close() {
     std::lock_guard<std::mutex> guard(mutex_);
     closed_ = true;

@@ -10,16 +10,17 @@
 namespace skein {
 namespace {
 
-// Sleep between polls while nothing moves: a peer that computes for a second costs one percent of a core.
+// Minimum sleep between polls while no operation makes progress. If a peer computes for a second, polling takes one
+// percent of a core.
 constexpr std::chrono::microseconds shortestSleep{50};
 constexpr std::chrono::microseconds longestSleep{200};
-// Without kernel-assisted copies MPI moves bytes only during calls, so polling continues for as long as a slow link
+// Without kernel-assisted copies MPI moves bytes only during calls, so polling continues for the time that a slow link
 // (250 MB/s) would need.
 constexpr size_t bytesPerSpinMicrosecond = 250;
-// A poll takes half a microsecond, and so does yielding a core that no other thread needs. A thread that shares the
-// core waits for this many polls.
+// Number of polls between yields. A poll takes half a microsecond, and yielding a core that no other thread needs takes
+// as long. A thread that shares the core waits for this many polls.
 constexpr unsigned looksPerYield = 8;
-// Time that an ending thread waits for the progress thread, which may be inside MPI_Init.
+// Maximum time that an ending thread waits for the progress thread, which may be inside MPI_Init.
 constexpr std::chrono::seconds leaveLimit{2};
 
 }  // namespace
@@ -75,17 +76,17 @@ void Engine::run() {
       bytes = active == 0 ? 0 : activeBytes_;
       callersDrive = callersDrive_;
     }
-    // A caller that calls MPI itself needs the lock, and usually the core, that polling without active operations would
-    // take.
+    // If no operations are active, polling would only take the lock, and usually the core, from a caller that calls MPI
+    // itself.
     if (active == 0 && callersDrive) sleepUntilPosted();
     else pause(moved, active, bytes);
   }
 }
 
 /**
- * Polls all active operations once.
+ * Polls all active operations one time.
  *
- * @returns whether anything moved.
+ * @returns whether any operation made progress.
  */
 bool Engine::advance() {
   bool moved = probe();
@@ -131,7 +132,7 @@ void Engine::drive(Client& client, std::chrono::microseconds spin, std::chrono::
   client.waitForAnswers(slice);
 }
 
-/** Starts posted commands. Returns whether there were any. */
+/** Starts posted commands. Returns whether there were any commands. */
 bool Engine::takePosted() {
   if (!hasPosted_.load(std::memory_order_acquire)) return false;
   std::vector<Command> commands;
@@ -153,7 +154,7 @@ void Engine::release(const std::vector<std::shared_ptr<Client>>& leaving) {
   for (const auto& operation : owners_) stopNow_ |= isLeaving(operation->command.client);
   if (stopNow_) return; // stop() releases them.
   for (Awaited& awaited : awaited_) {
-    if (isLeaving(awaited.operation->command.client)) finish(*awaited.operation); // The answer is not delivered.
+    if (isLeaving(awaited.operation->command.client)) finish(*awaited.operation); // The response is not delivered.
   }
   dropAnswered();
   std::lock_guard<std::mutex> guard(mutex_);
@@ -161,7 +162,7 @@ void Engine::release(const std::vector<std::shared_ptr<Client>>& leaving) {
   changed_.notify_all();
 }
 
-/** Stops calling MPI for good, and answers all waiting commands. */
+/** Stops calling MPI permanently, and responds to all waiting commands. */
 void Engine::stop() {
   const char* reason = "a thread ended while MPI worked on its memory, so MPI is no longer called in this process";
   const auto refuse = [&](Operation& operation) {
@@ -179,8 +180,8 @@ void Engine::stop() {
 }
 
 /**
- * Yields the processor between polls: spins with yields while an event is likely soon, then sleeps, without a limit if
- * idle.
+ * Yields the processor between polls: spins with yields while an event is likely soon, then sleeps; without active
+ * operations, until a command is posted.
  */
 void Engine::pause(bool moved, size_t active, size_t activeBytes) {
   const auto now = Clock::now();
@@ -206,8 +207,8 @@ void Engine::sleepUntilPosted() {
 }
 
 /**
- * Probes for awaited messages, and receives those that match. MPI's own check comes too late: Open MPI 4.1 writes
- * beyond the memory of a receive if the message is longer.
+ * Probes for awaited messages, and receives matching messages. MPI's own check is too late: Open MPI 4.1 writes beyond
+ * the memory of a receive if the message is longer.
  */
 bool Engine::probe() {
   bool moved = false;
@@ -219,7 +220,8 @@ bool Engine::probe() {
       return other.peer == awaited.peer && other.operation->command.communicator == operation.command.communicator;
     };
     bool arrived = operation.answered;
-    // A message belongs to the oldest receive from that rank, even if it arrived after that receive was probed.
+    // A message belongs to the oldest receive from its sender, even if the message arrived after that receive was
+    // probed.
     if (!arrived && std::none_of(awaited_.begin(), awaited_.begin() + static_cast<std::ptrdiff_t>(kept), isBefore)) {
       const int code = receive(awaited, &arrived);
       if (code != MPI_SUCCESS) describeFailure(operation.answer, "MPI_Improbe or MPI_Imrecv", code);
@@ -235,7 +237,7 @@ bool Engine::probe() {
 /**
  * Receives a message if it has arrived.
  *
- * @returns MPI's code.
+ * @returns error code of MPI.
  */
 int Engine::receive(Awaited& awaited, bool* arrived) {
   const Command& command = awaited.operation->command;
@@ -243,7 +245,7 @@ int Engine::receive(Awaited& awaited, bool* arrived) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
   int flag = 0;
-  // Any tag: a message of another collective is received and reported, instead of being waited past forever.
+  // Any tag: a message of another collective is received and reported. Otherwise the rank would wait forever.
   int code = MPI_Improbe(awaited.peer, MPI_ANY_TAG, communicator, &flag, &message, &status);
   *arrived = flag != 0 || code != MPI_SUCCESS;
   if (flag == 0 || code != MPI_SUCCESS) return code;
@@ -260,7 +262,7 @@ int Engine::receive(Awaited& awaited, bool* arrived) {
   return code;
 }
 
-/** Tests all requests at once. */
+/** Tests all requests with one MPI call. */
 bool Engine::test() {
   if (active_ == 0 || requests_.empty()) return false;
   const int count = static_cast<int>(requests_.size());
@@ -297,7 +299,7 @@ void Engine::finishPart(const std::shared_ptr<Operation>& operation, int code) {
     if (operation->answer.outcome == Outcome::done) checkAgreement(*operation);
     if (operation->answer.outcome == Outcome::done && !operation->answered) return beginOrFail(operation);
   }
-  // A failure is reported at once, because the other parts may never complete.
+  // A failure is reported immediately, because the other parts may never complete.
   if (operation->partsLeft == 0 || operation->answer.outcome != Outcome::done) finish(*operation);
 }
 
@@ -316,7 +318,7 @@ void Engine::finish(Operation& operation) {
 }
 
 /**
- * Answers operations whose deadline has passed. Their messages are no longer awaited; their requests stay with MPI,
+ * Responds to operations whose deadline has passed. Their messages are no longer awaited; their requests stay with MPI,
  * which may still write to their memory.
  */
 void Engine::expire() {
@@ -337,7 +339,7 @@ void Engine::expire() {
   dropAnswered();
 }
 
-/** Removes awaited messages whose operations were answered. */
+/** Removes awaited messages whose operations already have a response. */
 void Engine::dropAnswered() {
   awaited_.erase(std::remove_if(awaited_.begin(), awaited_.end(), [](const Awaited& one) { return one.operation->answered; }), awaited_.end());
 }

@@ -15,32 +15,32 @@
 namespace skein {
 
 /**
- * MPI in this process: one thread that takes commands of any JavaScript thread, starts them as non-blocking calls, and
- * answers when they finish. A JavaScript thread that waits for its commands may call MPI itself meanwhile, which saves
- * waking two threads. A lock serializes the calls, so that MPI_THREAD_SERIALIZED is enough; if MPI offers less, only
- * the progress thread calls it.
+ * MPI in this process: one thread that receives commands from any JavaScript thread, starts them as non-blocking calls,
+ * and responds when they complete. A JavaScript thread that waits for its commands may call MPI itself, which avoids
+ * waking two threads. A lock serializes the calls, so that MPI_THREAD_SERIALIZED is sufficient. If MPI provides a lower
+ * level, only the progress thread calls MPI.
  */
 class Engine {
  public:
   static Engine& instance();
 
-  /** Starts the thread, once. `spin` is the time for which it polls before it sleeps. */
+  /** Starts the progress thread on the first call. `spin` is the time for which the thread polls before it sleeps. */
   void start(std::chrono::microseconds spin);
   void post(Command command);
   /**
-   * Starts a command in this thread. The answer comes during `drive`, or from the progress thread once `drive` has
+   * Starts a command in this thread. The response arrives during `drive`, or from the progress thread after `drive` has
    * given up.
    */
   void perform(Command command);
   /**
-   * Calls MPI in this thread until `client` has answers: polls for `spin`, then leaves polling to the progress thread
+   * Calls MPI in this thread until `client` has responses: polls for `spin`, then leaves polling to the progress thread
    * and sleeps for `slice`.
    */
   void drive(Client& client, std::chrono::microseconds spin, std::chrono::microseconds slice);
   /**
-   * Removes a JavaScript thread that ends. If MPI still works on its memory, MPI is never called again, so that this
-   * memory is not accessed by later calls. MPI_Finalize is called neither here nor at exit, so that launchers treat a
-   * process that dies as failed.
+   * Removes an ending JavaScript thread. If MPI still works on the memory of the thread, MPI is never called again, so
+   * that later calls do not access this memory. MPI_Finalize is called neither here nor at exit, so that launchers
+   * treat a process that dies as failed.
    */
   void leave(const std::shared_ptr<Client>& client);
 
@@ -78,7 +78,7 @@ class Engine {
   std::thread thread_;
   std::chrono::microseconds spin_{0};
 
-  /** Lock of the thread that calls MPI; guards all following members. */
+  /** Lock of the thread that calls MPI. Guards all following members. */
   std::mutex turn_;
   bool initialized_ = false;
   bool finalized_ = false;
@@ -88,25 +88,27 @@ class Engine {
   std::deque<MPI_Comm> communicators_;
   std::vector<double> world_;
   std::vector<MPI_Request> requests_;
-  /** Operation of each request. */
+  /** Operation of each MPI request. */
   std::vector<std::shared_ptr<Operation>> owners_;
   std::vector<Awaited> awaited_;
   /** Whether a message was left with MPI because it did not match. */
   bool refusedMessage_ = false;
   std::vector<int> finished_;
   std::vector<MPI_Status> statuses_;
-  /** Number of unanswered operations, and their bytes. */
+  /** Number of operations without a response. */
   size_t active_ = 0;
+  /** Total bytes of the operations without a response. */
   size_t activeBytes_ = 0;
-  /** Number of these operations that a caller polls for. */
+  /** Number of active operations that a caller polls for. */
   size_t driven_ = 0;
-  /** Whether a caller has stopped polling, so that the progress thread polls for its operations, too. */
+  /** Whether a caller has stopped polling, so that the progress thread also polls for the caller's operations. */
   bool handedOver_ = false;
   /** Whether the last command came from a thread that calls MPI itself. */
   bool callersDrive_ = false;
   Clock::time_point nextDeadline_ = Clock::time_point::max();
-  /** Used only by the progress thread, as is `sleep_`. */
+  /** Time of the last progress. Used only by the progress thread. */
   Clock::time_point lastMove_;
+  /** Next sleep between polls. Used only by the progress thread. */
   std::chrono::microseconds sleep_{0};
 };
 

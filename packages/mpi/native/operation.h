@@ -13,7 +13,7 @@ namespace skein {
 
 using Clock = std::chrono::steady_clock;
 
-// In the order of `commandKinds` in src/addon.ts.
+// Kinds of commands, in the order of `commandKinds` in src/addon.ts.
 enum class Kind : int {
   initialize,
   duplicate,
@@ -31,16 +31,16 @@ enum class Kind : int {
   exchange,
 };
 
-// In the order of `outcomes` in src/addon.ts.
+// Outcomes of commands, in the order of `outcomes` in src/addon.ts.
 enum class Outcome : int { done, failed, mismatch, timeout, stopped };
 
-// In the orders of `elementTypes` and `reductions` in src/addon.ts.
+// Element types and reductions, in the orders of `elementTypes` and `reductions` in src/addon.ts.
 enum class Element : int { f32, f16, bf16, i32, u32, bytes };
 enum class Reduction : int { sum, max, min };
 
 struct Client;
 
-/** A command from JavaScript. The memory belongs to its typed arrays, which JavaScript keeps alive until the answer. */
+/** A command from JavaScript. Its memory belongs to typed arrays that JavaScript keeps alive until the response. */
 struct Command {
   double id = 0;
   Kind kind = Kind::barrier;
@@ -52,20 +52,20 @@ struct Command {
   Reduction reduction = Reduction::sum;
   int peer = 0;
   int tag = 0;
-  /** Maximum elements of one MPI call. */
+  /** Maximum number of elements per MPI call. */
   size_t limit = 0;
-  /** Timeout in milliseconds; 0: none. */
+  /** Timeout in milliseconds. 0: no timeout. */
   double timeout = 0;
   /**
-   * For collectives: a number that must be equal on all ranks, compared before the collective begins; 0: not compared.
+   * For collectives: a number that must be equal on all ranks, compared before the collective begins. 0: not compared.
    */
   uint32_t agreement = 0;
-  /** Whether the posting thread calls MPI itself, and polls for the answer. */
+  /** Whether the posting thread calls MPI itself, and polls for the response. */
   bool byCaller = false;
   std::shared_ptr<Client> client;
 };
 
-/** Answer to JavaScript. */
+/** Response to JavaScript. */
 struct Completion {
   double id = 0;
   Outcome outcome = Outcome::done;
@@ -73,17 +73,17 @@ struct Completion {
   std::vector<double> values;
 };
 
-/** A command on which MPI works, in one or more parts. */
+/** A command in progress, in one or more parts. */
 struct Operation {
   Command command;
   size_t partsLeft = 0;
   Completion answer;
   Clock::time_point deadline = Clock::time_point::max();
-  /** Whether it was answered. MPI may still finish parts of it, which are ignored. */
+  /** Whether the operation has a response. MPI may still finish parts of the operation, which are ignored. */
   bool answered = false;
-  /** For a duplicate: the new communicator. */
+  /** New communicator of a duplicate command. */
   MPI_Comm duplicated = MPI_COMM_NULL;
-  /** For a collective: the highest agreement of all ranks, and the complement of the lowest. */
+  /** For a collective: the highest agreement value of all ranks, and the complement of the lowest. */
   uint32_t agreed[2] = {};
   bool agreeing = false;
 };

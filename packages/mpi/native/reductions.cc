@@ -27,7 +27,7 @@ struct F32 {
 struct Bf16 {
   using Stored = uint16_t;
   static float decode(uint16_t stored) { return floatOf(static_cast<uint32_t>(stored) << 16); }
-  /** Rounds to nearest, ties to even; NaN stays NaN. */
+  /** Converts a float to bf16. Rounds to nearest, ties to even; NaN stays NaN. */
   static uint16_t encode(float value) {
     const uint32_t bits = bitsOf(value);
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -38,8 +38,8 @@ struct Bf16 {
 struct F16 {
   using Stored = uint16_t;
   /**
-   * The exponent and fraction of a half, shifted up, form a float that is 2^112 too small, including subnormals; the
-   * product is exact.
+   * Converts a half to a float. The shifted exponent and fraction of a half form a float that is too small by a factor
+   * of 2^112, also for subnormals; the multiplication is exact.
    */
   static float decode(uint16_t stored) {
     const uint32_t magnitude = static_cast<uint32_t>(stored & 0x7fff) << 13;
@@ -47,12 +47,13 @@ struct F16 {
     const uint32_t finite = bitsOf(floatOf(magnitude) * floatOf(0x77800000));
     return floatOf(sign | ((stored & 0x7c00) == 0x7c00 ? (magnitude | 0x7f800000) : finite));
   }
-  /** Rounds to nearest, ties to even, with subnormals; NaN stays NaN. */
+  /** Converts a float to half. Rounds to nearest, ties to even, with subnormals; NaN stays NaN. */
   static uint16_t encode(float value) {
     const uint32_t bits = bitsOf(value);
     const uint32_t sign = (bits >> 16) & 0x8000;
     const uint32_t magnitude = bits & 0x7fffffff;
-    // One unit in the last place of a float near 0.5 is 2^-24, the step of subnormal halves, so the addition rounds.
+    // One unit in the last place of a float near 0.5 is 2^-24, the spacing of subnormal halves, so the addition rounds
+    // correctly.
     const uint32_t subnormal = bitsOf(floatOf(magnitude) + 0.5f) - 0x3f000000;
     const uint32_t rebased = magnitude - 0x38000000;
     const uint32_t normal = (rebased + 0xfff + ((rebased >> 13) & 1)) >> 13;
@@ -65,8 +66,7 @@ struct Sum {
   static float apply(float a, float b) { return a + b; }
 };
 
-// MPI_MAX and MPI_MIN of floats may drop a NaN, and with it the sign that a run has diverged. Zeros are ordered, −0
-// first.
+// MPI_MAX and MPI_MIN of floats may drop a NaN, which shows that a run has diverged. Zeros are ordered: −0 < +0.
 struct Max {
   static float apply(float a, float b) {
     if (a != a || b != b) return a + b;

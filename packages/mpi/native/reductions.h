@@ -5,7 +5,8 @@
 namespace skein {
 
 /**
- * MPI operators for sums, maxima and minima of all element types; created after MPI_Init, by the thread that calls MPI.
+ * MPI operators for sums, maxima and minima of all element types. They are created after MPI_Init by the thread that
+ * calls MPI.
  */
 class Reductions {
  public:

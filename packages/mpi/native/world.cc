@@ -7,15 +7,15 @@ namespace skein {
 namespace {
 
 /**
- * Makes MPI's symbols visible to the plug-ins that MPI loads, because Node loads addons, and with them libmpi, with
- * local symbols.
+ * Makes MPI's symbols visible to the plug-ins that MPI loads. Node loads addons, and with them libmpi, with local
+ * symbols.
  */
 void showLibrary() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &info) != 0) dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/** For each rank, finds the lowest rank of its host, whose ranks can share memory. */
+/** Finds, for each rank, the lowest rank of its host. Ranks of a host can share memory. */
 int findHosts(int rank, int size, std::vector<int>* leaders) {
   MPI_Comm host = MPI_COMM_NULL;
   int code = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
@@ -31,8 +31,8 @@ int findHosts(int rank, int size, std::vector<int>* leaders) {
 }  // namespace
 
 /**
- * Opens MPI, once per process; answers [rank, size, whether several threads may call MPI in turn, leader of rank 0,
- * leader of rank 1, …].
+ * Opens MPI, one time per process. The response contains [rank, size, whether several threads may call MPI in turn,
+ * leader of rank 0, leader of rank 1, …].
  */
 void Engine::initialize(const Command& command) {
   Completion answer;
@@ -79,7 +79,7 @@ void Engine::initialize(const Command& command) {
   command.client->put(std::move(answer));
 }
 
-/** Closes MPI. Refused while calls are in flight for any thread, because MPI_Finalize would wait for them. */
+/** Closes MPI. Refused while calls of any thread are in flight, because MPI_Finalize would wait for them. */
 void Engine::finalize(const Command& command) {
   Completion answer;
   answer.id = command.id;

@@ -6,8 +6,8 @@ export const addonFile = "skein-mpi.node";
 export const sources: AddonSources = new AddonSources(new URL("../native/", import.meta.url));
 
 /**
- * Cache folder of this machine's addons, one addon per MPI: `skein/mpi` in `$XDG_CACHE_HOME` or, if unset, in
- * `~/.cache`.
+ * Returns the cache folder of this machine's addons, one addon per MPI library: `skein/mpi` in `$XDG_CACHE_HOME` or, if
+ * unset, in `~/.cache`.
  */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   cacheFolder("mpi", environment);
@@ -15,7 +15,7 @@ export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env)
 export const cachedAddon = (folder: string, family: MpiFamily, version: string): string =>
   join(folder, `${family}-${version}-${sources.key()}`, addonFile);
 
-/** Addons in `folder` that were built from these sources for this platform, newest first. */
+/** Returns the addons in `folder` that were built from these sources for this platform, newest first. */
 export const builtAddons = (folder: string, family?: MpiFamily): string[] =>
   builtFolders(folder, sources, addonFile)
     .filter((built) => family === undefined || built.startsWith(join(folder, `${family}-`)))

@@ -29,34 +29,34 @@ export const elementTypes: readonly (DType | "bytes")[] = ["f32", "f16", "bf16",
 export const reductions: readonly Reduction[] = ["sum", "max", "min"];
 
 /**
- * Maximum bytes of one MPI call, whose counts are C ints; larger operands are split. Whole pages, so that parts stay
- * aligned.
+ * Maximum number of bytes per MPI call, because MPI's counts are C ints; larger operands are split. Whole pages, so
+ * that parts stay aligned.
  */
 export const largestCount: number = 2 ** 31 - 2 ** 16;
 
-/** [id, outcome, message, values, id, …]. */
+/** Batch of responses: [id, outcome, message, values, id, …]. */
 export type AnswerBatch = readonly (number | string | readonly number[] | undefined)[];
 
 /** The native module, as exported by native/addon.cc. */
 export interface MpiAddon {
   readonly family: MpiFamily;
-  /** MPI version of the headers with which it was built. */
+  /** MPI version of the headers used to build the addon. */
   readonly version: string;
   /** Returns the version string of the loaded MPI library. */
   library(): string;
   /**
-   * Delivers answers to this thread, and starts the progress thread if it does not run. Without `onAnswers`, this
-   * thread calls MPI itself, by `perform` and `drive`. Call each form once per thread.
+   * Delivers responses to this thread, and starts the progress thread if it is not running. Without `onAnswers`, this
+   * thread calls MPI itself, with `perform` and `drive`. Call each form one time per thread.
    */
   open(onAnswers: ((batch: AnswerBatch) => void) | undefined, spinMicroseconds: number): void;
   /**
-   * Calls MPI until there are answers: polls for `spinMicroseconds`, then sleeps for `sliceMicroseconds` while the
-   * progress thread polls. Returns undefined if no answer came.
+   * Calls MPI until responses are available: polls for `spinMicroseconds`, then sleeps for `sliceMicroseconds` while
+   * the progress thread polls. Returns undefined if no response arrived.
    */
   drive(spinMicroseconds: number, sliceMicroseconds: number): AnswerBatch | undefined;
-  /** Posts a command to the progress thread. Its memory belongs to MPI until the answer. */
+  /** Posts a command to the progress thread. The memory of the command belongs to MPI until the response. */
   post: PostCommand;
-  /** Like `post`, but starts the command in this thread. The answer comes from `drive`. */
+  /** Starts a command in this thread, unlike `post`. The response is returned by `drive`. */
   perform: PostCommand;
 }
 

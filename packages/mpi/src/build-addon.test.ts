@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A compiler that knows MPICH's header, and then runs the given shell commands. */
+/** Creates a fake compiler that reports MPICH's version macro, and otherwise runs the given shell commands. */
 const fakeCompiler = (then: string): string => {
   const file = join(folder, "mpicxx-fake");
   const header = 'if [ "$1" = "-E" ]; then echo "#define MPICH_VERSION \\"9.8.7\\""; exit 0; fi';

@@ -12,7 +12,7 @@ const includeOf = (packageName: string, folder: string): string =>
 const cure =
   "install an MPI with its compiler (Debian: apt install g++ libopenmpi-dev openmpi-bin, or mpich libmpich-dev; clusters: module load openmpi) or pass it with --compiler; transport tcp needs no MPI";
 
-/** Converts a compiler error to an MpiError of one line. */
+/** Awaits a compilation, and converts a compiler error to an MpiError of one line. */
 const explained = async <T>(compiler: string, compiling: Promise<T>): Promise<T> => {
   try {
     return await compiling;
@@ -38,13 +38,13 @@ const libraryOf = async (compiler: string): Promise<{ family: MpiFamily; version
 export interface BuildOptions {
   /** C++ compiler of the MPI library. Default: $MPICXX, otherwise `mpicxx`. */
   readonly compiler?: string;
-  /** File to write. Default: a file in the user's cache that `loadMpi` finds. */
+  /** Output file. Default: a file in the user's cache that `loadMpi` finds. */
   readonly output?: string;
   /** Cache folder. Default: $XDG_CACHE_HOME/skein/mpi or ~/.cache/skein/mpi. */
   readonly cacheFolder?: string;
 }
 
-/** A built addon: its file, and the MPI for which it was built. */
+/** A built addon: its file, and the MPI family and version for which it was built. */
 export interface BuiltAddon {
   readonly file: string;
   readonly family: MpiFamily;
@@ -52,10 +52,10 @@ export interface BuiltAddon {
 }
 
 /**
- * Builds the addon for the MPI of this machine. No binary is shipped, because the ABI depends on the cluster. Takes
- * some 10 s. The file appears atomically, even if several ranks build at once.
+ * Builds the addon for the MPI library of this machine. No binary is shipped, because the ABI depends on the cluster.
+ * Takes about 10 s. The file appears atomically, even if several ranks build at the same time.
  *
- * @throws MpiError `mpi-missing` without a compiler, `mpi-build` if it fails.
+ * @throws MpiError `mpi-missing` without a compiler, `mpi-build` if compiling fails.
  */
 export const buildMpiAddon = async (options: BuildOptions = {}): Promise<BuiltAddon> => {
   const { compiler = process.env["MPICXX"] || "mpicxx", cacheFolder = defaultCacheFolder() } = options;

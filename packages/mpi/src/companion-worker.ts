@@ -6,7 +6,7 @@ import { type MpiCompanionInput, type MpiCompanionEvent, threadsOfRank } from ".
 import { connectMpi } from "./connect.ts";
 import { openMpi } from "./world.ts";
 
-// Entry point of the companion thread of a rank over MPI; `createMpiWorld` starts it after the process has opened MPI.
+// Entry point of the companion thread of a rank over MPI, started by `createMpiWorld` after the process has opened MPI.
 
 const post = (event: MpiCompanionEvent): void => parentPort!.postMessage(event);
 

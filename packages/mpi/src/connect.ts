@@ -8,29 +8,32 @@ import type { MpiWorld } from "./world.ts";
 /** An opened MPI world, and the settings of its lanes. */
 export interface ConnectOptions {
   readonly world: MpiWorld;
-  /** Number of requests that may be in flight at once. Default: 4. */
+  /** Number of requests that may be in flight at the same time. Default: 4. */
   readonly lanes?: number;
-  /** Memory for messages that are summed in place. */
+  /** Memory for messages that are operands of sums. */
   readonly memory: MessageMemory;
-  /** Time that a message or a native collective may take before the lane fails. */
+  /** Maximum time of a message or a native collective before the lane fails. */
   readonly timeoutMilliseconds: number;
-  /** Returns the name of a collective for errors, from its tag. Default: its number. */
+  /** Returns the name of the collective with a tag, for error messages. Default: the tag's number. */
   readonly nameOf?: (tag: number) => string;
 }
 
 export interface MpiConnection extends LaneTransports {
-  /** Communicators of the lanes, on which another thread of this process may call MPI. */
+  /** Communicators of the lanes, on which another thread of this process may also call MPI. */
   readonly communicators: readonly number[];
 }
 
-/** Transports of a thread's lanes: exchanges, MPI's own collectives, or messages of a schedule. */
+/** Returns the transports of a thread's lanes: exchanges, MPI's own collectives, and messages of a schedule. */
 export const transportsOver = (lanes: readonly MpiLane[], memory: MessageMemory): LaneTransports => ({
   transports: lanes.map((lane) => new MpiTransport(lane, memory)),
   memory,
   natives: (arithmetic) => [mpiExchange({ lanes, memory, arithmetic }), nativeCollectives(lanes)],
 });
 
-/** Creates a communicator per lane. Collective: every rank must call it once, at the same point of its start-up. */
+/**
+ * Creates one communicator per lane. Collective: every rank must call this function one time, at the same point of its
+ * start-up.
+ */
 export const connectMpi = async (options: ConnectOptions): Promise<MpiConnection> => {
   const {
     world,

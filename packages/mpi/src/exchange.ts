@@ -2,35 +2,37 @@ import { after, type Arithmetic, type MessageMemory, type NativeCollectives } fr
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { MpiLane } from "./lane.ts";
 
-/** Maximum number of bytes that a rank receives. */
+/** Maximum number of bytes that a rank receives in an exchange. */
 const maxReceivedBytes = 16_384;
-/** With more ranks, algorithms with a logarithmic number of messages are better. */
+/**
+ * Maximum number of ranks of an exchange. With more ranks, algorithms with a logarithmic number of messages are faster.
+ */
 const maxRanks = 8;
 
 export interface ExchangeParts {
   readonly lanes: readonly MpiLane[];
-  /** Message memory of this thread; parts of other ranks are received into it. */
+  /** Message memory of this thread. Parts of other ranks are received into this memory. */
   readonly memory: MessageMemory;
   readonly arithmetic: Arithmetic;
 }
 
-/** Memory into which the parts of all ranks are received, for requests of one size. */
+/** Memory for the received parts of all ranks, for requests of one size. */
 interface Gathered {
   readonly whole: Uint8Array;
-  /** Views by rank; this rank's own is not used. */
+  /** Views of the parts, by rank. The view of this rank is not used. */
   readonly parts: readonly Uint8Array[];
 }
 
 /**
- * Small collectives as one command of the addon: each rank sends its part to all others, and has received their parts
- * when the command ends. Sums are in rank order.
+ * Returns small collectives that are executed as one command of the addon: each rank sends its part to all other ranks,
+ * and has received all parts when the command completes. Sums are in rank order.
  *
- * Cost: P − 1 messages of S bytes, sent at once: one latency.
+ * Cost: P − 1 messages of S bytes, sent at the same time: one latency.
  */
 export const mpiExchange = ({ lanes, memory, arithmetic }: ExchangeParts): NativeCollectives => {
   const { rank, worldSize } = lanes[0]!;
   const others = worldSize - 1;
-  /** Memory of each lane for the size of its last request, because training repeats requests. */
+  /** Memory of each lane for the size of its last request. Reused, because training repeats requests. */
   const gatheredOf: (Gathered | undefined)[] = lanes.map(() => undefined);
 
   const placesFor = (lane: number, byteLength: number): Gathered => {

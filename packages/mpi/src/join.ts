@@ -10,21 +10,21 @@ import { loadMpi, type LoadOptions } from "./load-addon.ts";
 import { MpiLane } from "./lane.ts";
 import { BlockingRequests } from "./requests.ts";
 
-/** Connection to a world over MPI, with the data that the rank's thread needs to call MPI itself. */
+/** Connection to a world over MPI, with the data that the rank's compute thread needs to call MPI. */
 export interface MpiWorldConnection extends WorldConnection {
   readonly mpi: {
     readonly load: Pick<LoadOptions, "addon" | "cacheFolder">;
-    /** One communicator per lane; empty if MPI lets only one thread call it. */
+    /** One communicator per lane; empty if only one thread may call MPI. */
     readonly communicators: readonly number[];
-    /** Time that the thread polls before it sleeps. */
+    /** Time that the compute thread polls before it sleeps. */
     readonly spinMicroseconds: number;
   };
 }
 
 /**
- * Joins a world over MPI as the rank of this process, in its compute thread. Like `joinWorld`; requests with `awaited`
+ * Joins a world over MPI as the rank of this process, in its compute thread, like `joinWorld`. Requests with `awaited`
  * are executed in this thread, whose MPI calls alternate with those of the progress thread. The companion executes all
- * other requests, and all requests if MPI lets only one thread call it (less than MPI_THREAD_SERIALIZED).
+ * other requests, and all requests if only one thread may call MPI (less than MPI_THREAD_SERIALIZED).
  */
 export const joinMpiWorld = (connection: MpiWorldConnection): BlockingCommunicator => {
   const { rank, worldSize: size, memory, timeoutMilliseconds, mpi } = connection;

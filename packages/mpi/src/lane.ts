@@ -3,17 +3,17 @@ import { MpiTransferError } from "./errors.ts";
 import type { Answer, Poster } from "./requests.ts";
 import { demand, type MpiWorld } from "./world.ts";
 
-/** The message that a rank waited for when the addon answered. */
+/** The message that a rank was waiting for when the addon responded. */
 export interface AwaitedMessage {
-  /** Sender. Absent: several senders, and the answer says which one it is about. */
+  /** Sender of the message. Absent: there are several senders, and the response names the relevant one. */
   readonly peer?: number;
   readonly tag: number;
   readonly byteLength: number;
 }
 
 /**
- * Shared state of the transport and the native collectives of one lane: a communicator of its own, on which their order
- * is fixed.
+ * State shared by the transport and the native collectives of one lane. The lane has a separate communicator, on which
+ * the order of calls is fixed.
  */
 export class MpiLane {
   readonly rank: number;
@@ -21,7 +21,7 @@ export class MpiLane {
   readonly requests: Poster;
   readonly communicator: number;
   readonly timeoutMilliseconds: number;
-  /** Returns the name of a collective for errors, from its tag. */
+  /** Returns the name of the collective with a tag, for error messages. */
   readonly nameOf: (tag: number) => string;
   private failure: CollectiveError | undefined;
 
@@ -40,7 +40,8 @@ export class MpiLane {
   }
 
   /**
-   * Records the first failure, which breaks the communicator, because the state of calls in flight on it is unknown.
+   * Records the first failure. After a failure the communicator is unusable, because the state of its calls in flight
+   * is unknown.
    */
   fail(error: CollectiveError): CollectiveError {
     this.failure ??= error;
@@ -51,7 +52,9 @@ export class MpiLane {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Breaks the communicator if messages did not come, or are not the awaited ones. */
+  /**
+   * Checks the outcome of a response. Fails the lane if messages did not arrive, or differ from the awaited messages.
+   */
   check(answer: Answer, awaited: AwaitedMessage): void {
     if (answer.outcome !== "done") throw this.fail(this.explain(answer, awaited));
     this.throwIfBroken();
@@ -76,7 +79,9 @@ export class MpiLane {
   }
 }
 
-/** Duplicates the world's communicator, once per lane. Collective: all ranks must call it, in the same order. */
+/**
+ * Duplicates the world's communicator for each lane. Collective: all ranks must call this function, in the same order.
+ */
 export const openLanes = async (
   world: MpiWorld,
   count: number,

@@ -7,7 +7,9 @@ import { findLauncher } from "./launcher.ts";
 
 /** Choice of the addon to load. */
 export interface LoadOptions {
-  /** File of the addon. Default: $SKEIN_MPI_ADDON, otherwise the newest in the cache that fits the launcher. */
+  /**
+   * File of the addon. Default: $SKEIN_MPI_ADDON, otherwise the newest addon in the cache that matches the launcher.
+   */
   readonly addon?: string;
   readonly cacheFolder?: string;
   readonly environment?: NodeJS.ProcessEnv;
@@ -16,7 +18,7 @@ export interface LoadOptions {
 const rebuild = "build it on this machine with: skein-train mpi build";
 
 /**
- * Path of the addon that `loadMpi` would load, without loading it.
+ * Returns the path of the addon that `loadMpi` would load, without loading it.
  *
  * @param family MPI family for which the addon must be built. Absent: the newest addon of any family.
  * @throws MpiError `mpi-missing` if no addon was built.
@@ -32,8 +34,8 @@ export const findAddon = (
 };
 
 /**
- * Loads an addon that `buildMpiAddon` has built. If addons for Open MPI and MPICH were built, the launcher of this
- * process decides.
+ * Loads an addon built by `buildMpiAddon`. If addons for Open MPI and for MPICH exist, the launcher of this process
+ * determines which addon is loaded.
  *
  * @throws MpiError `mpi-missing` if there is no addon, or its MPI library is missing or of the other family.
  */

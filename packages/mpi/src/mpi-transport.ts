@@ -18,7 +18,7 @@ interface Sending {
 }
 
 /**
- * Messages over MPI's point-to-point calls, sent straight from the request's memory and received straight into it.
+ * Messages over MPI's point-to-point calls, sent directly from the request's memory and received directly into it.
  * Messages of a pair are matched in order, regardless of their tags, so that a rank that has started another collective
  * is detected instead of waited for.
  */
@@ -32,7 +32,7 @@ export class MpiTransport implements Transport {
   private readonly sending: Map<number, Sending>[];
   private readonly borrowed: Uint8Array[][];
 
-  /** @param limit maximum bytes of one MPI call. */
+  /** @param limit maximum number of bytes per MPI call. */
   constructor(lane: MpiLane, memory: MessageMemory, limit: number = largestCount) {
     this.rank = lane.rank;
     this.worldSize = lane.worldSize;
@@ -106,7 +106,7 @@ export class MpiTransport implements Transport {
 
   whenSent({ peer, count }: SendHandle): Eventually<void> {
     const message = this.sending[peer]!.get(count);
-    if (message === undefined) return; // It was already answered.
+    if (message === undefined) return; // The message already has a response.
     const finish = (answer: Answer): void => {
       this.sending[peer]!.delete(count);
       this.lane.check(answer, { peer, tag: message.tag, byteLength: 0 });

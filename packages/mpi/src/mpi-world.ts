@@ -14,21 +14,21 @@ export interface MpiWorldOptions
   extends RankMemory,
     Pick<LoadOptions, "addon" | "cacheFolder">,
     Pick<OpenOptions, "spinMicroseconds" | "allowSingleton"> {
-  /**
-   * Expected rank of this process, checked against MPI. Absent: the rank that MPI assigns. The same holds for
-   * `worldSize`.
-   */
+  /** Expected rank of this process, checked against MPI. Absent: the rank that MPI assigns. */
   readonly rank?: number;
+  /** Expected number of ranks, checked against MPI. Absent: the number that MPI reports. */
   readonly worldSize?: number;
-  /** Time that a rank waits for a peer before the world fails. Default: 60 s. */
+  /** Maximum time that a rank waits for a peer before the world fails. Default: 60 s. */
   readonly timeoutMilliseconds?: number;
-  /** Settings by which algorithms are chosen. Hosts come from MPI. */
+  /** Settings for the choice of algorithms. Hosts come from MPI. */
   readonly preference?: Omit<Preference, "hosts">;
-  /** Further settings that must be equal on all ranks of all processes. Ranks compare them when they join. */
+  /**
+   * Additional settings that must be equal on all ranks of all processes. Ranks compare these settings when they join.
+   */
   readonly facts?: Facts;
 }
 
-/** The one rank of a process in a world over MPI. */
+/** World of a process with a single rank, over MPI. */
 export interface MpiProcessWorld {
   readonly rank: number;
   readonly worldSize: number;
@@ -37,36 +37,36 @@ export interface MpiProcessWorld {
   /** Version string of the MPI library. */
   readonly version: string;
   /**
-   * Placeholders for rosters, which need an address per rank. They are never dialed, because MPI finds its ranks
-   * itself.
+   * Placeholders for rosters, which need an address per rank. The addresses are never dialed, because MPI connects its
+   * ranks itself.
    */
   readonly addresses: readonly RankAddress[];
-  /** Broadcasts rank 0's text to all ranks, before `connect`. Every rank must call it, or none. */
+  /** Broadcasts rank 0's text to all ranks, before `connect`. Either all ranks or no rank must call this method. */
   share(words: string | undefined): Promise<string>;
-  /** Creates communicators with all other ranks, which must do the same, and starts to execute requests. */
+  /** Creates communicators with all other ranks, which must also call `connect`, and starts to execute requests. */
   connect(): Promise<void>;
   /**
-   * Returns the argument of `joinMpiWorld` for this process's rank, after `connect`. It can be posted to a worker.
-   * `joinWorld` accepts it too; then only the companion executes requests.
+   * Returns the argument of `joinMpiWorld` for this process's rank, after `connect`. The value can be posted to a
+   * worker. `joinWorld` also accepts the value; then only the companion executes requests.
    */
   connection(rank: number): MpiWorldConnection;
-  /** Fails the world at once when `worker`, the compute thread, ends with an error. */
+  /** Watches `worker`, the compute thread. Fails the world immediately if the worker ends with an error. */
   watch(rank: number, worker: Worker): void;
   /** Reports to this process that a rank is lost. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
   /**
-   * Ends the companion and closes MPI. Every rank calls it when it has finished. After a failure MPI stays open: the
-   * launcher then treats the ending process as failed, and ends the others.
+   * Stops the companion and closes MPI. Every rank must call this method when it has finished. After a failure MPI
+   * stays open: the launcher then treats the ending process as failed, and stops the other processes.
    */
   close(): Promise<void>;
 }
 
-// Time that a rank polls, yielding its core at each poll, before it sleeps and the progress thread polls: on a core of
-// its own, the delay that a peer may have; on a shared core, the time of a message.
+// Time that a rank polls, yielding its core at each poll, before it sleeps and the progress thread polls. On a
+// dedicated core, this is the tolerated delay of a peer; on a shared core, the time of a message.
 const callerSpinMicroseconds = 200;
 const sharedSpinMicroseconds = 50;
 
-/** A companion that has not ended after this time hangs. */
+/** Time limit for closing the companion. A companion that has not ended after this time hangs. */
 const closingMilliseconds = 5000;
 
 const within = async (work: Promise<unknown>, milliseconds: number): Promise<boolean> => {
@@ -82,8 +82,8 @@ const within = async (work: Promise<unknown>, milliseconds: number): Promise<boo
 };
 
 /**
- * Creates the world of one rank over MPI; an MPI launcher must have started this process. Requests are executed by a
- * companion thread, or by the rank's own thread if it waits at once, over point-to-point calls or by MPI's own
+ * Creates the world of one rank over MPI. An MPI launcher must have started this process. Requests are executed by a
+ * companion thread, or by the rank's compute thread if it waits immediately, over point-to-point calls or by MPI's own
  * collectives.
  *
  * @example

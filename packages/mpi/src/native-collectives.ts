@@ -17,11 +17,12 @@ const kinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "barrier",
 ]);
 
-// An all-reduce of 4 KiB by MPI_Iallreduce takes 12 to 15 µs on two ranks of one machine, one of 16 KiB 23 µs, and the
-// comparison before it adds 1 µs; a schedule for two ranks has two messages.
+// Maximum size in bytes of requests that use schedules on two ranks. An all-reduce of 4 KiB by MPI_Iallreduce takes 12
+// to 15 µs on two ranks of one machine, an all-reduce of 16 KiB takes 23 µs, and the preceding comparison adds 1 µs. A
+// schedule for two ranks has two messages.
 const schedulesUpTo = 16_384;
 
-/** A 32-bit hash (FNV-1a) of the values that all ranks must share; never 0. */
+/** Returns a 32-bit hash (FNV-1a) of the values that all ranks must share; never 0. */
 const fingerprint = (parts: readonly (string | number)[]): number => {
   let hash = 0x811c9dc5;
   for (const character of parts.join("/")) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
@@ -29,20 +30,20 @@ const fingerprint = (parts: readonly (string | number)[]): number => {
 };
 
 /**
- * MPI's own collectives on these lanes, one at a time per lane. They are tuned to the machine, but choose the order of
- * sums themselves, so a sum of floats on three or more ranks may have other bits than with a schedule, and other bits
- * with another MPI. Before each collective, all ranks compare what they start, which takes some µs, because MPI itself
+ * Returns MPI's own collectives on these lanes, one at a time per lane. They are tuned to the machine, but choose the
+ * order of sums themselves. On three or more ranks, the bits of a float sum may differ from those of a schedule, and
+ * between MPI libraries. Before each collective, all ranks compare their requests, which takes some µs, because MPI
  * would combine different requests without an error.
  *
- * @param limit maximum elements of one MPI call.
+ * @param limit maximum number of elements per MPI call.
  */
 export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = largestCount): NativeCollectives => {
   const worldSize = lanes[0]!.worldSize;
   const covers = ({ kind, dtype, input, output, ragged }: CollectiveRequest): boolean => {
     if (!kinds.has(kind) || ragged !== undefined) return false;
     if (combiningKinds.has(kind) && !reducible.has(dtype)) return false;
-    // These are split. MPI counts the others per rank, and some libraries multiply the count by the number of ranks in
-    // a C int.
+    // These kinds are split into parts. For the other kinds, MPI counts elements per rank, and some libraries multiply
+    // the count by the number of ranks in a C int.
     return (
       kind === "all-reduce" ||
       kind === "broadcast" ||
@@ -111,7 +112,7 @@ export const nativeCollectives = (lanes: readonly MpiLane[], limit: number = lar
     lane.throwIfBroken();
   };
 
-  /** Clears the output of a reduce on all ranks except the root, which MPI does not do. */
+  /** Clears the output of a reduce on all ranks except the root. MPI does not do this. */
   const complete = ({ kind, root = 0, output }: CollectiveRequest, lane: MpiLane): void => {
     if (kind === "reduce" && lane.rank !== root) output.fill(0);
   };

@@ -19,13 +19,13 @@ export interface Command {
   readonly communicator?: number;
   readonly input?: Uint8Array;
   readonly output?: Uint8Array;
-  /** Elements of one rank's share, as MPI counts them. */
+  /** Number of elements of one rank's share, as MPI counts them. */
   readonly count?: number;
   readonly dtype?: DType;
   readonly reduction?: Reduction;
   readonly peer?: number;
   readonly tag?: number;
-  /** Maximum elements of one MPI call. */
+  /** Maximum number of elements per MPI call. */
   readonly limit?: number;
   readonly timeoutMilliseconds?: number;
   /**
@@ -43,11 +43,11 @@ export interface Answer {
 
 interface Pending {
   readonly resolve: (answer: Answer) => void;
-  /** Keeps alive the memory on which MPI works. */
+  /** Keeps alive the memory that MPI uses. */
   readonly command: Command;
 }
 
-/** A pending command of a thread that polls for the answer itself. */
+/** A pending command of a thread that polls for the response itself. */
 interface Started {
   readonly id: number;
   readonly command: Command;
@@ -83,7 +83,7 @@ const postTo = (post: PostCommand, id: number, command: Command): void => {
   );
 };
 
-/** Splits a batch into answers. */
+/** Splits a batch into responses. */
 const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => void): void => {
   for (let i = 0; i < batch.length; i += fieldsPerAnswer) {
     const [outcome, message, values] = [batch[i + 1], batch[i + 2], batch[i + 3]] as [
@@ -99,17 +99,17 @@ const settleAll = (batch: AnswerBatch, settle: (id: number, answer: Answer) => v
   }
 };
 
-/** Posts commands of one JavaScript thread. Answers never reject; the caller interprets the outcome. */
+/** Posts commands of one JavaScript thread. Promises never reject; the caller interprets the outcome. */
 export interface Poster {
   post(command: Command): Eventually<Answer>;
 }
 
 /**
- * Commands of one JavaScript thread on which MPI works.
+ * Pending commands of one JavaScript thread.
  *
- * The memory of a command is kept alive until its answer, and forever after a failure, because MPI may still write to
- * it. Memory that JavaScript moves meanwhile (a transferred buffer, a growing unshared WebAssembly memory) cannot be
- * protected.
+ * The memory of a command is kept alive until its response, and permanently after a failure, because MPI may still
+ * write to the memory. Memory that JavaScript moves before the response (a transferred buffer, a growing unshared
+ * WebAssembly memory) cannot be protected.
  */
 export class Requests implements Poster {
   private readonly addon: MpiAddon;
@@ -139,14 +139,14 @@ export class Requests implements Poster {
 }
 
 /**
- * Commands of a JavaScript thread that waits for each at once, and therefore calls MPI itself, so no thread has to be
- * woken. Its futures sleep for a slice in `ready` if no answer comes, while the progress thread polls. Memory is kept
- * alive as by `Requests`.
+ * Commands of a JavaScript thread that waits for each command immediately, and therefore calls MPI itself, so no thread
+ * has to be woken. If no response arrives, its futures sleep for a slice in `ready` while the progress thread polls.
+ * Memory is kept alive as by `Requests`.
  */
 export class BlockingRequests implements Poster {
   private readonly addon: MpiAddon;
   private readonly spinMicroseconds: number;
-  /** A list is faster than a table, because there are few entries. */
+  /** Pending commands. A list is faster than a table, because there are few entries. */
   private readonly underWay: Started[] = [];
   private readonly lost: Command[] = [];
   private nextId = 1;

@@ -12,13 +12,13 @@ export interface OpenOptions extends LoadOptions {
   readonly allowSingleton?: boolean;
   /**
    * Time that the progress thread polls, yielding its core at each poll, before it sleeps between polls. A longer time
-   * lowers the latency of small messages, and occupies a core. The first thread of a process that opens MPI decides.
-   * Default: 50.
+   * reduces the latency of small messages, and occupies a core. The value of the first thread of a process that opens
+   * MPI is used. Default: 50.
    */
   readonly spinMicroseconds?: number;
 }
 
-/** All ranks that the launcher started, as seen by one thread of this process. */
+/** All ranks started by the launcher, as seen by one thread of this process. */
 export interface MpiWorld {
   readonly rank: number;
   readonly size: number;
@@ -26,27 +26,28 @@ export interface MpiWorld {
   readonly hosts: readonly (readonly number[])[];
   /** Ranks on this host, including this one. */
   readonly hostRanks: readonly number[];
-  /** Version string of the library. */
+  /** Version string of the MPI library. */
   readonly version: string;
   /** Whether several threads may call MPI, one at a time. */
   readonly serialized: boolean;
   /** Commands to the progress thread, for transports and collectives. */
   readonly requests: Requests;
   /**
-   * Broadcasts `bytes` of rank `root` to all ranks. For start-up, for example the coordinator's address and the job.
+   * Broadcasts `bytes` of rank `root` to all ranks. For use at start-up, for example for the coordinator's address and
+   * the job.
    */
   broadcastBytes(bytes: Uint8Array | undefined, root?: number): Promise<Uint8Array>;
   /** Waits for all ranks. */
   barrier(): Promise<void>;
   /**
-   * Closes MPI in this process, once, when all ranks have finished: launchers treat a rank that exits without it as
-   * failed.
+   * Closes MPI in this process. Call this method one time, when all ranks have finished: launchers treat a rank that
+   * exits without closing MPI as failed.
    *
-   * @throws MpiError `mpi-call` while calls are in flight, which after a failed collective is forever; use `abort`
+   * @throws MpiError `mpi-call` while calls are in flight, which after a failed collective is permanently; use `abort`
    * then.
    */
   finalize(): Promise<void>;
-  /** Ends all ranks of the job at once, with this exit code. */
+  /** Stops all ranks of the job immediately, with this exit code. */
   abort(code: number): Promise<never>;
 }
 
@@ -78,8 +79,8 @@ const groupHosts = (leaders: readonly number[]): number[][] =>
   [...new Set(leaders)].map((leader) => leaders.flatMap((other, rank) => (other === leader ? [rank] : [])));
 
 /**
- * Opens MPI in this thread; every rank must do so. The first thread of a process starts the progress thread, which
- * calls MPI for all threads; later threads join it. Returns when all ranks have opened MPI.
+ * Opens MPI in this thread. Every rank must open MPI. The first thread of a process starts the progress thread, which
+ * calls MPI for all threads; later threads use the same progress thread. Returns when all ranks have opened MPI.
  *
  * @throws MpiError `mpi-missing` without an addon; `mpi-launcher` if no launcher, or a launcher of another MPI, started
  * this process.

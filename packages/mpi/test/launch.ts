@@ -7,12 +7,15 @@ import type { MpiFamily } from "../src/addon.ts";
 import { builtAddons } from "../src/addon-cache.ts";
 import { buildMpiAddon } from "../src/build-addon.ts";
 
-/** Kept between runs: an addon is built again only if its sources change. */
+/** Cache folder, kept between runs, so that an addon is built again only if its sources change. */
 const cacheFolder = join(tmpdir(), `skein-mpi-tests-${userInfo().username}`);
 
 interface Mpi {
   readonly family: MpiFamily;
-  /** Debian distinguishes its two MPI libraries by a suffix; other systems have one library, without a suffix. */
+  /**
+   * Candidate compilers. Debian distinguishes its two MPI libraries by a suffix; other systems have one library,
+   * without a suffix.
+   */
   readonly compilers: readonly string[];
   readonly launchers: readonly string[];
   readonly flags: readonly string[];
@@ -53,7 +56,7 @@ const collect = (command: string, args: readonly string[], env: NodeJS.ProcessEn
     });
   });
 
-/** An MPI library of this machine with an addon for it, or the reason why it is missing. */
+/** An MPI library of this machine with an addon for it, or the reason why the library or the addon is missing. */
 export interface FoundMpi {
   readonly name: string;
   readonly missing: string | undefined;

@@ -3,7 +3,7 @@ import { inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement } from "@skein/tensor-core";
 import type { CollectiveHandle, CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";
 
-/** Random numbers in [0, 1), equal on all ranks (mulberry32). */
+/** Returns a generator of random numbers in [0, 1), equal on all ranks (mulberry32). */
 const random = (seed: number): (() => number) => {
   let state = seed;
   return () => {
@@ -25,10 +25,10 @@ const kinds: readonly CollectiveKind[] = [
   "reduce",
   "barrier",
 ];
-// Around the size up to which schedules are used: 16 KiB.
+// Sizes around 16 KiB, the maximum size of requests that use schedules.
 const counts = [0, 1, 1024, 4095, 4096, 4097, 9000];
 
-/** Element `at` of a rank's input for request `number`. Sums depend on their order. */
+/** Returns element `at` of a rank's input for request `number`. Sums of the elements depend on their order. */
 const element = (rank: number, number: number, at: number): number =>
   Math.fround(Math.sin(7 * rank + 13 * number + at));
 
@@ -40,7 +40,7 @@ interface Running {
   readonly n: number;
 }
 
-/** Expected element `at` of the output: sums are folded in rank order. */
+/** Returns the expected element `at` of the output. Sums are folded in rank order. */
 const expected = ({ request: { kind, root }, number, group: { rank, members }, n }: Running, at: number): number => {
   const own = members!;
   const sum = (index: number): number =>
@@ -54,8 +54,9 @@ const expected = ({ request: { kind, root }, number, group: { rank, members }, n
 };
 
 /**
- * Starts and waits for collectives of all kinds, with sizes around the one from which MPI's own collectives are used,
- * of two groups and all priorities; some awaited at once, others later, in an order that differs between ranks.
+ * Starts and waits for collectives of all kinds, of two groups and all priorities, with sizes around the threshold for
+ * MPI's own collectives. Some collectives are awaited immediately, others later, in an order that differs between
+ * ranks.
  *
  * @returns descriptions of wrong elements, and the number of compared elements.
  */
@@ -120,7 +121,7 @@ export const runMixedProgram = (
     const one = { number, request, group, handle: group.start(request), n: elements };
     if (awaited) finish(one);
     else running.push(one);
-    // Each rank chooses by itself which of the others it waits for now.
+    // Each rank chooses independently which of its other collectives to wait for now.
     if (running.length > 0 && ownDraw() < 0.3) finish(running.splice(Math.floor(ownDraw() * running.length), 1)[0]!);
   }
   for (const one of running.toReversed()) finish(one);

@@ -137,7 +137,7 @@ for (const { name, missing, launch } of await findMpis()) {
       test("uses little processor time", async () => {
         const { results, output } = await launch(2, "./rank.ts", "idle");
         expect(results, output).toHaveLength(2);
-        // A thread that polled all the time would take 1.
+        // A thread that polls continuously would have a share of 1.
         for (const { busyShare } of results) expect(busyShare).toBeLessThan(0.5);
       });
     });

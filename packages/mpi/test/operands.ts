@@ -1,7 +1,9 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { type CollectiveKind, hostArrayType, toBf16Bits, toF16Bits } from "@skein/tensor-core/backend";
 
-/** Elements of one rank's input and output for `n` of the request table in `CollectiveRequest`. */
+/**
+ * Returns the number of elements of one rank's input and output for `n` of the request table in `CollectiveRequest`.
+ */
 export const regionElements = (
   kind: CollectiveKind,
   worldSize: number,
@@ -14,17 +16,20 @@ export const regionElements = (
   };
 };
 
-/** Values whose sum depends on the order of addition, including NaN, infinities, both zeros and subnormals. */
+/**
+ * Returns a value whose sums depend on the order of addition. The values include NaN, infinities, both zeros and
+ * subnormals.
+ */
 const roughValue = (rank: number, i: number): number => {
   const special = [Number.NaN, Infinity, -Infinity, -0, 0, 2 ** -24, 2 ** -130, 65_520];
   if (i % 19 === 18) return special[(Math.floor(i / 19) + rank) % special.length]!;
   return Math.sin(i * 3 + rank * 17) * 10 ** ((i + rank * 3) % 5);
 };
 
-/** Memory that other threads can see, like the operands of all requests. */
+/** Returns memory shared between threads, like the operands of all requests. */
 export const sharedBytes = (byteLength: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(byteLength));
 
-/** `count` elements of one rank. `exact`: small integers, whose sums do not depend on the order. */
+/** Returns `count` elements of one rank. `exact`: small integers, whose sums do not depend on the order. */
 export const operand = (rank: number, count: number, dtype: DType, exact = false): Uint8Array => {
   const bytes = sharedBytes(count * bytesPerElement[dtype]);
   const stored = new hostArrayType[dtype](bytes.buffer);
@@ -40,7 +45,10 @@ export const operand = (rank: number, count: number, dtype: DType, exact = false
   return bytes;
 };
 
-/** Bytes with all NaNs of a float type replaced by the same NaN, because the bits of a NaN are not specified. */
+/**
+ * Returns a copy of the bytes in which all NaNs of a float type have the same bits, because the bits of a NaN are not
+ * specified.
+ */
 export const canonical = (bytes: Uint8Array, dtype: DType): Uint8Array => {
   const copy = bytes.slice();
   const view = new DataView(copy.buffer);

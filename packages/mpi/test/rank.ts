@@ -1,4 +1,4 @@
-// One rank of the tests: runs the jobs named by its arguments, and prints "RESULT" with a JSON object for each.
+// One rank of the tests: runs the jobs named by its arguments, and prints "RESULT" with a JSON object for each job.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
@@ -71,7 +71,7 @@ const run = async (
   return output;
 };
 
-/** Expected output of this rank: that of a world within this process. */
+/** Returns the expected output of this rank, computed by a world within this process. */
 const reference = async (ask: Ask): Promise<Uint8Array> =>
   (await Promise.all(memoryWorld(size).map((transport) => run(ask, transport, 1))))[rank]!;
 
@@ -151,7 +151,7 @@ const everyNative = async (by: "exchange" | "MPI", limit?: number): Promise<void
   report({ wrong, tested });
 };
 
-/** Runs collectives on all lanes at once; each rank begins with another lane. */
+/** Runs collectives on all lanes at the same time. Each rank begins with another lane. */
 const allLanes = async (): Promise<void> => {
   const lanes = await openLanes(world, 4, 20_000, nameOf);
   const native = nativeCollectives(lanes);
@@ -176,12 +176,12 @@ const allLanes = async (): Promise<void> => {
   report({ wrong, tested });
 };
 
-/** Rank 0 overwrites sent memory as soon as it is released; rank 1 receives late. */
+/** Tests lent memory: rank 0 overwrites sent memory as soon as it is released; rank 1 receives late. */
 const lentMemory = async (): Promise<void> => {
   const [lane] = await openLanes(world, 1, 20_000, nameOf);
   const transport = new MpiTransport(lane!, memory);
   const wrong: string[] = [];
-  const bytes = sharedBytes(2 ** 21); // So large that MPI does not copy it.
+  const bytes = sharedBytes(2 ** 21); // Large, so that MPI does not copy it.
   for (const value of [1, 2, 3]) {
     if (rank === 0) {
       bytes.fill(value);
@@ -197,7 +197,7 @@ const lentMemory = async (): Promise<void> => {
 };
 
 /**
- * Rank 0 sends messages that rank 1 does not expect; each case has a lane of its own, because the lane is broken
+ * Rank 0 sends messages that rank 1 does not expect. Each case has a separate lane, because the lane is unusable
  * afterwards.
  */
 const disagree = async (): Promise<void> => {
@@ -250,7 +250,7 @@ const disagree = async (): Promise<void> => {
     exchanged: `${codeOf(second)}: ${second.message}`,
   });
   await world.barrier();
-  process.exit(0); // Messages that were not received are in flight forever, so MPI cannot be closed.
+  process.exit(0); // Messages that were not received stay in flight, so MPI cannot be closed.
 };
 
 const late = async (): Promise<void> => {
@@ -281,7 +281,7 @@ const late = async (): Promise<void> => {
   await sleep(60_000);
 };
 
-/** A worker that opens MPI too and is terminated: while it awaits a message, or while MPI uses its memory. */
+/** Terminates a worker that has also opened MPI: while it awaits a message, or while MPI uses its memory. */
 const endedWorker = async (underWay: boolean): Promise<void> => {
   const worker = new Worker(new URL("./joining-worker.ts", import.meta.url), {
     workerData: { underWay, peer: (rank + 1) % size },

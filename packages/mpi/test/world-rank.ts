@@ -1,6 +1,6 @@
 // One rank of a world over MPI: prints "RESULT" with the results of its collectives. Requests are executed by its
-// companion ("companion"), by its own thread if they are awaited ("caller"), or by the own thread on even ranks and the
-// companion on odd ranks ("both"): node world-rank.ts [sums|late|mixed] [caller|companion|both] [seed]
+// companion ("companion"), by its compute thread if they are awaited ("caller"), or by the compute thread on even ranks
+// and the companion on odd ranks ("both"): node world-rank.ts [sums|late|mixed] [caller|companion|both] [seed]
 import { joinWorld } from "@skein/collectives/node";
 import { createMpiWorld, joinMpiWorld } from "../src/node.ts";
 import { runMixedProgram } from "./mixed-program.ts";
@@ -62,7 +62,7 @@ if (job === "mixed") {
   const gathered = region(pair.worldSize);
   const own = region(1).fill(rank);
   pair.wait(pair.start({ kind: "all-gather", dtype: "i32", input: bytes(own), output: bytes(gathered) }));
-  // Row r of every chunk goes to its rank; rank k sends k + 1 rows to each rank.
+  // Row r of every chunk goes to the rank of the chunk; rank k sends k + 1 rows to each rank.
   const sent = region(worldSize * 8).fill(rank + 1);
   const arrived = region(worldSize * 8).fill(-1);
   const rows = region(worldSize).fill(rank + 1);

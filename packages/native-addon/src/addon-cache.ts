@@ -15,7 +15,7 @@ export class AddonSources {
     this.#folder = fileURLToPath(folder);
   }
 
-  /** Paths of sources and headers, sorted. */
+  /** Returns the paths of sources and headers, sorted. */
   files(): string[] {
     return readdirSync(this.#folder)
       .filter((name) => /\.(cc|h)$/.test(name))
@@ -24,8 +24,8 @@ export class AddonSources {
   }
 
   /**
-   * Key of the properties that a cached addon must share, apart from the library: sources, platform and Node-API
-   * version.
+   * Returns the key of the properties that a cached addon must share, except the library: sources, platform and
+   * Node-API version.
    */
   key(): string {
     const hash = createHash("sha256");
@@ -35,13 +35,13 @@ export class AddonSources {
   }
 }
 
-/** Default cache folder of builds, in the user's home, where package managers do not clean up. */
+/** Returns the default cache folder of builds, in the user's home folder, which package managers do not clean up. */
 export const cacheFolder = (name: string, environment: NodeJS.ProcessEnv): string =>
   join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "skein", name);
 
 /**
- * Returns the reason why a build in a folder is not loaded, because other users may have written to it; otherwise
- * undefined.
+ * Returns the reason why a build in a folder must not be loaded: other users may have written to the folder. Undefined
+ * if it may be loaded.
  */
 const buildFault = (folder: string): string | undefined =>
   [folder, ...readdirSync(folder).map((name) => join(folder, name))]
@@ -49,10 +49,10 @@ const buildFault = (folder: string): string | undefined =>
     .find((fault) => fault !== undefined);
 
 /**
- * Folders in `cache` with a complete build of `sources` for this platform, newest first. Builds that other users may
- * have changed are left out, with a warning.
+ * Returns the folders in `cache` with a complete build of `sources` for this platform, newest first. Builds that other
+ * users may have changed are skipped with a warning.
  *
- * @param lastFile file that a build writes last; without it, the build is incomplete.
+ * @param lastFile file that a build writes last. Without this file, the build is incomplete.
  */
 export const builtFolders = (cache: string, sources: AddonSources, lastFile: string): string[] => {
   if (!existsSync(cache)) return [];

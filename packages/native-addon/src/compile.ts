@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import type { AddonSources } from "./addon-cache.ts";
 import { nodeApiVersion } from "./node-api-version.ts";
 
-/** A compiler is missing or fails. The message is one line, to which the calling package adds the cure. */
+/** A compiler is missing or failed. The message is one line, to which the calling package adds advice. */
 export class CompilerError extends Error {
   override name = "CompilerError";
 
@@ -20,7 +20,7 @@ const run = promisify(execFile);
 /**
  * Runs a compiler.
  *
- * @returns its output.
+ * @returns output of the compiler.
  * @throws CompilerError.
  */
 export const runCompiler = async (compiler: string, args: readonly string[]): Promise<string> => {
@@ -31,7 +31,7 @@ export const runCompiler = async (compiler: string, args: readonly string[]): Pr
     const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
     if (code === "ENOENT" || code === "EACCES")
       throw new CompilerError(`the compiler "${compiler}" was not found`, true, error);
-    // The compiler's first error, or a wrapper's error about a missing compiler.
+    // The compiler's first error, or the error of a compiler wrapper about a missing compiler.
     const line =
       (stderr ?? "").split("\n").find((text) => /error|not found|no such/i.test(text)) ??
       (stderr ?? String(error)).split("\n")[0];
@@ -43,7 +43,7 @@ export interface CompileOptions {
   readonly compiler: string;
   readonly sources: AddonSources;
   readonly output: string;
-  /** Folders of headers, including those of Node-API. */
+  /** Folders of headers, including the headers of Node-API. */
   readonly include: readonly string[];
   readonly defines?: readonly string[];
   readonly libraries?: readonly string[];
@@ -61,8 +61,8 @@ export const compileAddon = async (options: CompileOptions): Promise<void> => {
     "-O3",
     "-shared",
     "-fPIC",
-    "-fvisibility=hidden", // Keeps the symbols of two addons in one process, for two libraries, separate.
-    // Node's own functions come from the process.
+    "-fvisibility=hidden", // Separates the symbols of two addons in one process, for two libraries.
+    // Functions of Node are provided by the process.
     ...(process.platform === "darwin" ? ["-undefined", "dynamic_lookup"] : []),
     ...[`NAPI_VERSION=${nodeApiVersion}`, ...defines].map((text) => `-D${text}`),
     ...include.map((folder) => `-I${folder}`),

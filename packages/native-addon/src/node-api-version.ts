@@ -1,2 +1,2 @@
-/** Version of Node-API; addons built for it load in every later Node. */
+/** Version of Node-API. Addons built for this version load in every later Node. */
 export const nodeApiVersion = 8;

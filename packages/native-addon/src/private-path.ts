@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-/** A path and its parent folders, outermost last. */
+/** Returns a path and its parent folders, outermost last. */
 const chainOf = (path: string): string[] => {
   const above = dirname(path);
   return above === path ? [path] : [path, ...chainOf(above)];
@@ -16,9 +16,9 @@ const real = (path: string): string => {
 };
 
 /**
- * Describes why other users can write one file or folder; undefined if they cannot.
+ * Describes why other users can write to one file or folder; undefined if they cannot.
  *
- * @param isLast whether it is the path itself, not a parent folder.
+ * @param isLast whether `path` is the checked path itself instead of a parent folder.
  */
 const faultOf = (path: string, ownUid: number, isLast: boolean): string | undefined => {
   const stats = statSync(path, { throwIfNoEntry: false });
@@ -26,16 +26,16 @@ const faultOf = (path: string, ownUid: number, isLast: boolean): string | undefi
   const { uid, gid, mode } = stats;
   if (uid !== 0 && uid !== ownUid) return `${path} belongs to user ${uid}`;
   const isSticky = !isLast && (mode & 0o1000) !== 0; // In a sticky folder such as /tmp, other users cannot rename this user's files.
-  const hasOwnGroup = gid === uid && uid !== 0; // By convention a group of this user alone.
+  const hasOwnGroup = gid === uid && uid !== 0; // By convention a group that contains only this user.
   const refused = hasOwnGroup ? 0o002 : 0o022;
   if (isSticky || (mode & refused) === 0) return undefined;
   return `${path} can be written by others (mode ${(mode & 0o7777).toString(8).padStart(4, "0")})`;
 };
 
 /**
- * Describes who else can write to a file or folder; undefined if only this user and root can. Parent folders count,
- * because a user who can write there can replace the path. Code is loaded only from such paths; ssh has the same rule.
- * On Windows, which has no such modes, always undefined.
+ * Describes which other users can write to a file or folder; undefined if only this user and root can. Parent folders
+ * are also checked, because a user who can write to them can replace the path. Code is loaded only from paths without
+ * other writers; ssh has the same rule. Always undefined on Windows, which has no such file modes.
  */
 export const otherWriters = (path: string): string | undefined => {
   const ownUid = process.geteuid?.();
@@ -54,11 +54,11 @@ export const otherWriters = (path: string): string | undefined => {
   return undefined;
 };
 
-/** Environment variable that marks the warning as given, by this process or a parent process. */
+/** Environment variable that records that this process or a parent process has already printed the warning. */
 const remarkVariable = "SKEIN_CACHE_REMARK";
 
 /**
- * Warns once that a cache is not used.
+ * Warns a single time that a cache is not used.
  *
  * @param say receives the warning. Default: `process.emitWarning`.
  */

@@ -5,7 +5,7 @@ import { doublingBranch, positionsOf } from "./binomial-tree.ts";
 import { splitLevels } from "./halves.ts";
 
 /**
- * Broadcast along a binomial tree: in round k the 2^k ranks that have the value send it to 2^k others.
+ * Broadcast along a binomial tree: in round k the 2^k ranks that have the value send it to 2^k other ranks.
  *
  * Cost: ⌈log₂P⌉ rounds; ⌈log₂P⌉ · S bytes sent by the root, the busiest rank. Source: Thakur, Rabenseifner and Gropp,
  * "Optimization of collective communication operations in MPICH", 2005.

@@ -2,7 +2,10 @@ import type { MessageRound } from "../cost.ts";
 import { type CostParameters, type ElementRange, modulo, type ScheduleParameters, type Step } from "../schedule.ts";
 import { splitLevels } from "./halves.ts";
 
-/** Position of a rank in a tree, its distance from the root modulo P, and the inverse mapping. */
+/**
+ * Position of this rank in a tree, its distance from the root modulo P, and the inverse mapping from positions to
+ * ranks.
+ */
 export interface Positions {
   readonly position: number;
   readonly rankAt: (position: number) => number;
@@ -13,17 +16,17 @@ export const positionsOf = ({ rank, worldSize, root = 0 }: Omit<ScheduleParamete
   rankAt: (position) => modulo(position + root, worldSize),
 });
 
-/** Parent or child of a position at one level of a tree. Both absent: the position is idle at this level. */
+/** Parent or child of a position at one level of a tree. The position is idle at this level if both are absent. */
 export interface Branch {
-  /** Neighbor on the side of the root. */
+  /** Position of the parent. Absent: the position has no parent at this level. */
   readonly parent?: number;
   readonly child?: number;
 }
 
 /**
- * Returns the branch at level `k` of the tree that doubles away from the root: the 2^k positions nearest to the root
- * have one child each, at distance 2^k. In ascending order the levels broadcast a value; in descending order they
- * reduce values.
+ * Returns the branch of a position at level `k` of a tree whose number of reached positions doubles at each level: each
+ * of the 2^k positions nearest to the root has one child, at distance 2^k. In ascending order the levels broadcast a
+ * value; in descending order they reduce values.
  */
 export const doublingBranch = (position: number, worldSize: number, k: number): Branch => {
   const distance = 2 ** k;
@@ -39,9 +42,9 @@ export interface BlockBranch extends Branch {
 }
 
 /**
- * Returns the branch at level `k` of the tree in which the subtree of a position is contiguous: the child is half as
- * far away as at the previous level, and its subtree has as many positions as that distance. In ascending order the
- * levels scatter blocks; in descending order they gather blocks.
+ * Returns the branch at level `k` of a tree with contiguous subtrees: the distance to a child is half the distance of
+ * the previous level, and equals the number of positions in the subtree of the child. In ascending order the levels
+ * scatter blocks; in descending order they gather blocks.
  */
 export const halvingBranch = (position: number, worldSize: number, k: number): BlockBranch => {
   const distance = 2 ** (splitLevels(worldSize) - 1 - k);
@@ -53,10 +56,11 @@ export const halvingBranch = (position: number, worldSize: number, k: number): B
 };
 
 /**
- * Returns the rounds that gather one block per position at the root, by `halvingBranch` in descending order: a received
- * block is forwarded together with the blocks before it.
+ * Returns the rounds that gather one block per position at the root, along the branches of `halvingBranch` in
+ * descending order. A received block is forwarded together with the blocks of lower positions.
  *
- * @param blocks returns the memory of `count` blocks from position `first` on, within the subtree of this position.
+ * @param blocks returns the memory of `count` blocks beginning at position `first`, within the subtree of this
+ * position.
  */
 export const gatherRounds = (
   parameters: Omit<ScheduleParameters, "elementCount">,
@@ -73,9 +77,9 @@ export const gatherRounds = (
 };
 
 /**
- * Messages of `gatherRounds`.
+ * Returns the messages of `gatherRounds`.
  *
- * @param bytes bytes of one block.
+ * @param bytes size of one block.
  * @param summed whether the root reads the blocks for a sum.
  */
 export const gatherMessages = (parameters: CostParameters, bytes: number, summed = false): MessageRound[] =>

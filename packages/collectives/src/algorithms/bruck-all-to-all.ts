@@ -10,15 +10,15 @@ import {
   withoutEmpty,
 } from "../schedule.ts";
 
-/** Remaining distances, in ranks, of the blocks that are sent in round k: distances with bit k set. */
+/** Returns the remaining distances of the blocks sent in round k, in ranks: the distances with bit k set. */
 const hopDistances = (worldSize: number, k: number): number[] =>
   Array.from({ length: worldSize }, (_, distance) => distance).filter((distance) => (distance & (2 ** k)) !== 0);
 
 const roundCount = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-to-all by Bruck: a block with d ranks to travel makes one hop for each power of two in d, together with all other
- * blocks of that hop. Few messages for small blocks; each block is sent log₂P / 2 times on average.
+ * All-to-all by Bruck: a block for the rank at distance d makes one hop for each power of two in d, in one message with
+ * all other blocks of the hop. Small blocks need few messages; each block is sent log₂P / 2 times on average.
  *
  * Cost: ⌈log₂P⌉ rounds of one message, about S / 2 bytes each for an operand of S bytes (less if P is not a power of
  * two); 2S bytes of scratch memory and 2S bytes of copies. Source: Bruck et al., "Efficient algorithms for all-to-all
@@ -31,7 +31,7 @@ export const bruckAllToAll: Algorithm = {
   schedule: ({ rank, worldSize, elementCount }) => {
     const block = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
       of(index * elementCount, elementCount);
-    // Scratch memory: P blocks by remaining distance, the packed outgoing blocks, and the received blocks.
+    // Scratch memory: P blocks sorted by remaining distance, the packed outgoing blocks, and the received blocks.
     const most = Math.floor(worldSize / 2);
     const packed = (index: number): ElementRange => block(scratch, worldSize + index);
     const received = (index: number): ElementRange => block(scratch, worldSize + most + index);

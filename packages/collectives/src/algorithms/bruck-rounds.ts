@@ -1,6 +1,9 @@
 import { modulo } from "../schedule.ts";
 
-/** A round in which a rank with blocks 0 … first − 1, counted from its own, receives `blocks` more. */
+/**
+ * One round of Bruck's all-gather. The rank already has the blocks of `first` ranks, counted from its own rank, and
+ * receives `blocks` more blocks.
+ */
 export interface BruckRound {
   readonly to: number;
   readonly from: number;
@@ -8,7 +11,10 @@ export interface BruckRound {
   readonly blocks: number;
 }
 
-/** The ⌈log₂P⌉ rounds of Bruck's all-gather: the number of blocks doubles, and the last round fetches the rest. */
+/**
+ * Returns the ⌈log₂P⌉ rounds of Bruck's all-gather. The number of blocks doubles in each round except the last, which
+ * fetches the remaining blocks.
+ */
 export const bruckRounds = (rank: number, worldSize: number): BruckRound[] => {
   const rounds: BruckRound[] = [];
   for (let first = 1; first < worldSize; first *= 2)

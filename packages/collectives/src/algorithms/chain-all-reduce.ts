@@ -13,8 +13,9 @@ import {
 import { runsOf } from "../topology.ts";
 
 /**
- * Position of a rank: its run, its index in the run, and the number of ranks per run that own a chunk, which is the
- * length of the shortest run.
+ * Returns the position of a rank: the run of consecutive ranks that contains it, the index of the run (`index`) and of
+ * the last run (`last`), its index in the run (`local`), and the number of ranks per run that own a chunk (`owners`),
+ * which is the length of the shortest run.
  */
 const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
   const index = runs.findIndex((run) => run.includes(rank));
@@ -30,15 +31,15 @@ const positionIn = (runs: readonly (readonly number[])[], rank: number) => {
 
 /**
  * Two-level all-reduce in rank order. Partial sums pass along a chain of hosts, and each host adds the operands of its
- * ranks in order, `(((x₀ + x₁) + x₂) + x₃) + …`. The last host has the result, which returns along the chain. Each
- * local index that exists on every host forms a chain of its own, for its own chunk. Designed for segments: some
- * segments pass up while others return. A host whose ranks are not consecutive counts as several hosts (`runsOf`), so
- * that the order holds.
+ * ranks in order, `(((x₀ + x₁) + x₂) + x₃) + …`. The last host has the result and returns it along the chain. Each
+ * local index that exists on every host has a separate chain for one chunk. Designed for segments: some segments pass
+ * up the chain while others return. A host whose ranks are not consecutive counts as several hosts (`runsOf`), to
+ * preserve rank order.
  *
- * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1). 2S bytes leave a host, compared
- * with 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct algorithm, the only other one in
- * rank order. Source: the pipelined chain of van de Geijn and Watts, 1997, as a prefix sum; two levels as in
- * `twoLevelAllReduce`.
+ * Cost: for m hosts of k ranks and s segments: 2m + s − 1 rounds (two fewer for k = 1). Each host sends 2S bytes,
+ * compared with 2(m − 1) / m · S in a two-level ring, and (m − 1) · 2k / m · S in the direct algorithm, the only other
+ * algorithm in rank order. Source: the pipelined chain of van de Geijn and Watts, 1997, as a prefix sum; two levels as
+ * in `twoLevelAllReduce`.
  */
 export const chainAllReduce: Algorithm = segmented(
   {
@@ -54,14 +55,14 @@ export const chainAllReduce: Algorithm = segmented(
       const [below, above] = [runs[index - 1]?.[local], runs[index + 1]?.[local]];
       const isOwner = local < owners;
       const rounds: Step[][] = Array.from({ length: 2 * last + 2 }, () => []);
-      // On the host that completes the sum, the sum may be written straight into the operands' memory.
+      // On the host that completes the sum, the result may be written directly to the operands' memory.
       const returned = index === last;
 
-      // Up: in round `index`, this host adds its operands to the sum of all hosts below.
+      // Up: in round `index`, this host adds its operands to the sum of all previous hosts of the chain.
       const operand = chunk(input, local);
       const sum = chunk(output, local);
       const up = rounds[index]!;
-      const operandsFrom = returned ? output : input; // A returned result is written to the memory that was sent.
+      const operandsFrom = returned ? output : input; // Results are returned to the memory of the sent operands.
       if (returned) up.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
       for (const [i, owner] of run.slice(0, owners).entries())
         if (owner !== rank) up.push({ action: "send", peer: owner, source: chunk(operandsFrom, i) });
@@ -76,8 +77,8 @@ export const chainAllReduce: Algorithm = segmented(
         if (above !== undefined) rounds[index + 1]!.push({ action: "send", peer: above, source: sum });
       }
 
-      // Back: the last host has the result after round `last`. Each host sends the result to the host below and to its
-      // own ranks.
+      // Back: the last host has the result after round `last`. Each host sends the result to the previous host of the
+      // chain and to the other ranks of the same host.
       const known = 2 * last - index;
       if (isOwner) {
         if (above !== undefined)

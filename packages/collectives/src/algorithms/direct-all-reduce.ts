@@ -3,12 +3,12 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce in which rank r combines chunk r of all ranks and returns the result. In shared memory it reads and writes
- * the peers' buffers in place: each rank reads S bytes and writes S bytes, in one pass, with one wait before and one
- * after it.
+ * All-reduce in which rank r combines chunk r of all ranks and sends the result to all ranks. In shared memory, rank r
+ * reads and writes the peers' buffers in place: each rank reads S bytes and writes S bytes in one pass, with one wait
+ * before the pass and one after it.
  *
- * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits do not
- * depend on the chunk boundaries.
+ * Cost: 2 rounds of P − 1 messages, 2(P − 1) / P · S bytes per rank. Always sums in rank order, so the bits of the
+ * result do not depend on the chunk boundaries.
  */
 export const directAllReduce: Algorithm = segmented({
   name: "direct-all-reduce",

@@ -3,8 +3,8 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Reduce in which every rank sends its operand to the root, which combines the operands in rank order. Has the fewest
- * rounds; the root reads all operands.
+ * Reduce in which every rank sends its operand to the root, which combines the operands in rank order. The number of
+ * rounds is the minimum, but the root reads all operands.
  *
  * Cost: 1 round of one message, S bytes per rank. The root receives P − 1 messages and sums (P − 1) · S bytes. Needs no
  * scratch memory.

@@ -2,8 +2,8 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, modulo, output, type Step } from "../schedule.ts";
 
 /**
- * Barrier: in round k each rank signals rank + 2^k and waits for rank − 2^k. After the last round every rank has heard
- * from every other rank, directly or indirectly.
+ * Barrier: in round k each rank signals rank + 2^k and waits for rank − 2^k. After the last round every rank knows that
+ * all ranks have arrived.
  *
  * Cost: ⌈log₂P⌉ rounds of one empty message. Source: Hensgen, Finkel and Manber, "Two algorithms for barrier
  * synchronization", 1988.

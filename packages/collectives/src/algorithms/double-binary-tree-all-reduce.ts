@@ -3,8 +3,8 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * A node of a binary tree over positions 0 … size − 1 in which every odd position is a leaf and the children of a node
- * are on both sides of it.
+ * A node of a binary tree over positions 0 … size − 1. Every odd position is a leaf, and an inner node is between its
+ * two children.
  */
 interface TreeNode {
   readonly parent: number | undefined;
@@ -13,8 +13,8 @@ interface TreeNode {
 }
 
 /**
- * Parent of position b·2^z, b odd: the adjacent multiple of 2^z that is an odd multiple of 2^(z+1), or the multiple
- * below if that one is past the end. Position 0 is the root.
+ * Returns the parent of position b·2^z, b odd: the adjacent multiple of 2^z that is an odd multiple of 2^(z+1), or the
+ * adjacent lower multiple if that position is ≥ `size`. Position 0 is the root; its parent is undefined.
  */
 const parentOf = (position: number, size: number): number | undefined => {
   if (position === 0) return undefined;
@@ -32,8 +32,9 @@ const treeOf = (size: number): TreeNode[] => {
 };
 
 /**
- * Nodes of all ranks in both trees. In the second tree, ranks are mirrored (P even) or shifted by one (P odd), so that
- * an inner node of one tree is a leaf of the other. If P is odd, only rank 0 is an inner node of both trees.
+ * Returns the nodes of all ranks in both trees. In the second tree, ranks are mirrored (P even) or shifted by one (P
+ * odd), so that an inner node of one tree is a leaf of the other tree. If P is odd, only rank 0 is an inner node of
+ * both trees.
  */
 const treeNodes = (worldSize: number): readonly (readonly TreeNode[])[] => {
   const tree = treeOf(worldSize);
@@ -51,12 +52,12 @@ const treeNodes = (worldSize: number): readonly (readonly TreeNode[])[] => {
 const heightOf = (worldSize: number): number => Math.ceil(Math.log2(worldSize));
 
 /**
- * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, and the result comes down.
- * Inner ranks of one tree are leaves of the other, so both directions of every link are in use if the vector is
- * segmented.
+ * All-reduce by two binary trees, each for one half of the vector: sums go up to the root, and the result goes down to
+ * the leaves. Inner ranks of one tree are leaves of the other tree, so both directions of every link are in use if the
+ * vector is segmented.
  *
- * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), so the bandwidth of a ring except for 1/P,
- * with rounds that grow with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
+ * Cost: 2⌈log₂P⌉ + s − 1 rounds for s segments; 2S bytes per rank (P ≥ 4), within a factor 1 − 1/P of a ring, but the
+ * number of rounds grows with log P. Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
  * broadcast, reduction and scan", 2009.
  */
 export const doubleBinaryTreeAllReduce: Algorithm = segmented(

@@ -4,8 +4,8 @@ import { type Algorithm, input, modulo, output, scratch, type Step, withoutEmpty
 import { bruckRounds } from "./bruck-rounds.ts";
 
 /**
- * All-reduce of a small vector: every rank gathers all operands, by Bruck's rounds, and sums them itself in rank order.
- * No all-reduce in rank order has fewer rounds.
+ * All-reduce of a small vector: every rank gathers all operands in Bruck's rounds and sums the operands locally in rank
+ * order. No other all-reduce in rank order has fewer rounds.
  *
  * Cost: ⌈log₂P⌉ rounds of one message, (P − 1) · S bytes per rank; P · S bytes of scratch memory. Source: see
  * `bruckAllGather`.

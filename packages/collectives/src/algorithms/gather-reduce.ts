@@ -4,12 +4,12 @@ import { type Algorithm, input, modulo, output, scratch, withoutEmpty } from "..
 import { gatherMessages, gatherRounds, positionsOf } from "./binomial-tree.ts";
 
 /**
- * Reduce of a small vector: a binomial tree gathers all operands at the root, which sums them in rank order. No reduce
- * in rank order has fewer consecutive messages.
+ * Reduce of a small vector: a binomial tree gathers all operands at the root, which sums the operands in rank order. No
+ * other reduce in rank order has fewer consecutive messages.
  *
  * Cost: ⌈log₂P⌉ rounds of one message. With Q = 2^⌊log₂P⌋ the busiest rank sends max(P − Q, Q / 2) · S bytes. The root
- * receives and sums (P − 1) · S bytes, and needs as much scratch memory. Source: Thakur et al., 2005, for the gather; a
- * local sum, as in `gatherAllReduce`.
+ * receives and sums (P − 1) · S bytes, and needs (P − 1) · S bytes of scratch memory. Source: Thakur et al., 2005, for
+ * the gather; a local sum, as in `gatherAllReduce`.
  */
 export const gatherReduce: Algorithm = segmented({
   name: "gather-reduce",
@@ -20,8 +20,8 @@ export const gatherReduce: Algorithm = segmented({
     const { position } = positionsOf(parameters);
     const operand = input(0, elementCount);
     const whole = output(0, elementCount);
-    // Blocks are in order of positions. The root, and a rank that forwards only its own operand, do not copy their
-    // operand to scratch memory.
+    // Blocks in scratch memory are in order of positions. The root and the leaves, which forward only their own
+    // operand, do not copy the operand to scratch memory.
     const base = position === 0 ? 1 : position;
     let blocksHeld = 0;
     const block = (first: number, count = 1) => scratch((first - base) * elementCount, count * elementCount);

@@ -1,6 +1,6 @@
 /**
- * A group split in two: ranks `first` to `middle` − 1 and `middle` to `end` − 1. If the size is odd, the lower part has
- * one rank more.
+ * A group of ranks split in two parts: ranks `first` to `middle` − 1, and ranks `middle` to `end` − 1. If the group
+ * size is odd, the lower part has one rank more.
  */
 export interface Split {
   readonly first: number;
@@ -8,7 +8,7 @@ export interface Split {
   readonly end: number;
 }
 
-/** Groups that contain `rank`, from all ranks down to pairs. */
+/** Returns the split of each group that contains `rank`, from the group of all ranks down to a pair. */
 export const splitsOf = (rank: number, worldSize: number): Split[] => {
   const splits: Split[] = [];
   let [first, end] = [0, worldSize];
@@ -21,20 +21,21 @@ export const splitsOf = (rank: number, worldSize: number): Split[] => {
   return splits;
 };
 
-/** Peers of `rank` in a split group. */
+/** Peers of a rank in a split group. */
 export interface Halves {
-  /** The part that contains `rank` and the other part, as ranks from … to − 1. */
+  /** The part of the group that contains the rank, as ranks from … to − 1. */
   readonly own: readonly [from: number, to: number];
+  /** The part of the group that does not contain the rank, as ranks from … to − 1. */
   readonly other: readonly [from: number, to: number];
-  /** Rank of the other part that receives this rank's data for the other part. */
+  /** The rank of the other part that receives the data of this rank for the other part. */
   readonly partner: number;
-  /** Ranks of the other part whose partner is this rank: usually one; two or none if the parts are unequal. */
+  /** Ranks of the other part whose partner is this rank: usually one; two or none if the parts have different sizes. */
   readonly partners: readonly number[];
 }
 
 /**
- * Pairs the two parts of a group rank by rank. If the lower part has one rank more, its last rank has the same partner
- * as the rank before, and is not a partner itself.
+ * Pairs the ranks of the two parts in ascending order. If the lower part has one rank more, its last two ranks share
+ * one partner, and the last rank is not a partner of any rank.
  */
 export const halvesOf = (rank: number, { first, middle, end }: Split): Halves => {
   const pairs = end - middle;
@@ -57,6 +58,7 @@ export const halvesOf = (rank: number, { first, middle, end }: Split): Halves =>
 };
 
 /**
- * Number of levels of splitting until every group is one rank: ⌈log₂P⌉. Groups of one level differ by at most one rank.
+ * Returns the number of splits until every group is a single rank: ⌈log₂P⌉. The sizes of groups at one level differ by
+ * at most one.
  */
 export const splitLevels = (worldSize: number): number => Math.ceil(Math.log2(worldSize));

@@ -27,7 +27,7 @@ export const halvingDoublingAllReduce: Algorithm = segmented({
       before.push({ action: "receive", combine: "reduce", peer: guest, target: whole, own: whole });
     if (worldSize > core || core === 1) rounds.push(before);
 
-    // The window of chunks (of Q) that this rank still sums.
+    // Returns the window of `count` chunks (of Q) that this rank still sums, from chunk `first`.
     const span = (first: number, count: number): ElementRange => {
       const begin = chunkOf(elementCount, core, first)[0];
       return output(begin, Math.floor(((first + count) * elementCount) / core) - begin);

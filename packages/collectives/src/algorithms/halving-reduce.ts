@@ -5,12 +5,13 @@ import { gatherMessages, gatherRounds, positionsOf } from "./binomial-tree.ts";
 import { halvingMessages, halvingRounds } from "./recursive-halving.ts";
 
 /**
- * Reduce of a large vector: a reduce-scatter by recursive halving, then a binomial gather at the root. Positions count
- * from the root. Not segmented: ranks have unequal shares of the gather, and the shares of two segments would collide.
+ * Reduce of a large vector: a reduce-scatter by recursive halving, then a binomial gather at the root. Positions are
+ * distances from the root modulo P. Not segmented: ranks send different amounts in the gather, so two segments would
+ * use the same link in the same round.
  *
  * Cost: 2⌈log₂P⌉ rounds. With Q = 2^⌊log₂P⌋ the busiest rank sends ⌈log₂P⌉ + 1 messages, (P − 1 + max(P − Q, Q / 2)) /
- * P · S bytes; 2(P − 1) / P · S along the path. Needs no scratch memory. Source: Rabenseifner, "Optimization of
- * collective reduction operations", 2004; uneven halves instead of extra ranks.
+ * P · S bytes; 2(P − 1) / P · S along the critical path. Needs no scratch memory. Source: Rabenseifner, "Optimization
+ * of collective reduction operations", 2004; uneven halves instead of extra ranks.
  */
 export const halvingReduce: Algorithm = {
   name: "halving-reduce",

@@ -15,14 +15,14 @@ import {
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
- * Two-level all-reduce with a master on each host: a ring reduce-scatter within the host, whose chunks the master
- * gathers; a ring all-reduce of the whole vector among masters; then the master scatters the chunks, and a ring
- * all-gathers them within the host.
+ * Two-level all-reduce with one master rank per host: a ring reduce-scatter within the host, then a gather of the
+ * chunks at the master; a ring all-reduce of the complete vector among the masters; then the master scatters the
+ * chunks, and a ring all-gather within the host.
  *
  * Cost: for m hosts of k ranks: 4(k − 1) + 2(m − 1) rounds of one message, instead of 2(mk − 1) of the flat ring. The
- * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. For small and medium vectors on many hosts; `twoLevelAllReduce`
- * sends fewer bytes. Source: Jia et al., "Highly scalable deep learning training system with mixed-precision: training
- * ImageNet in four minutes", 2018.
+ * master sends (3(k − 1) / k + 2(m − 1) / m) · S bytes. Suitable for small and medium vectors on many hosts;
+ * `twoLevelAllReduce` sends fewer bytes. Source: Jia et al., "Highly scalable deep learning training system with
+ * mixed-precision: training ImageNet in four minutes", 2018.
  */
 export const mastersAllReduce: Algorithm = segmented({
   name: "masters-all-reduce",
@@ -33,10 +33,10 @@ export const mastersAllReduce: Algorithm = segmented({
     const host = hosts[hostIndex]!;
     const [local, size] = [host.indexOf(rank), host.length];
     const steps = Math.max(...hosts.map(({ length }) => length)) - 1;
-    // The chunk that a rank has after the reduce-scatter half of a ring.
+    // The chunk that a rank owns after the reduce-scatter phase of a ring.
     const held = (index: number): ElementRange => output(...chunkOf(elementCount, size, modulo(index + 1, size)));
     const whole = { region: "output", offset: 0 } as const;
-    // A rank alone on its host has no ring.
+    // A rank that is alone on its host has no ring within the host.
     const inside =
       size === 1 ? [] : embed(ringAllReduce.schedule({ rank: local, worldSize: size, elementCount }).rounds, {}, host);
 

@@ -3,11 +3,11 @@ import { segmented } from "../interleave.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * All-reduce with one server, rank 0: every rank sends its vector to the server, which sends the sum to every rank. A
- * baseline for comparison; with one server per chunk, one on every rank, it is `directAllReduce`.
+ * All-reduce with one server, rank 0: every rank sends its vector to the server, and the server sends the sum to every
+ * rank. A baseline for comparison. `directAllReduce` is the variant with one server per chunk, on each rank.
  *
- * Cost: 2 rounds of P − 1 messages at the server, which receives (P − 1) · S bytes and sends as many. Source: Li et
- * al., "Scaling distributed machine learning with the parameter server", 2014.
+ * Cost: 2 rounds of P − 1 messages at the server, which receives (P − 1) · S bytes and sends (P − 1) · S bytes. Source:
+ * Li et al., "Scaling distributed machine learning with the parameter server", 2014.
  */
 export const parameterServerAllReduce: Algorithm = segmented({
   name: "parameter-server-all-reduce",

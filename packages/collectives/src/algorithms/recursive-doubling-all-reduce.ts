@@ -4,11 +4,12 @@ import { type Algorithm, type ElementRange, input, output, scratch, type Step, w
 
 /**
  * All-reduce by recursive doubling. With Q = 2^⌊log₂P⌋, ranks ≥ Q first send their operand to rank − Q, and receive the
- * result at the end. Ranks < Q exchange whole partial sums with partners at distance 1, 2, 4, …. A sum must not be
- * written to memory that is being sent, so sums alternate between the output and a scratch vector.
+ * result at the end. Ranks < Q exchange complete partial sums with partners at distance 1, 2, 4, …. A sum must not be
+ * written to memory in use by a send, so sums alternate between the output and a scratch vector.
  *
- * Cost: 2⌈log₂P⌉ − ⌊log₂P⌋ rounds of S bytes: the fewest rounds, for small vectors. The extra ranks cost two rounds.
- * Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+ * Cost: 2⌈log₂P⌉ − ⌊log₂P⌋ rounds of S bytes: the minimum number of rounds, suitable for small vectors. The extra ranks
+ * cost two rounds. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+ * MPICH", 2005.
  */
 export const recursiveDoublingAllReduce: Algorithm = segmented({
   name: "recursive-doubling-all-reduce",
@@ -18,7 +19,7 @@ export const recursiveDoublingAllReduce: Algorithm = segmented({
     const doublings = Math.floor(Math.log2(worldSize));
     const core = 2 ** doublings;
     const whole = output(0, elementCount);
-    // The last sum is written to the output.
+    // Memory of the sum after doubling `k`. The last sum is written to the output.
     const sumAfter = (k: number): ElementRange => ((doublings - k) % 2 === 0 ? whole : scratch(0, elementCount));
     const rounds: Step[][] = [];
     const extra = rank >= core;

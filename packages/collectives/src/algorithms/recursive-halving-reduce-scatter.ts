@@ -14,7 +14,8 @@ export const recursiveHalvingReduceScatter: Algorithm = {
   kind: "reduce-scatter",
   rankOrder: false,
   schedule: ({ rank, worldSize, elementCount }) => {
-    // The operand must not change. Sums are in scratch memory, which has room for this rank's half of the chunks.
+    // The operand must not change. Sums are stored in scratch memory, which has room for the largest part of the
+    // chunks, about half.
     const [widest] = splitsOf(rank, worldSize);
     const scratchBegin = widest === undefined ? 0 : halvesOf(rank, widest).own[0];
     const rounds =

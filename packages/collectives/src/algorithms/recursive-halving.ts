@@ -2,16 +2,16 @@ import type { Message } from "../cost.ts";
 import type { ElementRange, Step } from "../schedule.ts";
 import { halvesOf, splitLevels, splitsOf } from "./halves.ts";
 
-/** Chunks `from` to `to` − 1. */
+/** Range of chunks `from` to `to` − 1. */
 export type Chunks = readonly [from: number, to: number];
 
 /**
- * Returns the rounds after which every rank has the sum of its own chunk. A group of ranks splits in two; each rank
- * sends its sums of the other part's chunks to a rank of that part, and continues with its own part. Odd groups are
- * split unevenly, and one rank then receives two messages, so that every rank participates for any P.
+ * Returns the rounds after which every rank has the sum of its own chunk. A group of ranks splits into two parts. Each
+ * rank sends the chunks of the other part to a rank of the other part, and continues with the chunks of its own part.
+ * Odd groups are split unevenly, and one rank then receives two messages, so every rank participates for any P.
  *
- * @param operand returns the memory of chunks of the operand.
- * @param sums returns the memory for sums of chunks; `isLast` is true for the final chunk.
+ * @param operand returns the memory of a range of chunks of the operand.
+ * @param sums returns the memory for sums of a range of chunks; `isLast` is true for the final chunk.
  */
 export const halvingRounds = (
   rank: number,
@@ -36,9 +36,9 @@ export const halvingRounds = (
 };
 
 /**
- * Messages that a rank sends in each round of `halvingRounds`.
+ * Returns the messages that a rank sends in each round of `halvingRounds`.
  *
- * @param bytes bytes of one chunk.
+ * @param bytes size of one chunk.
  */
 export const halvingMessages = (worldSize: number, bytes: number): { sends: (rank: number) => Message[] }[] =>
   Array.from({ length: splitLevels(worldSize) }, (_, level) => ({

@@ -4,12 +4,12 @@ import { type Algorithm, chunkOf, type ElementRange, input, output, type Step, w
 
 /**
  * Reduce of a large vector in rank order: rank r combines chunk r of all ranks and sends the result to the root. In
- * shared memory it writes the result into the root's vector in place: each rank reads S bytes, and no rank waits for a
- * rank that reads P · S.
+ * shared memory, rank r writes the result directly to the root's vector: each rank reads S bytes, and no rank waits for
+ * a root that reads P · S bytes.
  *
- * Cost: 2 rounds, the first of P − 1 messages and the second of one; S bytes per rank. The root receives 2(P − 1) / P ·
- * S bytes, for any P, and every rank sums (P − 1) / P · S. Needs no scratch memory. Source: Rabenseifner, "Optimization
- * of collective reduction operations", 2004, without forwarding.
+ * Cost: 2 rounds, the first with P − 1 messages and the second with one message; S bytes per rank. The root receives
+ * 2(P − 1) / P · S bytes, for any P, and every rank sums (P − 1) / P · S bytes. Needs no scratch memory. Source:
+ * Rabenseifner, "Optimization of collective reduction operations", 2004, without forwarding.
  */
 export const reduceScatterGatherReduce: Algorithm = segmented({
   name: "reduce-scatter-gather-reduce",
@@ -20,7 +20,7 @@ export const reduceScatterGatherReduce: Algorithm = segmented({
     const chunk = (of: (offset: number, count: number) => ElementRange, index: number): ElementRange =>
       of(...chunkOf(elementCount, worldSize, index));
     const whole = output(0, elementCount);
-    // A returned result is written to the memory that was sent: on the root, to its result.
+    // Results are returned to the memory of the sent operands; on the root, to the output.
     const operands = isRoot ? output : input;
     const sum = chunk(output, rank);
     const own = chunk(operands, rank);

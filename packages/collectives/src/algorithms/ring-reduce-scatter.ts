@@ -11,8 +11,8 @@ import {
 } from "../schedule.ts";
 
 /**
- * Reduce-scatter by one pass around a ring; rank r ends with chunk r. The operand does not change: partial sums use two
- * scratch chunks.
+ * Reduce-scatter by one pass around a ring, after which rank r has chunk r. The operand does not change: partial sums
+ * use two scratch chunks.
  *
  * Cost: P − 1 rounds of one message, (P − 1) / P · S bytes per rank for an operand of S bytes. Source: see
  * `ringAllReduce`.

@@ -2,8 +2,8 @@ import { costOfRounds } from "../cost.ts";
 import { type Algorithm, input, output, type Step, withoutEmpty } from "../schedule.ts";
 
 /**
- * Point-to-point messages: sends to `to` and receives from `from`. Either may be absent; a rank without `from` receives
- * zeros.
+ * Point-to-point messages: sends to rank `to` and receives from rank `from`. Each of the two ranks is optional; a rank
+ * without `from` receives zeros.
  *
  * Cost: 1 round of one message, S bytes.
  */
@@ -23,7 +23,7 @@ export const sendReceive: Algorithm = {
     if (from !== undefined && from !== rank) steps.push({ action: "receive", combine: "replace", peer: from, target });
     return { algorithm: "send-receive", scratchElements: 0, rounds: withoutEmpty([steps]) };
   },
-  // Ranks do not know each other's destinations; the cost is that of one step around the ring of ranks.
+  // Ranks do not know the destinations of other ranks. The cost is that of one shift around the ring of ranks.
   cost: (parameters) => {
     const { worldSize, byteLength: bytes } = parameters;
     return costOfRounds(parameters, [

@@ -33,8 +33,8 @@ import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
 import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
 
 /**
- * All algorithms. To add one, write a file, a row here and a row in docs/algorithms.md; the law tests then cover it. Of
- * algorithms with equal cost, the first in this table is chosen.
+ * All algorithms. To add an algorithm, write a file, a row in this table and a row in docs/algorithms.md; the law tests
+ * then cover the algorithm. If several algorithms have equal cost, the first in this table is chosen.
  */
 export const algorithms: readonly Algorithm[] = [
   directAllReduce,

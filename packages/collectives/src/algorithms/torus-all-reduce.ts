@@ -7,11 +7,11 @@ import { ringAllReduce } from "./ring-all-reduce.ts";
 
 /**
  * All-reduce on a torus of X columns and Y rows, P = X · Y, as nearly square as P allows: a ring reduce-scatter along
- * rows, a ring all-reduce of one chunk along columns, a ring all-gather along rows. A prime P has one row, so the torus
- * is a ring.
+ * rows, a ring all-reduce of one chunk along columns, then a ring all-gather along rows. If P is prime, the torus has
+ * one row and is a ring.
  *
- * Cost: 2(X − 1) + 2(Y − 1) rounds of one message; 2(P − 1) / P · S bytes per rank, as a ring. Source: Mikami et al.,
- * "Massively distributed SGD: ImageNet/ResNet-50 training in a flash", 2018.
+ * Cost: 2(X − 1) + 2(Y − 1) rounds of one message; 2(P − 1) / P · S bytes per rank, as in a ring. Source: Mikami et
+ * al., "Massively distributed SGD: ImageNet/ResNet-50 training in a flash", 2018.
  */
 export const torusAllReduce: Algorithm = segmented({
   name: "torus-all-reduce",
@@ -24,7 +24,7 @@ export const torusAllReduce: Algorithm = segmented({
     const column = Array.from({ length: rows }, (_, index) => index * columns + x);
     const alongRow = embed(ringAllReduce.schedule({ rank: x, worldSize: columns, elementCount }).rounds, {}, row);
     if (rows === 1) return { algorithm: "torus-all-reduce", scratchElements: 0, rounds: withoutEmpty(alongRow) };
-    // The chunk that a rank has after the reduce-scatter half of a ring.
+    // The chunk that a rank owns after the reduce-scatter phase of the ring along its row.
     const [offset, count] = chunkOf(elementCount, columns, modulo(x + 1, columns));
     const base = { region: "output", offset } as const;
     const alongColumn = embed(

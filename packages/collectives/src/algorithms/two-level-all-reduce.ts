@@ -13,13 +13,17 @@ import {
 } from "../schedule.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 
-/** Number of chunks: one per local index that exists on every host, so the size of the smallest host. */
+/**
+ * Returns the number of chunks: one per local index that exists on every host, so the number of ranks of the smallest
+ * host.
+ */
 const chunkCount = (hosts: readonly (readonly number[])[]): number => Math.min(...hosts.map((host) => host.length));
 
 /**
- * Two-level all-reduce: a reduce-scatter within each host, in rank order; then for each chunk a ring across hosts, of
- * the ranks with the chunk's local index; then an all-gather within each host. All rings run concurrently. On hosts
- * larger than the smallest host, the extra ranks send operands and receive results, but own no chunk.
+ * Two-level all-reduce: a reduce-scatter within each host, in rank order; then, for each chunk, a ring all-reduce
+ * between the ranks of all hosts with the local index of the chunk; then an all-gather within each host. All rings run
+ * concurrently. On hosts larger than the smallest host, the extra ranks send operands and receive results, but own no
+ * chunk.
  *
  * Cost: for m hosts of k ranks, P = mk: 2(m − 1) + 2 rounds; 2(P − 1) / P · S bytes per rank, of which 2(m − 1) / m · S
  * / k leave the host, 2(m − 1) / m · S per host: the bytes of a ring over all ranks, in 1/k of the rounds. Source: Jia
@@ -50,7 +54,7 @@ export const twoLevelAllReduce: Algorithm = segmented({
           scatter.push({ action: "receive", combine: "reduce", peer, target: chunk(local), own: chunk(local, input) });
       rounds.push(scatter);
     } else rounds.push([]);
-    // A rank alone on its host has no local sum.
+    // A rank that is alone on its host has no local sum to compute.
     if (others.length === 0)
       rounds[0]!.push({ action: "copy", source: input(0, elementCount), target: output(0, elementCount) });
 

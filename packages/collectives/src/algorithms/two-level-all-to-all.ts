@@ -13,7 +13,7 @@ import { nearlySquare } from "../topology.ts";
 
 type Hosts = readonly (readonly number[])[];
 
-/** Rows of a nearly square grid, used if hosts are unknown. */
+/** Returns the rows of a nearly square grid of ranks, used as hosts if the hosts are unknown. */
 const gridRows = (worldSize: number): Hosts => {
   const [columns, rows] = nearlySquare(worldSize);
   return Array.from({ length: rows }, (_, row) =>
@@ -22,8 +22,9 @@ const gridRows = (worldSize: number): Hosts => {
 };
 
 /**
- * Ranks of `host` that a relay sends to. On a sending host of `size` ranks, local rank i is the relay for all
- * destinations whose local index is i modulo `size`. On hosts of equal size each relay has one destination per host.
+ * Returns the ranks of `host` to which the rank with local index `local` relays chunks. On a sending host of `size`
+ * ranks, local rank i is the relay for all destinations whose local index is i modulo `size`. On hosts of equal size
+ * each relay has one destination per host.
  */
 const relayDestinations = (host: readonly number[], size: number, local: number): number[] => {
   const destinations: number[] = [];
@@ -38,8 +39,9 @@ const locate = (hosts: Hosts, rank: number): { index: number; host: readonly num
 };
 
 /**
- * Two-level all-to-all: within a host, ranks send each chunk to its relay; then each relay sends all chunks of its host
- * for a destination in one message. Without hosts, the rows and columns of a nearly square grid are used instead.
+ * Two-level all-to-all. First, ranks of a host send each chunk to the relay for its destination. Then each relay sends
+ * all chunks of its host for one destination in one message. If hosts are unknown, the rows and columns of a nearly
+ * square grid are used instead.
  *
  * Cost: for m hosts of k ranks: (k − 1) + (m − 1) rounds of one message instead of mk − 1; ((k − 1) / k + (m − 1) / m)
  * · S bytes per rank for an operand of S bytes, of which (m − 1) / m · S leave the host, as in a pairwise exchange, in
@@ -58,8 +60,8 @@ export const twoLevelAllToAll: Algorithm = {
     const relayed = hosts.flatMap((members) => relayDestinations(members, size, local));
     const positionOf = new Map(relayed.map((destination, position) => [destination, position]));
 
-    // Scratch memory: chunks for each relay; then chunks that this rank relays, by origin; then the same by
-    // destination.
+    // Scratch memory: chunks for each relay; then the chunks that this rank relays, sorted by origin; then the relayed
+    // chunks sorted by destination.
     const byRelay = host.map((_, relay) => hosts.flatMap((members) => relayDestinations(members, size, relay)));
     const byRelayAt = byRelay.map((_, relay) => byRelay.slice(0, relay).reduce((sum, { length }) => sum + length, 0));
     const byOriginAt = worldSize;
@@ -88,7 +90,7 @@ export const twoLevelAllToAll: Algorithm = {
     const between = relayed.flatMap((destination, position) =>
       host.map((source, origin): Step => {
         const block = blocks(scratch, byOriginAt + origin * relayed.length + position);
-        // Of chunks that stay on this host, this rank relays only its own.
+        // Chunks for ranks on this host are not relayed, except the chunk of this rank for itself.
         const target =
           destination === rank ? blocks(output, source) : blocks(scratch, byDestinationAt + position * size + origin);
         return { action: "copy", source: block, target };

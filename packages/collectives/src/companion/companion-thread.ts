@@ -4,7 +4,7 @@ import type { RankAddress } from "../rendezvous/roster.ts";
 import { startThread } from "../start-thread.ts";
 import type { CompanionInput, CompanionEvent, CompanionCommand } from "./companion-messages.ts";
 
-/** A companion thread and the events that it sent. */
+/** A companion thread and the events received from it. */
 export class CompanionThread {
   readonly listening: Promise<RankAddress>;
   readonly ended: Promise<void>;

@@ -26,17 +26,17 @@ import { serveRequests } from "./serve-requests.ts";
 import { hybridTransport } from "../transport/hybrid-transport.ts";
 import { ThreadTransport } from "../transport/thread-transport.ts";
 
-// Entry point of the companion thread of a rank in a world of several processes; `createProcessWorld` starts it. It
-// owns the rank's sockets.
+// Entry point of the companion thread of a rank in a world of several processes, started by `createProcessWorld`. The
+// companion owns the rank's sockets.
 
-/** Time limit for system calls of the rank's thread, which take far less. */
+/** Maximum time to wait for system calls of the rank's compute thread, which normally take much less. */
 const closingMilliseconds = 1000;
 
 const post = (event: CompanionEvent): void => parentPort!.postMessage(event);
 
 /**
- * Returns the connect command, or undefined if the companion ends first. Calls back for the other commands, which may
- * come at any time.
+ * Returns the connect command, or undefined if the companion ends before the command comes. Calls a callback for each
+ * other command, which may come at any time.
  */
 const commands = (
   onLost: (rank: number, reason: string, kind: LossKind) => void,
@@ -54,8 +54,8 @@ const commands = (
   });
 
 /**
- * Returns the codec of this rank's links. All ranks decode coded frames; each rank decides for itself whether to
- * encode.
+ * Returns the lossless codec of this rank's links. All ranks can decode coded frames; each rank decides for itself
+ * whether to encode.
  */
 const codecOf = (
   { codec: when = "auto", emulate }: CompanionInput,
@@ -68,7 +68,10 @@ const codecOf = (
   return frameCodec(codec, codesThatPay(codec, defaultFlow.frameBytes, known));
 };
 
-/** Closes the connections of the rank's thread, but not while that thread reads or writes them. */
+/**
+ * Closes the express connections of the rank's compute thread. Waits until that thread does not use them, at most
+ * `closingMilliseconds`.
+ */
 const closeExpressSockets = async ({ expressSockets }: LinkListener, words: ExpressWords): Promise<void> => {
   const deadline = performance.now() + closingMilliseconds; // A terminated thread never releases the connections.
   while (!words.tryClose() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -95,7 +98,7 @@ const run = async (input: CompanionInput): Promise<void> => {
     ...(insecure !== undefined && { insecure }),
     handsOver: tls === undefined && emulate === undefined && input.codec !== "always" && process.platform !== "win32",
     ...(settings.socketsPerPair !== undefined && { socketsPerPair: settings.socketsPerPair }),
-    // A loopback link has no cable that could corrupt data, but a proxy or tunnel between its ends may have one.
+    // No cable can corrupt data on a loopback link, but a proxy or tunnel between its two ends may use a cable.
     ...(settings.checksum === undefined && tls === undefined && isLoopback(listen ?? "127.0.0.1")
       ? { sums: "unless-direct" }
       : {}),
@@ -147,7 +150,7 @@ const run = async (input: CompanionInput): Promise<void> => {
       turn,
     );
   } catch (error) {
-    // The rank's own thread detected the disagreement; report it to the other ranks.
+    // The rank's compute thread detected the disagreement; report it to the other ranks.
     if (error instanceof RanksDisagreeError) world.disagree(error);
     throw error;
   } finally {

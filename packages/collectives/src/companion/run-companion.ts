@@ -4,17 +4,17 @@ import type { Future } from "../transport/transport.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { RankLanes } from "../lanes/rank-lanes.ts";
 
-/** A request in flight. */
+/** A request in flight in one lane. */
 interface Running {
   readonly walk: Walk<number>;
-  /** The future that the request waits for, and the time since which it waits. */
+  /** The future that the request waits for, and the time at which the wait began. */
   future: Future<unknown> | undefined;
   since: number;
 }
 
 /**
- * Runs `body`. Collective errors only end the companion, because the control block reports them to the rank. Other
- * errors are thrown.
+ * Runs `body`. A collective error only stops the companion, because the control block reports the error to the rank.
+ * Other errors are thrown.
  */
 const runUnlessFailed = (body: () => void): void => {
   try {
@@ -25,9 +25,9 @@ const runUnlessFailed = (body: () => void): void => {
 };
 
 /**
- * Executes a rank's requests until the world is closed: the body of a companion thread. Blocks. Each lane has at most
- * one request in flight. Requests of several lanes alternate whenever one waits for a peer; higher priorities run
- * first.
+ * Executes a rank's requests until the world is closed: the main function of a companion thread. Blocks. Each lane has
+ * at most one request in flight. If the request of one lane waits for a peer, the next lane continues; higher
+ * priorities run first.
  */
 export const runCompanion = (connection: WorldConnection): void => {
   const { control, lanes } = new RankLanes(connection);
@@ -38,14 +38,14 @@ export const runCompanion = (connection: WorldConnection): void => {
   /**
    * Advances the request of one lane.
    *
-   * @returns whether it made progress.
+   * @returns whether the request made progress.
    */
   const advance = ({ lane, executor }: (typeof lanes)[number]): boolean => {
     let current = running.get(lane.index);
     if (current === undefined) {
       if (lane.isIdle || !lane.tryLock()) return false;
       if (lane.isIdle) {
-        lane.unlock(); // The waiting rank has executed the request itself.
+        lane.unlock(); // The waiting rank has already executed the request.
         return false;
       }
       current = { walk: executor.execute(lane.next()), future: undefined, since: 0 };
@@ -82,13 +82,13 @@ export const runCompanion = (connection: WorldConnection): void => {
 
   runUnlessFailed(() => {
     while (!isOver()) {
-      if (urgentFirst.some(advance)) continue; // Continue from the highest priority.
+      if (urgentFirst.some(advance)) continue; // Start again at the highest priority.
       if (running.size === 0) {
         control.companionBusy = false;
         control.waitUntil(anyPosted, "request", Infinity);
       } else {
         control.companionBusy = true;
-        // The timeout is short, so that the deadline of each request is checked.
+        // The timeout is short, so that the deadline of each request is checked often.
         control.waitUntil(canAdvance, "message", control.timeoutMilliseconds / 10);
       }
     }

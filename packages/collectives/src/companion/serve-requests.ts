@@ -5,7 +5,7 @@ import type { ControlBlock } from "../control-block/control-block.ts";
 import type { WorldConnection } from "../control-block/world-connection.ts";
 import { type LaneTransports, RankLanes } from "../lanes/rank-lanes.ts";
 
-/** Polls for a request for a while. Returns whether one was posted. */
+/** Polls for a request for `pollingMilliseconds`. Returns whether a request was posted. */
 const isNotifiedSoon = async (
   control: ControlBlock,
   seen: number,
@@ -33,17 +33,18 @@ const whenReady = async (control: ControlBlock, future: Future<unknown>): Promis
 };
 
 /**
- * Time that a companion polls for the next request before it sleeps. A rank that waits often posts again within
- * microseconds.
+ * Maximum time that a companion polls for the next request before it sleeps. A rank that waits often posts the next
+ * request within microseconds.
  */
 const pollingMilliseconds = 0.5;
 
 /**
- * Executes a rank's requests until the world is closed or fails, over transports that cannot block: the body of a
- * companion that owns sockets. Each lane has at most one request in flight; lanes run concurrently.
+ * Executes a rank's requests until the world is closed or fails, over transports that cannot block: the main function
+ * of a companion that owns sockets. Each lane has at most one request in flight; lanes run concurrently.
  *
- * @param turn schedules a callback in the next turn of the event loop. Pass it if the companion has a core of its own:
- * it then polls for requests for a while, because sleeping and waking would take longer than a small request.
+ * @param turn schedules a callback in the next turn of the event loop. Pass it if the companion has a dedicated core.
+ * The companion then polls for requests for a short time, because sleeping and waking would take longer than a small
+ * request.
  * @returns when the world was closed.
  * @throws the failure, after reporting it to the ranks of this process.
  */
@@ -79,7 +80,7 @@ export const serveRequests = async (
     const seen = Atomics.load(control.words, control.eventAt("request"));
     if (control.unusable) break;
     for (const entry of lanes.toReversed()) {
-      // The rank may execute the request itself, in its own thread.
+      // The rank may be executing the request in its own thread.
       if (!entry.lane.isDue || busy.has(entry.lane.index) || !entry.lane.tryLock()) continue;
       busy.add(entry.lane.index);
       void drain(entry);

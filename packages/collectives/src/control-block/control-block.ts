@@ -45,8 +45,8 @@ export class ControlBlock {
     this.localRanks = localRanks;
     this.localIndex = localRanks.indexOf(rank);
     this.timeoutMilliseconds = timeoutMilliseconds;
-    // Spin only for events that come soon: a peer's message, and a request done by a companion that owns sockets. Other
-    // threads of one rank wait for each other asleep.
+    // Polling is used only for events that come soon: a message of a peer, and a request completed by a companion that
+    // owns sockets. Threads of one rank wait for each other by sleeping.
     this.spins = { message: spins, request: 0, done: companionOnly ? spins : 0 };
   }
 
@@ -68,21 +68,23 @@ export class ControlBlock {
     return this.laneAt(lane) + laneWord.requests + ((sequence >>> 0) % queueLength) * requestWords;
   }
 
-  /** Channel for messages from one rank of this process to another. */
+  /**
+   * Returns the word index of the channel for messages from one rank of this process to another rank of this process.
+   */
   channelAt(lane: number, from: number, to: number): number {
     const count = this.localRanks.length;
     const pair = this.localRanks.indexOf(from) * count + this.localRanks.indexOf(to);
     return this.rankAt(count) + (lane * count * count + pair) * channelWords;
   }
 
-  /** Part of a rank of this process in exchanges with all others. */
+  /** Returns the word index of the exchange words of a rank of this process, for exchanges between all ranks. */
   exchangeAt(lane: number, rank: number): number {
     const count = this.localRanks.length;
     const channels = this.rankAt(count) + laneCount * count * count * channelWords;
     return channels + (lane * count + this.localRanks.indexOf(rank)) * exchangeWords;
   }
 
-  /** Whether `peer` has published a part of an exchange in this lane that this rank has not begun. */
+  /** Whether `peer` has published its part of an exchange in this lane that this rank has not begun. */
   isAheadOf(lane: number, peer: number): boolean {
     const published = (rank: number): number =>
       Atomics.load(this.words, this.exchangeAt(lane, rank) + exchangeWord.shown);
@@ -108,7 +110,7 @@ export class ControlBlock {
     this.words.set(members, at + 1 + groupNameWords);
   }
 
-  /** Ranks of a group, in its order. Group 0 is the world. */
+  /** Returns the ranks of a group, in the order of the group. Group 0 is the world. */
   membersOf(group: number): readonly number[] {
     if (group === 0) return Array.from({ length: this.worldSize }, (_, rank) => rank);
     const at = this.groupAt(group);
@@ -139,7 +141,10 @@ export class ControlBlock {
     return this.closed || Atomics.load(this.words, stateWord.failed) !== 0;
   }
 
-  /** The failure that made the group unusable, as this rank sees it during request `tag`. */
+  /**
+   * Returns the failure that made the group unusable, as an error of this rank during request `tag`. Undefined: the
+   * group has not failed.
+   */
   failure(tag = 0): CollectiveError | undefined {
     if (Atomics.load(this.words, stateWord.failed) === 0) return undefined;
     const length = this.words[stateWord.recordLength]!;
@@ -155,22 +160,22 @@ export class ControlBlock {
 
   private fail(cause: FailureCause, tag: number): void {
     if (Atomics.compareExchange(this.words, stateWord.claimed, 0, 1) !== 0) {
-      // The first failure is kept. Another thread may still be writing it; the group must be unusable when this call
-      // returns.
+      // The first failure is kept. Another thread may still be writing the failure; the group must be unusable when
+      // this call returns.
       Atomics.wait(this.words, stateWord.failed, 0, this.timeoutMilliseconds);
       return;
     }
     const bytes = encodeRecord({ ...cause, rank: this.rank, collective: tag === 0 ? "" : this.nameOf(tag) });
     new Uint8Array(this.words.buffer, 4 * stateWord.record, bytes.length).set(bytes);
     this.words[stateWord.recordLength] = bytes.length;
-    Atomics.store(this.words, stateWord.failed, 1); // Stored last, so that a thread that sees it also sees the record.
+    Atomics.store(this.words, stateWord.failed, 1); // Stored last: a thread that sees the flag also sees the record.
     Atomics.notify(this.words, stateWord.failed);
     this.wakeAll();
   }
 
   /**
-   * Makes the group unusable for all ranks of this process, and wakes all waiting threads. The other `fail…` methods do
-   * the same.
+   * Makes the group unusable for all ranks of this process because `peer` did not respond in time, and wakes all
+   * waiting threads. The other `fail…` methods do the same for other causes.
    */
   failTimeout(peer: number, tag: number): void {
     this.fail({ cause: "timeout", peer, text: "", milliseconds: this.timeoutMilliseconds }, tag);
@@ -184,7 +189,7 @@ export class ControlBlock {
     this.fail({ cause: "disagree", peer, text: difference }, tag);
   }
 
-  /** Records any error of a companion. Collective errors keep their cause. */
+  /** Makes the group unusable because of any error of a companion. The cause of a collective error is kept. */
   failWith(error: unknown, tag: number): void {
     this.fail(causeOf(error, this.rank, this.timeoutMilliseconds), tag);
   }
@@ -196,18 +201,18 @@ export class ControlBlock {
 
   // Waiting.
 
-  /** Counts an event of `rank`, a rank of this process, and wakes threads that sleep until it. */
+  /** Counts an event of `rank`, a rank of this process, and wakes threads that wait for the event. */
   notify(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
     Atomics.add(this.words, at, 1);
-    // A thread that goes to sleep increments the sleeper count before it reads the event, so that at least one of the
-    // two threads sees the other's write.
+    // A thread that is about to sleep increments the sleeper count before it reads the event count, so that at least
+    // one of the two threads sees the other thread's write.
     if (Atomics.load(this.words, at + sleepersWord) > 0) Atomics.notify(this.words, at);
   }
 
   /**
-   * Like `notify`, for events whose waiters all use `waitUntil`. `waitUntil` checks its condition once more before it
-   * sleeps, so if no thread sleeps, the event need not be counted.
+   * Like `notify`, for events whose waiting threads all use `waitUntil`. `waitUntil` checks its condition again before
+   * it sleeps, so if no thread sleeps, the event need not be counted.
    */
   wake(rank: number, event: WakeEvent): void {
     const at = this.rankAt(this.localRanks.indexOf(rank)) + wakeEvents[event];
@@ -215,8 +220,8 @@ export class ControlBlock {
   }
 
   /**
-   * Whether the companion has requests in flight. It then waits for messages, so a thread that posts a request must
-   * also notify the message event.
+   * Whether the companion has requests in flight. The companion then waits for messages, so a thread that posts a
+   * request must also notify the message event.
    */
   set companionBusy(busy: boolean) {
     Atomics.store(this.words, this.rankAt(this.localIndex) + companionBusyWord, busy ? 1 : 0);
@@ -227,7 +232,7 @@ export class ControlBlock {
   }
 
   /**
-   * Polls for a while, if spinning is enabled for this event.
+   * Polls a limited number of times, if spinning is enabled for this event.
    *
    * @returns whether `ready` became true.
    */
@@ -237,8 +242,8 @@ export class ControlBlock {
   }
 
   /**
-   * Blocks until `ready` returns true. The thread that makes it true must notify the event. Polls before it sleeps, if
-   * spinning is enabled for this event.
+   * Blocks until `ready` returns true. The thread that makes `ready` true must notify the event. Polls before it
+   * sleeps, if spinning is enabled for this event.
    *
    * @returns false after the timeout. A failed or closed group ends the wait.
    */
@@ -261,7 +266,8 @@ export class ControlBlock {
   }
 
   /**
-   * Like `waitUntil`, without blocking: settles when the count of the event differs from `seen`, or after the timeout.
+   * Variant of `waitUntil` that does not block: settles when the count of the event differs from `seen`, or after the
+   * timeout.
    */
   async whenNotified(event: WakeEvent, seen: number, milliseconds: number): Promise<void> {
     const at = this.eventAt(event);

@@ -1,9 +1,9 @@
 import type { ControlBlock } from "./control-block.ts";
 import { expressWord } from "./layout.ts";
 
-/** A wait of a rank's thread on an express connection. */
+/** A wait of a rank's compute thread on an express connection. */
 export interface ExpressWait {
-  /** Sequence number of the wait; it differs between waits. */
+  /** Sequence number of the wait, different for each wait. */
   readonly count: number;
   readonly peer: number;
   readonly tag: number;
@@ -16,8 +16,8 @@ const inUse = 1;
 const closed = 2;
 
 /**
- * Shared state of the two threads of a rank about the express connections, which the rank's own thread reads and
- * writes. The companion opens and closes the connections, and checks the timeout of each wait.
+ * State of the express connections, shared by the two threads of a rank. The compute thread reads and writes the
+ * connections. The companion opens and closes the connections, and checks the timeout of each wait.
  */
 export class ExpressWords {
   private readonly words: Int32Array;
@@ -26,13 +26,13 @@ export class ExpressWords {
 
   constructor(control: ControlBlock) {
     this.words = control.words;
-    this.base = control.eventAt("message"); // First word of the rank.
+    this.base = control.eventAt("message"); // Index of the first event word of the rank.
   }
 
   /**
-   * Begins to read and write.
+   * Marks the connections as in use, before reading and writing.
    *
-   * @returns false after the connections were closed, because their descriptors may belong to other files.
+   * @returns false after the connections were closed, because their descriptors may now belong to other files.
    */
   take(): boolean {
     return Atomics.compareExchange(this.words, this.base + expressWord.use, 0, inUse) === 0;
@@ -43,7 +43,7 @@ export class ExpressWords {
   }
 
   /**
-   * Closes the connections for reading and writing.
+   * Marks the connections as closed, so that no thread reads or writes them.
    *
    * @returns false while the other thread reads or writes.
    */
@@ -51,7 +51,7 @@ export class ExpressWords {
     return Atomics.compareExchange(this.words, this.base + expressWord.use, 0, closed) !== inUse;
   }
 
-  /** Publishes that this thread is about to sleep until a message comes. */
+  /** Publishes that this thread is about to sleep until a message arrives. */
   begin({ peer, tag, lane, ended }: Omit<ExpressWait, "count">): void {
     const { words, base } = this;
     this.waits = (this.waits + 1) & 0x7fffffff || 1;
@@ -77,7 +77,7 @@ export class ExpressWords {
       lane: words[base + expressWord.lane]!,
       ended: words[base + expressWord.ended] === 1,
     };
-    // Another wait may have begun during the read.
+    // The thread may have begun another wait while these words were read.
     return Atomics.load(words, base + expressWord.waits) === count ? wait : undefined;
   }
 }

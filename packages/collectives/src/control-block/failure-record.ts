@@ -10,7 +10,10 @@ import {
 } from "../errors.ts";
 import { recordBytes } from "./layout.ts";
 
-/** The first failure of a group, as stored in the control block. Each rank converts it to an error of its own. */
+/**
+ * The first failure of a group, as stored in the control block. Each rank converts the record to an error for that
+ * rank.
+ */
 export interface FailureRecord extends FailureContext {
   readonly cause: "timeout" | LossKind | "disagree" | "other";
   readonly text: string;
@@ -22,7 +25,7 @@ export interface FailureRecord extends FailureContext {
 /** Content of a record except the rank and the collective. */
 export type FailureCause = Omit<FailureRecord, "rank" | "collective">;
 
-/** Encodes a record as at most `recordBytes` bytes. */
+/** Encodes a record in at most `recordBytes` bytes. */
 export const encodeRecord = (record: FailureRecord): Uint8Array => {
   const bytes = new TextEncoder().encode(JSON.stringify(record));
   if (bytes.length <= recordBytes) return bytes;
@@ -32,7 +35,7 @@ export const encodeRecord = (record: FailureRecord): Uint8Array => {
 export const decodeRecord = (bytes: Uint8Array): FailureRecord =>
   JSON.parse(new TextDecoder().decode(bytes)) as FailureRecord;
 
-/** Converts an error of an executor to the cause that ranks read. */
+/** Converts an error of a request's execution to the cause that is stored for all ranks. */
 export const causeOf = (error: unknown, rank: number, timeoutMilliseconds: number): FailureCause => {
   if (error instanceof CollectiveTimeoutError)
     return { cause: "timeout", peer: error.peer, text: "", milliseconds: timeoutMilliseconds };

@@ -7,12 +7,12 @@
 //              tag), number of returned messages
 //   exchanges  per lane and rank of this process: number of published requests, and descriptions of the last two
 
-/** Number of request priorities. Each priority has a queue and channels of its own. */
+/** Number of request priorities. Each priority has a separate queue and separate channels. */
 export const laneCount = 4;
-/** Limit of the group number in a tag: the world and the groups that `split` makes. */
+/** Upper bound (exclusive) of the group number in a tag. Groups are the world and the groups created by `split`. */
 export const groupLimit = 16;
 export const slotCount = 8;
-/** Maximum number of requests of one rank and lane in flight; `start` waits if there are more. */
+/** Maximum number of requests in flight per rank and lane. `start` waits while the queue is full. */
 export const queueLength = 64;
 
 export const recordBytes = 1024;
@@ -32,9 +32,9 @@ export const rankWords = (worldSize: number): number =>
 export const stateWord = { claimed: 0, failed: 1, recordLength: 2, closed: 3, record: 16 } as const;
 export const channelWord = { sent: 0, slots: 1, returned: 32 } as const;
 /**
- * A part is described by three words. Even and odd requests have separate words, so that the last two parts can be
- * read. The words are on another cache line than the counter that peers poll, because polling would take the line away
- * between two stores.
+ * Word offsets of an exchange. A part is described by three words. Even and odd requests have separate words, so that
+ * the last two parts can be read. The words are on another cache line than the counter polled by peers, because polling
+ * between two stores would move the line to another core.
  */
 export const exchangeWord = { shown: 0, parts: 16, bytes: 0, tag: 1, meaning: 2, ofPart: 3 } as const;
 export const laneWord = { posted: 0, done: 16, lock: 32, bytesSent: 48, requests: 64 } as const;
@@ -54,29 +54,32 @@ export const requestWord = {
   rowsBytes: 12,
   receivedRows: 13,
   receivedRowsBytes: 14,
-  /** Code of `algorithmNamed`, written by the thread that executes the request. */
+  /** Code of the algorithm name (see `algorithmNamed`), written by the thread that executes the request. */
   algorithm: 15,
-  /** 1: not to be executed yet. Cleared by the thread that posted the request. */
+  /** 1: the request must not be executed yet. Cleared by the thread that posted the request. */
   held: 16,
 } as const;
 
 /**
- * Event that a thread can wait for. `message`: a message came or was returned. `request`: the own rank posted a
- * request. `done`: a request of the own rank ended. They are separate, so that no thread is woken without need.
+ * Event that a thread can wait for. `message`: a message arrived or its slot was returned. `request`: this rank posted
+ * a request. `done`: a request of this rank completed. Separate events avoid unnecessary wake-ups.
  */
 export type WakeEvent = "message" | "request" | "done";
 export const wakeEvents: Readonly<Record<WakeEvent, number>> = { message: 0, request: 16, done: 32 };
-/** Offset from the word of an event to its number of sleeping threads. If no thread sleeps, no wake-up is needed. */
+/**
+ * Offset from an event's word to the word with its number of sleeping threads. If no thread sleeps, no wake-up is
+ * needed.
+ */
 export const sleepersWord = 1;
 export const companionBusyWord = 48;
 /**
- * State of the connections that the rank's own thread reads and writes. `use`: 1 while the thread uses them, 2 once
- * they are closed. The other words describe its wait: `waits`, 0 or the sequence number of the wait; the peer; the
- * request's tag and lane; `ended`, 1 if the peer has closed the connection.
+ * Word offsets of the state of the express connections. `use`: 1 while the rank's compute thread uses the connections,
+ * 2 after they are closed. The other words describe a wait of that thread: `waits`: 0, or the sequence number of the
+ * wait; `peer`: the awaited rank; `tag` and `lane` of the request; `ended`: 1 if the peer has closed the connection.
  */
 export const expressWord = { use: 64, waits: 65, peer: 66, tag: 67, ended: 68, lane: 69 } as const;
 
-/** Size of the control block of `localCount` ranks of a world, bytes. */
+/** Returns the size of a control block for `localCount` ranks of a world, in bytes. */
 export const controlBytes = (worldSize: number, localCount: number = worldSize): number =>
   4 *
   (stateWords +

@@ -7,20 +7,23 @@ import { ControlBlock } from "./control-block.ts";
 import { controlBytes } from "./layout.ts";
 import type { ExpressEnd, Preference, WorldConnection } from "./world-connection.ts";
 
-/** Shared state of a group in one process: whether it failed, and why. Every thread may hold one. */
+/**
+ * Shared state of a group in one process: whether the group failed, and why. Every thread may have its own object for
+ * the same state.
+ */
 export interface GroupState {
   readonly closed: boolean;
-  /** The first failure, as this thread's rank sees it. */
+  /** Returns the first failure as an error of this thread's rank, or undefined if the group has not failed. */
   failure(): CollectiveError | undefined;
-  /** Returns the name of the collective of a tag, for errors. Tag 0 is no collective. */
+  /** Returns the name of the collective with this tag, for error messages. Tag 0 is no collective. */
   nameOf(tag: number): string;
   /**
    * Makes the group unusable for all ranks of this process, and wakes all waiting threads. The first failure is kept.
    */
   failWith(error: unknown, tag: number): void;
-  /** Like `failWith`, because a rank is lost. */
+  /** Like `failWith`, with the loss of a rank as the cause. */
   failLost(rank: number, tag: number, reason: string, kind?: LossKind): void;
-  /** Closes the group after the ranks of this process have finished; threads that serve requests end. */
+  /** Closes the group after the ranks of this process have finished. Threads that serve requests then return. */
   close(): void;
 }
 
@@ -29,9 +32,9 @@ export const openGroupState = (connection: WorldConnection): GroupState => new C
 
 /** Memory and kernels of the ranks of one process. */
 export interface RankMemory {
-  /** Shared memory that contains the operands of all requests of this process. */
+  /** Shared memory for the operands of all requests of this process. */
   readonly memory: WasmMemory;
-  /** Module with the reductions (see `requiredExports`), or "none" for plain loops. */
+  /** Module with the reduction kernels (see `requiredExports`), or "none" to use plain JavaScript loops. */
   readonly kernels: WasmModule | "none";
 }
 
@@ -39,23 +42,28 @@ export interface LocalRanksOptions extends RankMemory {
   readonly worldSize: number;
   /** Ranks of this process. */
   readonly ranks: readonly number[];
-  /** Whether only companions can execute requests, because only companions reach the ranks of other processes. */
+  /**
+   * Whether only companions can execute requests, because only companions have connections to the ranks of other
+   * processes.
+   */
   readonly companionOnly: boolean;
-  /** Time that a rank waits for a peer before the group fails. */
+  /** Maximum time that a rank waits for a peer before the group fails. */
   readonly timeoutMilliseconds: number;
-  /** Further settings that must be equal on all ranks of all processes. Ranks compare them when they join. */
+  /**
+   * Additional settings that must be equal on all ranks of all processes. Ranks compare these settings when they join.
+   */
   readonly facts?: Facts | undefined;
 }
 
-/** Settings that may become known only when all ranks have been found. */
+/** Settings of a local rank that may become known only after all ranks have been found. */
 export interface LocalPreference {
-  /** Settings by which algorithms are chosen. Default: all defaults. */
+  /** Settings for the choice of algorithms. Default: all defaults. */
   readonly preference?: Preference;
-  /** Number of times that a rank polls before it sleeps. Default: 0, which suits ranks that share cores. */
+  /** Number of polls before a rank sleeps. Default: 0, which suits ranks that share cores. */
   readonly spins?: number;
-  /** Byte offset of exchange parts in the memory. Default: no exchanges. */
+  /** Byte offset of the exchange parts in the memory. Absent: no exchanges. */
   readonly exchangeParts?: number | undefined;
-  /** Express connections of the rank. Default: none. */
+  /** Ends of the rank's express connections. Default: none. */
   readonly express?: readonly ExpressEnd[] | undefined;
 }
 
@@ -72,14 +80,17 @@ export const checkRankMemory = ({ memory, kernels }: RankMemory): void => {
   if (kernels !== "none") checkKernels(kernels);
 };
 
-/** The ranks that are threads of one process: creates their control block and their connections to it. */
+/**
+ * The ranks that are threads of one process. The constructor creates the control block of these ranks; `connection`
+ * returns the connection of one rank.
+ */
 export class LocalRanks {
-  /** State of the group, as the first local rank sees it. */
+  /** State of the group, with failures as errors of the first local rank. */
   readonly state: GroupState;
   readonly #options: LocalRanksOptions;
   readonly #control: SharedArrayBuffer;
 
-  /** @throws ArgumentError as `checkRankMemory`, or if ranks are not in the world. */
+  /** @throws ArgumentError as `checkRankMemory`, or if a local rank is not in the world. */
   constructor(options: LocalRanksOptions) {
     const { worldSize, ranks } = options;
     checkRankMemory(options);
@@ -93,8 +104,8 @@ export class LocalRanks {
   }
 
   /**
-   * Returns the argument of `joinWorld` for rank `rank`, and of `serveRequests` for its companion. It can be posted to
-   * a worker.
+   * Returns the argument of `joinWorld` for rank `rank`, and of `serveRequests` for the companion of that rank. The
+   * value can be posted to a worker.
    */
   connection(
     rank: number,

@@ -15,7 +15,7 @@ const fdOf = (socket: Socket): number => {
   return handle.fd;
 };
 
-/** Calls `body` with the two ends of a connection, which this thread reads and writes itself. */
+/** Calls `body` with the two ends of an express connection, both read and written by this thread. */
 const withPair = async (
   body: (a: ExpressConnection, b: ExpressConnection, fds: readonly [number, number], sockets: Socket[]) => void,
   headerOnly = false,
@@ -25,7 +25,7 @@ const withPair = async (
   const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
   const dialled = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1" });
   const sockets = [await accepted, dialled];
-  for (const socket of sockets) socket.setNoDelay(true); // As links do.
+  for (const socket of sockets) socket.setNoDelay(true); // Links set the same option.
   await new Promise<void>((resolve) => dialled.once("connect", resolve));
   const fds = [fdOf(sockets[0]!), fdOf(sockets[1]!)] as const;
   try {
@@ -56,7 +56,7 @@ test.each([{ headerOnly: false }, { headerOnly: true }])(
     await withPair((a, b) => {
       const ends = [a, b];
       fc.assert(
-        // At most as many as may be received unrequested.
+        // At most the number of messages that may be received before they are requested.
         fc.property(fc.array(step, { maxLength: 32 }), (steps) => {
           const sent: { readonly tag: number; readonly bytes: Uint8Array }[][][] = ends.map(() =>
             Array.from({ length: laneCount }, () => []),
@@ -94,7 +94,7 @@ test("keeps bytes that the system does not accept, and sends them in order when 
     while (a.flushed) send();
     for (let i = 0; i < 3; i++) send();
     let taken = 0;
-    // More than a connection accepts unrequested.
+    // More messages than a connection accepts before they are requested.
     const reader = new FrameReader({
       limit: () => expressBytes,
       target: ({ length }) => new Uint8Array(length),

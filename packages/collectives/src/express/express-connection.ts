@@ -7,27 +7,30 @@ import { encodeHeader, type FrameHeader, frameFlags, headerBytes } from "../wire
 import { FrameReader } from "../wire/frame-reader.ts";
 
 /**
- * Maximum bytes that a rank sends to each other rank for one express request. Up to a quarter of a MiB the rank's
- * thread is faster than its companion, but a thread that copies does not compute.
+ * Maximum number of bytes that a rank sends to each other rank for one express request. Up to a quarter of a MiB, the
+ * rank's compute thread is faster than its companion, but a thread that copies data does not compute.
  */
 export const expressBytes = 65_536;
-/** Maximum number of requests per lane for which a rank has sent its part without having received all parts. */
+/** Maximum number of requests per lane for which a rank has sent its own part, but not received all parts. */
 export const maxStarted = 16;
-// A peer that has all parts of a request has this rank's part, so it is at most as far ahead of this rank as this rank
-// is of the slowest one.
+// A peer sends its part of a later request only after it has received this rank's part of earlier requests. So a peer
+// is at most `maxStarted` requests ahead of this rank, and this rank at most `maxStarted` ahead of the slowest peer.
 const maxKept = 2 * maxStarted;
 
-/** Non-blocking socket calls of the operating system. A call throws EAGAIN if it would block. */
+/** Non-blocking socket calls of the operating system. A call that would block throws EAGAIN. */
 export interface ExpressRuntime {
   /** @returns number of bytes read; 0 at the end of the stream. */
   read(fd: number, target: Uint8Array): number;
-  /** @returns number of bytes written, of `count` bytes from `begin`. */
+  /** @returns number of bytes written, at most `count`, from index `begin` of `bytes`. */
   write(fd: number, bytes: Uint8Array, begin: number, count: number): number;
-  /** Whether no other thread needs this rank's core, so that the thread may poll for a while before it sleeps. */
+  /** Whether no other thread needs this rank's core, so that the thread may poll for a short time before it sleeps. */
   hasOwnCore(connection: WorldConnection): boolean;
 }
 
-/** A received part of a request, in message memory. The thread that takes it must give the memory back. */
+/**
+ * A received part of a request, in message memory. The thread that removes the part from the queue must free the
+ * memory.
+ */
 export interface Part {
   readonly tag: number;
   readonly bytes: Uint8Array;
@@ -37,18 +40,18 @@ const gone = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTCONN", "ECONNABOR
 const empty = new Uint8Array(0);
 const staging = new Uint8Array(65_536);
 
-/** Whether a system call failed because it would block. */
+/** Whether a system call failed because it would block (EAGAIN). */
 const wouldWait = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "EAGAIN";
 
 /**
- * Frames to and from one peer over a socket that the calling thread reads and writes itself without blocking. Bytes
- * that the system does not accept at once are kept; received bytes stay in the system until `look` reads them.
+ * Frames to and from one peer over a socket that the calling thread reads and writes without blocking. Bytes that the
+ * system does not accept immediately are buffered; received bytes stay in the system until `look` reads them.
  *
- * Cost: two system calls per message and its answer, 3 to 6 µs each, and a copy of the sent and of the received bytes.
+ * Cost: two system calls per message and its response, 3 to 6 µs each, and a copy of the sent and received bytes.
  */
 export class ExpressConnection {
   readonly peer: number;
-  /** Whether the peer has closed the connection. Everything that it sent before was received. */
+  /** Whether the peer has closed the connection. All bytes sent by the peer before have been received. */
   ended = false;
   readonly #fd: number;
   readonly #runtime: Pick<ExpressRuntime, "read" | "write">;
@@ -57,8 +60,9 @@ export class ExpressConnection {
   readonly #parts: readonly Part[][] = Array.from({ length: laneCount }, () => []);
   readonly #sequences: number[] = Array.from({ length: laneCount }, () => 0);
   #outgoing = new Uint8Array(2 * (headerBytes + expressBytes));
-  /** Range of `#outgoing` that the system has not accepted yet. */
+  /** Offset of the first byte in `#outgoing` that the system has not accepted yet. */
   #begin = 0;
+  /** Offset after the last byte in `#outgoing`. */
   #end = 0;
 
   constructor(
@@ -110,10 +114,10 @@ export class ExpressConnection {
   }
 
   /**
-   * Reads what has arrived.
+   * Reads all available bytes.
    *
-   * @returns whether anything has.
-   * @throws WireError if a peer must not send it.
+   * @returns whether bytes were read.
+   * @throws WireError if the peer sent a frame that the protocol does not allow.
    */
   look(): boolean {
     for (let came = false; !this.ended; came = true) {
@@ -131,7 +135,7 @@ export class ExpressConnection {
     return false;
   }
 
-  /** Returns the oldest message of a lane that was not taken yet. */
+  /** Returns the oldest message of a lane that is still in the queue, or undefined. */
   first(lane: number): Part | undefined {
     return this.#parts[lane]![0];
   }
@@ -140,7 +144,7 @@ export class ExpressConnection {
     return this.#parts[lane]!.shift()!;
   }
 
-  /** Marks the connection as ended. The companion notices the end too, and finds the rank that caused the failure. */
+  /** Marks the connection as ended. The companion also detects the end, and finds the rank that caused the failure. */
   #lose(error: unknown): void {
     if (!gone.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
     this.ended = true;

@@ -10,23 +10,27 @@ import { combiningKinds } from "../requests/kind-facts.ts";
 import { WireError } from "../wire/errors.ts";
 import { expressBytes, type ExpressConnection, maxStarted } from "./express-connection.ts";
 
-/** Reported algorithm name of express requests. */
+/** Algorithm name reported for express requests. */
 export const expressName = "express";
-/** Maximum size of a group whose small requests are express requests, because each rank writes to each other rank. */
+/**
+ * Maximum size of a group that uses express requests. The limit is low because each rank writes to every other rank.
+ */
 const maxRanks = 8;
-/** Time that a rank with a core of its own polls before it sleeps; then its first and longest sleep. */
+/** Time that a rank with a dedicated core polls before it sleeps. */
 const lookingMilliseconds = 1;
+/** Duration of the first sleep. */
 const firstRestMilliseconds = 0.05;
+/** Maximum duration of a sleep. */
 const longestRestMilliseconds = 1;
 
-/** A request that the rank's own thread executes. */
+/** A request executed by the rank's compute thread. */
 interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "reduction" | "root" | "input" | "output"> {
   readonly id: number;
   readonly tag: number;
   readonly lane: Lane;
-  /** Number of the last request before this one that the companion executes on the same lane. */
+  /** Sequence number of the last earlier request on the same lane that the companion executes. */
   readonly after: number;
-  /** Connections in the order of the group; undefined for this rank. */
+  /** Express connection to each member, in the order of the group; undefined for this rank. */
   readonly members: readonly (ExpressConnection | undefined)[];
   isStarted: boolean;
 }
@@ -35,15 +39,15 @@ interface ExpressRequest extends Pick<CollectiveRequest, "kind" | "dtype" | "red
 interface HeldRequest {
   readonly lane: Lane;
   readonly sequence: number;
-  /** Number of the last express request to wait for. */
+  /** Number of the last express request that must complete first. */
   readonly until: number;
 }
 
-/** Connections and settings by which ranks decide which requests are express requests. */
+/** Connections and settings that determine which requests are express requests. Equal on all ranks. */
 export interface ExpressOffer {
-  /** For each rank, the ranks to which it has an express connection. */
+  /** For each rank, the ranks to which that rank has an express connection. */
   readonly peers: readonly (readonly number[])[];
-  /** Order of sums. */
+  /** Order of sums: rank order, or any order. */
   readonly order: "rank" | "any";
 }
 
@@ -53,7 +57,9 @@ export interface ExpressRequestsOptions {
   readonly memory: MessageMemory;
   readonly connections: readonly ExpressConnection[];
   readonly offer: ExpressOffer;
-  /** Whether no other thread needs this thread's core, so that it may poll for a while before it sleeps. */
+  /**
+   * Whether no other thread needs this thread's core, so that the thread may poll for a short time before it sleeps.
+   */
   readonly hasOwnCore: boolean;
 }
 
@@ -64,7 +70,7 @@ const exchanged: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "barrier",
 ]);
 
-/** Number of input bytes that each other member sends to member `member` of the group. */
+/** Returns the number of input bytes that every other member sends to member `member` of the group. */
 const bytesFor = ({ kind, root = 0, input }: ExpressRequest, member: number): number =>
   kind === "reduce" && member !== root ? 0 : input.byteLength;
 
@@ -75,16 +81,17 @@ const touches = (region: Uint8Array, { input, output }: ExpressRequest): boolean
   overlap(region, input) || overlap(region, output);
 
 /**
- * Small requests of a rank that its own thread executes over express connections. Each member of the group sends its
- * whole input to each other member, and every member combines the inputs in rank order, with the same bits as any other
- * algorithm. For a reduce, only the root receives and combines inputs; other ranks receive empty messages, because a
- * rank must not run further ahead of its peers than they have room for. One round: a rank has done its part for the
- * others once its bytes have been sent, which happens when it starts the request, so it delays no other rank while it
+ * Small requests of a rank, executed by its compute thread over express connections. Each member of the group sends its
+ * complete input to every other member, and every member combines the inputs in rank order, with the same bits as any
+ * other algorithm. For a reduce, only the root receives and combines inputs; other ranks receive empty messages,
+ * because a rank must not run further ahead of its peers than their buffers allow. One round: a rank sends its bytes
+ * when it starts the request, and the other ranks need no more from it, so the rank delays no other rank while it
  * computes.
  *
- * The set of these requests depends only on values that are equal on all ranks. Express requests of one lane complete
- * in the order in which they were started. Each begins after the companion has executed all earlier requests of the
- * lane. Later requests of the companion may overtake it, unless they share memory.
+ * The choice of express requests depends only on values that are equal on all ranks. Express requests of one lane
+ * complete in the order in which they were started. Each express request begins after the companion has executed all
+ * earlier requests of the lane. Later requests of the companion may overtake an express request, unless they share
+ * memory with it.
  *
  * Cost: one round of P − 1 messages, (P − 1) · S bytes per rank, S for a reduce; S is at most 64 KiB and P at most 8.
  */
@@ -93,7 +100,7 @@ export class ExpressRequests {
   private readonly parts: ExpressRequestsOptions;
   private readonly words: ExpressWords;
   private readonly groups = new Map<number, ExpressRequest["members"] | undefined>();
-  /** Started requests that are not done, by lane. */
+  /** Pending requests, by lane. */
   private readonly queues: readonly ExpressRequest[][] = Array.from({ length: laneCount }, () => []);
   private readonly lanes = new Map<number, number>();
   private held: HeldRequest[] = [];
@@ -104,7 +111,7 @@ export class ExpressRequests {
     this.words = new ExpressWords(parts.control);
   }
 
-  /** Whether any request is not done. */
+  /** Whether any request is pending. */
   get busy(): boolean {
     return this.lanes.size > 0;
   }
@@ -114,7 +121,7 @@ export class ExpressRequests {
     if (!exchanged.has(kind)) return false;
     const members = this.membersOf(group);
     if (members === undefined) return false;
-    // With `order: "any"` and three or more ranks, floats get the bits of the algorithm that is chosen.
+    // With `order: "any"` and three or more ranks, float sums must have the bits of the selected algorithm.
     const exact = !combiningKinds.has(kind) || members.length === 2 || dtype === "i32" || dtype === "u32";
     return exact || this.parts.offer.order === "rank";
   }
@@ -122,7 +129,7 @@ export class ExpressRequests {
   /**
    * Starts a request for which `covers` returned true.
    *
-   * @returns its number, from 1.
+   * @returns number of the request, from 1.
    */
   start(request: CollectiveRequest, tag: number, group: number, lane: Lane): number {
     const { kind, dtype, reduction, root, input, output } = request;
@@ -141,7 +148,7 @@ export class ExpressRequests {
     return this.find(id)?.tag;
   }
 
-  /** Returns the express request that a request of the companion waits for, or undefined. */
+  /** Returns the number of the express request for which a request of the companion waits, or undefined. */
   heldBy(sequence: number, lane: Lane): number | undefined {
     return this.held.find((entry) => entry.lane === lane && entry.sequence === sequence)?.until;
   }
@@ -156,7 +163,7 @@ export class ExpressRequests {
     return !this.lanes.has(id);
   }
 
-  /** Returns the last express request on a lane that shares memory with `request`, or undefined. */
+  /** Returns the number of the last express request on a lane that shares memory with `request`, or undefined. */
   before({ input, output, ragged }: CollectiveRequest, lane: Lane): number | undefined {
     const regions = ragged === undefined ? [input, output] : [input, output, ragged.rows, ragged.receivedRows];
     return this.queues[lane.index]!.findLast((entry) => regions.some((region) => touches(region, entry)))?.id;
@@ -169,13 +176,13 @@ export class ExpressRequests {
   }
 
   /**
-   * Advances all requests as far as possible, without blocking.
+   * Advances all pending requests as far as possible, without blocking.
    *
-   * @returns whether any made progress.
+   * @returns whether any request made progress.
    */
   advance(): boolean {
     if (!this.words.take()) return false; // The world is closed; waiting threads get an error.
-    // The system reports "no data yet" by an error, and a stack trace would cost more than the call.
+    // The system reports "no data yet" as an error; a stack trace would take longer than the call.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     let progress = false;
@@ -190,10 +197,10 @@ export class ExpressRequests {
   }
 
   /**
-   * Waits until `ready` returns true. Polls first, if the thread has a core of its own, then sleeps for growing
+   * Waits until `ready` returns true. Polls first if the thread has a dedicated core, then sleeps for increasing
    * intervals. The companion checks the timeout.
    *
-   * @param id express request to wait for. Absent: a request of the companion.
+   * @param id number of the express request to wait for. Absent: the thread waits for a request of the companion.
    */
   wait(ready: () => boolean, tag: number, id: number | undefined): void {
     const { control, hasOwnCore } = this.parts;
@@ -224,14 +231,14 @@ export class ExpressRequests {
   }
 
   /**
-   * Publishes to the companion which peer request `id` waits for.
+   * Publishes for the companion the peer for which request `id` waits.
    *
-   * @param published the previous return value.
-   * @returns a description of the published wait; empty if there is none.
+   * @param published previous return value.
+   * @returns a description of the published wait; empty if there is no wait.
    */
   private publishWait(id: number | undefined, published: string): string {
     const entry = id === undefined ? undefined : this.find(id);
-    const first = entry && this.queues[entry.lane.index]![0]!; // Its parts come first.
+    const first = entry && this.queues[entry.lane.index]![0]!; // Parts of this request come first.
     const missing = first?.isStarted === true ? this.missingOf(first) : undefined;
     const now = missing === undefined ? "" : `${first!.id} ${missing.peer} ${missing.ended}`;
     if (now === published) return published;
@@ -258,7 +265,7 @@ export class ExpressRequests {
       const entry = queue[i]!;
       if (entry.isStarted) continue;
       const waits = queue.slice(0, i).some(({ output }) => overlap(entry.input, output));
-      if (waits || !entry.lane.has(entry.after)) break; // Parts are sent in order, too.
+      if (waits || !entry.lane.has(entry.after)) break; // Parts are also sent in order.
       this.begin(entry);
       progress = true;
     }
@@ -285,7 +292,7 @@ export class ExpressRequests {
     );
   }
 
-  /** Whether all parts of a request were received, and its own parts were sent. */
+  /** Whether all parts of a request were received, and this rank's part was sent. */
   private isComplete(entry: ExpressRequest): boolean {
     const { lane, members } = entry;
     const bytes = bytesFor(entry, members.indexOf(undefined));

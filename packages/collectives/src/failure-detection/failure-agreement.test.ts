@@ -11,7 +11,7 @@ import {
 const lost = (rank: number): FailureReport => ({ kind: "lost", rank, tag: 7, reason: "closed" });
 const timeout = (rank: number): FailureReport => ({ kind: "timeout", rank, tag: 7, reason: "nothing was received" });
 
-/** Ranks whose reports reach each other at once, except for the pairs in `cut`. */
+/** Returns ranks whose reports reach each other immediately, except for the pairs in `cut`. */
 const world = (size: number, waitsFor: readonly (number | undefined)[] = [], cut: readonly string[] = []) => {
   const clock = new VirtualClock();
   const decisions: (FailureDecision | undefined)[] = Array.from({ length: size });
@@ -54,7 +54,7 @@ test("if a rank gave up because of another, names the other", () => {
 
 test("in a chain of waiting ranks, names the rank that does not wait", () => {
   const { clock, ranks, decisions, blamed } = world(5, [4, 0, 1, undefined, 3]);
-  ranks[2]!.suspect(timeout(1)); // The first rank to time out is far from the cause.
+  ranks[2]!.suspect(timeout(1)); // The rank that times out first is far from the cause.
   clock.advance(300);
   expect(blamed()).toEqual([3, 3, 3, 3, 3]);
   expect(decisions[3]).toMatchObject({ kind: "timeout", rank: 3 });
@@ -75,7 +75,7 @@ test("a report from the watcher of the processes decides at once, for all ranks"
   expect(decisions[0]).toMatchObject({ rank: 2, reason: "exited with signal 9" });
   ranks[1]!.decide({ ...lost(2), reason: "exited with signal 9" });
   clock.advance(300);
-  expect(blamed()).toEqual([2, 2, 1]); // Rank 2 learned before that rank 1 is lost.
+  expect(blamed()).toEqual([2, 2, 1]); // Rank 2 already knew that rank 1 is lost.
 });
 
 test("decides a disagreement without grace time", () => {

@@ -1,41 +1,42 @@
 import type { Clock } from "../clock.ts";
 import type { FailureReport } from "./failure-report.ts";
 
-/** Cause of a world's failure: the report to which all other reports lead, and the rank that reported it. */
+/** Cause of a world's failure: the final report of the chain of reports, and the rank that sent that report. */
 export interface FailureDecision extends FailureReport {
   readonly reporter: number;
 }
 
 export interface FailureAgreementOptions {
   readonly rank: number;
-  /** Time that a rank which gives up waits for reports of other ranks. */
+  /** Time in milliseconds that a rank waits for the reports of other ranks after it gives up. */
   readonly graceMilliseconds: number;
   readonly clock: Clock;
-  /** Returns what this rank itself waits for at the moment, or undefined. */
+  /** Returns the peer and tag that this rank is currently waiting for, or undefined if it is not waiting. */
   readonly waiting: () => { readonly peer: number; readonly tag: number } | undefined;
   /** Sends a report to all peers. */
   readonly broadcast: (report: FailureReport) => void;
-  /** Called once, with the outcome. */
+  /** Called one time, with the decision. */
   readonly decided: (decision: FailureDecision) => void;
 }
 
 /**
- * A report crosses any network in less time; and the launcher of the ranks waits longer for the failed rank to report
- * its own failure.
+ * Default of `graceMilliseconds`. A report needs less time on any network, and the launcher of the ranks waits longer
+ * than this for the failed rank to report its own failure.
  */
 export const defaultGraceMilliseconds = 300;
 
 /**
- * Whether reports of other ranks cannot change the decision: of two ranks that disagree, neither is known to be right,
- * and a signed revocation list is always right.
+ * Whether reports of other ranks cannot change the decision. If two ranks disagree, it is unknown which rank is right;
+ * a signed revocation list is always right.
  */
 const isCertain = ({ kind }: FailureReport): boolean => kind === "disagree" || kind === "revoked";
 
 /**
- * Determines which rank caused the failure of a world. When a rank dies, the ranks that wait for it give up, and ranks
- * that wait for those see them leave, so each would blame another rank. Therefore a rank that gives up sends its report
- * to all others, waits briefly for their reports, and follows the chain: if it blames A, A blames B and B blames no
- * rank, then B failed. A report from the process that watches the ranks decides at once.
+ * Determines which rank caused the failure of a world. When a rank dies, the ranks that wait for it give up. Ranks that
+ * wait for those ranks then see their connections close, so each rank would blame a different rank. Therefore a rank
+ * that gives up sends its report to all other ranks, waits briefly for their reports, and follows the chain: if this
+ * rank blames A, A blames B and B blames no rank, then B failed. A report from the process that watches the ranks is
+ * decisive immediately.
  */
 export class FailureAgreement {
   readonly #options: FailureAgreementOptions;
@@ -59,7 +60,7 @@ export class FailureAgreement {
     const { rank, broadcast } = this.#options;
     this.#reports.set(rank, report);
     this.#start = { ...report, reporter: rank };
-    broadcast(report); // Send the report before a decision, because a decision ends the links.
+    broadcast(report); // Send the report before the decision, because the decision closes the links.
     this.#begin(this.#start);
   }
 
@@ -71,14 +72,14 @@ export class FailureAgreement {
     if (this.hasStarted) return;
     this.#begin({ ...report, reporter: from });
     const waiting = this.#options.waiting();
-    // A rank that waits for another rank is not the cause, and reports so.
+    // A rank that waits for another rank is not the cause, and reports the rank it waits for.
     if (report.kind !== "timeout" || waiting === undefined) return;
     const own: FailureReport = { kind: "timeout", rank: waiting.peer, tag: waiting.tag, reason: "it waits too" };
     this.#reports.set(this.#options.rank, own);
     this.#options.broadcast(own);
   }
 
-  /** Decides by a report from the process that watches the ranks: a rank is lost. */
+  /** Decides immediately after a report from the process that watches the ranks: a rank is lost. */
   decide(report: FailureReport): void {
     if (this.#decided) return;
     if (!this.#reports.has(this.#options.rank)) this.#options.broadcast(report);
@@ -104,8 +105,8 @@ export class FailureAgreement {
     const seen = new Set([start.reporter]);
     for (;;) {
       const next = this.#reports.get(decision.rank);
-      // Reports that form a cycle, for example of two ranks that cannot reach each other, add nothing to the first
-      // report. A rank never accepts a report that it is itself lost.
+      // Reports that form a cycle, for example of two ranks that cannot reach each other, add no information to the
+      // first report. A rank never accepts a report of its own loss.
       if (next === undefined || seen.has(next.rank) || (next.kind === "lost" && next.rank === this.#options.rank))
         return decision;
       seen.add(decision.rank);

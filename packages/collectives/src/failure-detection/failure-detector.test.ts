@@ -6,7 +6,10 @@ import { checkHeartbeat, defaultHeartbeat, type LinkHeartbeat, lookMilliseconds 
 
 const { intervalMilliseconds, lossMilliseconds } = defaultHeartbeat;
 
-/** A watched peer, and a thread whose event loop is driven by the test: timers first, then received bytes. */
+/**
+ * A watched peer, and a thread whose event loop is controlled by the test: each turn runs timers first, then processes
+ * received bytes.
+ */
 class Watched {
   readonly clock = new VirtualClock();
   readonly pings: number[] = [];
@@ -40,7 +43,7 @@ class Watched {
     this.clock.advance(milliseconds);
   }
 
-  /** Nothing runs in this thread. Afterwards due timers run before received bytes are processed. */
+  /** Pauses this thread. After the pause, due timers run before received bytes are processed. */
   pause(milliseconds: number): void {
     this.clock.advance(milliseconds, Infinity);
     this.clock.advance(0);
@@ -127,8 +130,8 @@ const stretches = fc.array(
 );
 
 /**
- * Runs and pauses for the stretches. A sign of life at a time of `beats` is heard at that time, or as soon as this
- * thread runs again.
+ * Alternates between running and pausing for the given stretches. A sign of life at a time in `beats` is heard at that
+ * time, or after the pause if this thread is paused.
  *
  * @returns the running time since the last sign of life.
  */
@@ -192,7 +195,7 @@ describe("for any sequence of running and pausing,", () => {
         if (alone >= bound) expect(watched.lostAt).toBeDefined();
         if (watched.lostAt === undefined) return;
         expect(watched.lostAt).toBeGreaterThanOrEqual(heartbeat.lossMilliseconds);
-        // Looks at thirds of a millisecond add up to a loss time only approximately, so the bound may be reached.
+        // Sums of intervals of a third of a millisecond only approximate the loss time, so the bound may be reached.
         expect(watched.lostSilence).toBeLessThanOrEqual(bound + 1e-6);
         expect(watched.suspicions, "suspected before").toEqual([true]);
       }),
@@ -209,7 +212,7 @@ describe("for any sequence of running and pausing,", () => {
         (heartbeat, share, more) => {
           const watched = new Watched(heartbeat);
           watched.run(share * heartbeat.lossMilliseconds);
-          // Longer than an interval since the previous look, so this side knows that it has not listened.
+          // Longer than one interval since the previous check, so the detector knows that it has not listened.
           watched.pause(2 * heartbeat.intervalMilliseconds + more);
           watched.heard();
           watched.run(heartbeat.lossMilliseconds / 2);

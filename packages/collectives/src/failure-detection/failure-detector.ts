@@ -1,51 +1,55 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { type LinkHeartbeat, lookMilliseconds, suspectMilliseconds } from "./heartbeat.ts";
 
-/** A connection to a watched peer. Times are milliseconds of the detector's clock. */
+/** A connection to a watched peer. Times are in milliseconds of the detector's clock. */
 export interface WatchedConnection {
-  /** Time at which anything was last received from the peer. */
+  /** Returns the time at which the last data was received from the peer. */
   heardAt(): number;
-  /** Time at which anything was last sent that the peer counts as a sign of life. Default: the last ping. */
+  /**
+   * Returns the time at which data was last sent that the peer counts as a sign of life. Default: the time of the last
+   * ping.
+   */
   sentAt?(): number;
-  /** Sends a sign of life. */
+  /** Sends a ping. */
   ping(): void;
-  /** Called with true after silence of a third of the loss time, and with false when something is received again. */
+  /** Called with true after silence of a third of the loss time, and with false when data is received again. */
   suspected?(isSuspected: boolean): void;
-  /** Called after silence of `lossMilliseconds` during which this side listened. The peer is no longer watched. */
+  /** Called after silence of `lossMilliseconds` during which this side was listening. The peer is no longer watched. */
   lost(silenceMilliseconds: number): void;
 }
 
 interface Watch {
   readonly connection: WatchedConnection;
-  /** Time of the last sign of life, moved later by the time in which this side did not listen. */
+  /** Time of the last sign of life, plus the time during which this side did not listen. */
   heardAt: number;
   pingedAt: number;
   suspected: boolean;
   /**
-   * Whether the silence exceeded the limit at the last look, directly after a time in which this side did not listen.
+   * Whether the silence exceeded the limit at the last check, directly after a time during which this side did not
+   * listen.
    */
   overdue: boolean;
 }
 
 /**
- * Watches the peers of one thread's connections: sends signs of life, suspects a peer after some silence and reports it
- * lost after more, from times alone. Control connections (by process) and data links (by rank) are watched in the same
- * way.
+ * Watches the peers of one thread's connections, using only times: sends signs of life, suspects a peer after some
+ * silence, and reports the peer as lost after longer silence. Control connections (per process) and data links (per
+ * rank) are watched in the same way.
  *
- * Time in which this side did not look, because its thread was busy or its process was stopped, does not count as
- * silence of a peer. Bytes of the peer may be unread in the system, so no peer is lost in the first look after such a
- * time. A peer that is heard at least every `lossMilliseconds` less one interval is never lost. A silent peer is lost
- * within `lossMilliseconds` of listening plus one look.
+ * Time without checks, because this thread was busy or its process was stopped, does not count as silence of a peer.
+ * Bytes of the peer may still be unread in the system, so no peer is lost in the first check after such a time. A peer
+ * that is heard at least every `lossMilliseconds` minus one interval is never lost. A silent peer is lost within
+ * `lossMilliseconds` of listening plus one interval between checks.
  *
- * Silence is one of five kinds of evidence. Each kind has one reader:
+ * Silence is one of five kinds of evidence. Each kind is handled in one place:
  *
- * | event | evidence | after | reader and consequence |
+ * | event | evidence | after | handled by, and consequence |
  * | --- | --- | --- | --- |
- * | a machine or its network is gone, a process stopped | no byte comes | `lossMilliseconds` | this class: a control connection breaks, a rank suspects its link |
+ * | a machine or its network is gone, a process stopped | no byte arrives | `lossMilliseconds` | this class: a control connection breaks, a rank suspects its link |
  * | a process has ended | its connection ends without a goodbye | at once; between machines 1.5 s of refused connections | `ControlConnection`, `ResumableSocket` |
- * | a main thread is stuck | pings report for how long its event loop has not turned | `stuckMilliseconds` | `pulseReader`, `ControlConnection` |
- * | a rank lives, but does not join a collective | no frame of a collective comes | `timeoutMilliseconds` | `networkWorld`, the control block between threads |
- * | another rank has given up | its report, which names a rank | 300 ms, for reports of others | `FailureAgreement`: all ranks name the same rank |
+ * | a main thread is stuck | pings report for how long its event loop has been blocked | `stuckMilliseconds` | `pulseReader`, `ControlConnection` |
+ * | a rank lives, but does not join a collective | no frame of a collective arrives | `timeoutMilliseconds` | `networkWorld`, the control block between threads |
+ * | another rank has given up | its report, which names a rank | 300 ms, for reports of other ranks | `FailureAgreement`: all ranks name the same rank |
  */
 export class FailureDetector {
   readonly #heartbeat: LinkHeartbeat;
@@ -62,7 +66,7 @@ export class FailureDetector {
   }
 
   /**
-   * Watches a peer, which counts as heard now.
+   * Watches a peer. The peer counts as heard now.
    *
    * @returns a function that ends the watch.
    */
@@ -73,7 +77,7 @@ export class FailureDetector {
     return () => void this.#watches.delete(watch);
   }
 
-  /** Checks all peers by what was received until now. Called automatically, twice per interval. */
+  /** Checks the silence of all peers. Called automatically, twice per interval. */
   look(): void {
     const now = this.#clock.now();
     const missed = Math.max(0, now - this.#checkedAt - this.#heartbeat.intervalMilliseconds);
@@ -81,7 +85,7 @@ export class FailureDetector {
     for (const watch of this.#watches) this.#judge(watch, now, missed);
   }
 
-  /** Ends all watches. */
+  /** Stops watching all peers. */
   close(): void {
     this.#cancel();
     this.#watches.clear();
@@ -89,7 +93,7 @@ export class FailureDetector {
 
   #arm(): void {
     this.#cancel = this.#clock.after(lookMilliseconds(this.#heartbeat), () => {
-      this.#arm(); // Arm first, because the receiver of a loss may close this detector.
+      this.#arm(); // Set the timer first, because the callback for a loss may close this detector.
       this.look();
     });
   }
@@ -105,7 +109,8 @@ export class FailureDetector {
     }
     watch.overdue = silence >= lossMilliseconds;
     const sentAt = Math.max(watch.pingedAt, connection.sentAt?.() ?? 0);
-    // Ping half a look early, so that a timer that is slightly late does not cost a whole look.
+    // Ping half a check interval early, so that a timer that fires slightly late does not delay the ping by a whole
+    // interval.
     if (now - sentAt >= intervalMilliseconds - lookMilliseconds(this.#heartbeat) / 2) {
       watch.pingedAt = now;
       connection.ping();

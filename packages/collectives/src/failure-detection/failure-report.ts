@@ -1,8 +1,8 @@
-/** Report of a rank to the others when it gives up a world, and the rank that it blames. */
+/** Report that a rank sends to all other ranks when it gives up a world; `rank` is the blamed rank. */
 export interface FailureReport {
   /**
-   * `lost`: gone or cut off. `timeout`: did not join in time. `disagree`: sent another collective than expected.
-   * `revoked`: its certificate was revoked.
+   * `lost`: the rank is gone or was cut off. `timeout`: it did not join in time. `disagree`: it sent another collective
+   * than expected. `revoked`: its certificate was revoked.
    */
   readonly kind: "lost" | "timeout" | "disagree" | "revoked";
   readonly rank: number;
@@ -11,12 +11,12 @@ export interface FailureReport {
 }
 
 const longestReason = 2000;
-/** Maximum size of an encoded report, bytes: each character of the reason may take six. */
+/** Maximum size of an encoded report, in bytes; each character of the reason may take six bytes. */
 export const longestFailureReport = 16_384;
 
 /**
- * Whether a value is a report. Written by hand, because the schema library would be the largest part of a bundle of a
- * transport.
+ * Whether a value is a report. Written without the schema library, which would be the largest part of a transport's
+ * bundle.
  */
 const isFailureReport = (value: unknown): value is FailureReport => {
   if (typeof value !== "object" || value === null) return false;

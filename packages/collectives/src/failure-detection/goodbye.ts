@@ -1,8 +1,10 @@
-// Time limits for the orderly end of a connection. A connection that takes longer is cut off without counting as a
-// loss.
+// Time limits for the orderly end of a connection. A connection that takes longer is closed without counting as a loss.
 
-/** For the peer's goodbye after this side's: a live peer answers at once, unless its thread is computing. */
+/**
+ * Maximum time to wait for the peer's goodbye after sending one. A live peer responds immediately, unless its thread is
+ * computing.
+ */
 export const goodbyeMilliseconds = 1000;
 
-/** For the last written bytes to be sent when nothing more is read. */
+/** Maximum time to flush the last written bytes after this side has stopped reading. */
 export const farewellMilliseconds = 500;

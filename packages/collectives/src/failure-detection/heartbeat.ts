@@ -1,21 +1,21 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Heartbeat periods and loss times; the same for control connections and data links. */
+/** Heartbeat intervals and loss times; equal for control connections and data links. */
 export interface Heartbeat {
-  /** A side that has sent nothing for this time sends a ping. */
+  /** Maximum time without sent data before a ping is sent. */
   readonly intervalMilliseconds: number;
-  /** A side that was not heard for this time is lost: its process is stopped, or its machine or network is gone. */
+  /** Silence after which a peer counts as lost: its process is stopped, or its machine or network is gone. */
   readonly lossMilliseconds: number;
-  /** A side that is heard, but whose main thread has been blocked for this time, is lost too. */
+  /** Time after which a peer with a blocked main thread counts as lost, although its pings are received. */
   readonly stuckMilliseconds: number;
 }
 
-/** Periods for a data link, whose thread does not compute. */
+/** Heartbeat of a data link. The thread of a link does not compute, so there is no limit for a blocked thread. */
 export type LinkHeartbeat = Pick<Heartbeat, "intervalMilliseconds" | "lossMilliseconds">;
 
 /**
- * One second between pings. The death of a process is reported at once, by the end of its connection. So silence may
- * last 15 s before it counts as a loss, enough time for a switch to find another path or for a virtual machine to
+ * Default heartbeat. The death of a process is reported immediately, by the end of its connection. Therefore silence
+ * may last 15 s before a peer counts as lost, enough time for a switch to find another path or for a virtual machine to
  * migrate. A main thread may write or read files for a minute.
  */
 export const defaultHeartbeat: Heartbeat = {
@@ -24,24 +24,24 @@ export const defaultHeartbeat: Heartbeat = {
   stuckMilliseconds: 60_000,
 };
 
-/** Minimum number of heartbeats within the silence that counts as a loss. */
+/** Minimum number of heartbeats within the loss time. */
 const signsPerLoss = 4;
 
 /** Time limits of a job for its processes. */
 export interface Patience {
-  /** Time that a rank waits for another rank in a collective. */
+  /** Maximum time that a rank waits for another rank in a collective. */
   readonly timeoutSeconds: number;
-  /** Silence after which a process or a link is lost. Default: 15, or `timeoutSeconds` if less. */
+  /** Silence after which a process or a link counts as lost. Default: 15, or `timeoutSeconds` if that is less. */
   readonly silenceSeconds?: number | undefined;
-  /** Interval of heartbeats. Default: 1, or a fourth of the silence if less. */
+  /** Interval of heartbeats. Default: 1, or a fourth of the silence if that is less. */
   readonly heartbeatSeconds?: number | undefined;
 }
 
-/** Silence after which a process or a link is lost, in seconds. */
+/** Returns the silence after which a process or a link counts as lost, in seconds. */
 export const silenceSecondsOf = ({ silenceSeconds, timeoutSeconds }: Patience): number =>
   silenceSeconds ?? Math.min(defaultHeartbeat.lossMilliseconds / 1000, timeoutSeconds);
 
-/** Derives the periods of all connections of a job. All connections get their periods from this function. */
+/** Derives the heartbeat of all connections of a job from its time limits. All connections use this function. */
 export const heartbeatOf = (patience: Patience): Heartbeat => {
   const silence = silenceSecondsOf(patience);
   const { intervalMilliseconds, stuckMilliseconds } = defaultHeartbeat;
@@ -53,15 +53,15 @@ export const heartbeatOf = (patience: Patience): Heartbeat => {
   };
 };
 
-/** Silence after which a peer is suspected and people are notified. */
+/** Returns the silence after which a peer is suspected and the user is notified. */
 export const suspectMilliseconds = ({ lossMilliseconds }: LinkHeartbeat): number => lossMilliseconds / 3;
 
-/** Interval of looks: half a heartbeat interval, and at most half the time until suspicion. */
+/** Returns the interval between checks: half a heartbeat interval, and at most half the time until suspicion. */
 export const lookMilliseconds = ({ intervalMilliseconds, lossMilliseconds }: LinkHeartbeat): number =>
   Math.min(intervalMilliseconds / 2, lossMilliseconds / 6);
 
 /**
- * Checks heartbeat periods.
+ * Checks a heartbeat.
  *
  * @throws ArgumentError if the loss time is less than two intervals, or a time is out of range.
  */

@@ -1,14 +1,14 @@
-/** Interval at which a thread signals that its event loop turns. */
+/** Interval at which a thread signals that its event loop is running. */
 const beatMilliseconds = 200;
 
-/** Signals to another thread that the event loop of this thread turns. */
+/** Heartbeat that shows another thread that the event loop of this thread is running. */
 export interface Pulse {
-  /** Counter of beats, for `pulseReader` in the other thread. */
+  /** Number of beats, for `pulseReader` in the other thread. */
   readonly beats: Int32Array<SharedArrayBuffer>;
   stop(): void;
 }
 
-/** Begins to signal. Does not keep the process alive. */
+/** Starts the heartbeat of this thread. Does not keep the process alive. */
 export const openPulse = (): Pulse => {
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const timer = setInterval(() => void Atomics.add(beats, 0, 1), beatMilliseconds).unref();
@@ -16,10 +16,10 @@ export const openPulse = (): Pulse => {
 };
 
 /**
- * Returns a function that returns the milliseconds for which a thread has signaled no beat.
+ * Returns a function that returns the number of milliseconds since the last beat.
  *
- * Only time between calls at most `longestGapMilliseconds` apart counts, because while this thread was stopped, the
- * other thread may have been stopped too.
+ * Between two calls, at most `longestGapMilliseconds` count, because during a longer gap this thread was stopped, and
+ * the other thread may have been stopped at the same time.
  */
 export const pulseReader = (
   beats: Int32Array,

@@ -10,7 +10,7 @@ const absent = -1;
 /** A request in the queue. */
 export interface PostedRequest extends CollectiveRequest {
   readonly tag: number;
-  /** Whether the request must not be executed before `release`. Default: false. */
+  /** Whether the request must not be executed before `release` is called. Default: false. */
   readonly held?: boolean;
 }
 
@@ -27,12 +27,12 @@ const endOf = (words: Int32Array, at: number): number => (words[at]! >>> 0) + (w
 const regionAt = (words: Int32Array, at: number, memory: ArrayBufferLike): Uint8Array =>
   new Uint8Array(memory, words[at]! >>> 0, words[at + 1]! >>> 0);
 
-/** Whether request `sequence` is among the first `done` requests; counts wrap around. */
+/** Whether request `sequence` is among the first `done` requests. Both numbers wrap around. */
 const covers = (done: number, sequence: number): boolean => ((done - sequence) | 0) >= 0;
 
 /**
  * Queue of the requests of one rank and priority, in shared memory. The rank's compute thread posts requests, and the
- * thread that holds the lock executes the next one. Requests complete in the order in which they were posted.
+ * thread with the lock executes the next request. Requests complete in the order in which they were posted.
  */
 export class Lane {
   readonly index: number;
@@ -61,19 +61,19 @@ export class Lane {
     return this.posted === this.done;
   }
 
-  /** Whether there is a request to execute that is not held. */
+  /** Whether the next request exists and is not held. */
   get isDue(): boolean {
     if (this.isIdle) return false;
     const at = this.control.requestAt(this.index, (this.done + 1) | 0);
     return Atomics.load(this.control.words, at + requestWord.held) === 0;
   }
 
-  /** Whether a request can be posted without waiting. */
+  /** Whether the queue has room for another request. */
   get hasRoom(): boolean {
     return this.has((this.posted + 1 - queueLength) | 0);
   }
 
-  /** Allows a request that was posted as held to be executed. */
+  /** Allows a held request to be executed. */
   release(sequence: number): void {
     Atomics.store(this.control.words, this.control.requestAt(this.index, sequence) + requestWord.held, 0);
     this.announce();
@@ -87,7 +87,7 @@ export class Lane {
     return this.floats[(this.base + laneWord.bytesSent) / 2]!;
   }
 
-  /** Makes this thread the one that executes requests of this lane. Returns false if another thread is. */
+  /** Locks this lane, so that this thread executes its requests. Returns false if another thread has the lock. */
   tryLock(): boolean {
     return Atomics.compareExchange(this.control.words, this.base + laneWord.lock, 0, 1) === 0;
   }
@@ -139,7 +139,7 @@ export class Lane {
   }
 
   /**
-   * Converts a request that was never posted to the result type of `next`. The lane must be idle and locked by this
+   * Converts a request that was not posted to the result type of `next`. The lane must be idle and locked by this
    * thread.
    */
   unposted(request: PostedRequest): NextRequest {
@@ -149,7 +149,7 @@ export class Lane {
   }
 
   /**
-   * Marks a request that was never posted as done, and releases the lock. Only the calling thread waits for the
+   * Marks a request that was not posted as done, and releases the lock. Only the calling thread may wait for the
    * request.
    */
   finishUnposted(bytesSent: number): void {
@@ -162,7 +162,7 @@ export class Lane {
   }
 
   /**
-   * Returns the code of the algorithm that executed a completed request, or undefined once its slot in the queue was
+   * Returns the code of the algorithm that executed a completed request, or undefined after its slot in the queue was
    * reused.
    */
   algorithmOf(sequence: number): number | undefined {
@@ -176,8 +176,8 @@ export class Lane {
   }
 
   /**
-   * Returns the oldest request that is not done. The lane must be locked by this thread. Called for every request, some
-   * of which take microseconds, so it allocates nothing except the result.
+   * Returns the oldest pending request. The lane must be locked by this thread. Called for every request, some of which
+   * take microseconds, so it allocates only the result.
    */
   next(): NextRequest {
     const { words } = this.control;
@@ -186,10 +186,11 @@ export class Lane {
     let end = Math.max(endOf(words, at + requestWord.input), endOf(words, at + requestWord.output));
     if (capacity !== absent)
       end = Math.max(end, endOf(words, at + requestWord.rows), endOf(words, at + requestWord.receivedRows));
-    // A thread may still see the buffer from before another thread grew the memory. Growing by 0 pages updates it.
+    // A thread may still see the old buffer after another thread grew the memory. Growing by 0 pages updates the
+    // buffer.
     if (this.memory.buffer.byteLength < end) this.memory.grow(0);
-    // Read the buffer once: after another thread has grown the memory, it is another object over the same bytes, and an
-    // in-place request would not be recognized.
+    // Read the buffer only one time: after another thread has grown the memory, `buffer` is a different object over the
+    // same bytes, and an in-place request would not be recognized.
     const { buffer } = this.memory;
     const tag = words[at + requestWord.tag]!;
     const kind = kindOf(tag);
@@ -216,18 +217,17 @@ export class Lane {
     return request;
   }
 
-  /**
-   * Marks the oldest request as done, with the number of bytes that it sent. The lane must be locked by this thread.
-   */
+  /** Marks the oldest request as done, and records its number of sent bytes. The lane must be locked by this thread. */
   finish(bytesSent: number): void {
     this.floats[(this.base + laneWord.bytesSent) / 2]! += bytesSent;
     Atomics.store(this.control.words, this.base + laneWord.done, (this.done + 1) | 0);
     this.control.notify(this.control.rank, "done");
   }
 
-  /** Waits for the thread that executes requests. */
+  /** Waits until the executing thread makes `ready` true. */
   waitFor(ready: () => boolean, tag: number): void {
-    // That thread detects lost peers itself, within the timeout. After twice that time, the thread itself is gone.
+    // The executing thread detects lost peers within the timeout. After twice that time, the executing thread itself is
+    // gone.
     if (!this.control.waitUntil(ready, "done", 2 * this.control.timeoutMilliseconds))
       this.control.failLost(this.control.rank, tag, "its communication thread does not respond");
     this.control.throwIfUnusable(tag);

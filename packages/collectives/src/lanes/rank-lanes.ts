@@ -16,11 +16,11 @@ import { Lane } from "./lane.ts";
 export interface LaneTransports {
   readonly transports: readonly Transport[];
   readonly memory: MessageMemory;
-  /** Collectives that need no schedule. The first one that covers a request executes it. */
+  /** Returns collectives that need no schedule. The first of them that supports a request executes it. */
   readonly natives?: ((arithmetic: Arithmetic) => readonly NativeCollectives[]) | undefined;
 }
 
-/** Transports if all ranks are threads of this process. */
+/** Returns the transports for a world whose ranks are all threads of this process. */
 const betweenThreads = ({ memory, exchangeParts: parts }: WorldConnection, control: ControlBlock): LaneTransports => {
   const messages = wasmMessageMemory(memory);
   return {
@@ -30,7 +30,7 @@ const betweenThreads = ({ memory, exchangeParts: parts }: WorldConnection, contr
   };
 };
 
-/** Lanes of one rank, as seen by one of its threads, each with its executor. */
+/** Lanes of one rank and their executors, for use in one thread of the rank. */
 export class RankLanes {
   readonly control: ControlBlock;
   readonly arithmetic: Arithmetic;

@@ -29,7 +29,7 @@ export interface RequestExecutorParts {
   readonly natives: readonly NativeCollectives[];
 }
 
-/** Returns `n` of the request table in `CollectiveRequest`. */
+/** Returns the number of elements of a request, `n` of the table in `CollectiveRequest`. */
 const elementsOf = (request: CollectiveRequest, worldSize: number): number => {
   const elements = request.input.byteLength / bytesPerElement[request.dtype];
   return request.kind === "reduce-scatter" || request.kind === "all-to-all" ? elements / worldSize : elements;
@@ -41,15 +41,15 @@ interface Selector {
 }
 
 /**
- * A fixed algorithm, independent of this rank's preferences, because an agreement is what detects different
- * preferences.
+ * Returns the plan of an agreement. Its algorithm is fixed and does not depend on this rank's preferences, because
+ * agreements detect different preferences.
  */
 const agreementPlan = ({ input }: PostedRequest, { rank, worldSize }: Transport): Planned => ({
   schedule: directAllGather.schedule({ rank, worldSize, elementCount: input.byteLength }),
   algorithm: directAllGather.name,
 });
 
-/** Names of algorithms by code, from 1; the code is written into the request. */
+/** Names of algorithms by code, from 1. The code is stored in the request. */
 const executedBy: readonly string[] = ["native", "exchange", "ragged", ...algorithms.map(({ name }) => name)];
 const codes: ReadonlyMap<string, number> = new Map(executedBy.map((name, i) => [name, i + 1]));
 
@@ -61,7 +61,7 @@ interface Planned {
   readonly algorithm: string;
 }
 
-/** A cached plan, with the fields that it depends on in addition to group, kind and bytes. */
+/** A cached plan, with the fields that determine it in addition to group, kind and bytes. */
 interface CachedPlan extends Planned {
   readonly dtype: DType;
   readonly root: number | undefined;
@@ -82,9 +82,9 @@ export class RequestExecutor {
   }
 
   /**
-   * Returns the walk of a request, and writes the algorithm's code into the request.
+   * Returns the walk of a request, and stores the algorithm's code in the request.
    *
-   * @returns bytes sent.
+   * @returns number of bytes sent.
    */
   *execute(request: NextRequest): Walk<number> {
     const { arithmetic, memory } = this.parts;
@@ -120,13 +120,13 @@ export class RequestExecutor {
   /**
    * Executes a request in a thread that may block.
    *
-   * @param wait returns once a future may be ready.
-   * @returns bytes sent.
+   * @param wait returns when a future may be ready.
+   * @returns number of bytes sent.
    */
   executeBlocking(request: NextRequest, wait: (future: Future<unknown>) => void): number {
     const native = this.nativeFor(request);
     if (native === undefined) return runWalkBlocking(this.execute(request), wait);
-    // Without the generators of a walk, which take as long to create as exchanging a few KiB.
+    // Avoids the generators of a walk, whose creation takes as long as exchanging a few KiB.
     this.recordAlgorithm(request, native.name);
     const answer = native.run(request, this.parts.lane, request.tag, this.nameOf);
     if (isLater(answer)) settleBlocking(answer, wait);
@@ -137,12 +137,15 @@ export class RequestExecutor {
     this.parts.control.words[at + requestWord.algorithm] = codes.get(algorithm) ?? 0;
   }
 
-  /** Returns the native collectives that execute a request without a schedule, or undefined. Equal on all ranks. */
+  /**
+   * Returns the native collectives that execute a request without a schedule, or undefined if there are none. The
+   * choice is equal on all ranks.
+   */
   private nativeFor(request: PostedRequest): NativeCollectives | undefined {
     const { natives, preference, transport } = this.parts;
     if (groupOf(request.tag) !== 0 || kindOf(request.tag) === "agreement") return undefined;
     const bytes = Math.max(request.input.byteLength, request.output.byteLength);
-    // Some engines sum in another order, which is irrelevant only for sums of two operands.
+    // Some engines sum in another order, which changes no bits only for sums of two operands.
     const anyOrder = !combiningKinds.has(request.kind) || transport.worldSize <= 2 || preference.order === "any";
     for (const native of natives)
       if ((native.rankOrder || anyOrder) && bytes > native.schedulesUpTo && native.covers(request)) return native;
@@ -158,11 +161,11 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Schedules are cached, because training repeats the same few requests. */
+  /** Returns the plan of a request. Plans are cached, because training repeats the same few requests. */
   private planOf(request: PostedRequest, transport: Transport, group: number): Planned {
     const { rank, worldSize } = transport;
     const { kind, dtype, root, to, from } = request;
-    // A number, because building a string takes longer than a small collective between threads.
+    // The cache key is a number, because building a string takes longer than a small collective between threads.
     const key = request.input.byteLength * tagsOfGroupsAndKinds + (request.tag & (tagsOfGroupsAndKinds - 1));
     let plans = this.plans.get(key);
     if (plans === undefined) this.plans.set(key, (plans = []));
@@ -210,7 +213,7 @@ export class RequestExecutor {
     return made;
   }
 
-  /** Maps hosts to the rank numbers of a group. */
+  /** Returns the preference for a group, with hosts as rank numbers of the group. */
   private preferenceOf(group: number): Preference {
     const { preference, control } = this.parts;
     if (group === 0 || preference.hosts === undefined) return preference;

@@ -12,7 +12,7 @@ import { remoteEnd } from "./socket-ends.ts";
 import { decodeRequest, encodeJson, judgeRequest, type LinkRequest, mismatchError } from "./handshake.ts";
 import type { LinkSettings } from "./link-options.ts";
 
-/** A socket whose other end was proven to be a peer. */
+/** An accepted socket to an authenticated peer. */
 export interface AcceptedSocket {
   readonly request: LinkRequest;
   readonly frames: FrameSocket;
@@ -22,8 +22,8 @@ export interface AcceptedSocket {
 }
 
 /**
- * Result of offering a socket to its link: accepted, and continuing a broken connection if `received` is a number of
- * frames; or refused, with the reason.
+ * Result of offering a socket to its link. Accepted: a number in `received` means that the socket continues a broken
+ * connection, after that number of received frames. Refused: with the reason.
  */
 export type Taken =
   | { readonly session: string; readonly received: number | undefined; readonly answered: () => void }
@@ -33,17 +33,17 @@ export type Taken =
 export interface SocketTaker {
   /** Called when the other end has proven that it knows the job's secret. */
   proven(): void;
-  /** Keeps the socket, or returns the reason for refusing it. */
+  /** Adds the socket to its link, or returns the reason for refusing the socket. */
   take(accepted: AcceptedSocket): Taken;
 }
 
-/** Maximum size of a link request, and of its answer, including their seals, bytes. */
+/** Maximum size of a link request or of its response, including seals, in bytes. */
 export const requestBytes = 32_768;
 
 /**
  * Authenticates the other end of an accepted connection: a hello, the proof that it knows the job's secret, then a link
- * request. A peer gets a welcome. A process that does not belong to the job gets the reason, and its connection is
- * closed within a second. Other connections are dropped.
+ * request. A peer receives a welcome. A process of another job receives the reason, and its connection is closed within
+ * a second. Other connections are dropped without a reason.
  *
  * @returns a function that aborts the handshake.
  */
@@ -134,8 +134,8 @@ export const acceptSocket = (
     if (type === "hello" && now === "hello") challenge(payload);
     else if (type === "proof" && now === "proof") prove(payload);
     else if (type === "join" && now === "join") judge(seals!.opener.open(type, payload));
-    // The peer detected that this side does not know its secret. Its message is not authenticated, so it is not
-    // repeated.
+    // The peer detected that this side does not know the peer's secret. The peer's message is not authenticated, so the
+    // error does not quote it.
     else if (type === "refuse" && now === "proof") drop(mismatchError(identity.rank, remote, secretUnknown));
     else drop(garbage(new Error(`it sent an unexpected ${type} frame`)));
   };
@@ -179,7 +179,7 @@ export const acceptSocket = (
 
 const secretUnknown = { what: "secret", own: "", peer: "" } as const;
 
-/** Writes a handshake frame, sealed once both sides have proven their identity. */
+/** Writes a handshake frame. The frame is sealed after both sides have proven their identity. */
 export const writeFrame = (frames: FrameSocket, type: FrameType, payload: Uint8Array, sealer?: FrameSeal): void =>
   frames.write({
     type,

@@ -1,7 +1,7 @@
 import { workerData } from "node:worker_threads";
 import { armedAt, dueAt, firedAt } from "./alarm.ts";
 
-// Entry point of the thread that wakes a `FineClock`: it sleeps until the time that was set last, fires once, and
+// Entry point of the thread that wakes a `FineClock`. The thread sleeps until the last set time, fires one time, and
 // sleeps until a new time is set.
 
 const words = workerData as Int32Array;

@@ -1,9 +1,9 @@
 /**
- * Words that a clock and its alarm thread share: number of times the alarm was armed, its due time, number of times it
- * fired.
+ * Number of words shared by a clock and its alarm thread: number of times the alarm was armed, its due time, number of
+ * times it fired.
  */
 export const alarmWords = 3;
 export const armedAt = 0;
-/** Due time, the last 32 bits of microseconds since the epoch. */
+/** Index of the due time: the last 32 bits of microseconds since the epoch. */
 export const dueAt = 1;
 export const firedAt = 2;

@@ -2,14 +2,18 @@ import { expect, test } from "vitest";
 import type { Clock } from "../clock.ts";
 import { busyPoll } from "./busy-poll.ts";
 
-/** An event loop that turns on request, and a clock that is set by the test. */
+/** Returns an event loop that turns on request, and a clock set by the test. */
 const loop = () => {
   const turns: (() => void)[] = [];
   const time = { now: 0 };
   const clock: Clock = { now: () => time.now, after: () => () => undefined };
   return {
     turn: (call: () => void): void => void turns.push(call),
-    /** @returns whether there was a callback. */
+    /**
+     * Runs the next callback.
+     *
+     * @returns whether there was a callback.
+     */
     next: (): boolean => {
       const call = turns.shift();
       call?.();
@@ -24,9 +28,9 @@ test("polls for the given time, and again after another call", () => {
   const { turn, next, clock, time } = loop();
   const poll = busyPoll(turn, 5, clock);
   poll();
-  poll(); // Does not turn twice.
+  poll(); // Must not start a second polling loop.
   for (time.now = 1; time.now < 5; time.now++) expect(next()).toBe(true);
-  expect([next(), next()]).toEqual([true, false]); // The first of these looks finds that the time is over.
+  expect([next(), next()]).toEqual([true, false]); // The first of these turns detects that the time is over.
   poll();
   expect(next()).toBe(true);
 });

@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * Keeps an event loop polling for messages instead of sleeping: a waiting thread wakes some 50 µs sooner, and occupies
- * a core meanwhile.
+ * Keeps an event loop polling for messages instead of sleeping. A waiting thread then wakes about 50 µs sooner, but
+ * occupies a core.
  *
  * @param turn calls back in the next turn of the event loop, like `setImmediate`.
- * @returns a function that keeps polling for `milliseconds` from the call.
+ * @returns a function that makes the event loop poll for `milliseconds` from the call.
  */
 export const busyPoll = (turn: (call: () => void) => void, milliseconds: number, clock: Clock): (() => void) => {
   let until = 0;

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** A queue of actions that run in order, each not before its due time. */
+/** A queue of actions. Actions run in order, and none runs before its due time. */
 export class DelayLine {
   readonly #clock: Clock;
   readonly #waiting: { readonly due: number; readonly act: () => void }[] = [];
@@ -12,14 +12,14 @@ export class DelayLine {
   }
 
   /**
-   * Current time; during an action of this line, the due time of the action. A timer that fires late then delays that
-   * action only, and not the actions that follow from it.
+   * Returns the current time; during an action of this line, the due time of the action. A timer that fires late then
+   * delays only that action, not the later actions that the action causes.
    */
   now(): number {
     return this.#acting ?? this.#clock.now();
   }
 
-  /** Queues `act` to run at `due`, and not before actions that were queued earlier. */
+  /** Queues `act` to run at `due`, and after all queued actions. */
   push(due: number, act: () => void): void {
     this.#waiting.push({ due, act });
     if (!this.#armed) this.#arm();

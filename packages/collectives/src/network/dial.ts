@@ -20,7 +20,7 @@ import {
 import { localEnd } from "./socket-ends.ts";
 import type { LinkSettings } from "./link-options.ts";
 
-/** Address on which a peer listens. */
+/** Address on which a peer listens for links. */
 export interface PeerAddress {
   readonly rank: number;
   readonly host: string;
@@ -30,27 +30,31 @@ export interface PeerAddress {
 const firstRestMilliseconds = 20;
 const longestRestMilliseconds = 500;
 
-/** The peer does not listen yet, or was busy; another try may succeed. */
+/** The peer does not listen yet, or was busy. Another attempt may succeed. */
 class Unreachable extends Error {}
 
-/** Index of the socket within a link, or the express socket, which the ranks' own threads read and write. */
+/**
+ * Index of the socket within a link, or "express" for the socket that is read and written by the ranks' compute
+ * threads.
+ */
 type SocketIndex = number | "express";
 
-/** A socket to a peer, and the peer's answer. */
+/** A socket to a peer, and the peer's welcome. */
 export interface DialledSocket {
   readonly frames: FrameSocket;
   readonly welcome: LinkRequest;
 }
 
-// A process that has ended refuses connections at once and for good; a proxy that restarts refuses them briefly.
+// Time of refused connections after which a process counts as ended. A process that has ended refuses all connections;
+// a proxy that restarts refuses connections only briefly.
 const refusedMilliseconds = 1500;
 
 /**
- * Connects to a peer, checks that it knows the job's secret, proves that this side does, and exchanges identities.
- * Retries with growing pauses while no process listens.
+ * Connects to a peer, checks that the peer knows the job's secret, proves that this side knows the secret, and
+ * exchanges identities. Retries with increasing pauses while no process listens.
  *
- * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if one side does not belong to the job; LinkFailedError
- * if no process, or no rank, answers before `deadline`.
+ * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if one side does not belong to the job; LinkFailedError if
+ * no process responds before `deadline`, or the responding process is not a rank.
  */
 export const dialPeer = async (
   peer: PeerAddress,
@@ -88,11 +92,11 @@ const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   });
 
 /**
- * Connects to a peer again, to continue a link whose connection broke. Retries until the peer answers, or until
- * connections have been refused for a while.
+ * Connects to a peer again, to continue a link whose connection broke. Retries until the peer responds, or until
+ * connections have been refused for `refusedMilliseconds`.
  *
  * @param resume called before each attempt.
- * @throws like `dialPeer`.
+ * @throws the errors of `dialPeer`.
  */
 export const redialPeer = async (
   peer: PeerAddress,

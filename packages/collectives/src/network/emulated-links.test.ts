@@ -11,7 +11,7 @@ interface Arrival {
   readonly payload: number[];
 }
 
-/** An infinitely fast link that records written frames and their times. */
+/** Returns an emulated link over an infinitely fast link that records written frames and their times. */
 const emulated = (direction: EmulatedDirection, seed = 1, ownLatencySeconds = 0) => {
   const clock = new VirtualClock();
   const arrivals: Arrival[] = [];
@@ -80,7 +80,7 @@ describe("frames that arrive over links that share a line", () => {
     const { payload: _, ...header } = frame(tag, 0, type);
     return { ...header, length };
   };
-  /** Two links, and functions that make their peers send and close. */
+  /** Returns two links that may share an incoming line, and functions that make their peers send and close. */
   const incoming = (sharesLine: boolean) => {
     const clock = new VirtualClock();
     const inner = new Map<number, LinkReceiver>();
@@ -175,7 +175,7 @@ test("frames follow one another on the line, and overlap in latency", () => {
 });
 
 describe("a busy line carries its bandwidth exactly", () => {
-  // A sender that writes the next frame when one has left, as the send queue does, with two in flight.
+  // A sender that writes the next frame when a frame has departed, like the send queue, with two frames in flight.
   test.each([0, 0.3, 1, 4])("with timers that fire %d ms late", (lateness) => {
     const { clock, link, arrivals } = emulated({ bytesPerSecond: 10_000_000, latencySeconds: 0.001 });
     let next = 0;
@@ -186,8 +186,8 @@ describe("a busy line carries its bandwidth exactly", () => {
     more();
     clock.advance(10_000, lateness);
     expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 200 }, (_, i) => i));
-    // 200 frames of 1 ms each, 1 ms of latency. A late timer delays the end once for the departure and once for the
-    // arrival.
+    // 200 frames of 1 ms each, and 1 ms of latency. A late timer delays the end at most two times: at the departure and
+    // at the arrival.
     expect(arrivals.at(-1)!.at).toBeGreaterThanOrEqual(201);
     expect(arrivals.at(-1)!.at).toBeLessThanOrEqual(201 + 2 * lateness);
   });
@@ -209,7 +209,7 @@ test("jitter delays uniformly up to its setting, never out of order, and equally
     const { clock, link, arrivals } = emulated({ latencySeconds: 0.1, jitterSeconds: 0.02 }, seed);
     for (let tag = 0; tag < 1000; tag++) {
       link.write(frame(tag, 10));
-      clock.advance(100); // Far apart, so that no frame waits for another.
+      clock.advance(100); // Sent far apart, so that no frame waits for another.
     }
     clock.advance(1000);
     expect(arrivals.map(({ tag }) => tag)).toEqual(Array.from({ length: 1000 }, (_, i) => i));

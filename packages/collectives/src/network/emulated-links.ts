@@ -5,43 +5,44 @@ import { DelayLine } from "./delay-line.ts";
 import { FrameCopies } from "./frame-copies.ts";
 import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 
-/** Emulation of one direction of a pair: what this rank sends to one peer. */
+/** Emulation of one direction of a pair of ranks: the frames that this rank sends to one peer. */
 export interface EmulatedDirection {
-  /** Bandwidth, bytes per second. Default: that of the link. */
+  /** Bandwidth in bytes per second. Default: that of the real link. */
   readonly bytesPerSecond?: number;
-  /** Latency, seconds. Default: 0. */
+  /** Latency in seconds. Default: 0. */
   readonly latencySeconds?: number;
-  /** Maximum extra delay per frame, uniformly distributed, seconds. Frames never overtake each other. Default: 0. */
+  /** Maximum extra delay per frame in seconds, uniformly distributed. Frames never overtake each other. Default: 0. */
   readonly jitterSeconds?: number;
   /**
-   * Whether all links of this rank with this flag share one outgoing line and one incoming line, on which frames follow
-   * one another: a network card of the rank's own. Default: false, a line per link.
+   * Whether this link uses the shared outgoing line and the shared incoming line of this rank, on which the frames of
+   * all such links follow one another, as on one network card per rank. Default: false, separate lines for this link.
    */
   readonly sharesLine?: boolean;
-  /** Time at which the cable is cut, in seconds from now: later frames are silently dropped. Default: never. */
+  /** Time at which the cable is cut, in seconds from now. Later frames are dropped without an error. Default: never. */
   readonly lostAfterSeconds?: number;
 }
 
 export interface EmulationOptions {
-  /** Returns the emulation from this rank to `peer`; undefined leaves the link unchanged. */
+  /** Returns the emulation of the direction from this rank to `peer`; undefined leaves the link unchanged. */
   readonly direction: (peer: number) => EmulatedDirection | undefined;
-  /** Seed of the jitter. */
+  /** Seed of the random jitter. */
   readonly seed?: number;
   readonly clock?: Clock;
-  /** Latency of an empty message on the real link, seconds; subtracted from the emulated latency. Default: 0. */
+  /** Latency of an empty message on the real link in seconds; subtracted from the emulated latency. Default: 0. */
   readonly ownLatencySeconds?: number;
 }
 
 /**
- * Emulates links that are slower than the real ones. A frame of b bytes occupies the line for b / bandwidth, frames
- * follow one another, and each arrives latency + jitter later: a message of S bytes on an idle line arrives latency + S
- * / bandwidth after it was sent (Hockney's α + S·β), plus the time that the real link takes for its last frame. Control
- * frames interleave with data frames, like small flows.
+ * Emulates links that are slower than the real links. A frame of b bytes occupies the line for b / bandwidth, frames
+ * follow one another, and each frame arrives latency + jitter later. A message of S bytes on an idle line arrives
+ * latency + S / bandwidth after it was sent (Hockney's α + S·β), plus the time of its last frame on the real link.
+ * Control frames interleave with data frames, like small flows.
  *
- * A frame on a shared incoming line occupies it for as long as its outgoing line, and at the same time except for the
- * latency. Frames of one sender therefore do not wait; frames of two senders wait for each other.
+ * A frame on a shared incoming line occupies that line as long as the outgoing line, and at the same time except for
+ * the latency. Frames of one sender therefore do not wait on the incoming line; frames of two senders wait for each
+ * other.
  *
- * Exact in the clock's time. In real time, as exact as the clock's timers, and at least as slow as the real link.
+ * Exact in the clock's time. In real time, as exact as the clock's timers, and never faster than the real link.
  *
  * Cost: a copy of each frame. Source of the model: Hockney, "The communication challenge for MPP", 1994.
  * @throws ArgumentError if a bandwidth is not positive, or a time is negative.
@@ -67,19 +68,19 @@ export const emulatedLinks = (
   });
 };
 
-/** A line, on which frames follow one another. */
+/** An emulated line, on which frames follow one another. */
 interface Line {
   busyUntil: number;
 }
 
-/** An incoming line, and the frames whose arrival is still to be reported. */
+/** An incoming line, with the frames whose arrival has not been reported yet. */
 interface ComingLine extends Line {
   readonly arrivals: DelayLine;
 }
 
 interface Lines {
   readonly leaving: Line;
-  /** Default: unlimited incoming bandwidth. */
+  /** Incoming line. Absent: unlimited incoming bandwidth. */
   readonly coming?: ComingLine;
 }
 
@@ -127,7 +128,7 @@ class EmulatedLink implements Link {
   }
 
   get width(): number {
-    return 1; // One line, in order.
+    return 1; // A single line keeps frames in order.
   }
 
   open(receiver: LinkReceiver): void {
@@ -135,7 +136,10 @@ class EmulatedLink implements Link {
     this.#link.open(coming === undefined ? receiver : this.#throughLine(receiver, coming));
   }
 
-  /** Bytes are stored when they arrive; their arrival is reported when the line would have delivered them. */
+  /**
+   * Returns a receiver that stores bytes when they arrive, and reports their arrival to `receiver` at the time of the
+   * emulated line.
+   */
   #throughLine(receiver: LinkReceiver, line: ComingLine): LinkReceiver {
     const deliverAt = (due: number, call: () => void): void =>
       line.arrivals.push(due, () => {
@@ -184,7 +188,7 @@ class EmulatedLink implements Link {
 
   async close(): Promise<void> {
     await new Promise<void>((resolve) => {
-      // After all frames that have not departed, then after all that have not arrived.
+      // Wait for all frames that have not departed, then for all frames that have not arrived.
       this.#departures.push(this.#lastDeparture, () =>
         this.#arrivals.push(Math.max(this.#lastArrival, this.#lastControl), resolve),
       );

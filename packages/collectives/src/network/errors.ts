@@ -13,7 +13,7 @@ export const refusalCodes = [
   "link-identity",
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
-/** Codes of refusals that waiting does not resolve. */
+/** Codes of refusals that retrying does not resolve. */
 export type MismatchCode = Exclude<RefusalCode, "link-rank-taken" | "link-session">;
 
 /** A rank refused the link of a rank that does not belong to its job. Both ranks report the reason. */
@@ -36,10 +36,7 @@ export class LinkRefusedError extends SkeinError {
   }
 }
 
-/**
- * A link slot is still taken by an earlier process, or was taken by one. Once that process is gone, the same ranks can
- * link.
- */
+/** A link slot is, or was, taken by an earlier process. After that process is gone, the same ranks can link. */
 export class LinkBusyError extends SkeinError {
   override name = "LinkBusyError";
 
@@ -54,7 +51,7 @@ export const refusalError = (code: RefusalCode, message: string): LinkRefusedErr
     ? new LinkBusyError(code, message)
     : new LinkRefusedError(code, message);
 
-/** A link could not be established: no process answered in time, or the answering process is not a rank. */
+/** A link could not be established: no process responded in time, or the responding process is not a rank. */
 export class LinkFailedError extends SkeinError {
   override name = "LinkFailedError";
 

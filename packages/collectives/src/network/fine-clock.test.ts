@@ -7,7 +7,7 @@ beforeEach(() => {
 });
 afterEach(() => clock.close());
 
-/** A scheduled call, and the range of its due time, because the clock reads the time itself during `after`. */
+/** A scheduled call with bounds of its due time. Bounds are needed because `after` reads the time itself. */
 interface Scheduled {
   readonly wanted: number;
   readonly dueFrom: number;
@@ -32,7 +32,7 @@ test("calls run in the order of their due times, not early, also if one is sched
   });
   expect(called.map(({ wanted }) => wanted).toSorted()).toEqual([...waits, 0.4].toSorted());
   expect(early).toEqual([]);
-  // If the machine stops between two calls of `after`, a short wait may be due after a long one, so the order is
+  // If the machine is paused between two calls of `after`, a short wait may be due after a long wait, so the order is
   // checked by due times.
   const swapped = called.flatMap((first, at) =>
     called.slice(at + 1).filter((second) => second.dueUntil < first.dueFrom),
@@ -47,7 +47,7 @@ test("a canceled call does not run, and no call runs after close", async () => {
       calls.push("first");
       cancel();
     });
-    // Scheduled second, so it is due later in any case.
+    // Scheduled later, so this call is due after the other call.
     const cancel = clock.after(2, () => calls.push("canceled"));
     clock.after(4, resolve);
   });

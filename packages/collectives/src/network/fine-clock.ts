@@ -2,18 +2,21 @@ import { startThread } from "../start-thread.ts";
 import { alarmWords, armedAt, dueAt, firedAt } from "./alarm.ts";
 import type { Clock } from "../clock.ts";
 
-/** A clock that owns a thread until it is closed. */
+/** A clock with its own thread, which runs until the clock is closed. */
 export interface FineClock extends Clock {
-  /** Cancels all timers and ends the thread. */
+  /** Cancels all timers and stops the thread. */
   close(): Promise<void>;
 }
 
 /**
- * The alarm is set this much before a call is due, because it fires about this late. The event loop polls for the rest
- * of the time.
+ * Time in milliseconds by which the alarm is set before a call is due, equal to its usual delay. The event loop polls
+ * for the remaining time.
  */
 const earlyMilliseconds = 0.12;
-/** Longest alarm; later calls set the alarm again, because alarm times are 32-bit numbers of microseconds. */
+/**
+ * Maximum duration of an alarm. The alarm is set again for later calls, because alarm times are 32-bit numbers of
+ * microseconds.
+ */
 const longestMilliseconds = 600_000;
 
 interface Timer {
@@ -23,19 +26,19 @@ interface Timer {
 
 /**
  * Opens a real-time clock with a resolution of about 0.1 ms, for emulated links. Timers of Node fire up to 1 ms late. A
- * thread that sleeps on an atomic wakes within the kernel's timer slack, and takes no core from computing threads.
+ * thread that sleeps on an atomic wakes within the kernel's timer slack, and takes no core from compute threads.
  */
 export const openFineClock = (): FineClock => {
   const words = new Int32Array(new SharedArrayBuffer(alarmWords * Int32Array.BYTES_PER_ELEMENT));
   const alarm = startThread(() => new URL("./alarm-worker.ts", import.meta.url), { workerData: words, name: "alarm" });
   alarm.unref();
-  const timers: Timer[] = []; // Sorted by time. There are only as many as lines, so a heap is not needed.
+  const timers: Timer[] = []; // Sorted by time. There are only as many timers as lines, so no heap is needed.
   let closed = false;
   let turning = false;
   let setFor = Infinity;
 
   const set = (due: number): void => {
-    if (due >= setFor) return; // The alarm fires earlier, and is set again then.
+    if (due >= setFor) return; // The alarm fires earlier and is set again then.
     setFor = due;
     const milliseconds = Math.min(due - earlyMilliseconds - performance.now(), longestMilliseconds);
     Atomics.store(words, dueAt, Math.round((performance.timeOrigin + performance.now() + milliseconds) * 1000) | 0);

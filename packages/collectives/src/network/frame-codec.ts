@@ -7,15 +7,15 @@ import type { LinkCodec } from "./link.ts";
 const isCoded = (dtype: DType | undefined): dtype is CodedDType => dtype === "bf16" || dtype === "f32";
 
 /**
- * The lossless codec for frames. Frames whose dtype is in `codes` are encoded if that makes them smaller; received
- * coded frames are always decoded.
+ * Returns the lossless codec for frames. Frames whose dtype is in `codes` are encoded if encoding makes them smaller.
+ * Received coded frames are always decoded.
  */
 export const frameCodec = (codec: LosslessCodec, codes: (dtype: CodedDType) => boolean): LinkCodec => ({
   encode: (bytes, dtype) => (isCoded(dtype) && codes(dtype) ? codec.encode(dtype, bytes) : undefined),
   decode: (coded, target) => codec.decode(coded, target),
 });
 
-/** Nearly Gaussian elements, for which the codec is designed: sums of uniform numbers, equal in every run. */
+/** Returns nearly Gaussian elements, for which the codec is designed: sums of uniform numbers, equal in every run. */
 const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   let state = 1;
   const uniform = (): number => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32 - 0.5;
@@ -28,7 +28,7 @@ const sample = (dtype: CodedDType, bytes: number): Uint8Array => {
   return dtype === "f32" ? whole : whole.filter((_, i) => (i & 2) === 2);
 };
 
-/** Measures the codec on this host, on frames of `frameBytes`. Takes a few milliseconds. */
+/** Measures the speed of the codec on this host with frames of `frameBytes`. Takes a few milliseconds. */
 export const measureCodec = (
   codec: LosslessCodec,
   dtype: CodedDType,
@@ -55,8 +55,8 @@ export const measureCodec = (
 };
 
 /**
- * Returns whether a link should encode frames of a dtype: whether the measured codec shortens messages on this host.
- * Always false if the link's speed is unknown.
+ * Returns a function that decides for a dtype whether a link should encode its frames: whether the measured codec
+ * shortens message times on this host. Always false if the link's speed is unknown.
  */
 export const codesThatPay = (
   codec: LosslessCodec,

@@ -1,12 +1,12 @@
 /**
- * Copies of frames in reused memory: allocating half a megabyte per copy would make the garbage collector run for
+ * Copies of frames in reused memory. Allocating half a megabyte per copy would cause garbage collections that take
  * milliseconds.
  */
 export class FrameCopies {
   readonly #free: ArrayBuffer[] = [];
   #bytes = 0;
 
-  /** Total size of copies in use, bytes. */
+  /** Total size of all copies in use, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }

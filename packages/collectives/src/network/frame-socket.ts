@@ -8,8 +8,8 @@ import { farewellMilliseconds } from "../failure-detection/goodbye.ts";
 import type { LinkReceiver } from "./link.ts";
 
 /**
- * A frame on one socket, including the link's own frames: hello, welcome and refuse before the link is open; ping and
- * bye.
+ * A frame on one socket, including frames used by the link itself: hello, welcome and refuse before the link is open;
+ * ping and bye.
  */
 export interface SocketFrame extends Omit<FrameHeader, "length"> {
   readonly type: FrameType;
@@ -17,51 +17,51 @@ export interface SocketFrame extends Omit<FrameHeader, "length"> {
 }
 
 export interface FrameSocketOptions {
-  /** Checksum for payloads. */
+  /** Checksum function for payloads. */
   readonly checksum: Checksum;
   /**
-   * Whether checksums of data frames cover headers only, because the socket protects payloads itself (TLS) or the user
-   * relies on the checks of the network.
+   * Whether checksums of data frames cover only headers, because the socket protects payloads (TLS) or the user relies
+   * on the checks of the network.
    */
   readonly headerOnly: boolean;
 }
 
-/** `onread` option of a dialed socket: the system reads straight into the target memory. */
+/** `onread` option of a dialed socket: the system reads directly into the target memory. */
 export interface ReadInto {
   readonly buffer: () => Uint8Array;
   readonly callback: (count: number) => boolean;
 }
 
 // Headers and small payloads are read into a buffer and copied; a buffer larger than 64 KiB made no difference
-// (docs/experiments.md). If at least a quarter of the buffer size is still to come of a payload, the rest is read
-// straight into its target.
+// (docs/experiments.md). If the missing rest of a payload is at least a quarter of the buffer size, the rest is read
+// directly into its target.
 const stagingBytes = 65_536;
 const directBytes = 16_384;
-// Maximum number of frames from a peer before the owner has opened the link: credit for each lane, and a report when
-// the peer gives up.
+// Maximum number of frames that a peer may send before the owner has opened the link: credit for each lane, and a
+// report if the peer gives up.
 const waitingFrames = 256;
 
 const empty = new Uint8Array(0);
 
 /**
- * Frames over one socket. Payloads travel in one direction, from the accepting to the dialing side, because in Node
- * only a dialed socket can read into given memory. Control frames travel in both directions.
+ * Frames over one socket. Payloads travel only from the accepting to the dialing side, because in Node only a dialed
+ * socket can read into given memory. Control frames travel in both directions.
  *
- * Payloads are not copied in JavaScript: a large payload is read by the system straight into its target, and written
- * straight from the sender's memory.
+ * Payloads are not copied in JavaScript: the system reads a large payload directly into its target, and writes it
+ * directly from the sender's memory.
  */
 export class FrameSocket {
-  /** Whether checksums of sent data frames cover headers only. */
+  /** Whether checksums of sent data frames cover only headers. */
   headerOnly: boolean;
-  /** Time at which the peer was last heard. */
+  /** Time at which the last data was received from the peer. */
   heardAt: number = performance.now();
   /** Bytes written to the socket that the system has not accepted yet. */
   outstanding = 0;
   readonly #checksum: Checksum;
   readonly #reader: FrameReader;
-  /** Whether the connection itself broke, in contrast to wrong bytes that came over it. */
+  /** Whether the connection itself broke. False if invalid bytes were received over it. */
   broken = false;
-  /** Whether the peer has closed the connection in good order, but without a goodbye. */
+  /** Whether the peer has closed the connection in an orderly way (FIN), but without a goodbye. */
   finished = false;
   readonly #waiting: { readonly header: FrameHeader; readonly payload: Uint8Array }[] = [];
   #receiver: LinkReceiver | undefined;
@@ -103,14 +103,14 @@ export class FrameSocket {
     };
   }
 
-  /** Takes over a socket that was dialed with `readInto`, or accepted. */
+  /** Uses a socket that was dialed with `readInto`, or accepted. */
   attach(socket: Socket, how: "dialled" | "accepted"): void {
     this.#socket = socket;
     socket.setNoDelay(true);
     if (how === "accepted") socket.on("data", (chunk: Uint8Array) => this.#read(() => this.#reader.push(chunk)));
     else socket.resume();
     const fail = (error: Error): void => {
-      // A connection to a revoked peer was ended on purpose, and must not be re-established.
+      // A connection to a revoked peer was closed intentionally, and must not be re-established.
       this.broken ||= !this.#closed && !(error instanceof RevokedPeerError);
       this.#close(this.#byeReceived ? undefined : error);
     };
@@ -124,7 +124,7 @@ export class FrameSocket {
     socket.on("close", ended);
   }
 
-  /** Delivers frames to `receiver`, beginning with those that were received before. */
+  /** Delivers frames to `receiver`, beginning with the frames received before this call. */
   open(receiver: LinkReceiver): void {
     this.#receiver = receiver;
     this.#guard(() => {
@@ -135,31 +135,31 @@ export class FrameSocket {
     if (end !== undefined) receiver.closed(end.error);
   }
 
-  /** Keeps received frames, except data frames, until the socket is opened again. */
+  /** Buffers received frames, except data frames, until `open` is called again. */
   hold(): void {
     this.#receiver = undefined;
   }
 
   /**
-   * Stops reading. From now on the rank's own thread reads and writes the socket by its file descriptor, which is valid
-   * until `destroy`. Call it while the peer is known not to send.
+   * Stops reading. From now on the rank's compute thread reads and writes the socket by its file descriptor, which is
+   * valid until `destroy`. Call this method only while the peer is known not to send.
    */
   detach(): number {
     this.#closed = true;
     const socket = this.#socket!;
     socket.pause();
-    // Pausing the stream alone would let the system continue to fill its buffer.
+    // Pausing only the stream would let the system continue to fill its buffer.
     const { _handle: handle } = socket as unknown as { readonly _handle: { readonly fd: number; readStop(): number } };
     handle.readStop();
     return handle.fd;
   }
 
-  /** Whether nothing more will be received. */
+  /** Whether no more frames will be received. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Address of the peer, for messages. */
+  /** Address of the peer, for messages to the user. */
   get remote(): string {
     return `${this.#socket?.remoteAddress ?? "nowhere"}:${this.#socket?.remotePort ?? 0}`;
   }
@@ -191,13 +191,13 @@ export class FrameSocket {
       socket.write(header, done);
       return;
     }
-    socket.cork(); // One system call for both.
+    socket.cork(); // One system call for header and payload.
     socket.write(header);
     socket.write(payload, done);
     socket.uncork();
   }
 
-  /** Sends a goodbye and closes the connection after pending writes. */
+  /** Sends a goodbye, and closes the connection after pending writes are flushed. */
   bye(): void {
     if (this.#byeSent) return;
     this.#byeSent = true;
@@ -212,7 +212,7 @@ export class FrameSocket {
     if (socket === undefined || socket.destroyed) return;
     if (this.#direct) socket.pause(); // The system must not read into memory that this rank no longer owns.
     socket.end();
-    // A socket destroyed now, with unread bytes, would be reset, and the peer might lose the last bytes sent.
+    // Destroying a socket with unread bytes resets the connection, and the peer might lose the last sent bytes.
     const timer = setTimeout(() => socket.destroy(), farewellMilliseconds);
     timer.unref();
     socket.once("close", () => clearTimeout(timer));
@@ -223,7 +223,10 @@ export class FrameSocket {
     this.#socket?.destroy();
   }
 
-  /** After `destroy`: returns the header of the data frame whose payload was incomplete, or undefined. */
+  /**
+   * Call after `destroy`. Returns the header of the data frame whose payload is incomplete, or undefined if there is
+   * none.
+   */
   abandon(): FrameHeader | undefined {
     const header = this.#reader.abandon();
     return header?.type === "data" ? header : undefined;

@@ -13,41 +13,41 @@ export interface LinkIdentity extends Flow {
   readonly job: string;
   /** Version of the program. Ranks of different builds might segment or order sums differently. */
   readonly build: string;
-  /** Random identifier of this listener. A restarted rank has another one. */
+  /** Random identifier of this listener. A restarted rank has a different session. */
   readonly session: string;
 }
 
 /** Request to continue a link whose connection broke. */
 export interface Resume {
-  /** Session of the receiver of the request. */
+  /** Session of the rank that receives the request. */
   readonly session: string;
-  /** Number of frames received from there, modulo 2^32. */
+  /** Number of frames received from that rank, modulo 2^32. */
   readonly received: number;
 }
 
 /**
- * Request for a socket of a link. The answer has the same fields for the other side. Both sides have proven before that
- * they know the secret.
+ * Request for a socket of a link. The response has the same fields for the other side. Both sides have already proven
+ * that they know the secret.
  */
 export interface LinkRequest extends LinkIdentity {
-  /** Rank to which the request is addressed, and index of the socket. */
+  /** Rank that receives the request. */
   readonly to: number;
   readonly socket: number;
   /**
-   * Local address of the connection as the dialing side sees it. If the accepting side sees another one, there is a
-   * proxy or tunnel between them.
+   * Local address of the connection as seen by the dialing side. If the accepting side sees a different address, there
+   * is a proxy or tunnel between the two sides.
    */
   readonly from?: string | undefined;
   /**
-   * In a welcome: whether the connection is directly between two processes of this machine, so that it ends only with
-   * one of them.
+   * In a welcome: whether the connection is directly between two processes of this machine, so that it ends only when
+   * one of the processes ends.
    */
   readonly direct?: boolean | undefined;
-  /** Whether this rank's own thread can read and write a connection. */
+  /** Whether this rank's compute thread can read and write a connection. */
   readonly handsOver?: boolean | undefined;
-  /** In a request: whether the connection is for the rank's own thread, and not one of the link's sockets. */
+  /** In a request: whether the connection is for the ranks' compute threads instead of the link's data. */
   readonly express?: boolean | undefined;
-  /** Absent: the link is new. */
+  /** Broken connection to continue. Absent: the link is new. */
   readonly resume?: Resume | undefined;
 }
 
@@ -99,8 +99,8 @@ const otherJob = (own: string, peer: string): string =>
   `it belongs to job ${peer}, not ${own}; give every job its own port or rendezvous`;
 
 /**
- * Returns the reason why rank `own` refuses a link request, or undefined. Secrets and certificates are checked
- * elsewhere.
+ * Returns the reason why rank `own` refuses a link request, or undefined if it accepts the request. Secrets and
+ * certificates are checked elsewhere.
  */
 export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefusedError | undefined => {
   const refuse = (code: MismatchCode, what: string): LinkRefusedError =>
@@ -134,7 +134,7 @@ export const judgeRequest = (own: LinkIdentity, request: LinkRequest): LinkRefus
   return undefined;
 };
 
-/** Converts a handshake mismatch to the error that each of two ranks throws before either has proven anything. */
+/** Converts a handshake mismatch to the error that each of two ranks throws before either rank is authenticated. */
 export const mismatchError = (
   rank: number,
   peerName: string,

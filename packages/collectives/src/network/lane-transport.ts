@@ -4,7 +4,7 @@ import type { SendHandle, Transport } from "../transport/transport.ts";
 import type { Route } from "./route.ts";
 import type { SendQueue } from "./send-queue.ts";
 
-/** A transport that returns a promise if a result is not available at once. */
+/** A transport that returns a promise if a result is not available immediately. */
 export interface NetworkTransport extends Transport {
   send(peer: number, tag: number, bytes: Uint8Array): SendHandle;
   receive(peer: number, tag: number, byteLength: number): Uint8Array | Promise<Uint8Array>;
@@ -18,20 +18,21 @@ export interface LaneTransportOptions {
   readonly worldSize: number;
   readonly memory: MessageMemory;
   readonly now: () => number;
-  /** Throws if there is no link to the peer. */
+  /** Returns the route and send queue of a peer. Throws if there is no link to the peer. */
   readonly routeTo: (peer: number) => { readonly route: Route; readonly queue: SendQueue };
   /** Throws if the world has failed or is closed. */
   readonly requireUsable: (route: Route) => void;
   /** Called when a wait for a peer begins. */
   readonly waiting: (route: Route) => void;
-  /** Called when a wait for memory of a pending send begins. */
+  /** Called when a thread begins to wait for the memory of a pending send. */
   readonly hurry: (peer: number) => void;
-  /** Runs a call that may find a peer's bytes invalid, in which case the world fails. */
+  /** Runs a call that may detect invalid bytes of a peer. If it does, the world fails. */
   readonly attempt: <T>(route: Route, call: () => T) => T;
 }
 
 /**
- * Creates the transport of one lane. It has no buffers of its own: messages are in their targets or in message memory.
+ * Creates the transport of one lane. The transport has no buffers: messages are stored in their targets or in message
+ * memory.
  */
 export const laneTransport = ({
   rank,

@@ -19,7 +19,7 @@ import type { Link } from "./link.ts";
 import { linkDefaults, type LinkOptions, type LinkSettings, type Refusal } from "./link-options.ts";
 import { SocketLink } from "./socket-link.ts";
 
-/** A connection to a peer for the rank's own thread. Its file descriptor is valid until `close`. */
+/** A connection to a peer for the rank's compute thread. Its file descriptor is valid until `close`. */
 export interface ExpressSocket extends ExpressEnd {
   close(): void;
 }
@@ -29,20 +29,24 @@ export interface LinkListener {
   readonly host: string;
   readonly port: number;
   /**
-   * Connects to each of `peers`, which listen and connect too. Keeps listening for peers whose connection breaks, until
-   * all links have ended.
+   * Connects to each of `peers`, which must also listen and connect. Keeps listening for peers whose connection breaks,
+   * until all links have ended.
    *
-   * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if a peer does not belong to this world;
-   * LinkFailedError if peers do not connect in time.
+   * @throws LinkRefusedError, LinkBusyError, PeerIdentityError if a peer does not belong to this world; LinkFailedError
+   * if peers do not connect in time.
    */
   connect(peers: readonly PeerAddress[]): Promise<readonly Link[]>;
-  /** After `connect`: connections that the rank's own thread may read and write. The caller must close them. */
+  /**
+   * After `connect`: connections that the rank's compute thread may read and write. The caller must close the
+   * connections.
+   */
   readonly expressSockets: readonly ExpressSocket[];
-  /** Stops listening, and closes connections that are not links yet. */
+  /** Stops listening, and closes connections that do not belong to a link yet. */
   close(): Promise<void>;
 }
 
-// Maximum number of unauthenticated sockets, in addition to those of the peers. One more closes another.
+// Maximum number of unauthenticated sockets, in addition to one socket per expected connection of a peer. One more
+// socket closes an existing one.
 const unauthenticatedSockets = 1024;
 
 const complete = (
@@ -83,7 +87,7 @@ const complete = (
 /**
  * Listens for the peers of a rank.
  *
- * @throws InsecureError if it would listen beyond loopback without encryption, unless `insecure` is set.
+ * @throws InsecureError if it would listen on a non-loopback address without encryption, unless `insecure` is set.
  */
 export const listenForLinks = async (factory: SocketFactory, options: LinkOptions): Promise<LinkListener> => {
   let lastRefusal: Refusal | undefined;
@@ -99,7 +103,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
 
   const accepted = new Map<string, ResumableSocket>();
   const expressSockets = new Map<number, ExpressSocket>();
-  /** Peers of a lower rank that will dial an express socket. Both ends know it from the first socket. */
+  /** Lower-rank peers that will dial an express socket. Both ends know this from the first socket. */
   const expressPeers = new Set<number>();
   let connected = false;
   const addExpressSocket = (peer: number, frames: FrameSocket, headerOnly: boolean): void => {
@@ -197,7 +201,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
   };
   const callExpress = async (peer: PeerAddress, deadline: number): Promise<void> => {
     const { frames } = await dialPeer(peer, "express", factory, settings, deadline, abort.signal);
-    // The other end has found a direct connection, so checksums are as there.
+    // The other end has detected a direct connection, so both ends use the same checksum coverage.
     addExpressSocket(peer.rank, frames, settings.sums !== "payload");
     if (abort.signal.aborted) frames.destroy();
   };
@@ -278,7 +282,7 @@ export const listenForLinks = async (factory: SocketFactory, options: LinkOption
                 width: socketsPerPair,
                 redial: redialBy(peer, index),
               });
-              if (abort.signal.aborted) socket.destroy(); // Another socket failed meanwhile.
+              if (abort.signal.aborted) socket.destroy(); // Another socket failed in the meantime.
               dialled[i]![index] = socket;
               const agreed = welcome.direct === true && welcome.handsOver === true && settings.handsOver;
               if (agreed && index === 0 && rank < peer.rank) await callExpress(peer, deadline);

@@ -2,7 +2,7 @@ import type { Checksum } from "../wire/crc32c.ts";
 import type { Flow } from "./flow.ts";
 import type { LinkIdentity } from "./handshake.ts";
 
-/** Options of one rank for its links. Absent fields have the defaults of `linkDefaults`. */
+/** Options of one rank for its links. Defaults: `linkDefaults`. */
 export interface LinkOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
@@ -10,35 +10,37 @@ export interface LinkOptions extends Partial<Flow> {
   readonly job: string;
   /** Version of the program. Ranks of another version are refused. */
   readonly build: string;
-  /** Secret of the job. It is never sent: both ends of a link prove that they know it, the accepting side first. */
+  /**
+   * Secret of the job. The secret is never sent: both ends of a link prove that they know it, the accepting side first.
+   */
   readonly secret: string;
   readonly host?: string;
   readonly port?: number;
-  /** Whether unencrypted connections beyond this machine are allowed. */
+  /** Whether unencrypted connections to other machines are allowed. */
   readonly insecure?: boolean;
   readonly lanes?: number;
-  /** Number of sockets per direction over which data are spread. */
+  /** Number of sockets per direction over which data are distributed. */
   readonly socketsPerPair?: number;
   /**
    * Coverage of the checksums of data frames. Default: `payload`; over TLS `header`, because TLS protects the payload
-   * better. `unless-direct`: the payload only if there is a proxy or tunnel between the two ends; only for loopback,
-   * which has no cable.
+   * better. `unless-direct`: header and payload only if there is a proxy or tunnel between the two ends, otherwise the
+   * header; use it only for loopback, which has no cable.
    */
   readonly sums?: "payload" | "header" | "unless-direct";
-  /** Checksum function. Default: `crc32cOf()`. A function over the world's memory saves a copy. */
+  /** Checksum function. Default: `crc32cOf()`. A function over the world's memory avoids a copy. */
   readonly checksum?: Checksum;
   /**
-   * Whether to open one more connection to each peer of this machine that does the same, for the rank's own thread
-   * (`LinkListener.expressSockets`).
+   * Whether to open an additional connection for the rank's compute thread to each peer on this machine that also sets
+   * this option (`LinkListener.expressSockets`).
    */
   readonly handsOver?: boolean;
-  /** Time limit of a socket's handshake. */
+  /** Time limit for the handshake of one socket. */
   readonly handshakeMilliseconds?: number;
-  /** Time that `connect` waits for all peers. */
+  /** Maximum time that `connect` waits for all peers. */
   readonly connectMilliseconds?: number;
   /**
-   * Called for each refused connection: unauthenticated ones, and peers that do not belong to this world. There may be
-   * thousands of unauthenticated ones.
+   * Called for each refused connection: unauthenticated connections, and peers that do not belong to this world. There
+   * may be thousands of unauthenticated connections.
    */
   readonly onRefused?: (refusal: Refusal) => void;
 }
@@ -50,8 +52,8 @@ export interface Refusal {
 }
 
 /**
- * `socketsPerPair`: a second socket gained nothing, neither between two processes of one machine nor between machines
- * (docs/experiments.md).
+ * Default options. `socketsPerPair`: a second socket did not reduce times, neither between two processes of one machine
+ * nor between machines (docs/experiments.md).
  */
 export const linkDefaults = {
   host: "127.0.0.1",
@@ -63,10 +65,10 @@ export const linkDefaults = {
   connectMilliseconds: 60_000,
 } as const;
 
-/** Options of a listener with all defaults. */
+/** Options of a listener, with all defaults filled in. */
 export interface LinkSettings extends Omit<Required<LinkOptions>, "secret" | "onRefused"> {
   readonly identity: LinkIdentity;
-  /** Key from `jobKey`. */
+  /** Key derived from the secret by `jobKey`. */
   readonly key: Uint8Array;
   readonly onRefused: (refusal: Refusal) => void;
 }

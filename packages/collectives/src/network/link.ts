@@ -1,67 +1,67 @@
 import type { DType } from "@skein/tensor-core";
 import type { FrameHeader, FrameType } from "../wire/frame.ts";
 
-/** A frame to send. Its length is that of the payload. */
+/** A frame to send. Its length is the length of the payload. */
 export interface OutgoingFrame extends Omit<FrameHeader, "length"> {
-  /** Type of a frame that a link carries for its owner; hello, ping and bye are the link's own frames. */
+  /** Types of the frames that a link carries for its owner. Hello, ping and bye are used by the link itself. */
   readonly type: Extract<FrameType, "data" | "control" | "error">;
   readonly payload: Uint8Array;
 }
 
 /** Receiver of a link's frames. */
 export interface LinkReceiver {
-  /** Returns the maximum payload length for a frame with this header, bytes. */
+  /** Returns the maximum payload length for a frame with this header, in bytes. */
   limit(header: FrameHeader): number;
   /** Returns the memory for the frame's payload. Not called for an empty payload. */
   target(header: FrameHeader): Uint8Array;
   /** Called for each complete and valid frame. */
   frame(header: FrameHeader, payload: Uint8Array): void;
   /**
-   * Called if the connection broke in the middle of this frame's payload. The contents of its target are invalid, and
-   * the frame will be sent again.
+   * Called if the connection broke in the middle of this frame's payload. The contents of the frame's target are
+   * invalid, and the frame will be sent again.
    */
   torn(header: FrameHeader): void;
   /**
-   * Called when nothing more will be received. Without an error, the peer said goodbye after everything that it had to
-   * send. With an error, the link can still be written to if the fault was in the received bytes; its owner destroys
+   * Called when no more frames will be received. Without an error, the peer sent a goodbye after all its frames. With
+   * an error, the link may still accept writes if the fault was in the received bytes; the owner of the link destroys
    * it.
    */
   closed(error: Error | undefined): void;
 }
 
 /**
- * Frames to and from one peer, over any kind of connection. Control and error frames keep their order among themselves.
- * Data frames may overtake one another if the link has more than one channel (`width`); their sequence numbers define
- * their order.
+ * Frames to and from one peer, over any kind of connection. Control and error frames are delivered in the order in
+ * which they were sent. Data frames may overtake one another if the link has more than one channel (`width`); their
+ * sequence numbers define their order.
  */
 export interface Link {
   readonly peer: number;
-  /** Number of channels over which data frames are spread. */
+  /** Number of channels over which data frames are distributed. */
   readonly width: number;
-  /** Starts delivering frames; control and error frames that were received before come first. */
+  /** Starts delivering frames, beginning with the control and error frames received before this call. */
   open(receiver: LinkReceiver): void;
   /**
    * Writes a frame.
    *
-   * @param handedOver called once the system has accepted the frame, never before `write` returns, and not at all if
-   * the link is lost.
-   * @param freed called once the payload may be changed, not before `handedOver`. Absent: the payload never changes.
+   * @param handedOver called when the system has accepted the frame, never before `write` returns, and never if the
+   * link is lost.
+   * @param freed called when the payload may be changed, not before `handedOver`. Absent: the payload never changes.
    */
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void;
-  /** Notes that a thread waits until payloads may be changed. */
+  /** Informs the link that a thread waits until it may change payloads. */
   hurry(): void;
-  /** Sends a sign of life on every channel that has no pending writes. */
+  /** Sends a ping on every channel without pending writes. */
   ping(): void;
-  /** Returns the longest time since any channel received something, milliseconds. */
+  /** Returns the time since the last received data of the most silent channel, in milliseconds. */
   silence(): number;
   /**
-   * Sends a goodbye after all pending writes and closes the link; resolves when the peer has closed it too, or after
-   * one second.
+   * Sends a goodbye after all pending writes, and closes the link. Resolves when the peer has also closed the link, or
+   * after one second.
    */
   close(): Promise<void>;
   /**
-   * Closes the link without a goodbye. Nothing is written to memory after this call returns; pending writes may still
-   * be sent.
+   * Closes the link without a goodbye. Received bytes are no longer stored after this call returns; pending writes may
+   * still be sent.
    */
   destroy(): void;
 }
@@ -69,7 +69,7 @@ export interface Link {
 /** Lossless compression of data on a link. */
 export interface LinkCodec {
   /**
-   * Returns the coded form in separate memory, or undefined if it would not be smaller.
+   * Returns the coded bytes in separate memory, or undefined if coding would not reduce the size.
    *
    * @param dtype dtype of the elements. Absent: unknown.
    */

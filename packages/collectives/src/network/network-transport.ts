@@ -38,62 +38,68 @@ import { busyPoll } from "./busy-poll.ts";
 export interface NetworkWorldOptions extends Partial<Flow> {
   readonly rank: number;
   readonly worldSize: number;
-  /** Number of requests in flight at once, each with a transport of its own. The highest lane has priority. */
+  /**
+   * Number of requests in flight at the same time, each with a separate transport. The highest lane has the highest
+   * priority.
+   */
   readonly lanes: number;
-  /** One link per peer that is reached over a network. */
+  /** Link to each peer that is reached over a network. */
   readonly links: Iterable<Link>;
-  /** Memory for messages that sums read, and for messages that arrive before they are requested. */
+  /** Memory for messages that are operands of sums, and for messages that arrive before they are requested. */
   readonly memory: MessageMemory;
-  /** Maximum time of a wait without a frame from the peer before the world fails. */
+  /** Maximum time of a wait without progress of the peer before the world fails. */
   readonly timeoutMilliseconds: number;
   /**
-   * Maximum bytes per socket that were written to a link and not yet accepted by the system. An urgent message waits
-   * for these bytes.
+   * Maximum number of bytes per socket that were written to a link and not yet accepted by the system. An urgent
+   * message waits for these bytes.
    */
   readonly outstandingBytes?: number;
-  /** Codec of the data; both ends of a link must have the same. Absent: no compression. */
+  /** Codec of the data. Both ends of a link must use the same codec. Absent: no compression. */
   readonly codec?: LinkCodec;
   /**
-   * Heartbeat interval of each link, and silence after which it is lost. Default: `defaultHeartbeat`. The end of a
-   * process is noticed at once.
+   * Heartbeat interval of each link, and the silence after which a link counts as lost. Default: `defaultHeartbeat`.
+   * The end of a process is detected immediately.
    */
   readonly heartbeat?: LinkHeartbeat | undefined;
-  /** Time that a rank which gives up waits for reports of other ranks. Default: `defaultGraceMilliseconds`. */
+  /** Time that a rank waits for reports of other ranks after it gives up. Default: `defaultGraceMilliseconds`. */
   readonly graceMilliseconds?: number;
   readonly clock?: Clock;
   /**
-   * `setImmediate`, if this rank has a spare core: a waiting rank then polls for messages before it sleeps. Absent: it
-   * sleeps at once.
+   * `setImmediate`, if this rank has a spare core. A waiting rank then polls for messages before it sleeps. Absent: the
+   * rank sleeps without polling.
    */
   readonly turn?: (call: () => void) => void;
-  /** Time for which a waiting rank polls. Default: 1. */
+  /** Maximum polling time of a waiting rank. Default: 1. */
   readonly pollMilliseconds?: number;
-  /** Returns the wait of the rank's own thread on an express connection, which this world does not see itself. */
+  /**
+   * Returns the current wait of the rank's compute thread on an express connection, or undefined. The world cannot
+   * observe such a wait otherwise.
+   */
   readonly expressWait?: () => ExpressWait | undefined;
-  /** Returns the name of the collective of a tag, for errors. */
+  /** Returns the name of the collective with this tag, for error messages. */
   readonly nameOf?: (tag: number) => string;
 }
 
-/** The ranks of a world that communicate over networks, as seen by one of them. */
+/** Connections of one rank to the other ranks of a world, over networks. */
 export interface NetworkWorld {
   /** One transport per lane. */
   readonly transports: readonly NetworkTransport[];
-  /** Returns the error with which the world failed, and which every call throws, or undefined. */
+  /** Returns the error with which the world failed, and which every later call throws, or undefined. */
   failure(): CollectiveError | undefined;
-  /** Registers a callback for the failure of the world, for code that is not waiting at that moment. */
+  /** Registers a callback for the failure of the world, for code that is not waiting when the world fails. */
   onFailure(call: (error: CollectiveError) => void): void;
-  /** Records that a rank is lost, known from watching the processes. */
+  /** Records the loss of a rank, as detected by watching the processes. */
   reportLost(rank: number, reason: string, kind?: LossKind): void;
-  /** Records that this rank detected a disagreement with another rank; all peers are notified. */
+  /** Records that this rank detected a disagreement with another rank, and notifies all peers. */
   disagree(error: RanksDisagreeError): void;
-  /** Says goodbye to all peers and closes the links. Call when this rank has finished. */
+  /** Sends a goodbye to all peers and closes the links. Call this method when this rank has finished. */
   close(): Promise<void>;
 }
 
 interface Wait {
   readonly peer: number;
   readonly tag: number;
-  /** Time at which the peer last made progress. */
+  /** Time of the peer's last progress. */
   readonly progress: number;
 }
 
@@ -101,26 +107,29 @@ interface Peer {
   readonly link: Link;
   readonly queue: SendQueue;
   readonly routes: readonly Route[];
-  /** Whether the peer has said goodbye. */
+  /** Whether the peer has sent a goodbye. */
   left: boolean;
   unwatch: () => void;
 }
 
-/** Two megabytes keep the system's buffer (at most 4 MiB on Linux) from running empty while the event loop is busy. */
+/**
+ * Default of `outstandingBytes`: 2 MiB keep the system's buffer (at most 4 MiB on Linux) filled while the event loop is
+ * busy.
+ */
 const defaultOutstandingBytes = 2 ** 21;
-/** A peer that closes one connection closes all connections, or says goodbye, within this time. */
+/** Maximum time between the end of a peer's first connection and its goodbye or the end of its other connections. */
 const endedMilliseconds = 1000;
 const empty = new Uint8Array(0);
 
 /**
- * Creates transports over links of any kind: one per lane, all between the same ranks.
+ * Creates transports over links of any kind: one transport per lane, all between the same ranks.
  *
- * Bytes are copied at most once in user space: not at all if a message was requested before it arrived, otherwise
- * through message memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
+ * Bytes are copied at most one time in user space: a message that was requested before it arrived is not copied;
+ * another message is copied through message memory. A sender runs at most `earlyBytes` per lane ahead of its receiver.
  *
  * Every wait ends: with the message, with PeerLostError if the peer's link is lost or silent, or with
  * CollectiveTimeoutError if the peer lives but sends nothing for `timeoutMilliseconds`. Both errors name the rank that
- * caused the failure. After that, all lanes have failed for good.
+ * caused the failure. After an error, all lanes fail permanently.
  * @throws ArgumentError if the settings are invalid.
  */
 export const networkWorld = (options: NetworkWorldOptions): NetworkWorld => new World(options);
@@ -134,7 +143,10 @@ class World implements NetworkWorld {
   readonly #detector: FailureDetector;
   readonly #listeners: ((error: CollectiveError) => void)[] = [];
   readonly #poll: () => void;
-  /** Last seen wait on an express connection, and the time since which it lasts. */
+  /**
+   * Sequence number of the last observed wait on an express connection, and the time at which this wait was first
+   * observed.
+   */
   #expressProgress = { count: 0, progress: 0 };
   #decision: FailureDecision | undefined;
   #closed = false;
@@ -299,7 +311,7 @@ class World implements NetworkWorld {
           reason: `nothing was received from it for ${Math.round(silence)} ms`,
         }),
     });
-    // Peers send nothing before this grant: a peer that is ready earlier waits for it.
+    // Peers send nothing before this grant. A peer that is ready earlier waits for the grant.
     for (const { lane } of routes) grantOn(link, lane, earlyBytes);
   }
 
@@ -314,7 +326,7 @@ class World implements NetworkWorld {
     else throw new Error(`unexpected ${header.type} frame after the handshake`);
   }
 
-  /** Invalid bytes from a peer, or the end of its connection, fail the world. */
+  /** Fails the world because of invalid bytes from a peer, or the end of its connection. */
   #broken(peer: number, error: Error): void {
     if (this.#closed) return;
     const tag = this.#peers.get(peer)?.routes.find(({ waits }) => waits)?.tag ?? 0;
@@ -346,7 +358,7 @@ class World implements NetworkWorld {
     return { peer, tag, progress: this.#expressProgress.progress };
   }
 
-  /** Checks for an express wait that will not end. */
+  /** Checks for an express wait that can never end. */
   #checkExpressWait(): void {
     const found = this.#options.expressWait?.();
     if (found === undefined) return;
@@ -355,7 +367,7 @@ class World implements NetworkWorld {
     if (ended && left) this.#suspectLeft(peer, tag);
     else if (ended && this.#clock.now() - this.#currentExpressWait()!.progress > endedMilliseconds)
       this.#agreement.suspect({ kind: "lost", rank: peer, tag, reason: "its connection for small messages ended" });
-    // The peer sends the same request by the companion, because it has other operands there.
+    // The peer sends the same request over the companion, because the peer's request has other operands.
     else if (routes[lane]!.incoming.earlyTag === tag)
       this.#agreement.suspect({
         kind: "disagree",
@@ -377,11 +389,11 @@ class World implements NetworkWorld {
     for (const { link } of this.#peers.values()) link.write(frame);
   }
 
-  /** Checks for peers that live, but do not join a collective that this rank waits for. */
+  /** Checks for peers that live, but do not join a collective for which this rank waits. */
   #tick(): void {
     const { timeoutMilliseconds, heartbeat = defaultHeartbeat } = this.#options;
     this.#cancelTick = this.#clock.after(Math.min(heartbeat.intervalMilliseconds, timeoutMilliseconds / 4), () => {
-      this.#detector.look(); // First, so that a lost peer is reported as lost, not as late.
+      this.#detector.look(); // First, so that a lost peer is not reported as late.
       this.#checkExpressWait();
       const longest = this.#longestWait();
       if (longest !== undefined && this.#clock.now() - longest.progress > timeoutMilliseconds)
@@ -399,7 +411,8 @@ class World implements NetworkWorld {
     this.#decision = decision;
     this.#detector.close();
     this.#cancelTick();
-    // First ensure that no byte is written to memory any more, because code notified below may reuse the memory.
+    // First ensure that received bytes are no longer written to memory, because the code notified below may reuse the
+    // memory.
     for (const { link } of this.#peers.values()) link.destroy();
     for (const route of this.#routes()) route.reject(() => this.#errorOf(decision, this.#nameOf(route.tag)));
     const error = this.failure()!;
@@ -418,7 +431,7 @@ class World implements NetworkWorld {
   #errorOf({ kind, rank, reason, reporter }: FailureDecision, collective: string): CollectiveError {
     const own = this.#options.rank;
     if (kind === "revoked") return new PeerRevokedError({ rank: own, peer: rank, collective }, reason);
-    // A rank that others blame knows that it lives: from its view, the reporter is lost.
+    // A rank that other ranks report as lost knows that it is alive: for this rank, the reporter is lost.
     const context = { rank: own, peer: rank === own && kind !== "timeout" ? reporter : rank, collective };
     if (kind === "timeout") return new CollectiveTimeoutError(context, this.#options.timeoutMilliseconds, reporter);
     const reasonText = reporter === own ? reason : `rank ${reporter} reports about rank ${rank}: ${reason}`;
@@ -432,7 +445,7 @@ class World implements NetworkWorld {
 
 const maxCredit = 2 ** 31; // Credit is a 32-bit field of a frame.
 
-/** Allows a peer to send `bytes` more on a lane. */
+/** Grants a peer credit for `bytes` more bytes on a lane. */
 const grantOn = (link: Link, lane: number, bytes: number): void => {
   for (let rest = bytes; rest > 0; rest -= maxCredit)
     link.write({

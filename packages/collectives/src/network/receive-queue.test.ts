@@ -6,7 +6,7 @@ import type { LinkCodec, OutgoingFrame } from "./link.ts";
 import { ReceiveQueue } from "./receive-queue.ts";
 import { SendQueue } from "./send-queue.ts";
 
-/** Memory that counts its allocations. */
+/** Returns memory that counts its allocations. */
 const counted = () => {
   const out = new Set<Uint8Array>();
   let most = 0;
@@ -31,7 +31,7 @@ const disagree = (difference: string): never => {
   throw new Error(`disagree: ${difference}`);
 };
 
-/** Codes repeated bytes; never larger, and undefined if the result would not be smaller. */
+/** Codec that codes repeated bytes. `encode` returns undefined if the result would not be smaller. */
 const runs: LinkCodec = {
   encode: (bytes) =>
     bytes.byteLength > 2 && bytes.every((byte) => byte === bytes[0]) ? Uint8Array.of(bytes[0]!, 1) : undefined,
@@ -40,7 +40,7 @@ const runs: LinkCodec = {
 
 const headerOf = ({ payload, ...frame }: OutgoingFrame): FrameHeader => ({ ...frame, length: payload.byteLength });
 
-/** Delivers a frame as a reader does: at once, or with `meanwhile` between its beginning and its end. */
+/** Delivers a frame as a frame reader does. `meanwhile` runs between the beginning and the end of the frame. */
 const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void = () => undefined): void => {
   const header = headerOf(frame);
   const target = header.length === 0 ? undefined : incoming.target(header);
@@ -49,7 +49,7 @@ const land = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => voi
   incoming.frame(header);
 };
 
-/** Begins to deliver a frame whose connection then breaks; the frame comes again. */
+/** Begins to deliver a frame whose connection then breaks. The frame will be delivered again. */
 const tear = (incoming: ReceiveQueue, frame: OutgoingFrame, meanwhile: () => void): void => {
   const header = headerOf(frame);
   incoming
@@ -65,7 +65,7 @@ const contents = (length: number, seed: number): Uint8Array =>
 
 const flow = { frameBytes: 100, earlyBytes: 400 };
 
-/** A sender and a receive queue with `width` sockets between them, any of which may deliver its next frame. */
+/** Returns a sender and a receive queue connected by `width` sockets. Any socket may deliver its next frame first. */
 const pair = (width: number, codec?: LinkCodec) => {
   const sockets: OutgoingFrame[][] = Array.from({ length: width }, () => []);
   let next = 0;
@@ -142,7 +142,7 @@ describe("laws, over 1 to 3 sockets that deliver frames in any order, some inter
                 waiting = undefined;
               }
             }
-            // Early frames, and a coded frame on each socket.
+            // Memory of early frames, plus one coded frame per socket.
             expect(held.most()).toBeLessThanOrEqual(flow.earlyBytes + width * flow.frameBytes);
           }
           received.forEach((bytes, tag) => expect(bytes, `message ${tag}`).toEqual(contents(lengths[tag]!, tag)));

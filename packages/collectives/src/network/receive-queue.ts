@@ -10,7 +10,7 @@ interface Posted {
   readonly tag: number;
   readonly target: Uint8Array;
   readonly frames: number;
-  /** Per frame: 1 if its payload has begun to arrive. */
+  /** One byte per frame: 1 if its payload has begun to arrive, otherwise 0. */
   readonly claimed: Uint8Array;
   arrived: number;
 }
@@ -25,22 +25,22 @@ interface EarlyFrame {
 export interface ReceiveQueueOptions extends Flow {
   readonly memory: MessageMemory;
   readonly codec?: LinkCodec | undefined;
-  /** Allows the sender to send `bytes` more. */
+  /** Grants the sender credit for `bytes` more bytes. */
   readonly grant: (bytes: number) => void;
   /** Called when the requested message is complete. */
   readonly complete: () => void;
-  /** Called if a received message is not the requested one; must throw. */
+  /** Called if a received message differs from the requested message; must throw. */
   readonly disagree: (difference: string, tag: number) => never;
 }
 
 const empty = new Uint8Array(0);
 
 /**
- * Messages of one peer on one lane, in order. A frame is received straight into the target of its message, without a
- * copy. A frame that arrives before its message was requested is kept in message memory, at most `earlyBytes` in total,
- * which is the sender's credit.
+ * Messages of one peer on one lane, in order. A frame is received directly into the target of its message, without a
+ * copy. A frame that arrives before its message was requested is stored in message memory, at most `earlyBytes` in
+ * total, which is the sender's initial credit.
  *
- * A requested message may be larger than the credit: requesting it grants the missing credit.
+ * A requested message may be larger than the credit; the request then grants the missing credit.
  */
 export class ReceiveQueue {
   readonly #options: ReceiveQueueOptions;
@@ -48,7 +48,7 @@ export class ReceiveQueue {
   #earlyCharge = 0;
   #first = 0; // Sequence number of the first frame of the next message.
   #posted: Posted | undefined;
-  #ungranted = 0; // Credit earned and not granted yet.
+  #ungranted = 0; // Earned credit that has not been granted yet.
 
   constructor(options: ReceiveQueueOptions) {
     this.#options = options;
@@ -79,8 +79,8 @@ export class ReceiveQueue {
   }
 
   /**
-   * Returns the next message itself if it has arrived completely, in one uncoded frame; the caller must free its
-   * memory. Otherwise returns undefined.
+   * Returns the memory of the next message without a copy if the message has arrived completely in one uncoded frame;
+   * the caller must free the memory. Otherwise returns undefined.
    */
   takeEarly(tag: number, byteLength: number): Uint8Array | undefined {
     const early = this.#early.get(this.#first);
@@ -95,7 +95,7 @@ export class ReceiveQueue {
     return payload;
   }
 
-  /** Tag of the next message if its first frame arrived before it was requested, otherwise undefined. */
+  /** Tag of the next message if its first frame arrived before the message was requested, otherwise undefined. */
   get earlyTag(): number | undefined {
     return this.#posted === undefined ? this.#early.get(this.#first)?.header.tag : undefined;
   }
@@ -136,7 +136,7 @@ export class ReceiveQueue {
     if (posted !== undefined && this.#finish(posted)) this.#options.complete();
   }
 
-  /** Forgets a frame whose payload was interrupted, as if it had never begun to arrive. */
+  /** Forgets a frame whose payload was interrupted, because the frame will be sent again. */
   forget(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
@@ -149,7 +149,7 @@ export class ReceiveQueue {
     if (!claimed) this.#earlyCharge -= this.#chargeOf(header);
   }
 
-  /** No target is requested for an empty payload, so its frame is registered here. */
+  /** Registers an empty frame. No target is requested for an empty payload. */
   #receiveEmpty(header: FrameHeader): void {
     const posted = this.#posted;
     const index = (header.sequence - this.#first) >>> 0;
@@ -178,7 +178,7 @@ export class ReceiveQueue {
     const { frameBytes, codec, memory } = this.#options;
     const place = posted.target.subarray(index * frameBytes, (index + 1) * frameBytes);
     if ((header.flags & frameFlags.coded) === 0) place.set(payload);
-    else codec!.decode(payload, place); // #check has made sure that there is a codec.
+    else codec!.decode(payload, place); // #check has verified that there is a codec.
     this.#early.delete(sequence);
     if (payload.byteLength > 0) memory.give(payload);
     posted.arrived += 1;
@@ -191,13 +191,14 @@ export class ReceiveQueue {
     return true;
   }
 
-  // A coded frame should be charged for its decoded size, which the receiver cannot know before it decodes; a full
-  // frame is the maximum.
+  // Returns the credit charged for a frame. A coded frame should be charged for its decoded size, which the receiver
+  // cannot know before decoding; the size of a full frame is the maximum.
   #chargeOf(header: FrameHeader): number {
     return frameCharge(header.length);
   }
 
-  // Half of the credit always stays with the sender, so that small messages are acknowledged together.
+  // Records earned credit, and grants it when it reaches half of the initial credit, so that small messages are
+  // acknowledged together. The sender always has the other half.
   #earn(charge: number): void {
     this.#ungranted += charge;
     if (this.#ungranted < this.#options.earlyBytes / 2) return;

@@ -5,50 +5,52 @@ import type { FrameSocket } from "./frame-socket.ts";
 import type { LinkReceiver, OutgoingFrame } from "./link.ts";
 import { type SentFrame, Unacknowledged } from "./unacknowledged.ts";
 
-// A frame is acknowledged after at most this many bytes or frames, or with the next ping: a limit on what the peer
-// keeps.
+// Maximum number of received bytes or frames before an acknowledgment is sent, which limits the frames that the peer
+// must keep. A ping acknowledges earlier.
 const acknowledgeBytes = 2 ** 20;
 const acknowledgeFrames = 64;
-// The last frame of a message with payloads of this size or more is acknowledged at once, because its sender may wait
-// for its memory.
+// The last frame of a message is acknowledged immediately if its payload is larger than this size, because its sender
+// may wait for the memory.
 const promptBytes = 65_536;
 const empty = new Uint8Array(0);
 
-/** Establishes a new connection in place of a broken one. */
+/** Establishes a new connection in place of a broken connection. */
 export interface Redial {
   /**
-   * Retries until the peer answers or `signal` is aborted; sends `received` to the peer, and calls `socket.resume` with
-   * the peer's answer. Rejects if retrying is pointless.
+   * Retries until the peer responds or `signal` is aborted. Sends `received` to the peer, and calls `socket.resume`
+   * with the peer's response. Rejects if retrying is pointless.
    */
   (socket: ResumableSocket, signal: AbortSignal): Promise<void>;
 }
 
 export interface ResumableSocketOptions {
-  /** Session of the other end. A restarted rank has another one. */
+  /** Session of the other end. A restarted rank has a different session. */
   readonly session: string;
   /**
-   * Whether the connection can only end with one of the two processes, so that nothing needs to be kept for resending.
+   * Whether the connection can end only when one of the two processes ends, so that no frames need to be kept for
+   * resending.
    */
   readonly direct: boolean;
   /**
-   * Number of sockets of the link per direction. With several sockets, only one receives the last frame of a message.
+   * Number of sockets of the link per direction. With several sockets, only one socket receives the last frame of a
+   * message.
    */
   readonly width: number;
-  /** Reconnects; only on the dialing side. */
+  /** Reconnects. Absent on the accepting side. */
   readonly redial?: Redial;
 }
 
 /**
- * Frames between two ranks over one socket at a time. When the connection breaks, a new one replaces it, and frames
- * that the peer has not received are sent again. The dialing side dials again; the accepting side waits.
+ * Frames between two ranks over one socket at a time. When the connection breaks, a new connection replaces it, and
+ * frames that the peer has not received are sent again. The dialing side dials again; the accepting side waits.
  *
  * Both ends count the sent and received frames of the link's owner, modulo 2^32. The link's own frames and control
- * frames carry the number of received frames. When a new connection replaces another, both ends send this number first.
- * So every frame is received once, in order.
+ * frames carry the number of received frames. When a new connection replaces the old connection, both ends send this
+ * number first. As a result, every frame is received exactly once, in order.
  *
- * Cost: a copy of small payloads, an acknowledgment of 32 bytes per MiB or large message; a send handle completes one
- * round trip later. Without these costs on a direct connection between two processes of one machine, which breaks only
- * when one of them ends.
+ * Cost: a copy of small payloads, and an acknowledgment of 32 bytes per MiB or large message; a send handle completes
+ * one round trip later. A direct connection between two processes of one machine breaks only when one of the processes
+ * ends, and does not have these costs.
  */
 export class ResumableSocket {
   readonly session: string;
@@ -61,7 +63,7 @@ export class ResumableSocket {
   #receiver: LinkReceiver | undefined;
   #heardAt = performance.now();
   #received = 0;
-  /** Number of received frames and bytes that are not acknowledged yet. */
+  /** Received frames that are not acknowledged yet. */
   #unreportedFrames = 0;
   #unreportedBytes = 0;
   #isScheduled = false;
@@ -79,27 +81,27 @@ export class ResumableSocket {
     this.#redial = redial;
   }
 
-  /** Number of received frames of the owner, modulo 2^32. */
+  /** Number of received frames of the link's owner, modulo 2^32. */
   get received(): number {
     return this.#received;
   }
 
-  /** Bytes that the system has not accepted yet; infinite while there is no connection. */
+  /** Bytes that the system has not accepted yet; Infinity while there is no connection. */
   get outstanding(): number {
     return this.#frames?.outstanding ?? Infinity;
   }
 
-  /** Time at which the peer was last heard. */
+  /** Time at which the last data was received from the peer. */
   get heardAt(): number {
     return Math.max(this.#heardAt, this.#frames?.heardAt ?? 0);
   }
 
-  /** Whether the socket has ended: nothing more is sent or received. */
+  /** Whether the socket has ended: no more frames are sent or received. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Calls back when the socket has ended, at once if it has. */
+  /** Calls `call` when the socket has ended, or immediately if it has already ended. */
   onEnd(call: () => void): void {
     if (this.#ended) call();
     else this.#abort.signal.addEventListener("abort", call, { once: true });
@@ -112,7 +114,7 @@ export class ResumableSocket {
   }
 
   write(frame: OutgoingFrame, handedOver?: () => void, freed?: () => void): void {
-    // After the end, too: the connection may still exist and carry last frames.
+    // Also after the end: the connection may still exist and carry the last frames.
     if (this.#direct || this.#ended) {
       if (freed === undefined) return this.#frames?.write(frame, handedOver);
       return this.#frames?.write(frame, () => {
@@ -139,35 +141,36 @@ export class ResumableSocket {
   }
 
   /**
-   * Whether a new connection may replace this one: it must be from the same peer, with a possible number of received
-   * frames.
+   * Whether a new connection may replace the current connection: it must be from the same peer, with a possible number
+   * of received frames.
    */
   mayResume(session: string, peerHas: number): boolean {
     return !this.#ended && session === this.session && this.#unacknowledged.allows(peerHas);
   }
 
-  /** Whether the same peer may begin again, because no frame of either owner has been sent or received yet. */
+  /** Whether the same peer may start the link again, because neither side has sent or received a frame of its owner. */
   isUntouched(session: string): boolean {
     return this.#received === 0 && this.mayResume(session, 0);
   }
 
   /**
-   * Ends the current connection, whose frames are no longer received, so that another can replace it.
+   * Ends the current connection, so that a new connection can replace it. Frames of the old connection are no longer
+   * received.
    *
-   * @returns number of frames received so far, which must be sent to the peer before anything else.
+   * @returns number of frames received so far, which must be the first data sent to the peer.
    */
   replace(): number {
     this.#drop();
     return this.#received;
   }
 
-  /** Continues over `frames`, with the frames that the peer has not received. */
+  /** Continues over `frames`, beginning with the frames that the peer has not received. */
   resume(frames: FrameSocket, peerHas: number): void {
     this.#frames = frames;
     this.#heardAt = performance.now();
     this.#unacknowledged.acknowledge(peerHas);
     if (this.#receiver !== undefined) this.#listen();
-    // The accepting side waits for a frame, because the other end may still be checking the answer.
+    // The accepting side waits for a frame, because the other end may still be checking the response.
     this.#ready = this.#redial !== undefined;
     if (this.#ready) this.#resume();
   }
@@ -224,7 +227,10 @@ export class ResumableSocket {
     this.#receiver!.frame(header, payload);
   }
 
-  /** Runs after the current frame was processed, because that may send credit, which carries the number as well. */
+  /**
+   * Reports the number of received frames after the current frame was processed, because processing may send credit,
+   * which also carries the number.
+   */
   #reportLater(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -258,7 +264,7 @@ export class ResumableSocket {
     if (this.#byeRequested) this.#frames?.bye();
   }
 
-  /** Ends the current connection; nothing more is read from it. */
+  /** Ends the current connection without reading from it again. */
   #drop(): void {
     const frames = this.#frames;
     this.#frames = undefined;

@@ -8,16 +8,19 @@ interface Waiter {
   readonly reject: (error: CollectiveError) => void;
 }
 
-/** Messages between a rank and one peer on one lane, in both directions, and the waits for them. */
+/** Messages between a rank and one peer on one lane in both directions, and the pending waits for these messages. */
 export class Route {
   readonly peer: number;
   readonly lane: number;
   readonly incoming: ReceiveQueue;
   /** Messages that the transport has returned from `receive` and that were not released yet. */
   readonly borrowed: Uint8Array[] = [];
-  /** Tag of the last message that was requested or sent. */
+  /** Tag of the last requested or sent message. */
   tag = 0;
-  /** Time of the peer's last progress: a frame from it, bytes sent to it, or the beginning of the wait. */
+  /**
+   * Time of the peer's last progress: a frame received from the peer, bytes sent to the peer, or the beginning of the
+   * wait.
+   */
   progress = 0;
   #sent = 0;
   #done = 0;
@@ -34,7 +37,7 @@ export class Route {
     });
   }
 
-  /** Whether there is a wait on this route. */
+  /** Whether a thread waits on this route. */
   get waits(): boolean {
     return this.#receiving !== undefined || this.#waitingForSends !== undefined;
   }
@@ -42,7 +45,7 @@ export class Route {
   /**
    * Queues a message.
    *
-   * @returns the number of the send.
+   * @returns number of the send.
    */
   send(queue: SendQueue, bytes: Uint8Array, now: () => number, dtype?: DType): number {
     this.#sent += 1;
@@ -78,7 +81,7 @@ export class Route {
     });
   }
 
-  /** Rejects all waits. */
+  /** Rejects all pending waits. */
   reject(error: () => CollectiveError): void {
     const waiters = [this.#receiving, this.#waitingForSends];
     this.#receiving = undefined;

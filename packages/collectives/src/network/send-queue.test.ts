@@ -6,7 +6,7 @@ import { SendQueue, type SendQueueOptions } from "./send-queue.ts";
 
 const bytes = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => i * 7);
 
-/** A queue whose link accepts frames only on request. */
+/** Returns a send queue whose link accepts frames only on request. */
 const blocked = (options: Partial<SendQueueOptions> = {}) => {
   const frames: OutgoingFrame[] = [];
   const taken: (() => void)[] = [];
@@ -32,7 +32,7 @@ test("an urgent message overtakes another only between two of its frames", () =>
   const { queue, frames, takeOne, grantAll } = blocked();
   grantAll(10_000);
   queue.push(0, 1, bytes(450), () => undefined);
-  expect(frames.map(({ stream }) => stream)).toEqual([0, 0]); // As many as may be outstanding.
+  expect(frames.map(({ stream }) => stream)).toEqual([0, 0]); // The maximum number of outstanding frames.
   queue.push(1, 3, bytes(100), () => undefined);
   queue.push(3, 2, bytes(150), () => undefined);
   for (let i = 0; i < 9; i++) takeOne();
@@ -87,7 +87,7 @@ test("a settled message may queue the next one in its callback", () => {
     outstandingBytes: 20,
     write: (frame, handedOver, freed) => {
       frames.push(frame);
-      handedOver(); // At once, which links do not do, but which must not matter.
+      handedOver(); // Immediately; links do not do this, but the queue must allow it.
       freed?.();
     },
   });

@@ -8,8 +8,9 @@ interface Message {
   readonly bytes: Uint8Array;
   readonly dtype: DType | undefined;
   readonly frames: number;
-  /** Number of frames written to the link, and number of these whose bytes must not change yet. */
+  /** Number of frames written to the link. */
   numStarted: number;
+  /** Number of written frames whose bytes must not change yet. */
   unsettled: number;
   readonly settled: () => void;
 }
@@ -23,18 +24,18 @@ interface Lane {
 export interface SendQueueOptions extends Flow {
   readonly lanes: number;
   /**
-   * Maximum bytes that were written to the link and not yet accepted by the system, which an urgent frame has to wait
-   * for.
+   * Maximum number of bytes that were written to the link and not yet accepted by the system. An urgent frame has to
+   * wait for these bytes.
    */
   readonly outstandingBytes: number;
   readonly codec?: LinkCodec | undefined;
-  /** `write` of a link. */
+  /** `write` of the link. */
   readonly write: (frame: OutgoingFrame, handedOver: () => void, freed?: () => void) => void;
 }
 
 /**
- * Messages waiting to be sent to one peer. Splits them into frames. The next frame is that of the highest lane with
- * credit, so that an urgent message can overtake another between two frames. A lane without credit does not block other
+ * Messages waiting to be sent to one peer, split into frames. The next frame belongs to the highest lane with credit,
+ * so that an urgent message can overtake another message between two frames. A lane without credit does not block other
  * lanes.
  */
 export class SendQueue {
@@ -55,7 +56,7 @@ export class SendQueue {
     this.#pump();
   }
 
-  /** Adds credit of the receiver for `bytes` more on a lane. */
+  /** Adds credit from the receiver for `bytes` more bytes on a lane. */
   grant(lane: number, bytes: number): void {
     this.#lanes[lane]!.credit += bytes;
     this.#pump();
@@ -67,7 +68,7 @@ export class SendQueue {
   }
 
   #pump(): void {
-    if (this.#writing) return; // A link that completes writes at once calls again from within.
+    if (this.#writing) return; // A link that completes writes immediately calls this method recursively.
     this.#writing = true;
     try {
       while (this.#outstanding < this.#options.outstandingBytes && this.#writeNext());
@@ -101,7 +102,7 @@ export class SendQueue {
       };
       const handedOver = (): void => {
         this.#outstanding -= charge;
-        if (coded !== undefined) freed(); // The coded payload has memory of its own.
+        if (coded !== undefined) freed(); // The coded payload is in separate memory.
         this.#pump();
       };
       write(

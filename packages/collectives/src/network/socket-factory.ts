@@ -1,27 +1,27 @@
 import type { Server, Socket } from "node:net";
 import type { ReadInto } from "./frame-socket.ts";
 
-/** Kind of sockets that links use, TCP or TLS. */
+/** Creates the sockets of links, by TCP or TLS. */
 export interface SocketFactory {
-  /** Whether data are protected against reading and changing in transit. */
+  /** Whether data are protected against reading and modification in transit. */
   readonly encrypted: boolean;
   /**
    * Creates a server that does not listen yet. `accept` is called with each socket that is ready for bytes, `fault`
-   * with the error of each other connection.
+   * with the error of each failed connection.
    */
   serve(accept: (socket: Socket) => void, fault: (error: Error, remote: string) => void): Server;
-  /** Begins to connect to the listener of a rank. */
+  /** Starts to connect to the listener of a rank. */
   dial(host: string, port: number, rank: number, readInto: ReadInto): Socket;
-  /** Event that is emitted when a dialed socket is ready for bytes. */
+  /** Event emitted when a dialed socket is ready for bytes. */
   readonly ready: "connect" | "secureConnect";
   /**
-   * Returns the reason why the certificate of an accepted socket is not valid for `rank`; undefined if it is valid, or
-   * if sockets have no certificates.
+   * Returns the reason why the certificate of an accepted socket is not valid for `rank`; undefined if the certificate
+   * is valid, or if sockets have no certificates.
    */
   refuse(socket: Socket, rank: number): string | undefined;
   /**
-   * Whether an error of a dialed socket means that the peer refuses this rank's identity, or that the peer's own
-   * identity is wrong.
+   * Whether an error of a dialed socket means that the peer refuses this rank's identity, or that the peer's identity
+   * is invalid.
    */
   isIdentityError(error: Error): boolean;
   /** Called when no more sockets will be created. */

@@ -3,8 +3,8 @@ import type { Link, LinkReceiver, OutgoingFrame } from "./link.ts";
 import type { ResumableSocket } from "./resumable-socket.ts";
 
 /**
- * A link over sockets: data are sent over sockets that the peer has dialed, and received over sockets that this rank
- * has dialed. Control frames use the opposite direction of each socket, where they never wait behind data.
+ * A link over sockets. Data are sent over sockets dialed by the peer, and received over sockets dialed by this rank.
+ * Control frames use the opposite direction of each socket, where they never wait behind data.
  */
 export class SocketLink implements Link {
   readonly peer: number;

@@ -30,7 +30,7 @@ const overTls = (identity: RenewableIdentity, handshakeTimeout: number): SocketF
     return server;
   },
   dial: (host, port, rank, onread) => {
-    // The types lack `onread`, which Node accepts here as for any socket.
+    // The type declarations lack `onread`, which Node accepts here as for any socket.
     const socket = connect({
       ...tlsClientOptions(identity.current(), { rank }),
       host,
@@ -57,10 +57,10 @@ export interface TlsLinkOptions extends LinkOptions, RenewalOptions {
 
 /**
  * Listens for the peers of a rank by TLS 1.3. Both ends prove their ranks by certificates of one authority. If the
- * identity was read from files, later contents of the files are used for later connections, and a peer whose
- * certificate is revoked is cut off.
+ * identity was read from files, later connections use the current contents of the files, and a peer whose certificate
+ * is revoked is cut off.
  *
- * By default, checksums cover headers only, because TLS protects the payload.
+ * By default, checksums cover only headers, because TLS protects the payload.
  */
 export const listenByTls = ({ reloadMilliseconds, onNote, ...options }: TlsLinkOptions): Promise<LinkListener> =>
   listenForLinks(

@@ -33,7 +33,7 @@ test("frees a large payload by a copy if a thread waits for it and the peer is s
     const sent = push(queue, payload, freed);
     queue.hurry();
     vi.advanceTimersByTime(50);
-    expect(freed).not.toHaveBeenCalled(); // The system still reads it.
+    expect(freed).not.toHaveBeenCalled(); // The system still reads the payload.
     queue.markWritten(sent);
     expect(freed).toHaveBeenCalledOnce();
     payload.fill(9);

@@ -2,21 +2,21 @@ import { WireError } from "../wire/errors.ts";
 import { FrameCopies } from "./frame-copies.ts";
 import type { OutgoingFrame } from "./link.ts";
 
-// Payloads up to this size are copied as soon as the system has accepted them, which takes at most 10 µs and overlaps
-// with sending.
+// Payloads up to this size are copied when the system has accepted them. A copy takes at most 10 µs and overlaps with
+// sending.
 const smallBytes = 65_536;
-// Total payload size up to which payloads are copied if a thread waits for them, which takes less time than waiting for
-// an acknowledgment.
+// Total payload size up to which payloads are copied if a thread waits for their memory, which takes less time than
+// waiting for an acknowledgment.
 const soonBytes = 262_144;
-// Maximum total size of copies. Beyond it, borrowed memory stays borrowed until its frame is acknowledged.
+// Maximum total size of copies. Above this size, borrowed memory stays borrowed until its frame is acknowledged.
 const maxCopied = 16 * 2 ** 20;
-// If acknowledgments take longer than this, borrowed memory is released sooner by a copy.
+// If acknowledgments take longer than this, borrowed memory is released earlier by a copy.
 const slowMilliseconds = 2;
 
 /** A sent frame that the peer may not have received yet. */
 export interface SentFrame {
   frame: OutgoingFrame;
-  /** Called when the system has accepted the frame. */
+  /** Called when the system has accepted the frame. Undefined after the call. */
   readonly handedOver: (() => void) | undefined;
   taken: boolean;
   /** Called when the payload may be changed. Undefined after the call, and for a payload that never changes. */
@@ -29,20 +29,20 @@ export interface SentFrame {
 const isLent = ({ freed, copied }: SentFrame): boolean => freed !== undefined && !copied;
 
 /**
- * Frames that one socket has sent and its peer has not acknowledged, in order, to be sent again after the connection
- * broke.
+ * Frames that one socket has sent and its peer has not acknowledged, in order. They are sent again if the connection
+ * breaks.
  *
- * The number of a frame is the number of frames sent before it, modulo 2^32. Large payloads are borrowed in place until
- * they are acknowledged. Small payloads are copied, and so are large ones if a thread waits for their memory and the
- * peer acknowledges slowly. Copies take at most 16 MiB.
+ * The number of a frame is the number of frames sent before it, modulo 2^32. The memory of large payloads is borrowed
+ * until they are acknowledged. Small payloads are copied. Large payloads are also copied if a thread waits for their
+ * memory and the peer acknowledges slowly. Copies take at most 16 MiB.
  */
 export class Unacknowledged {
   readonly #frames: SentFrame[] = [];
   readonly #copies = new FrameCopies();
-  /** Number of the first frame. */
+  /** Number of `#frames[0]`, the oldest unacknowledged frame. */
   #first = 0;
   #quickest = Infinity;
-  /** Whether a thread waits for memory. */
+  /** Whether a thread waits for borrowed memory. */
   #hurried = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -67,8 +67,8 @@ export class Unacknowledged {
   }
 
   /**
-   * Whether the peer can have received `count` frames: at least those that it acknowledged, and at most those that were
-   * sent.
+   * Whether the peer can have received `count` frames: at least the number of acknowledged frames, and at most the
+   * number of sent frames.
    */
   allows(count: number): boolean {
     return (count - this.#first) >>> 0 <= this.#frames.length;
@@ -76,7 +76,8 @@ export class Unacknowledged {
 
   /**
    * Records that the peer has received `count` frames.
-   * @throws WireError if that is impossible.
+   *
+   * @throws WireError if that number is impossible.
    */
   acknowledge(count: number): void {
     if (!this.allows(count))
@@ -97,7 +98,7 @@ export class Unacknowledged {
   }
 
   /**
-   * Records that a thread waits for borrowed memory, which is released by acknowledgments, or by copies if
+   * Records that a thread waits for borrowed memory. The memory is released by acknowledgments, or by copies if
    * acknowledgments are slow.
    */
   hurry(): void {
@@ -109,7 +110,7 @@ export class Unacknowledged {
     else this.#arm();
   }
 
-  /** Forgets all frames, so that nothing is sent again. Borrowed memory stays borrowed. */
+  /** Forgets all frames, so that no frame is sent again. Borrowed memory stays borrowed. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#frames.length = 0;
@@ -135,7 +136,7 @@ export class Unacknowledged {
       if (!isLent(sent)) continue;
       if (!this.#mayCopy(sent)) return;
       this.#copy(sent);
-      if (sent.taken) this.#free(sent); // Otherwise the system still reads the payload.
+      if (sent.taken) this.#free(sent); // If not taken, the system still reads the payload.
     }
   }
 

@@ -1,7 +1,7 @@
 /**
- * Delivers values to listeners in order. Values that are emitted before there is a listener are kept for the first one,
- * so that nothing is missed between a promise that resolves and a callback that is registered after it. An exception of
- * a listener does not reach the emitting code.
+ * Delivers values to listeners in order. Values emitted before the first listener is registered are kept for it, so
+ * that no value is lost between the resolution of a promise and a listener registered after it. An exception of a
+ * listener does not reach the emitting code.
  */
 export class BufferedEmitter<Value> {
   readonly #listeners: ((value: Value) => void)[] = [];

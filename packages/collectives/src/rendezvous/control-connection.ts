@@ -7,49 +7,52 @@ import { type FrameSeal, sealBytes } from "../security/frame-seal.ts";
 import { FrameReader } from "../wire/frame-reader.ts";
 import { encodeHeader, type FrameType } from "../wire/frame.ts";
 
-/** How a connection ended: the peer said goodbye, this side said goodbye, or it broke. */
+/** Reason for the end of a connection: the peer sent a goodbye, this side sent a goodbye, or the connection broke. */
 export type Ending =
   | { readonly how: "peer-closed" | "closed" }
   | { readonly how: "broken"; readonly reason: string; readonly error: unknown };
 
-/** Owner of a control connection. */
+/** Callbacks of the owner of a control connection. */
 export interface ConnectionOwner {
-  /** Returns the maximum payload length for a frame of this type at the moment, bytes; 0 refuses a payload. */
+  /** Returns the current maximum payload length for a frame of this type, in bytes; 0 refuses a payload. */
   limit(type: FrameType): number;
   /**
-   * Receives a frame other than bye, and other than ping once the connection is secure. An exception breaks the
-   * connection.
+   * Receives a frame other than bye. Pings are also received here until the connection is secure. An exception breaks
+   * the connection.
    */
   frame(type: FrameType, payload: Uint8Array): void;
-  /** Returns the type of a last frame to a peer whose bytes cannot be read, or undefined for no frame. */
+  /** Returns the type of a last frame for a peer whose bytes cannot be read, or undefined to send no frame. */
   farewell?(error: unknown): FrameType | undefined;
   /**
-   * Called with true after silence of `suspectMilliseconds` of the heartbeat, and with false when something is received
+   * Called with true after silence of `suspectMilliseconds` of the heartbeat, and with false when data is received
    * again.
    */
   suspected?(isSuspected: boolean): void;
-  /** Called once, after all other calls. */
+  /** Called one time, after all other calls. */
   ended(ending: Ending): void;
 }
 
-/** Maximum unsent bytes for a peer that does not read: two of the largest messages. */
+/** Maximum number of unsent bytes for a peer that does not read: two messages of the maximum size. */
 const unsentBytes = 128 * 1024 * 1024;
 const nothing = new Uint8Array(0);
 
-// Payload of a ping: milliseconds for which a main thread has been blocked, u32, little endian.
+// Size of a ping's payload: the number of milliseconds for which a main thread has been blocked, u32, little endian.
 const idleBytes = 4;
 const encodeIdle = (milliseconds: number): Uint8Array => {
   const bytes = new Uint8Array(idleBytes);
   new DataView(bytes.buffer).setUint32(0, Math.min(Math.round(milliseconds), 2 ** 32 - 1), true);
   return bytes;
 };
-/** Decodes the payload of a ping. It is empty if the peer has an earlier version, and the result is 0. */
+/**
+ * Decodes the payload of a ping: milliseconds for which a main thread has been blocked. If the peer has an earlier
+ * version, the payload is empty and the result is 0.
+ */
 const decodeIdle = ({ buffer, byteOffset, byteLength }: Uint8Array): number =>
   byteLength < idleBytes ? 0 : new DataView(buffer, byteOffset, byteLength).getUint32(0, true);
 
 /**
- * Frames in both directions over one socket, pings when there is nothing else to send, and a goodbye, so that closing
- * does not count as a loss. Once both sides are authenticated, every frame carries a seal.
+ * Frames in both directions over one socket. Sends pings when there are no other frames to send, and a goodbye before
+ * closing, so that closing does not count as a loss. After both sides are authenticated, every frame has a seal.
  */
 export class ControlConnection {
   readonly #socket: Socket;
@@ -96,7 +99,7 @@ export class ControlConnection {
     });
   }
 
-  /** Whether nothing more will be sent or received. */
+  /** Whether no more frames will be sent or received. */
   get over(): boolean {
     return this.#closing || this.#broken !== undefined || this.#peerClosed || this.#socket.destroyed;
   }
@@ -112,16 +115,19 @@ export class ControlConnection {
     return true;
   }
 
-  /** Seals all sent frames from now on, and accepts only sealed frames. Called once both sides are authenticated. */
+  /**
+   * Seals all sent frames from now on, and accepts only sealed frames. Call this method when both sides are
+   * authenticated.
+   */
   secure(seals: { readonly sealer: FrameSeal; readonly opener: FrameSeal }): void {
     this.#seals = seals;
   }
 
   /**
-   * Begins to send pings, and to expect them.
+   * Starts to send pings, and to expect pings of the peer.
    *
-   * @param idleMilliseconds returns for how long the thread that this connection serves has been blocked, which pings
-   * report. Default: that thread is this one, which sends no pings while it is blocked.
+   * @param idleMilliseconds returns how long the thread served by this connection has been blocked, which pings report.
+   * Default: 0, because this thread is served and sends no pings while it is blocked.
    */
   beat(heartbeat: Heartbeat, idleMilliseconds: () => number = () => 0): void {
     this.#stuckMilliseconds = heartbeat.stuckMilliseconds;
@@ -139,12 +145,12 @@ export class ControlConnection {
     });
   }
 
-  /** Lets the process end although the connection is open. */
+  /** Allows the process to exit although the connection is open. */
   unref(): void {
     this.#socket.unref();
   }
 
-  /** Says goodbye and waits until the connection is closed, at most one second. */
+  /** Sends a goodbye and waits until the connection is closed, at most one second. */
   async close(): Promise<void> {
     if (!this.over) {
       this.#write("bye", nothing);
@@ -171,7 +177,7 @@ export class ControlConnection {
     setTimeout(() => this.#socket.destroy(), goodbyeMilliseconds).unref(); // A peer that does not read must not delay the process.
   }
 
-  /** Runs code that may find the peer's bytes invalid. */
+  /** Runs code that may detect invalid bytes of the peer. If it does, the connection breaks. */
   #guard(read: () => void): void {
     try {
       read();

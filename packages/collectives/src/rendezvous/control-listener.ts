@@ -10,11 +10,12 @@ import type { CheckedRendezvousOptions } from "./coordinator-options.ts";
 import type { RankAddress } from "./roster.ts";
 
 /**
- * Maximum number of unauthenticated connections at once, in addition to one per rank. One more connection ends another.
+ * Maximum number of simultaneous unauthenticated connections, in addition to one per rank. One more connection closes
+ * an existing connection.
  */
 const unauthenticatedSlots = 1024;
 
-/** Listens for the processes of a job, by TLS if there is an identity, otherwise by TCP. */
+/** Listens for the processes of a job, by TLS if there is a TLS identity, otherwise by TCP. */
 export class ControlListener {
   readonly #options: CheckedRendezvousOptions;
   readonly #server: Server;
@@ -23,8 +24,8 @@ export class ControlListener {
   #referenced = true;
 
   /**
-   * @param receive called with each connection, including those that TLS does not trust (`authorized` is false), so
-   * that they can be sent the reason.
+   * @param receive called with each connection. Connections that TLS does not trust (`authorized` is false) are
+   * included, so that the reason can be sent to the peer.
    * @param drop called with the reason for each failed connection.
    */
   constructor(
@@ -81,13 +82,15 @@ export class ControlListener {
     });
   }
 
-  /** Watches a connection that TLS trusts: calls `cut` once the certificate of its peer is revoked. */
+  /** Watches a connection trusted by TLS, and calls `cut` when the certificate of its peer is revoked. */
   guard(socket: Socket, cut: (error: RevokedPeerError) => void): void {
     if (socket instanceof TLSSocket && socket.authorized) this.#identity?.guard(socket, cut);
   }
 
   /**
-   * @returns the address on which it listens.
+   * Starts to listen.
+   *
+   * @returns the listening address.
    * @throws the system's error, for example if the port is taken.
    */
   listen(): Promise<RankAddress> {
@@ -101,7 +104,7 @@ export class ControlListener {
     });
   }
 
-  /** Lets the process end although this listens. */
+  /** Allows the process to exit although this listener is open. */
   unref(): void {
     this.#referenced = false;
     this.#server.unref();

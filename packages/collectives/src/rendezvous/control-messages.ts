@@ -4,10 +4,10 @@ import { z } from "zod";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { type Roster, rosterSchema } from "./roster.ts";
 
-/** Maximum size of a control message, bytes: enough for the spans of some hundred steps of a large graph. */
+/** Maximum size of a control message in bytes: enough for the trace spans of several hundred steps of a large graph. */
 export const controlMessageBytes: number = 64 * 1024 * 1024;
 
-/** Lost ranks, and the reason. */
+/** Lost ranks and the reason for the loss. */
 export interface Loss {
   readonly ranks: readonly number[];
   readonly reason: string;
@@ -19,7 +19,7 @@ export interface Loss {
 
 const incompleteCodes = ["rendezvous-timeout", "rendezvous-failed", "rendezvous-stopped"] as const;
 
-/** Reason why a world will not be complete: ranks did not join in time, a rank was lost, or the run was stopped. */
+/** Reason why a world cannot be completed: ranks did not join in time, a rank was lost, or the run was stopped. */
 export type IncompleteCode = (typeof incompleteCodes)[number];
 
 /** Message from a coordinator to a member. */
@@ -39,7 +39,7 @@ export type Report =
   | { readonly kind: "lost"; readonly rank: number; readonly reason: string }
   | { readonly kind: "message"; readonly body: unknown };
 
-// Plain msgpack without the record extension, so that every message can be decoded on its own.
+// Plain msgpack without the record extension, so that every message can be decoded without earlier messages.
 const packr = new Packr({ useRecords: false });
 const msgpack = {
   encode: (message: unknown): Uint8Array => packr.pack(message),

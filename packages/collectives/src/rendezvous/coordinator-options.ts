@@ -7,7 +7,7 @@ import { checkHeartbeat, defaultHeartbeat, type Heartbeat } from "../failure-det
 import type { World } from "./membership.ts";
 import { defaultNoticeTimes, type NoticeTimes } from "./wait-notice.ts";
 
-/** An event at a coordinator, as one line for a log. It contains no secret. */
+/** An event at a coordinator, described by one line for a log. The line contains no secret. */
 export interface RendezvousEvent {
   readonly kind:
     | "waiting"
@@ -26,7 +26,7 @@ export interface RendezvousEvent {
 export interface RendezvousOptions {
   /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string;
-  /** Default: 0, any free port. */
+  /** Port to listen on. Default: 0, any free port. */
   readonly port?: number;
   readonly worldSize: number;
   /** Hash of the settings that all ranks must share. */
@@ -34,39 +34,42 @@ export interface RendezvousOptions {
   /** Build of Skein; equal on all processes unless `anyBuild` is true. */
   readonly build: string;
   readonly anyBuild?: boolean;
-  /** Advice to people about another build. Default: install the same one, or allow others. */
+  /** Advice to the user if a process has another build. Default: install the same build, or allow other builds. */
   readonly buildCure?: string;
-  /** Secret of the job from `newSecret()`, equal in all its processes. */
+  /** Secret of the job from `newSecret()`, equal in all processes of the job. */
   readonly secret: string;
-  /** Ranks of the process that hosts the coordinator, which are lost with it. Default: none, as in a launcher. */
+  /**
+   * Ranks of the process that hosts the coordinator. They are lost together with the coordinator. Default: none, as in
+   * a launcher.
+   */
   readonly ranks?: readonly number[];
   /**
    * TLS identity. Only processes that prove their ranks by a certificate of the same authority are admitted. Later
-   * contents of the identity's files are used for later connections; a process whose certificate is revoked is cut off.
+   * connections use the current contents of the identity's files. A process whose certificate is revoked is cut off.
    * Absent: plain TCP.
    */
   readonly security?: TlsIdentity;
-  /** Interval at which the files of `security` are checked. Default: 5 s. */
+  /** Interval at which the files of `security` are checked for changes. Default: 5 s. */
   readonly reloadMilliseconds?: number;
-  /** Whether to allow listening beyond loopback without `security`. Default: false. */
+  /** Whether to allow listening on a non-loopback address without `security`. Default: false. */
   readonly insecure?: boolean;
-  /** Time until all ranks must have joined. Default: `defaultJoinMilliseconds`. */
+  /** Time limit for all ranks to join. Default: `defaultJoinMilliseconds`. */
   readonly joinTimeoutMilliseconds?: number;
   /** Time limit of a handshake. Default: 5 s. */
   readonly handshakeTimeoutMilliseconds?: number;
   /** Heartbeat of both sides. Default: `defaultHeartbeat`. */
   readonly heartbeat?: Heartbeat;
-  /** When to report the missing ranks, as events of kind "waiting". Default: `defaultNoticeTimes`. */
+  /** Times at which the missing ranks are reported, as events of kind "waiting". Default: `defaultNoticeTimes`. */
   readonly notice?: NoticeTimes;
   readonly onEvent?: (event: RendezvousEvent) => void;
 }
 
-/** Options with all defaults. */
+/** Options with all defaults filled in. */
 export interface CheckedRendezvousOptions extends World {
   readonly host: string;
   readonly port: number;
   readonly job: string;
-  /** Key from `jobKey`. */
+  /** Key derived from the secret by `jobKey`. */
   readonly key: Uint8Array;
   readonly ranks: readonly number[];
   readonly security: TlsIdentity | undefined;
@@ -78,7 +81,10 @@ export interface CheckedRendezvousOptions extends World {
   readonly onEvent: (event: RendezvousEvent) => void;
 }
 
-/** Ten minutes, enough to pull a container image of some gigabytes; torchrun's rendezvous waits as long. */
+/**
+ * Default of the time limit for joining: ten minutes, enough to pull a container image of several gigabytes. torchrun's
+ * rendezvous has the same limit.
+ */
 export const defaultJoinMilliseconds = 600_000;
 
 /** Maximum delay of Node's timers. */
@@ -87,7 +93,7 @@ const longestMilliseconds: number = 2 ** 31 - 1;
 /**
  * Checks a duration.
  *
- * @throws ArgumentError if a timer cannot wait for `value`.
+ * @throws ArgumentError if `value` is not a valid delay of a timer.
  */
 export const checkMilliseconds = (name: string, value: number): void => {
   if (!(value > 0 && value <= longestMilliseconds))
@@ -96,7 +102,11 @@ export const checkMilliseconds = (name: string, value: number): void => {
     );
 };
 
-/** @throws ArgumentError or InsecureError. */
+/**
+ * Checks the options of a coordinator, and fills in defaults.
+ *
+ * @throws ArgumentError or InsecureError.
+ */
 export const checkRendezvousOptions = (options: RendezvousOptions): CheckedRendezvousOptions => {
   const {
     host = "127.0.0.1",

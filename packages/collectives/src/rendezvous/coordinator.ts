@@ -31,7 +31,7 @@ import { RejectionLog } from "./rejection-log.ts";
 import { isUnspecified } from "./unspecified.ts";
 import { WaitNotice } from "./wait-notice.ts";
 
-/** A message and its sender. */
+/** A message received by the coordinator, and its sender. */
 export interface MemberMessage {
   /** Number of the process in the roster. */
   readonly process: number;
@@ -40,7 +40,7 @@ export interface MemberMessage {
 }
 
 /**
- * Meeting point of a job's processes. It sends each process the addresses of the others, forwards messages, and reports
+ * Coordinator of a job's processes. It sends each process the addresses of all ranks, forwards messages, and reports
  * losses.
  */
 export interface Coordinator {
@@ -51,7 +51,9 @@ export interface Coordinator {
    * @throws RendezvousError `rendezvous-timeout`, which names the missing ranks.
    */
   readonly ready: Promise<Roster>;
-  /** Registers a listener for messages. Messages received before the first listener are kept for it. */
+  /**
+   * Registers a listener for messages. Messages received before the first listener was registered are delivered to it.
+   */
   onMessage(listener: (message: MemberMessage) => void): void;
   /**
    * Sends a message to one process, by its number in the roster. Returns false if the process is gone. The message is
@@ -60,32 +62,32 @@ export interface Coordinator {
   send(process: number, message: unknown): boolean;
   broadcast(message: unknown): void;
   /**
-   * Reports that a rank is lost, as seen by a witness, for example the launcher that saw its process end. Only the
-   * first loss counts.
+   * Reports the loss of a rank detected by a witness, for example the launcher that saw the rank's process end. Only
+   * the first loss counts.
    */
   reportLost(rank: number, reason: string): void;
   /**
-   * Registers a listener for the first loss of ranks, reported by any process; all processes are notified before. Listeners
-   * that are registered later are called too.
+   * Registers a listener for the first loss of ranks, reported by any process. All processes are notified before the
+   * listener is called. A listener registered after the loss is also called.
    */
   onLost(listener: (loss: Loss) => void): void;
   /**
-   * Says goodbye to all processes and stops listening. Takes at most one second.
+   * Sends a goodbye to all processes and stops listening. Takes at most one second.
    *
-   * @param stopped reason for stopping the run before all ranks have joined: joined processes end with
-   * `rendezvous-stopped`, which is not a fault. Absent: a failure.
+   * @param stopped reason for stopping the run before all ranks have joined. Joined processes then end with
+   * `rendezvous-stopped`, which does not count as a failure. Absent: joined processes end with a failure.
    */
   close(stopped?: string): Promise<void>;
 }
 
 /**
- * A coordinator in the thread that owns its connections, with access to messages for the code that serves another
+ * A coordinator in the thread that owns its connections. Encoded messages are accessible, for code that serves another
  * thread.
  */
 export interface ThreadedCoordinator extends Coordinator {
-  /** Sends an encoded announcement to one process, or to all. */
+  /** Sends an encoded announcement to one process, or to all processes if `process` is absent. */
   relay(payload: Uint8Array, process?: number): void;
-  /** Registers a listener for the number of each process that has ended or was lost. */
+  /** Registers a listener that receives the number of each process that has ended or was lost. */
   onGone(listener: (process: number) => void): void;
 }
 
@@ -95,7 +97,7 @@ const nameOf = ({ ranks, hostName }: JoinRequest): string => `${formatRanks(rank
 
 const seconds = (milliseconds: number): string => `${Number((milliseconds / 1000).toFixed(1))} s`;
 
-/** One process at the other end of a connection. */
+/** Connection to one process. */
 interface MemberConnection {
   readonly connection: ControlConnection;
   readonly name: string;
@@ -104,7 +106,7 @@ interface MemberConnection {
 /**
  * Hosts a rendezvous in this thread, which must never be busy for long.
  *
- * @param idleMilliseconds returns for how long the thread that this one serves has been blocked.
+ * @param idleMilliseconds returns how long the thread served by this thread has been blocked.
  * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  */
 export const openCoordinator = async (
@@ -157,7 +159,7 @@ class HostedRendezvous implements ThreadedCoordinator {
         const { host, port } = this.#address;
         const where = isUnspecified(host) ? `port ${port} of this machine` : `${host}:${port}`;
         const others = this.#membership.missing.filter((rank) => !options.ranks.includes(rank));
-        if (others.length === 0) return undefined; // All but the ranks of this process, which may be slow.
+        if (others.length === 0) return undefined; // All ranks except those of this process, which may be slow.
         const state = this.#membership.nameMissing(`to join at ${where}`, others);
         return { state, line: `waiting for ${state}; giving up in ${Math.ceil((until - performance.now()) / 1000)} s` };
       },
@@ -165,7 +167,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     );
   }
 
-  /** Address on which it listens, or did. */
+  /** Listening address; still available after closing. */
   get address(): RankAddress {
     return this.#address;
   }
@@ -230,7 +232,9 @@ class HostedRendezvous implements ThreadedCoordinator {
     for (const { connection } of this.#members) connection.send("control", payload);
   }
 
-  /** Handles a new connection. Before authentication it gets limited time and memory, and one attempt. */
+  /**
+   * Handles a new connection. Before authentication, the connection gets limited time and memory, and a single attempt.
+   */
   #receive(socket: Socket, unproven: Unproven): void {
     const from = `a connection from ${socket.remoteAddress ?? "unknown"}:${socket.remotePort ?? 0}`;
     const handshake = new JoinHandshake(socket, this.#options);
@@ -277,7 +281,7 @@ class HostedRendezvous implements ThreadedCoordinator {
           : "it is heard again";
         if (member !== undefined) this.#event("silent", `${member.name}: ${what}`);
       },
-      // In this side's version, so that the other side detects the mismatch as well.
+      // In the version of this side, so that the other side detects the mismatch as well.
       farewell: (error) => (isOtherVersion(error) ? "refuse" : undefined),
       ended: (ending) => {
         clearTimeout(patience);
@@ -291,15 +295,18 @@ class HostedRendezvous implements ThreadedCoordinator {
       },
     });
     this.#listener.guard(socket, (error) => {
-      // Notify all members first, including the member itself, which may be an honest process on a host that an
-      // attacker has entered.
+      // Notify all members first, including the expelled member, which may be an honest process on a host compromised
+      // by an attacker.
       if (member !== undefined && this.#state === "running")
         this.#lose(this.#membership.ranksOf(member), error.message, true);
       connection.expel(error.message, error);
     });
   }
 
-  /** Admits an authenticated process to the ranks that it requests, if they are available. */
+  /**
+   * Admits an authenticated process to the requested ranks if they are available. Otherwise refuses it and returns
+   * undefined.
+   */
   #admit(request: JoinRequest, connection: ControlConnection): MemberConnection | undefined {
     if (connection.over || this.#state === "closed") return undefined;
     const member: MemberConnection = { connection, name: nameOf(request) };
@@ -349,7 +356,7 @@ class HostedRendezvous implements ThreadedCoordinator {
     void this.close();
   }
 
-  /** Fails the rendezvous: the world will not be complete. */
+  /** Fails the rendezvous: the world cannot be completed. */
   #fail(code: IncompleteCode, message: string): void {
     this.#state = "closed";
     clearTimeout(this.#deadline);
@@ -373,8 +380,8 @@ class HostedRendezvous implements ThreadedCoordinator {
     const reason = ending.how === "broken" ? ending.reason : undefined;
     this.#members.delete(member);
     if (this.#state === "joining") {
-      // A process that says goodbye was asked to end, and so was the run. A lost process may be restarted, and join in
-      // time.
+      // If a process sends a goodbye, the process and the run were asked to end. A lost process may be restarted, and
+      // join in time.
       if (reason === undefined)
         return void this.close(`${formatRanks(this.#membership.ranksOf(member))} was asked to end`);
       this.#membership.leave(member, reason);

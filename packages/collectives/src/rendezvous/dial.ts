@@ -5,7 +5,7 @@ import { isCertificateFault, isTlsFault, tlsReasonOf } from "../security/tls-fau
 import { tlsClientOptions, type TlsIdentity } from "../security/tls-identity.ts";
 import type { RankAddress } from "./roster.ts";
 
-/** Codes of transient errors: the coordinator is not running yet, or its name does not resolve yet. */
+/** Error codes that are transient: the coordinator is not running yet, or its name does not resolve yet. */
 const transientCodes: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -19,11 +19,11 @@ const transientCodes: ReadonlySet<string> = new Set([
   "EAI_AGAIN",
 ]);
 
-/** An attempt failed that may succeed if it is repeated. */
+/** A failed attempt that may succeed if it is repeated. */
 export class TransientError extends Error {}
 
 /**
- * Connects once, by TLS if there is an identity.
+ * Connects in a single attempt, by TLS if there is a TLS identity.
  *
  * @throws TransientError, PeerIdentityError if either side refused TLS, or the system's error.
  */

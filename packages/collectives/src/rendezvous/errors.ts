@@ -9,7 +9,7 @@ export class JoinRefusedError extends SkeinError {
   }
 }
 
-/** The coordinator has no free slot for this process, but may have one once an earlier process is gone. */
+/** The coordinator has no free slot for this process. A slot may become free when an earlier process is gone. */
 export class JoinUnavailableError extends SkeinError {
   override name = "JoinUnavailableError";
 

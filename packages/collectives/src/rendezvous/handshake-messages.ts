@@ -7,13 +7,15 @@ import { JoinRefusedError, JoinUnavailableError } from "./errors.ts";
 import { checkedCodec, type MessageCodec } from "./message-codec.ts";
 import { addressSchema, type RankAddress } from "./roster.ts";
 
-/** Maximum size of a join request, a welcome or a refusal, bytes: a thousand ranks with their addresses. */
+/**
+ * Maximum size of a join request, a welcome or a refusal, in bytes: enough for a thousand ranks with their addresses.
+ */
 export const joinBytes: number = 256 * 1024;
 
 /** Maximum number of ranks of one process. */
 export const ranksPerProcess = 1024;
 
-/** Request of a process that has proven that it knows the job's secret. */
+/** Join request of a process that has proven that it knows the job's secret. */
 export interface JoinRequest {
   readonly build: string;
   readonly worldSize: number;
@@ -23,7 +25,7 @@ export interface JoinRequest {
   readonly hostName: string;
 }
 
-/** Answer of the coordinator that admits a process. */
+/** Response of a coordinator that admits a process. */
 export interface Welcome {
   readonly heartbeat: Heartbeat;
 }
@@ -39,7 +41,7 @@ export const refusalCodes = [
   "protocol-version",
 ] as const;
 
-/** Answer of the coordinator that refuses a process. */
+/** Response of a coordinator that refuses a process. */
 export interface Refusal {
   readonly code: (typeof refusalCodes)[number];
   readonly message: string;

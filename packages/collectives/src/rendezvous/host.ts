@@ -7,11 +7,11 @@ import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rende
 import type { RankAddress, Roster } from "./roster.ts";
 
 /**
- * Hosts the rendezvous of a job, in the launcher or in the process of rank 0. Its connections run in a thread of their
- * own, so the calling thread may be busy: other processes consider it lost only when its event loop has not turned for
- * `heartbeat.stuckMilliseconds`.
+ * Hosts the rendezvous of a job, in the launcher or in the process of rank 0. Connections run in a separate thread, so
+ * the calling thread may be busy: other processes consider the calling thread lost only after its event loop has been
+ * blocked for `heartbeat.stuckMilliseconds`.
  *
- * Keeps the process alive until every rank has joined, and not later.
+ * Keeps the process alive only until every rank has joined.
  * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  * @example
  * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });

@@ -15,7 +15,7 @@ const useOneSet = "use the files of one skein-train certs init on all hosts";
 /** Whether the certificate is revoked. At run time the error is a string, unlike its declared type. */
 const isRevoked = (socket: TLSSocket): boolean => String(socket.authorizationError).includes("CERT_REVOKED");
 
-/** Returns the reason why TLS does not trust the process; undefined without TLS, or if TLS trusts it. */
+/** Returns the refusal of a process that TLS does not trust; undefined without TLS, or if TLS trusts the process. */
 const distrust = (socket: Socket): Refusal | undefined =>
   socket instanceof TLSSocket && !socket.authorized
     ? {
@@ -45,20 +45,20 @@ const refusalOf = ({ what, own, peer }: HandshakeMismatch): Refusal =>
         message: `this process uses version ${peer} of the protocol, the coordinator ${own}, and only adjacent minor versions are compatible; run the same version of Skein on all hosts`,
       };
 
-/** Result of a handshake frame. */
+/** Result of processing a handshake frame. */
 export type Step =
-  /** Send the challenge. */
+  /** The challenge must be sent. */
   | { readonly kind: "challenge"; readonly payload: Uint8Array }
-  /** The process has proven that it knows the job's secret; frames are sealed from now on. */
+  /** The process has proven that it knows the job's secret. Frames are sealed from now on. */
   | { readonly kind: "proven"; readonly seals: Proven }
-  /** The process requests ranks, and the request is valid by itself. */
+  /** The process requests ranks with a valid request. Whether the ranks are available is checked elsewhere. */
   | { readonly kind: "join"; readonly request: JoinRequest }
   | { readonly kind: "refuse"; readonly refusal: Refusal; readonly request?: JoinRequest };
 
 /**
- * Processes the frames of a joining process in their only valid order: a hello, the proof that it knows the job's
- * secret, a request. Before the proof, it may send at most one kilobyte at a time, and nothing is stored about it
- * except the random number that it must answer.
+ * Processes the frames of a joining process in their only valid order: a hello, the proof that the process knows the
+ * job's secret, a join request. Before the proof, the process may send at most one kilobyte at a time, and only the
+ * random number of the challenge is stored for it.
  */
 export class JoinHandshake {
   readonly #socket: Socket;
@@ -77,14 +77,18 @@ export class JoinHandshake {
     });
   }
 
-  /** Maximum payload length for a frame of this type at the moment, bytes. */
+  /** Returns the current maximum payload length for a frame of this type, in bytes. */
   limit(type: FrameType): number {
     if (type === "refuse") return this.#due === "proof" ? unprovenBytes : 0;
     if (type !== this.#due) return 0;
     return type === "join" ? joinBytes : unprovenBytes;
   }
 
-  /** @throws RendezvousError `control-message` if a frame is unexpected or invalid. */
+  /**
+   * Processes a frame.
+   *
+   * @throws RendezvousError `control-message` if a frame is unexpected or invalid.
+   */
   take(type: FrameType, payload: Uint8Array): Step {
     const due = this.#due;
     this.#due = "nothing";
@@ -100,7 +104,7 @@ export class JoinHandshake {
       const refusal = unprovenRanks(this.#socket, request.ranks) ?? mismatch(this.#options, request);
       return refusal === undefined ? { kind: "join", request } : { kind: "refuse", refusal, request };
     }
-    // The message is not repeated, because the sender is not authenticated.
+    // The log does not quote the message, because its sender is not authenticated.
     if (type === "refuse" && due === "proof")
       throw fault(
         "it left, because this coordinator does not know its job's secret; give every process of a job the same SKEIN_SECRET",

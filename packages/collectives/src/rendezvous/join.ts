@@ -6,16 +6,16 @@ import { failureOf, type RendezvousThreadEvent, RendezvousThread } from "./rende
 
 /**
  * Joins the rendezvous of a job, and waits until every rank has joined. Dials again while the coordinator is not
- * running yet. The connection runs in a thread of its own, so the calling thread may be busy: other processes consider
- * its ranks lost only when its event loop has not turned for the coordinator's `heartbeat.stuckMilliseconds`.
+ * running yet. The connection runs in a separate thread, so the calling thread may be busy: other processes consider
+ * its ranks lost only after its event loop has been blocked for the coordinator's `heartbeat.stuckMilliseconds`.
  *
- * Aborting `signal` gives up the join until all ranks have joined: within one second, with a RendezvousError
- * `rendezvous-stopped`. If this process was already admitted, all other processes end too.
+ * Aborting `signal` before all ranks have joined cancels the join within one second, with a RendezvousError
+ * `rendezvous-stopped`. If this process was already admitted, all other processes also end.
  *
- * @throws JoinRefusedError if the coordinator refuses this process; JoinUnavailableError if the coordinator has no free slot
- * until the deadline; PeerIdentityError if either side does not prove its identity; RendezvousError if no process
- * answers, if ranks are missing at the deadline (it names them), or if the coordinator dies; WireError if the answering
- * process is not a coordinator of this version.
+ * @throws JoinRefusedError if the coordinator refuses this process; JoinUnavailableError if the coordinator has no free
+ * slot until the deadline; PeerIdentityError if either side does not prove its identity; RendezvousError if no process
+ * responds, if ranks are missing at the deadline (the error names them), or if the coordinator dies; WireError if the
+ * responding process is not a coordinator of this version.
  * @example
  * const addresses = [{ host: "10.0.0.2", port: 4711 }];
  * const member = await joinRendezvous({ address, ranks: [1], addresses, worldSize: 2, job, build, secret });

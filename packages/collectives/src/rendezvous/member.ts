@@ -37,37 +37,37 @@ import type { RankAddress, Roster } from "./roster.ts";
 import { joined, Search, type SearchOptions } from "./search.ts";
 import { isUnspecified } from "./unspecified.ts";
 
-/** Request of a process to join a rendezvous, and its time limits. */
+/** Identity and settings of a process that joins a rendezvous, and its time limits. */
 export interface JoinOptions extends SearchOptions {
   /**
-   * Address of the data listener of each rank in `ranks`. A host of 0.0.0.0 or :: is replaced by the address by which
-   * this machine reaches the coordinator.
+   * Address of the data listener of each rank in `ranks`. A host of 0.0.0.0 or :: is replaced by the local address of
+   * the connection to the coordinator.
    */
   readonly addresses: readonly RankAddress[];
-  /** Default: the name of the machine. */
+  /** Name of the machine. Default: the operating system's host name. */
   readonly hostName?: string;
   readonly worldSize: number;
   readonly job: string;
   readonly build: string;
-  /** Secret of the job. It is never sent: both sides prove that they know it, the coordinator first. */
+  /** Secret of the job. The secret is never sent: both sides prove that they know it, the coordinator first. */
   readonly secret: string;
   readonly security?: TlsIdentity;
   /** Interval at which the files of `security` are checked for changes. Default: 5 s. */
   readonly reloadMilliseconds?: number;
-  /** Whether to allow connections beyond loopback without `security`. Default: false. */
+  /** Whether to allow connections to non-loopback addresses without `security`. Default: false. */
   readonly insecure?: boolean;
   /**
-   * Called with one line about a problem that a person should fix, such as a renewed certificate that cannot be used.
+   * Called with one line about a problem that the user should fix, such as a renewed certificate that cannot be used.
    */
   readonly onNote?: (line: string) => void;
   /**
-   * Time to search for the coordinator and a free slot. After admission, the coordinator's own deadline applies.
+   * Maximum time to search for the coordinator and a free slot. After admission, the coordinator's deadline applies.
    * Default: `defaultJoinMilliseconds`.
    */
   readonly joinTimeoutMilliseconds?: number;
 }
 
-/** A process that has joined. It does not keep the process alive. */
+/** Membership of this process after joining. A member does not keep the process alive. */
 export interface Member {
   readonly roster: Roster;
   /** Number of this process in the roster. */
@@ -77,36 +77,45 @@ export interface Member {
    * to 64 MiB.
    */
   send(message: unknown): boolean;
-  /** Registers a listener for messages. Messages received before the first listener are kept for it. */
+  /**
+   * Registers a listener for messages. Messages received before the first listener was registered are delivered to it.
+   */
   onMessage(listener: (message: unknown) => void): void;
   /**
-   * Reports that a rank is lost, as seen by a witness, for example a data link that broke. The coordinator notifies all
+   * Reports the loss of a rank detected by a witness, for example a broken data link. The coordinator notifies all
    * processes. Only the first loss counts.
    */
   reportLost(rank: number, reason: string): void;
   /**
-   * Registers a listener for the first loss: of ranks, or of the coordinator with the ranks of its process. Listeners
-   * that are registered later are called too.
+   * Registers a listener for the first loss: of ranks, or of the coordinator and the ranks in the coordinator's
+   * process. A listener registered after the loss is also called.
    */
   onLost(listener: (loss: Loss) => void): void;
-  /** Says goodbye, so that closing does not count as a loss. Takes at most one second. */
+  /** Sends a goodbye, so that closing does not count as a loss. Takes at most one second. */
   close(): Promise<void>;
 }
 
-/** A member in the thread that owns its connection, with access to messages for the code that serves another thread. */
+/**
+ * A member in the thread that owns its connection. Encoded messages are accessible, for code that serves another
+ * thread.
+ */
 export interface ThreadedMember extends Member {
   /** Sends an encoded report. */
   relay(payload: Uint8Array): void;
-  /** Resolves when the connection has ended in any way. */
+  /** Resolves when the connection has ended for any reason. */
   readonly ended: Promise<void>;
 }
 
 const firstPauseMilliseconds = 20;
 const longestPauseMilliseconds = 1000;
-// Time limit for a connection, and for the answer to a hello; a coordinator that starts is busy for a moment.
+// Time limit for connecting, and for the response to a hello. A coordinator is busy for a moment when it starts.
 const answerMilliseconds = 10_000;
 
-/** @throws ArgumentError or InsecureError. */
+/**
+ * Checks the options of a join.
+ *
+ * @throws ArgumentError or InsecureError.
+ */
 export const checkJoinOptions = (options: JoinOptions): void => {
   const { address, security, insecure = false, joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
   check(options);
@@ -115,9 +124,9 @@ export const checkJoinOptions = (options: JoinOptions): void => {
 };
 
 /**
- * Joins a rendezvous in this thread, which must never be busy for long; otherwise like `joinRendezvous`.
+ * Joins a rendezvous in this thread, which must never be busy for long. See `joinRendezvous` for the result and errors.
  *
- * @param idleMilliseconds returns for how long the thread that this one serves has been blocked.
+ * @param idleMilliseconds returns how long the thread served by this thread has been blocked.
  */
 export const openMember = async (options: JoinOptions, idleMilliseconds?: () => number): Promise<ThreadedMember> => {
   const { joinTimeoutMilliseconds = defaultJoinMilliseconds } = options;
@@ -225,7 +234,7 @@ const attempt = async (
   const dialled = dial(options.address, identity?.current(), timeoutMilliseconds);
   const socket = await Promise.race([dialled, search.givenUp]).catch((error: unknown) => {
     dialled.then(
-      (late) => late.destroy(), // The attempt was aborted meanwhile.
+      (late) => late.destroy(), // The attempt has been aborted.
       () => undefined,
     );
     throw error;
@@ -314,7 +323,7 @@ class JoinedMember implements ThreadedMember {
     this.#connection.unref();
   }
 
-  /** Closes the connection of a join that was given up. */
+  /** Closes the connection of a canceled join. */
   abandon(): void {
     this.#connection.break("given up");
   }
@@ -344,12 +353,15 @@ class JoinedMember implements ThreadedMember {
     return this.#connection.close();
   }
 
-  /** Ends the connection, because the coordinator's certificate was revoked. */
+  /** Closes the connection, because the coordinator's certificate was revoked. */
   distrust(error: RevokedPeerError): void {
     this.#connection.break(error.message, error);
   }
 
-  /** Checks the coordinator's proof that it knows the secret. Without a valid proof, nothing more is sent to it. */
+  /**
+   * Checks the coordinator's proof that it knows the secret. Without a valid proof, no more frames are sent to the
+   * coordinator.
+   */
   #prove(challenge: Uint8Array, socket: Socket): void {
     let answer: ReturnType<HandshakeDialler["answer"]>;
     try {
@@ -425,7 +437,8 @@ class JoinedMember implements ThreadedMember {
   }
 
   /**
-   * Returns the reason why the hello was not answered. Errors of a coordinator that may not be running yet are retried.
+   * Returns the error for a hello without a response. Errors of a coordinator that may not be running yet are transient
+   * and retried.
    */
   #unanswered(ending: Ending, reason: string): Error {
     const error = ending.how === "broken" ? ending.error : undefined;

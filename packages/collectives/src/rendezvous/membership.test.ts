@@ -11,7 +11,7 @@ const requestOf = (ranks: readonly number[], worldSize: number): JoinRequest => 
   hostName: `host-${ranks[0]! % 2}`,
 });
 
-/** A partition of the ranks of a world into processes, in some order of arrival. */
+/** Generates partitions of the ranks of a world into processes, in a random order of arrival. */
 const worlds = fc
   .record({ worldSize: fc.integer({ min: 1, max: 12 }), seed: fc.array(fc.nat(4), { minLength: 12, maxLength: 12 }) })
   .map(({ worldSize, seed }) => {

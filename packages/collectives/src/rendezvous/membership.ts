@@ -7,7 +7,7 @@ export interface World {
   readonly worldSize: number;
   /** Build of Skein; undefined if any build may join. */
   readonly build: string | undefined;
-  /** Advice to people about another build. */
+  /** Advice to the user if a process has another build. */
   readonly buildCure?: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export const otherJob = (own: string, theirs: string): Refusal => ({
 const defaultBuildCure =
   "install the same build on all hosts, or allow other builds where results need not be the same bits";
 
-/** Returns the reason why a request does not match the world, regardless of its sender; undefined if it matches. */
+/** Returns the reason why a request of any process does not match the world; undefined if it matches. */
 export const mismatch = (
   { worldSize, build, buildCure = defaultBuildCure }: World,
   request: JoinRequest,
@@ -41,7 +41,7 @@ export const mismatch = (
 };
 
 /**
- * Assignment of ranks to processes. Pure bookkeeping: no sockets, no clocks.
+ * Assignment of ranks to processes. Pure bookkeeping, without sockets or clocks.
  *
  * `Process` is the caller's type for a process.
  */
@@ -58,12 +58,12 @@ export class Membership<Process> {
     return this.#joined.size === this.#world.worldSize;
   }
 
-  /** Ranks without a process, ascending. */
+  /** Ranks without a process, in ascending order. */
   get missing(): number[] {
     return Array.from({ length: this.#world.worldSize }, (_, rank) => rank).filter((rank) => !this.#joined.has(rank));
   }
 
-  /** Assigns the requested ranks to `process`, all or none. Returns the refusal if that is impossible. */
+  /** Assigns all requested ranks to `process`. If that is impossible, assigns none and returns the refusal. */
   admit(process: Process, request: JoinRequest): Refusal | undefined {
     const refusal = mismatch(this.#world, request) ?? this.#refuse(request);
     if (refusal === undefined) for (const rank of request.ranks) this.#joined.set(rank, { process, request });
@@ -99,7 +99,7 @@ export class Membership<Process> {
     return undefined;
   }
 
-  /** Removes a process from its ranks, before the world is complete. Returns its ranks. */
+  /** Removes a process from its ranks before the world is complete. Returns the ranks of the process. */
   leave(process: Process, reason: string): number[] {
     const ranks = this.ranksOf(process);
     for (const rank of ranks) {
@@ -116,7 +116,7 @@ export class Membership<Process> {
       .sort((a, b) => a - b);
   }
 
-  /** Processes in the order of their lowest rank; the index of a process is its number. */
+  /** Returns the processes in the order of their lowest rank. The index of a process is its number. */
   processes(): Process[] {
     const ordered = [...this.#joined].sort(([a], [b]) => a - b).map(([, { process }]) => process);
     return [...new Set(ordered)];
@@ -137,7 +137,8 @@ export class Membership<Process> {
   }
 
   /**
-   * Describes the missing ranks for a message, with `verb` as predicate, and the reasons why joined ranks have left.
+   * Describes the missing ranks for a message, with `verb` as predicate, and the reasons why ranks have left after
+   * joining.
    */
   nameMissing(verb: string, missing: readonly number[] = this.missing): string {
     const gone = missing

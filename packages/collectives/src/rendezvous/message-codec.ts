@@ -1,16 +1,13 @@
 import type { z } from "zod";
 import { RendezvousError } from "./errors.ts";
 
-/**
- * Encodes and decodes one kind of message. `decode` throws RendezvousError `control-message` if the bytes are another
- * kind.
- */
+/** Encodes and decodes messages of one type. `decode` throws RendezvousError `control-message` for any other bytes. */
 export interface MessageCodec<Message> {
   encode(message: Message): Uint8Array;
   decode(bytes: Uint8Array): Message;
 }
 
-/** Combines a serializer with a schema, which checks every decoded message. */
+/** Creates a codec from a serializer and a schema, which checks every decoded message. */
 export const checkedCodec = <Message>(
   name: string,
   schema: z.ZodType<Message>,

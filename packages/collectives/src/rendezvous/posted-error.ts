@@ -3,7 +3,7 @@ import { CertificateError, InsecureError, PeerIdentityError, RevokedPeerError } 
 import { WireError } from "../wire/errors.ts";
 import { JoinRefusedError, JoinUnavailableError, RendezvousError } from "./errors.ts";
 
-/** Fields of an error that is posted to another thread. */
+/** Fields of an error posted to another thread. */
 export interface PostedError {
   readonly name: string;
   readonly kind: ErrorKind | undefined;
@@ -28,7 +28,9 @@ const makers: Readonly<Record<string, Make>> = {
   WireError: (code, message) => new WireError(code, message),
 };
 
-/** Restores a posted error: with its class if that is a rendezvous error class, otherwise with its kind and code. */
+/**
+ * Restores a posted error: with its class if the class is a rendezvous error class, otherwise with its kind and code.
+ */
 export const revivedError = ({ name, kind, code = "internal", message }: PostedError): Error =>
   makers[name]?.(code as never, message) ??
   (kind === undefined ? Object.assign(new Error(message), { code }) : new SkeinError(kind, code, message));

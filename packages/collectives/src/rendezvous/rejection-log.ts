@@ -1,15 +1,15 @@
 import { type Clock, systemClock } from "../clock.ts";
 import type { RendezvousEvent } from "./coordinator-options.ts";
 
-/** Maximum number of lines per window of time. */
+/** Maximum number of lines per time window. */
 const linesPerWindow = 8;
 const windowMilliseconds = 10_000;
 /** Maximum length of a line, which may quote unauthenticated input. */
 const longestLine = 400;
 
 /**
- * Logs rejected connections without letting them fill the log: a few lines per ten seconds, then one line with the
- * number of omitted lines.
+ * Logs rejected connections with a limited rate: a few lines per ten seconds, then one line with the number of omitted
+ * lines.
  */
 export class RejectionLog {
   readonly #emit: (event: RendezvousEvent) => void;
@@ -31,7 +31,7 @@ export class RejectionLog {
     } else this.#leftOut++;
   }
 
-  /** Ends the window, and logs the number of omitted lines. */
+  /** Ends the time window, and logs the number of omitted lines. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = undefined;

@@ -17,7 +17,7 @@ export type RendezvousTask = { readonly beats: Int32Array } & (
 export type RendezvousThreadCommand =
   | { readonly type: "relay"; readonly payload: Uint8Array; readonly process: number | undefined }
   | { readonly type: "lost"; readonly rank: number; readonly reason: string }
-  /** Request to a member: leave, unless all ranks have joined meanwhile. */
+  /** Request to a member: cancel the join, unless all ranks have already joined. */
   | { readonly type: "give up" }
   | { readonly type: "close"; readonly stopped?: string | undefined };
 
@@ -29,18 +29,19 @@ export type RendezvousThreadEvent =
   | { readonly type: "failed"; readonly error: PostedError }
   /** Event of a coordinator. */
   | { readonly type: "event"; readonly event: RendezvousEvent }
-  /** Event of a member: a line for people, and a line about what the member waits for. */
+  /** Event of a member: a human-readable log line. */
   | { readonly type: "note"; readonly line: string }
+  /** Event of a member: a human-readable line about the event that the member waits for. */
   | { readonly type: "waiting"; readonly line: string }
   | { readonly type: "message"; readonly message: unknown }
   | { readonly type: "lost"; readonly loss: Loss }
-  /** A process of the world has ended; for a member: the coordinator has ended. */
+  /** A process of the world has ended. For a member: the coordinator has ended. */
   | { readonly type: "gone"; readonly process: number }
   | { readonly type: "closed" };
 
 /**
- * The thread that owns the control connections of a process, so that they stay alive while the main thread reads or
- * writes files, or computes. It keeps the process alive until `release`.
+ * The thread that owns the control connections of a process. The connections stay alive while the main thread reads or
+ * writes files, or computes. The thread keeps the process alive until `release`.
  */
 export class RendezvousThread {
   readonly #worker: Worker;
@@ -76,19 +77,19 @@ export class RendezvousThread {
     this.#worker.postMessage(command);
   }
 
-  /** Sends an encoded message to one process or to all. */
+  /** Sends an encoded message to one process, or to all processes if `process` is absent. */
   relay(encoded: Uint8Array, process?: number): void {
     const payload = new Uint8Array(encoded); // A copy, because the encoder reuses its memory.
     const command: RendezvousThreadCommand = { type: "relay", payload, process };
     this.#worker.postMessage(command, [payload.buffer]);
   }
 
-  /** Lets the process end although the thread runs. */
+  /** Allows the process to exit although the thread is running. */
   release(): void {
     this.#worker.unref();
   }
 
-  /** Says goodbye, then ends the thread. */
+  /** Sends a goodbye, then stops the thread. */
   async close(stopped?: string): Promise<void> {
     this.#worker.ref();
     this.send({ type: "close", stopped });

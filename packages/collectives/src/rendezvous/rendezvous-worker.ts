@@ -6,12 +6,14 @@ import { postedError } from "./posted-error.ts";
 import { pulseReader } from "../failure-detection/pulse.ts";
 import type { RendezvousThreadEvent, RendezvousThreadCommand, RendezvousTask } from "./rendezvous-thread.ts";
 
-// Entry point of the thread that owns a process's control connections. `hostRendezvous` and `joinRendezvous` start it.
+// Entry point of the thread that owns a process's control connections, started by `hostRendezvous` and
+// `joinRendezvous`.
 
 const post = (event: RendezvousThreadEvent): void => parentPort!.postMessage(event);
 const task = workerData as RendezvousTask;
 const { intervalMilliseconds } = defaultHeartbeat;
-// Read at least at this interval, in addition to the reads for pings. A longer gap is a pause of this thread itself.
+// The pulse is read at least at this interval, in addition to the reads for pings. A longer gap is a pause of this
+// thread.
 const idle = pulseReader(task.beats, 2 * intervalMilliseconds);
 setInterval(idle, intervalMilliseconds).unref();
 const ended = (): void => {

@@ -11,13 +11,13 @@ export interface RankAddress {
 export interface RosterEntry extends RankAddress {
   readonly rank: number;
   /**
-   * Name of the machine. Ranks with the same name can use its loopback, and shared memory if they are in the same
-   * process.
+   * Name of the machine. Ranks with the same name can communicate over its loopback interface, or through shared memory
+   * if they are in the same process.
    */
   readonly hostName: string;
   /**
-   * Number of the process that contains the rank. Processes are numbered by their lowest rank, so the numbers do not
-   * depend on the order of joining.
+   * Number of the process that contains the rank. Processes are numbered in the order of their lowest rank, so the
+   * numbers do not depend on the order of joining.
    */
   readonly process: number;
 }
@@ -43,5 +43,5 @@ export const rosterSchema: z.ZodType<Roster> = z
   .min(1)
   .refine((roster) => roster.every(({ rank }, index) => rank === index), "ranks must be 0, 1, 2, … in order");
 
-/** Groups ranks by process, whose memory they share. Groups are in the order of process numbers. */
+/** Groups ranks by process. Ranks of one process share its memory. Groups are in the order of process numbers. */
 export const processesOf = (roster: Roster): number[][] => hostsOf(roster.map(({ process }) => String(process)));

@@ -3,31 +3,31 @@ import { formatRanks } from "../ranks.ts";
 import type { RankAddress } from "./roster.ts";
 import { defaultNoticeTimes, type NoticeTimes, type Waiting, WaitNotice } from "./wait-notice.ts";
 
-/** Target of a search for the coordinator, and its notices. */
+/** Coordinator and ranks of a process that searches for its coordinator, and settings for notices. */
 export interface SearchOptions {
   /** Address on which the coordinator listens, or will listen soon. */
   readonly address: RankAddress;
   /** Ranks that are threads of this process. */
   readonly ranks: readonly number[];
-  /** Called with a line about what this process waits for, and where, at the times of `notice`. */
+  /** Called at the times of `notice` with a line that names the awaited event and the coordinator's address. */
   readonly onWaiting?: (line: string) => void;
   /** Times of the calls of `onWaiting`. Default: `defaultNoticeTimes`. */
   readonly notice?: NoticeTimes;
-  /** Aborts the join before all ranks have joined. */
+  /** Signal that cancels the join before all ranks have joined. */
   readonly signal?: AbortSignal;
 }
 
-/** Result of a search whose process was admitted. */
+/** Result of the last attempt if the process was admitted. */
 export const joined = "joined";
 
 /**
- * Search of a process for its coordinator: result of the last attempt, notices to people, and whether the search was
- * given up.
+ * Search of a process for its coordinator: result of the last attempt, notices to the user, and whether the search was
+ * canceled.
  */
 export class Search {
-  /** Deadline, on the clock of `performance.now()`. */
+  /** Deadline in milliseconds of `performance.now()`. */
   readonly deadline: number;
-  /** Rejects with `rendezvous-stopped` once the search is given up. */
+  /** Rejects with `rendezvous-stopped` when the search is canceled. */
   readonly givenUp: Promise<never>;
   readonly #options: SearchOptions;
   readonly #notice: WaitNotice | undefined;
@@ -48,7 +48,7 @@ export class Search {
       signal?.addEventListener("abort", giveUp, { once: true });
       if (signal?.aborted === true) giveUp();
     });
-    this.givenUp.catch(() => undefined); // It may reject while no code waits for it.
+    this.givenUp.catch(() => undefined); // The promise may reject while no code waits for it.
     this.#notice = onWaiting && new WaitNotice(notice, () => this.#waitingState(), onWaiting);
   }
 

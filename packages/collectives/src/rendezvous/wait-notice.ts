@@ -1,8 +1,8 @@
-/** Times at which people are notified of a wait. */
+/** Times at which the user is notified of a wait. */
 export interface NoticeTimes {
-  /** Delay of the first notice, so that short waits cause no line. */
+  /** Delay of the first notice in milliseconds, so that short waits are not reported. */
   readonly afterMilliseconds: number;
-  /** Interval of later notices, which are sent if the state has changed. */
+  /** Interval of later notices in milliseconds. A notice is sent if the state has changed. */
   readonly everyMilliseconds: number;
 }
 
@@ -11,16 +11,16 @@ export const defaultNoticeTimes: NoticeTimes = { afterMilliseconds: 1500, everyM
 /** Number of intervals after which an unchanged state is reported again, as a sign of life. */
 const checksUntilRepeat = 6;
 
-/** State of a wait, and the line that describes it to people. */
+/** State of a wait, and a human-readable line that describes the state. */
 export interface Waiting {
-  /** A line is new if the state differs from the last one. */
+  /** State for comparison: the line counts as new if this value differs from the last state. */
   readonly state: string;
   readonly line: string;
 }
 
 /**
- * Reports a wait to people until it is stopped: after a short delay, when its state changes, and occasionally in any
- * case.
+ * Reports a wait to the user until it is stopped: after a short delay, when its state changes, and occasionally if the
+ * state does not change.
  */
 export class WaitNotice {
   readonly #getState: () => Waiting | undefined;
@@ -43,7 +43,7 @@ export class WaitNotice {
   }
 
   stop(): void {
-    clearTimeout(this.#timer); // Ends an interval, too.
+    clearTimeout(this.#timer); // Also ends an interval.
   }
 
   #check(): void {

@@ -12,14 +12,15 @@ interface Group {
 }
 
 /**
- * Buffers known to be views of a memory. A memory that grows, in any thread, gets another buffer over the same bytes.
+ * Buffers known to be views of a memory. After a memory grows, in any thread, it has a different buffer over the same
+ * bytes.
  */
 const knownViews = new WeakMap<ArrayBufferLike, WasmMemory>();
 
 /**
- * Whether a region of at least one byte is in a memory. If two threads grow a memory at once, one of them may hold two
- * buffers of the same length, so neither identity nor length is conclusive. Therefore a bit of the region is flipped,
- * compared with the memory, and restored, once per buffer.
+ * Whether a region of at least one byte is in a memory. If two threads grow a memory at the same time, a thread may
+ * have two buffers of equal length, so neither identity nor length is conclusive. Therefore, one time per buffer, a bit
+ * of the region is flipped, compared with the memory, and restored.
  */
 const isWithin = (region: Uint8Array, memory: WasmMemory): boolean => {
   if (knownViews.get(region.buffer) === memory) return true; // Reading `memory.buffer` takes a tenth of a microsecond.
@@ -41,7 +42,7 @@ const isWithin = (region: Uint8Array, memory: WasmMemory): boolean => {
 /**
  * Checks a request before it is posted.
  *
- * @throws ArgumentError with the violated rule.
+ * @throws ArgumentError that names the violated rule.
  */
 export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memory }: Group): void => {
   const { kind, dtype, input, output, ragged, priority = 0 } = request;
@@ -61,7 +62,7 @@ export const checkRequest = (request: CollectiveRequest, { rank, worldSize, memo
     if (bytes.byteLength % bytesPerElement[dtype] !== 0)
       reject(`${bytes.byteLength} bytes are not a whole number of ${dtype} elements`);
   };
-  // Checked one by one, without lists, because a small collective takes microseconds.
+  // Regions are checked one by one, without lists, because a small collective takes microseconds.
   requireInside(input);
   requireInside(output);
   if (ragged !== undefined) {

@@ -1,7 +1,8 @@
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 
 /**
- * Kinds that combine operands of ranks. They accept the dtypes of `reducible`, and their bits may depend on the order.
+ * Collectives that combine operands of ranks. They accept the dtypes of `reducible`, and the bits of their results may
+ * depend on the order.
  */
 export const combiningKinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>([
   "all-reduce",
@@ -9,5 +10,5 @@ export const combiningKinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKin
   "reduce",
 ]);
 
-/** Kinds whose output may be the same region as the input. */
+/** Collectives whose output may be the same region as the input. */
 export const inPlaceKinds: ReadonlySet<CollectiveKind> = new Set<CollectiveKind>(["all-reduce", "broadcast", "reduce"]);

@@ -10,7 +10,8 @@ test.each<[string | undefined, ReturnType<typeof identityOf>]>([
     { coordinator: true, ranks: [0, 12], namesHosts: true },
   ],
   ["IP Address:127.0.0.1, URI:skein:rank:1", { coordinator: false, ranks: [1], namesHosts: true }],
-  // Almost valid: leading zeros, a longer path, another scheme, a name that Node quotes because it contains a comma.
+  // Almost valid names: leading zeros, a longer path, another scheme, a name that Node quotes because it contains a
+  // comma.
   [
     "URI:skein:rank:03, URI:skein:rank:3/x, URI:xskein:rank:4, URI:skein:rank:-1",
     { coordinator: false, ranks: [], namesHosts: false },

@@ -1,11 +1,11 @@
 import { formatRanks } from "../ranks.ts";
 
-/** Identity that a certificate proves. */
+/** Identity proven by a certificate. */
 export interface CertificateIdentity {
   readonly coordinator: boolean;
-  /** Ranks that the holder may act as: several if they are threads of one process. */
+  /** Ranks that the holder may act as. A process whose threads are several ranks needs several. */
   readonly ranks: readonly number[];
-  /** Whether the certificate names hosts, and is valid only for them. */
+  /** Whether the certificate names hosts. If so, it is valid only on these hosts. */
   readonly namesHosts: boolean;
 }
 
@@ -16,8 +16,8 @@ export const coordinatorUri = "skein:coordinator";
 export const rankUri = (rank: number): string => `skein:rank:${rank}`;
 
 /**
- * Parses the alternative names of a certificate in the form of Node's `subjectaltname`: `URI:skein:rank:3, DNS:a`. Node
- * quotes names with commas or quotes, so a name cannot pass as two.
+ * Parses the alternative names of a certificate in the format of Node's `subjectaltname`: `URI:skein:rank:3, DNS:a`.
+ * Node quotes names that contain commas or quotes, so one name cannot be read as two names.
  */
 export const identityOf = (subjectAlternativeNames: string | undefined): CertificateIdentity => {
   const names = (subjectAlternativeNames ?? "").split(", ");

@@ -1,11 +1,11 @@
-/** A DER element: its tag, its contents, and all its bytes. */
+/** A DER element: its tag, its contents, and the bytes of the complete element. */
 interface DerElement {
   readonly tag: number;
   readonly contents: Uint8Array;
   readonly whole: Uint8Array;
 }
 
-/** Tags of the ASN.1 types that are read here. */
+/** Tags of the ASN.1 types used in this package. */
 export const derTags = {
   boolean: 0x01,
   integer: 0x02,
@@ -15,11 +15,13 @@ export const derTags = {
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30,
-  /** Context-specific tags, `[0]` and so on. */
+  /** Returns the context-specific tag `[number]`. */
   context: (number: number): number => 0xa0 + number,
 } as const;
 
-/** Reads consecutive elements of DER (X.690). DER has one valid form per value; other forms are refused. */
+/**
+ * Reads consecutive elements of DER (X.690). DER has exactly one valid encoding per value; other encodings are refused.
+ */
 export class DerReader {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -37,7 +39,11 @@ export class DerReader {
     return this.#bytes[this.#at];
   }
 
-  /** @throws Error if the next element is missing, truncated, or has another tag. */
+  /**
+   * Reads the next element.
+   *
+   * @throws Error if the next element is missing, truncated, or has another tag.
+   */
   next(...tags: readonly number[]): DerElement {
     const bytes = this.#bytes;
     const begin = this.#at;

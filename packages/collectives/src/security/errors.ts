@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A listener or dialer would use an unencrypted connection beyond this machine, and `insecure` is not set. */
+/** A listener or dialer would use an unencrypted connection to another machine, and `insecure` is not set. */
 export class InsecureError extends SkeinError {
   override name = "InsecureError";
 
@@ -10,7 +10,7 @@ export class InsecureError extends SkeinError {
 }
 
 /**
- * This process's own certificate or key cannot be used: unreadable, expired, revoked, of another authority, or for
+ * The certificate or key of this process cannot be used: unreadable, expired, revoked, of another authority, or for
  * another role.
  */
 export class CertificateError extends SkeinError {
@@ -30,7 +30,7 @@ export class PeerIdentityError extends SkeinError {
   }
 }
 
-/** A peer's certificate was revoked; its sender may have stolen it. */
+/** A peer's certificate was revoked. The peer may have stolen the certificate. */
 export class RevokedPeerError extends PeerIdentityError {
   override name = "RevokedPeerError";
 }

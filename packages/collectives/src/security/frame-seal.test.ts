@@ -61,7 +61,7 @@ test("does not open the first frame that differs from the sent one, after any ch
         }
         opener.open(type, bytes);
       }
-      expect(what.kind).toBe("drop"); // The last frame was dropped, so no frame came after it.
+      expect(what.kind).toBe("drop"); // The last frame was dropped, so no later frame revealed the gap.
     }),
   );
 });

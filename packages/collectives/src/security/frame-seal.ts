@@ -2,15 +2,15 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { type FrameType, frameTypes } from "../wire/frame.ts";
 import { WireError } from "../wire/errors.ts";
 
-/** Size of the seal after a payload, bytes. */
+/** Size of the seal after a payload, in bytes. */
 export const sealBytes = 16;
 
 const empty = new Uint8Array(0);
 
 /**
  * Seals the frames of one direction of a connection: HMAC-SHA-256, truncated to 16 bytes, over the frame's number, type
- * and payload. Without the job's secret, a sealed frame cannot be forged, changed, omitted, repeated or reordered. It
- * can be read.
+ * and payload. Without the job's secret, a sealed frame can be read, but not forged, changed, omitted, repeated or
+ * reordered.
  *
  * Both ends count frames, so each frame must be sealed and opened exactly once, in order. Cost: one pass of SHA-256
  * over the payload.
@@ -19,7 +19,7 @@ export class FrameSeal {
   readonly #key: Uint8Array;
   #count = 0n;
 
-  /** @param key 32 bytes that both ends share for this direction only. */
+  /** @param key 32 bytes that the two ends share and use for this direction only. */
   constructor(key: Uint8Array) {
     this.#key = key;
   }

@@ -4,12 +4,12 @@ import { sourceOf, type Unproven, type UnprovenConnections } from "./unproven-co
 const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /**
- * Registers each connection of `server` as unproven from its first moment, under TLS before the handshake. A connection
- * leaves the register when it closes, or when its owner calls `leave` after authentication.
+ * Registers each connection of `server` as unproven when it is accepted; with TLS, before the TLS handshake. A
+ * connection is removed from the register when it closes, or when its owner calls `leave` after authentication.
  *
- * Call it before other listeners for connections are added.
- * @returns a function that finds the registration of a socket. TLS emits another socket than the accepted one, but both
- * have the same addresses and ports.
+ * Call this function before other listeners for connections are added.
+ * @returns a function that finds the registration of a socket. TLS emits another socket than the accepted socket, but
+ * both sockets have the same addresses and ports.
  */
 export const guardServer = (
   server: Server,
@@ -22,7 +22,7 @@ export const guardServer = (
     held.set(end, slot);
     socket.once("close", () => {
       slot.leave();
-      if (held.get(end) === slot) held.delete(end); // Otherwise another connection has the same ends by now.
+      if (held.get(end) === slot) held.delete(end); // If not, a later connection has the same ends.
     });
   });
   return (socket) => held.get(endOf(socket));

@@ -16,7 +16,9 @@ const context: HandshakeContext = {
 
 type Outcome = "both" | "dialler turned away" | "acceptor turned away" | "no hello" | "no challenge";
 
-/** Runs a handshake of two sides. `onTheWay` may change the messages: 0 the hello, 1 the challenge, 2 the proof. */
+/**
+ * Runs a handshake between two sides. `onTheWay` may change the messages: 0 the hello, 1 the challenge, 2 the proof.
+ */
 const shake = (
   dialling: HandshakeContext,
   accepting: HandshakeContext,
@@ -94,20 +96,20 @@ describe("a handshake", () => {
     const reflected = new HandshakeAcceptor(context);
     reflected.challenge(dialler.hello());
     expect(reflected.prove(challenged.challenge.subarray(0, 32))).toBeUndefined();
-    // The proof is valid for its own connection, once.
+    // The proof is valid only for its own connection, and only one time.
     const again = new HandshakeAcceptor(context);
     again.challenge(dialler.hello());
     expect(again.prove(answer.proof)).toBeUndefined();
     expect(acceptor.prove(answer.proof)).toBeDefined();
     expect(acceptor.prove(answer.proof)).toBeUndefined();
-    // An earlier answer is not a valid answer to a new hello.
+    // An earlier challenge is not a valid response to a new hello.
     expect(new HandshakeDialler(context).answer(challenged.challenge)).toMatchObject({ what: "secret" });
   });
 });
 
 /**
- * The handshake implemented again from the formulas of docs/protocol.md, without code of the package, because the bytes
- * on the wire are a promise to other versions.
+ * Independent implementation of the handshake from the formulas of docs/protocol.md, without code of the package,
+ * because other versions depend on the bytes on the wire.
  */
 const protocolKeys = (hello: Uint8Array, challenge: Uint8Array): ((label: string) => Buffer) => {
   const hmac = (key: Uint8Array, text: Uint8Array | string): Buffer => createHmac("sha256", key).update(text).digest();
@@ -150,7 +152,7 @@ test("proofs and seals are those of docs/protocol.md", () => {
 describe("minor versions", () => {
   test("adjacent versions use the lower one, all others are incompatible", () => {
     expect([0, 1, 2, 3].map((peer) => agreeMinor(1, peer))).toEqual([0, 1, 1, undefined]);
-    // Both sides come to the same result.
+    // Both sides compute the same result.
     fc.assert(fc.property(fc.nat(255), fc.nat(255), (a, b) => void expect(agreeMinor(a, b)).toBe(agreeMinor(b, a))));
   });
 
@@ -181,7 +183,7 @@ describe("minor versions", () => {
   test("unknown fields of an adjacent version are ignored", () => {
     const more = (bytes: Uint8Array, which: number): Uint8Array =>
       which === 0 ? Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(bytes).toString()), zeal: 1 })) : bytes;
-    // The added field is ignored, but the handshake fails because the dialer had not sent it.
+    // The added field is ignored, but the handshake fails because the dialer did not send it.
     expect(shake(context, context, more)).toBe("dialler turned away");
   });
 });

@@ -4,29 +4,29 @@ import { agreeMinor, protocolVersion } from "../wire/version.ts";
 import { printable } from "./printable.ts";
 import { FrameSeal } from "./frame-seal.ts";
 
-/** Purpose of a connection. A proof for one purpose is invalid for another. */
+/** Purpose of a connection. A proof for one purpose is invalid for the other purpose. */
 export type Audience = "control" | "data";
 
 /**
- * Maximum size of a hello, a challenge or a proof, bytes: all that either side accepts before the other is
+ * Maximum size of a hello, a challenge or a proof in bytes. Either side accepts no more before the other side is
  * authenticated.
  */
 export const unprovenBytes = 1024;
 
-/** Values that both sides of a connection must share before they can prove anything. */
+/** Values that the two sides of a connection must share for a handshake. */
 export interface HandshakeContext {
   readonly audience: Audience;
   /** Hash of the job. */
   readonly job: string;
-  /** Key from `jobKey`. */
+  /** Key derived from the secret by `jobKey`. */
   readonly key: Uint8Array;
-  /** Binding from `channelBinding`. */
+  /** Channel binding of the connection, from `channelBinding`. */
   readonly binding: Uint8Array;
-  /** Minor version of the protocol on this side. Default: that of this build. */
+  /** Minor version of the protocol on this side. Default: the minor version of this build. */
   readonly minor?: number;
 }
 
-/** Reason why two sides cannot continue; sent to the peer although neither side is authenticated. */
+/** Reason why two sides cannot continue a handshake. Sent to the peer although neither side is authenticated. */
 export interface HandshakeMismatch {
   readonly what: "job" | "minor" | "secret";
   readonly own: string;
@@ -37,9 +37,9 @@ export interface HandshakeMismatch {
 export interface Proven {
   /** Minor version that both sides support. */
   readonly minor: number;
-  /** Seals frames that this side sends. */
+  /** Seals frames sent by this side. */
   readonly sealer: FrameSeal;
-  /** Opens frames that the peer sends. */
+  /** Opens frames sent by the peer. */
   readonly opener: FrameSeal;
 }
 
@@ -63,13 +63,13 @@ const json = {
 };
 
 /**
- * Derives the key of a job from its secret, 32 bytes, so that proofs for one of two jobs with the same secret are
- * invalid for the other.
+ * Derives the key of a job from its secret, 32 bytes. If two jobs have the same secret, a proof for one job is invalid
+ * for the other job.
  */
 export const jobKey = (secret: string, job: string): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), `skein job ${job}`, 32));
 
-/** Keys that both sides can derive once both nonces are known, and that cannot be derived without the job's key. */
+/** Keys that both sides can derive when both nonces are known, and that cannot be derived without the job's key. */
 class Session {
   readonly #key: Uint8Array;
 
@@ -103,8 +103,9 @@ const labels = {
  * The dialing side of a handshake. It sends a hello, checks the other side's proof that it knows the secret, and only
  * then sends its own proof.
  *
- * Both proofs are codes over the whole exchange: purpose, job, versions, a fresh random number of each side and, over
- * TLS, the channel binding. So a proof is invalid on any other connection. One object serves one connection.
+ * Both proofs are message authentication codes over the whole exchange: purpose, job, versions, a fresh random number
+ * of each side and, over TLS, the channel binding. Therefore a proof is invalid on any other connection. One object
+ * serves one connection.
  *
  * Source: ISO/IEC 9798-4, three-pass mutual authentication with random numbers; HKDF of RFC 5869; channel binding of
  * RFC 9266.
@@ -125,17 +126,17 @@ export class HandshakeDialler {
     });
   }
 
-  /** First message to send. */
+  /** Returns the first message to send. */
   hello(): Uint8Array {
     return this.#hello;
   }
 
   /**
-   * Checks the peer's answer.
+   * Checks the peer's response.
    *
-   * @returns the proof to send; or the reason for sending none: the peer does not know the secret, or its version is
-   * incompatible.
-   * @throws SyntaxError, TypeError or ZodError if the answer is not a challenge.
+   * @returns the proof to send, or the reason for not sending a proof: the peer does not know the secret, or its
+   * version is incompatible.
+   * @throws SyntaxError, TypeError or ZodError if the response is not a challenge.
    */
   answer(payload: Uint8Array): { readonly proof: Uint8Array; readonly proven: Proven } | HandshakeMismatch {
     const [proof, challenge] = [payload.subarray(0, proofBytes), payload.subarray(proofBytes)];
@@ -156,8 +157,8 @@ export class HandshakeDialler {
 }
 
 /**
- * The accepting side of a handshake. It answers a hello with a challenge and its own proof, and stores nothing else
- * until it has the peer's proof.
+ * The accepting side of a handshake. It responds to a hello with a challenge and its own proof, and keeps only the
+ * values of this exchange until it has the peer's proof.
  */
 export class HandshakeAcceptor {
   readonly #context: HandshakeContext;
@@ -168,9 +169,9 @@ export class HandshakeAcceptor {
   }
 
   /**
-   * Answers a hello.
+   * Processes a hello.
    *
-   * @returns the challenge to send, or the reason for sending none.
+   * @returns the challenge to send, or the reason for not sending a challenge.
    * @throws SyntaxError, TypeError, ZodError or Error if the bytes are not a hello, or a hello for another purpose.
    */
   challenge(hello: Uint8Array): { readonly challenge: Uint8Array } | HandshakeMismatch {
@@ -187,7 +188,7 @@ export class HandshakeAcceptor {
     return { challenge: Buffer.concat([session.derive(labels.accepts), body]) };
   }
 
-  /** Checks the peer's proof, once; returns undefined if the proof is invalid. */
+  /** Checks the peer's proof in a single attempt. Returns undefined if the proof is invalid. */
   prove(proof: Uint8Array): Proven | undefined {
     const pending = this.#pending;
     this.#pending = undefined;

@@ -6,8 +6,8 @@ import { parseRevocationList, type RevocationList, serialOf } from "./revocation
 import type { TlsFiles, TlsIdentity } from "./tls-identity.ts";
 
 /**
- * Describes which other users may read a key file; undefined if only this user may. A file of root's may also be
- * readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator gives to a service.
+ * Describes which other users may read a key file; undefined if only this user may. A file owned by root may also be
+ * readable by one group, as for keys that Kubernetes mounts (fsGroup) or that an administrator provides to a service.
  * PostgreSQL has the same rule.
  */
 export const otherReaders = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid: number): string | undefined => {
@@ -18,7 +18,10 @@ export const otherReaders = ({ uid, mode }: Pick<Stats, "uid" | "mode">, ownUid:
 
 type What = "certificate" | "private key" | "list of revoked certificates";
 
-/** Maximum sizes, bytes. A chain takes a few thousand; a list of revoked certificates takes 60 per certificate. */
+/**
+ * Maximum file sizes in bytes. A certificate chain takes a few thousand bytes; a list of revoked certificates takes 60
+ * bytes per certificate.
+ */
 const maxPemBytes: Readonly<Record<What, number>> = {
   certificate: 2 ** 20,
   "private key": 2 ** 20,
@@ -47,7 +50,7 @@ export const readPem = (path: string, what: What, maxBytes: number = maxPemBytes
       { cause: error },
     );
   }
-  const ownUid = process.geteuid?.(); // Windows has no user ids, and protects files in other ways.
+  const ownUid = process.geteuid?.(); // Windows has no user ids, and protects files by other means.
   const others = what === "private key" && ownUid !== undefined ? otherReaders(stats, ownUid) : undefined;
   if (others !== undefined)
     throw new CertificateError(
@@ -58,7 +61,11 @@ export const readPem = (path: string, what: What, maxBytes: number = maxPemBytes
   return text;
 };
 
-/** @throws CertificateError if the text of `path` is not a certificate. */
+/**
+ * Parses the text of a certificate file.
+ *
+ * @throws CertificateError if the text of `path` is not a certificate.
+ */
 export const parseCertificate = (text: string, path: string): X509Certificate => {
   try {
     return new X509Certificate(text);
@@ -78,19 +85,23 @@ class UnpairedError extends CertificateError {
 /** PEM texts of a certificate, its key and the authority. */
 export type Pair = Pick<TlsIdentity, "certificate" | "key" | "authority">;
 
-/** @throws CertificateError if a file cannot be read, or other users can read the key. */
+/**
+ * Reads the certificate, key and authority of an identity.
+ *
+ * @throws CertificateError if a file cannot be read, or other users can read the key.
+ */
 export const readPair = (files: TlsFiles): Pair => ({
   certificate: readPem(files.certificate, "certificate"),
   key: readPem(files.key, "private key"),
   authority: readPem(files.authority, "certificate"),
 });
 
-// A file with several certificates contains the chain itself; TLS checks it.
+// A file with several certificates contains the complete chain, which TLS checks.
 const isChain = (certificate: string): boolean => certificate.split("-----BEGIN CERTIFICATE-----").length > 2;
 
 /**
  * Checks that the parts of an identity match and are valid now, so that a fault is reported here in one line, instead
- * of by an alert of a peer.
+ * of by a TLS alert of a peer.
  *
  * @throws UnpairedError if the key belongs to another certificate; CertificateError if the authority has not signed the
  * certificate, or the current time is outside its validity.
@@ -143,7 +154,11 @@ export const readRevoked = ({ revoked }: TlsFiles): string | undefined => {
   }
 };
 
-/** @throws CertificateError if the list cannot be used with this certificate and authority. */
+/**
+ * Parses and checks a list of revoked certificates.
+ *
+ * @throws CertificateError if the list cannot be used with this certificate and authority.
+ */
 export const checkRevoked = (text: string, { certificate, authority }: Pair, path: string): RevocationList => {
   if (isChain(certificate))
     throw new CertificateError(
@@ -159,7 +174,8 @@ export const checkRevoked = (text: string, { certificate, authority }: Pair, pat
   }
 };
 
-// Renewing takes two renames, of the key and of the certificate: a short moment, longer on network storage.
+// Maximum number of attempts to read a matching certificate and key. Renewing takes two renames, a short moment, but
+// longer on network storage.
 const pairTries = 20;
 const pairRestMilliseconds = 50;
 

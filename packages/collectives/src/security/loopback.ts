@@ -1,16 +1,16 @@
 import { InsecureError } from "./errors.ts";
 
 /**
- * Whether `host` can be reached from this machine only. A name other than localhost counts as reachable from other
+ * Whether `host` can be reached only from this machine. A name other than localhost counts as reachable from other
  * machines.
  */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^(::ffff:)?127(\.\d{1,3}){3}$/.test(host);
 
 /**
- * Requires TLS or `insecure` for connections beyond this machine.
+ * Requires TLS or `insecure` for connections to other machines.
  *
- * @throws InsecureError if `what` would use an unencrypted connection beyond this machine and `insecure` is false.
+ * @throws InsecureError if `what` would use an unencrypted connection to another machine and `insecure` is false.
  */
 export const requireSecure = (
   what: string,

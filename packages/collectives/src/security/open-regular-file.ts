@@ -1,19 +1,19 @@
 import * as fs from "node:fs";
 import { openIfRegular } from "@skein/tensor-core/backend";
 
-/** Descriptor of a regular file, and its status. */
+/** Descriptor and status of a regular file. */
 export interface RegularFile {
   readonly file: number;
   readonly stats: fs.Stats;
 }
 
 /**
- * Opens a file for reading that other users may have written. Only regular files are opened, because a device never
- * ends and a pipe may never begin.
+ * Opens a file for reading that other users may have written. Refuses files that are not regular files, because reading
+ * a device may never end, and opening a pipe may block forever.
  *
- * @param followsLinks whether the last part of the path may be a symbolic link. Default: true.
+ * @param followsLinks whether the last component of the path may be a symbolic link. Default: true.
  * @returns a descriptor that the caller must close.
- * @throws the system's error, or an Error that completes "cannot be read (…)".
+ * @throws the system's error, or an Error whose message completes "cannot be read (…)".
  */
 export const openRegularFile = (path: string, followsLinks = true): RegularFile => {
   const { constants, openSync, closeSync, fstatSync } = fs;

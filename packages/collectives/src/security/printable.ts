@@ -1,2 +1,5 @@
-/** Printable ASCII. Unauthenticated input is logged, so they must not contain line ends or control characters. */
+/**
+ * Matches printable ASCII text. Unauthenticated input is logged, so it must not contain line ends or control
+ * characters.
+ */
 export const printable: RegExp = /^[ -~]*$/;

@@ -62,7 +62,7 @@ const openAt = (identity: TlsIdentity): { readonly identity: RenewableIdentity; 
   opened.push(opens);
   return { identity: opens, notes };
 };
-/** Returns the identity for a next connection, later than the last. */
+/** Advances the clock by 200 ms, and returns the identity that a new connection uses. */
 const connect = (identity: RenewableIdentity): TlsIdentity => {
   vi.advanceTimersByTime(200);
   return identity.current();
@@ -142,7 +142,7 @@ describe("files that are replaced while a process runs", () => {
     vi.advanceTimersByTime(200);
     const used = identity.current();
     expect(new X509Certificate(used.certificate).checkPrivateKey(createPrivateKey(used.key))).toBe(true);
-    expect(notes).toEqual([]); // The change may still be in progress.
+    expect(notes).toEqual([]); // Files may still be in the middle of a change.
     for (let i = 0; i < 4; i++) lookTwice();
     expect(notes).toHaveLength(1);
     expect(notes[0]).toMatch(message);
@@ -197,7 +197,7 @@ describe("files that are replaced while a process runs", () => {
           };
           const onDisk = ([1, 2, 3] as const).find((n) => lists[n] === text("revoked"));
           if (onDisk !== undefined && onDisk > number) number = onDisk;
-          // Determined from the written files, not from their validation.
+          // Determined from the written files, independently of their validation.
           const whole = sound.find(
             ({ certificate, key }) => certificate === text("certificate") && key === text("key"),
           );

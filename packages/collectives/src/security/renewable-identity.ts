@@ -9,15 +9,18 @@ import { type TlsFiles, type TlsIdentity, tlsServerOptions } from "./tls-identit
 export interface RenewalOptions {
   /** Interval at which the files are checked, in addition to a check at each connection. Default: 5000. */
   readonly reloadMilliseconds?: number;
-  /** Called with one line, once per fault that prevents the use of the files' contents. */
+  /** Called with one line per fault that prevents the use of the files' contents. */
   readonly onNote?: (line: string) => void;
 }
 
-// Reading four small files takes about 0.1 ms, on network storage some milliseconds. This limits the cost of a peer
-// that connects continually.
+// Minimum interval between two reads of the files. Reading four small files takes about 0.1 ms, on network storage
+// several milliseconds, and a peer could connect continually.
 const restMilliseconds = 100;
 
-/** Reports a fault once, if it has lasted for some time, because files that are being replaced are not a fault. */
+/**
+ * Reports a fault one time, if the fault has lasted for some time, because files that are being replaced are not a
+ * fault.
+ */
 class LastingFault {
   readonly #note: (line: string) => void;
   readonly #lastingMilliseconds: number;
@@ -30,7 +33,7 @@ class LastingFault {
     this.#lastingMilliseconds = lastingMilliseconds;
   }
 
-  /** @param cause constant for as long as the fault lasts. */
+  /** @param cause identifier of the fault, constant for as long as the fault lasts. */
   raise(cause: string, error: unknown): void {
     const now = performance.now();
     if (cause !== this.#cause) {
@@ -49,14 +52,14 @@ class LastingFault {
 }
 
 /**
- * Identity of a process in files that may be replaced while it runs: a renewed certificate with its key, and a longer
- * list of revoked certificates. Each new connection uses the current contents of the files. Existing connections do not
- * change, unless the list revokes the certificate of their peer.
+ * Identity of a process, read from files that may be replaced while the process runs: a renewed certificate with its
+ * key, and a longer list of revoked certificates. Each new connection uses the current contents of the files. Existing
+ * connections do not change, unless the list revokes the certificate of their peer.
  *
- * The identity changes only to a better one: files that cannot be read, do not match, are of another authority or for
- * another role, or an older list, change nothing. Files are read and compared instead of watched, because network
- * storage does not report changes. Cost: reads four small files every `reloadMilliseconds`, and at connections at most
- * ten times a second.
+ * The identity changes only to a valid newer identity. Files that cannot be read, do not match, are of another
+ * authority or for another role, or an older list, are ignored. Files are read and compared instead of watched, because
+ * network storage does not report changes. Cost: reads four small files every `reloadMilliseconds`, and at new
+ * connections, but at most ten times per second.
  */
 export class RenewableIdentity {
   readonly #onNote: (line: string) => void;
@@ -84,7 +87,7 @@ export class RenewableIdentity {
     if (files !== undefined) this.#timer = setInterval(() => this.#reload(files), reloadMilliseconds).unref();
   }
 
-  /** Returns the identity for a new connection. The same object until the contents of the files change. */
+  /** Returns the identity for a new connection. Returns the same object until the contents of the files change. */
   current(): TlsIdentity {
     const { files } = this.#identity;
     if (files !== undefined && performance.now() - this.#reloadedAt >= restMilliseconds) this.#reload(files);
@@ -103,9 +106,9 @@ export class RenewableIdentity {
   }
 
   /**
-   * Watches a connection whose TLS handshake is done.
+   * Watches a connection after its TLS handshake.
    *
-   * @param cut called once the certificate of its peer is revoked; at once if it was revoked during the handshake.
+   * @param cut called when the certificate of the peer is revoked; immediately if it was revoked during the handshake.
    */
   guard(socket: TLSSocket, cut: (error: RevokedPeerError) => void): void {
     const certificate = socket.getPeerX509Certificate();
@@ -154,7 +157,11 @@ export class RenewableIdentity {
     }
   }
 
-  /** @throws CertificateError if the pair is valid, but not for this process. */
+  /**
+   * Checks that a renewed certificate is for the same process.
+   *
+   * @throws CertificateError if the pair is valid, but not for this process.
+   */
   #checkRenewed(pair: Pair, files: TlsFiles): void {
     const [authority, ownAuthority] = [
       new X509Certificate(pair.authority),

@@ -54,7 +54,7 @@ describe("a list of revoked certificates", () => {
     expect(() => parseRevocationList(make(), own)).toThrow(message);
   });
 
-  /** Returns the message with which a damaged list is rejected. */
+  /** Returns the error message for a damaged revocation list. */
   const refusalOf = (damaged: Uint8Array): string => {
     try {
       parseRevocationList(pemOf(damaged), own);

@@ -5,17 +5,18 @@ import { DerReader, derTags } from "./der.ts";
 export interface RevocationList {
   /** PEM text, for TLS. */
   readonly text: string;
-  /** Serial numbers in the form of Node's `serialNumber`. */
+  /** Serial numbers of revoked certificates, in the format of Node's `serialNumber`. */
   readonly serials: ReadonlySet<string>;
-  /** CRL number, which the authority increments; undefined if the list has none. */
+  /** CRL number, which the authority increments; undefined if the list has no number. */
   readonly number: bigint | undefined;
-  /** Time of issue and end of validity, milliseconds since 1970. */
+  /** Time of issue in milliseconds since 1970. */
   readonly thisUpdate: number;
+  /** End of validity in milliseconds since 1970. */
   readonly nextUpdate: number;
 }
 
-// Hash function of each signature algorithm, by object identifier in hexadecimal; undefined: the algorithm includes its
-// own.
+// Hash function of each signature algorithm, by object identifier in hexadecimal; undefined if the algorithm includes
+// the hash function.
 const signatures: Readonly<Record<string, string | undefined>> = {
   "2a8648ce3d040302": "sha256", // ECDSA
   "2a8648ce3d040303": "sha384",
@@ -26,12 +27,12 @@ const signatures: Readonly<Record<string, string | undefined>> = {
   "2b6570": undefined, // Ed25519
 };
 const crlNumber = "551d14";
-/** Critical extensions that are allowed, because they do not change the meaning of the list. */
+/** Critical extensions that are allowed because they do not change the meaning of the list. */
 const understood: ReadonlySet<string> = new Set([crlNumber, "551d23" /* key of the authority */]);
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-/** Normalizes a serial number for comparison: hexadecimal without leading zeros. */
+/** Normalizes a serial number for comparison: uppercase hexadecimal without leading zeros. */
 export const serialOf = (hexadecimal: string): string => hexadecimal.toUpperCase().replace(/^0+(?=.)/, "");
 
 const timeOf = (reader: DerReader): number => {
@@ -80,10 +81,10 @@ const subjectOf = (certificate: X509Certificate): Uint8Array => {
 };
 
 /**
- * Parses a list in PEM form.
+ * Parses a revocation list in PEM format.
  *
- * @throws Error with a short reason why the list cannot be used: it is not a list, not of the authority, or not valid
- * now.
+ * @throws Error with a short reason why the list cannot be used: it is not a revocation list, not issued by the
+ * authority, or not valid now.
  */
 export const parseRevocationList = (
   text: string,

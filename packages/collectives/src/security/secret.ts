@@ -1,10 +1,14 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-// Length of the hash that proofs use: NIST SP 800-107 §5.3.4 requires no longer key for HMAC, and a shorter key would
-// weaken it.
+// Minimum length of a secret in bytes: the length of the hash that proofs use. NIST SP 800-107 §5.3.4 requires no
+// longer key for HMAC, and a shorter key would weaken HMAC.
 const shortestSecretBytes = 32;
 
-/** @throws ArgumentError if a secret is too short. */
+/**
+ * Checks the length of a secret.
+ *
+ * @throws ArgumentError if the secret is too short.
+ */
 export const checkSecret = (secret: string): void => {
   const { length } = new TextEncoder().encode(secret);
   if (length < shortestSecretBytes)
@@ -14,8 +18,8 @@ export const checkSecret = (secret: string): void => {
 };
 
 /**
- * Creates the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. It must not
- * appear in logs or on command lines.
+ * Creates the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. The secret
+ * must not appear in logs or on command lines.
  */
 export const newSecret = (): string =>
   btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))

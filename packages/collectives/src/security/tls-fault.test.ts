@@ -4,7 +4,7 @@ import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isCertificateFault, isTlsFault, tlsReasonOf } from "./tls-fault.ts";
 
-// Bytes with which the server answers the next ClientHello.
+// Response of the server to the next ClientHello.
 let answer: Buffer;
 const server = createServer((socket) => {
   socket.on("error", () => undefined).once("data", () => socket.end(answer));
@@ -12,7 +12,7 @@ const server = createServer((socket) => {
 beforeAll(() => once(server.listen(0, "127.0.0.1"), "listening"));
 afterAll(() => void server.close());
 
-const alert = (description: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, description]); // RFC 8446 §6.
+const alert = (description: number): Buffer => Buffer.from([0x15, 3, 3, 0, 2, 2, description]); // Alert, RFC 8446 §6.
 
 test.each([
   ["the certificate is missing", alert(116), "certificate"],

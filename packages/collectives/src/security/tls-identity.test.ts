@@ -20,6 +20,6 @@ test("both ends prefer the fastest secure cipher, and support a peer with anothe
     return name;
   };
   expect(await cipherOf()).toBe("TLS_AES_128_GCM_SHA256");
-  expect(await cipherOf("TLS_AES_256_GCM_SHA384")).toBe("TLS_AES_256_GCM_SHA384"); // An end of an older version.
+  expect(await cipherOf("TLS_AES_256_GCM_SHA384")).toBe("TLS_AES_256_GCM_SHA384"); // A peer of an older version.
   server.close();
 });

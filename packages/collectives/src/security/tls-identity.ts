@@ -7,7 +7,7 @@ export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
-  /** List of revoked certificates, signed by the authority. The file may be missing. */
+  /** List of revoked certificates, signed by the authority. The file need not exist. */
   readonly revoked?: string;
 }
 
@@ -16,22 +16,23 @@ export interface TlsIdentity {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
-  /** List of certificates that the authority has revoked, as PEM text. Absent: none. */
+  /** List of certificates that the authority has revoked, as PEM text. Absent: no certificate is revoked. */
   readonly revoked?: string;
   /**
-   * Files from which the identity was read; their later contents are used for later connections. Absent: the identity
-   * never changes.
+   * Files from which the identity was read. Later connections use the current contents of the files. Absent: the
+   * identity never changes.
    */
   readonly files?: TlsFiles;
 }
 
 /**
- * In order of preference. A link is as fast as its cipher on one core of each end; `openssl speed` of 16 KiB on one
- * core of an EPYC with AES instructions: 3.06, 2.61 and 2.07 GB/s. Both AES key sizes are secure for a session's bytes.
+ * Cipher suites in order of preference. A link is as fast as its cipher on one core of each end. `openssl speed` of 16
+ * KiB on one core of an EPYC with AES instructions: 3.06, 2.61 and 2.07 GB/s. Both AES key sizes are secure for the
+ * number of bytes of a session.
  */
 const ciphers = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-/** Options for `tls.createServer`: TLS 1.3, with client certificates of the same authority. */
+/** Returns options for `tls.createServer`: TLS 1.3, with client certificates of the same authority. */
 export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsIdentity): TlsOptions => ({
   cert: certificate,
   key,
@@ -44,9 +45,9 @@ export const tlsServerOptions = ({ certificate, key, authority, revoked }: TlsId
 });
 
 /**
- * Options for `tls.connect`: TLS 1.3 with this process's certificate. The peer's certificate must be of the same
- * authority and prove the `expected` identity. If it names hosts, the dialed host must be one of them; a certificate
- * without host names is valid on any host, by choice of the issuer.
+ * Returns options for `tls.connect`: TLS 1.3 with this process's certificate. The peer's certificate must be issued by
+ * the same authority and prove the `expected` identity. If the certificate names hosts, the dialed host must be one of
+ * them; a certificate without host names is valid on any host, by choice of the issuer.
  */
 export const tlsClientOptions = (
   { certificate, key, authority, revoked }: TlsIdentity,

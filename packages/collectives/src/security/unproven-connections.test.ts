@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sourceOf, type Unproven, UnprovenConnections } from "./unproven-connections.ts";
 
-/** Connections of a test, and the names of evicted ones. */
+/** Returns functions to open connections, and the names of evicted connections. */
 const open = (slots: number, quota: number, random: () => number = () => 0) => {
   const pool = new UnprovenConnections({ slots, quota, random });
   const evicted: string[] = [];
@@ -44,8 +44,8 @@ describe("slots for unauthenticated connections", () => {
   });
 
   test("admit a rank that retries during a flood of valid messages, five times as dense as there are slots", () => {
-    // If the oldest were evicted first, no attempt would succeed. At random, (7/8)^40 of the attempts succeed, one of
-    // 209; the probability that all 4,000 fail is 5 in 10^9.
+    // If the oldest connection were evicted first, no attempt would succeed. With random eviction, (7/8)^40 of the
+    // attempts succeed, one of 209. The probability that all 4,000 attempts fail is 5 in 10^9.
     let state = 1;
     const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647; // Lehmer's generator.
     const { enter } = open(8, 99, random);
@@ -62,11 +62,11 @@ describe("slots for unauthenticated connections", () => {
 
   test("are first taken from a source that exceeds its quota, even if its connections have spoken", () => {
     const { enter, evicted } = open(4, 2);
-    enter("b1", "b"); // Older and silent, but within the quota of b.
+    enter("b1", "b"); // Older and silent, but source b is within its quota.
     for (let i = 1; i <= 3; i++) enter(`a${i}`).spoke();
     enter("c1", "c");
     expect(evicted).toEqual(["a1"]);
-    enter("c2", "c"); // No source exceeds its quota now.
+    enter("c2", "c"); // Now no source exceeds its quota.
     expect(evicted).toEqual(["a1", "b1"]);
   });
 

@@ -1,8 +1,8 @@
 /** A connection whose other end has not proven yet that it belongs to the job. */
 export interface Unproven {
-  /** Whether the connection was ended to make room for another. */
+  /** Whether the connection was closed to make room for another connection. */
   readonly evicted: boolean;
-  /** Records that the connection has sent a valid message, so that silent connections are evicted first. */
+  /** Records that the connection has sent a valid message. Connections without a valid message are evicted first. */
   spoke(): void;
   /** Frees the slot of the connection, which was authenticated or has ended. */
   leave(): void;
@@ -16,13 +16,13 @@ interface Slot {
 }
 
 /**
- * Limits unauthenticated connections without locking any process out. There is always room for one more: if all slots
- * are taken, a new connection evicts another. The first candidates are connections of a source that exceeds its quota,
- * if there is one; among those the oldest silent connection; and if none is silent, a random one. The choice is random
- * because a flood of connections that send valid messages would otherwise evict each rank before its second round trip;
- * so a rank that retries gets in, however dense the flood.
+ * Limits unauthenticated connections without locking any process out. A new connection is always accepted: if all slots
+ * are taken, it evicts another connection. Connections of a source that exceeds its quota are evicted first, if there
+ * is such a source; among these the oldest silent connection; and if none is silent, a random connection. The choice is
+ * random because otherwise a flood of connections that send valid messages would evict each rank before its second
+ * round trip. With a random choice, a rank that retries is eventually admitted, however dense the flood.
  *
- * A quota only decides which connections are evicted first, and refuses no source: all ranks of a job may share one
+ * A quota determines only which connections are evicted first, and refuses no source: all ranks of a job may share one
  * address, on one machine or behind address translation (NAT).
  */
 export class UnprovenConnections {
@@ -33,9 +33,9 @@ export class UnprovenConnections {
   readonly #counts = new Map<string, number>();
 
   /**
-   * @param options.quota number of connections of one source before its own are evicted first: as many as the ranks may
-   * need.
-   * @param options.random random numbers in [0, 1). Default: `Math.random`.
+   * @param options.quota number of connections of one source above which its connections are evicted first: as many as
+   * the ranks may need.
+   * @param options.random returns random numbers in [0, 1). Default: `Math.random`.
    */
   constructor({
     slots,
@@ -83,7 +83,7 @@ export class UnprovenConnections {
     victim.evict();
   }
 
-  /** Negative if `slot` should be evicted before `other`, apart from their ages. */
+  /** Compares two slots without their ages. Negative if `slot` should be evicted before `other`. */
   #compare(slot: Slot, other: Slot): number {
     const difference = this.#excess(other) - this.#excess(slot);
     return difference === 0 ? Number(other.silent) - Number(slot.silent) : difference;
@@ -102,8 +102,8 @@ export class UnprovenConnections {
 }
 
 /**
- * Source of an address: the address itself, or for IPv6 its 64-bit network, because one machine may own a whole
- * network.
+ * Returns the source of an address: the address itself, or for IPv6 its 64-bit network, because one machine may own a
+ * whole network.
  */
 export const sourceOf = (address: string | undefined): string => {
   if (address === undefined) return "gone";

@@ -7,7 +7,7 @@ import { groupTransport } from "./group-transport.ts";
 import { memoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** A transport of a rank that receives every message late, so that lent memory stays lent for long. */
+/** Returns a transport that delays every received message, so that memory stays lent for a long time. */
 const late = (transport: Transport): Transport => ({
   ...transport,
   receive: async (peer, tag, byteLength) => {
@@ -40,7 +40,7 @@ describe.each([true, false])("groups with another order than the world; memory s
             const transport = groupTransport(rank === 1 ? late(world[member]!) : world[member]!, members);
             await execute(schedule, { input, output, scratch, dtype: "f32", tag: 1 }, transport, plainArithmetic());
             const result = fromBytes(output, "f32");
-            for (const region of regions) region.fill(0x7f); // Would show in memory that is still lent.
+            for (const region of regions) region.fill(0x7f); // A change would show in memory that is still lent.
             return result;
           }),
         );

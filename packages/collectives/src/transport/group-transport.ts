@@ -1,7 +1,7 @@
 import { InvariantError } from "@skein/tensor-core";
 import { after, type Transport } from "./transport.ts";
 
-/** Maps a transport to a group: peers are given by their position in `members`, in handles as well. */
+/** Maps a transport to a group: peers are positions in `members`, also in send handles. */
 export const groupTransport = (transport: Transport, members: readonly number[]): Transport => {
   const memberAt = (position: number): number => {
     const rank = members[position];

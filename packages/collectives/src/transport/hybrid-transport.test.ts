@@ -7,7 +7,7 @@ import { hybridTransport } from "./hybrid-transport.ts";
 import { memoryWorld } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
 
-/** A transport that receives into given memory, as networks do. */
+/** Returns a transport that receives into given memory, as networks do. */
 const landing = (transport: Transport): Transport => ({
   ...transport,
   receiveInto: async (peer, tag, target) => {
@@ -16,7 +16,7 @@ const landing = (transport: Transport): Transport => ({
   },
 });
 
-// Processes of different sizes, so that every rank has peers of both kinds, or of one.
+// Processes of different sizes, so that a rank has local peers, remote peers, or both.
 describe.each([
   {
     processes: [

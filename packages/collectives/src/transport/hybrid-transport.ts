@@ -1,7 +1,8 @@
 import { after, type Eventually, type Transport } from "./transport.ts";
 
 /**
- * A transport by which ranks of one process read each other's memory in place, and reach all others over a network.
+ * Returns a transport with which ranks of one process read each other's memory in place, and reach all other ranks over
+ * a network.
  *
  * @param isLocal whether a rank is a thread of this process.
  */

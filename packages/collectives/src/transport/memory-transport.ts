@@ -12,7 +12,7 @@ interface Channel {
   sent: number;
   taken: number;
   returned: number;
-  /** Callbacks that wait for this channel to change. */
+  /** Callbacks waiting for a change of this channel. */
   readonly waiting: (() => void)[];
 }
 
@@ -24,7 +24,7 @@ const wake = (channel: Channel): void => {
  * Creates a world of ranks in one thread, for tests and simulations. Deterministic: every wait is a microtask, so ranks
  * alternate in a fixed order.
  *
- * @param options.sharesMemory whether to pass the sender's own bytes, as between threads, instead of copies, as over
+ * @param options.sharesMemory whether to pass the sender's memory, as between threads, instead of copies, as over
  * networks. Default: false.
  */
 export const memoryWorld = (

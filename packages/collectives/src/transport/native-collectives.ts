@@ -2,35 +2,35 @@ import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Eventually } from "./transport.ts";
 
 /**
- * Collectives that are executed without schedules: those of an engine such as MPI, and small ones between threads. They
- * extend the table of algorithms.
+ * Collectives executed without schedules: collectives of an engine such as MPI, and small collectives between threads.
+ * They are an alternative to the table of algorithms.
  */
 export interface NativeCollectives {
-  /** Algorithm name that `algorithmOf` returns for requests executed by it. */
+  /** Algorithm name that `algorithmOf` returns for requests executed by these collectives. */
   readonly name: "native" | "exchange";
-  /** Whether sums are in rank order. */
+  /** Whether these collectives sum in rank order. */
   readonly rankOrder: boolean;
   /**
-   * Maximum size of requests that use schedules instead, bytes, because their few messages cost less than a call of the
-   * engine.
+   * Maximum size in bytes of requests that use schedules instead, because their few messages take less time than a call
+   * of the engine.
    */
   readonly schedulesUpTo: number;
-  /** Whether it can execute this request. Depends only on values that are equal on all ranks. */
+  /** Whether these collectives can execute a request. Depends only on values that are equal on all ranks. */
   covers(request: CollectiveRequest): boolean;
   /**
    * Executes a covered request of the whole world on a lane.
    *
    * @param tag tag of the request, equal on all ranks.
-   * @param nameOf returns the name of a tag's request, for errors.
+   * @param nameOf returns the name of the request with a tag, for error messages.
    */
   run(request: CollectiveRequest, lane: number, tag: number, nameOf: (tag: number) => string): Eventually<void>;
-  /** Number of bytes that this rank sends for a request. */
+  /** Returns the number of bytes that this rank sends for a request. */
   bytesSent(request: CollectiveRequest): number;
 }
 
 /**
- * Minimum number of bytes that a rank sends for a request with any algorithm; used for engines that do not report
- * bytes.
+ * Returns the minimum number of bytes that a rank sends for a request with any algorithm. Used for engines that do not
+ * report the number of bytes.
  */
 export const minBytes = ({ kind, input }: CollectiveRequest, worldSize: number): number => {
   const others = worldSize - 1;

@@ -10,23 +10,30 @@ export interface ThreadExchangeParts {
   readonly control: ControlBlock;
   readonly memory: WasmMemory;
   readonly arithmetic: Arithmetic;
-  /** Byte offset of all parts in the memory, from `reserveParts`. */
+  /** Byte offset of all exchange parts in the memory, from `reserveParts`. */
   readonly parts: number;
 }
 
-/** Maximum bytes of other ranks that a rank reads; above, algorithms that read each byte only once are better. */
+/**
+ * Maximum number of bytes that a rank reads from other ranks. For larger requests, algorithms that read each byte only
+ * one time are faster.
+ */
 const maxReadBytes = 16_384;
 
 const reductions: readonly (Reduction | undefined)[] = ["sum", "max", "min", undefined];
 
-/** Size of one part, bytes: the maximum that a rank reads of each other rank, in whole cache lines. */
+/**
+ * Returns the size of one part in bytes: the maximum number of bytes that a rank reads from each other rank, rounded up
+ * to whole cache lines.
+ */
 const partBytes = (worldSize: number): number => Math.ceil(maxReadBytes / (worldSize - 1) / 64) * 64;
 
 /**
- * Allocates memory for the parts of all ranks, two per lane, before the ranks begin, so that all of them know whether
- * the memory exists.
+ * Allocates memory for the parts of all ranks, two per lane, before the ranks start, so that all ranks know whether the
+ * memory exists.
  *
- * @returns its byte offset; undefined if the memory cannot grow: small collectives then use schedules, like large ones.
+ * @returns byte offset of the parts; undefined if the memory cannot grow: small collectives then use schedules, like
+ * large collectives.
  */
 export const reserveParts = (memory: WasmMemory, worldSize: number): number | undefined => {
   if (worldSize === 1) return undefined;
@@ -42,7 +49,7 @@ const meaningOf = ({ kind, dtype, reduction = "sum", root = 0 }: CollectiveReque
   ((kind === "reduce" ? root : 0) * dtypes.length + dtypes.indexOf(dtype)) * reductions.length +
   reductions.indexOf(reduction);
 
-/** Describes an encoded meaning for messages. */
+/** Describes an encoded dtype, reduction and root for messages. */
 const describeMeaning = (meaning: number): string => {
   const typeAndRoot = Math.floor(meaning / reductions.length);
   const root = Math.floor(typeAndRoot / dtypes.length);
@@ -53,7 +60,7 @@ const describeMeaning = (meaning: number): string => {
 /** Word indices of one lane, cached because computing them takes as long as reading the words. */
 interface ExchangeWords {
   readonly own: number;
-  /** Other ranks: words of their exchange parts, and their channels to this rank. */
+  /** Other ranks, each with its word index of the exchange and of the channel to this rank. */
   readonly peers: readonly { readonly rank: number; readonly exchange: number; readonly channel: number }[];
   readonly lane: number;
 }
@@ -69,12 +76,12 @@ interface StartedExchange {
 }
 
 /**
- * Small collectives of all ranks of one process. Each rank copies its part to memory of its own, publishes it, and
- * reads the parts of all others (for a reduce, only the root does). It waits once, unlike a schedule that lends the
- * input itself, which waits again for the input's release.
+ * Small collectives of all ranks of one process. Each rank copies its part to separate memory, publishes the part, and
+ * reads the parts of all other ranks (for a reduce, only the root does). A rank waits only one time. A schedule lends
+ * the input itself, and waits a second time until the input is released.
  *
- * A part stays unchanged until the rank publishes the part after the next. By then every rank has published its next
- * part, and so has finished reading this one. Sums are in rank order.
+ * A part stays unchanged until the rank publishes the second part after it. By then every rank has published its next
+ * part, and so has finished reading the first part. Sums are in rank order.
  *
  * Cost: (P − 1) · S bytes read per rank, S copied; two lines of 64 bytes per peer.
  */
@@ -86,9 +93,9 @@ export class ThreadExchange implements NativeCollectives {
   private readonly memory: WasmMemory;
   private readonly arithmetic: Arithmetic;
   private readonly parts: number;
-  /** Word indices by lane. */
+  /** Word indices of each lane; undefined until the lane is used. */
   private readonly laneWords: (ExchangeWords | undefined)[] = [];
-  /** View that was last used at an address. */
+  /** View of the exchange memory last used at each address. */
   private readonly regions = new Map<number, Uint8Array>();
 
   constructor({ control, memory, arithmetic, parts }: ThreadExchangeParts) {
@@ -167,7 +174,7 @@ export class ThreadExchange implements NativeCollectives {
   /**
    * Copies this rank's part and publishes it.
    *
-   * @returns the number of the exchange in its lane.
+   * @returns number of the exchange in its lane.
    */
   private publish(
     request: CollectiveRequest,
@@ -184,7 +191,7 @@ export class ThreadExchange implements NativeCollectives {
     words[at + exchangeWord.bytes] = input.byteLength;
     words[at + exchangeWord.tag] = tag;
     words[at + exchangeWord.meaning] = meaning;
-    Atomics.store(words, own + exchangeWord.shown, sequence); // Publishes everything that was written before, too.
+    Atomics.store(words, own + exchangeWord.shown, sequence); // Also publishes all earlier writes.
     for (const { rank } of peers) this.control.wake(rank, "message");
     return sequence;
   }
@@ -219,13 +226,13 @@ export class ThreadExchange implements NativeCollectives {
     return this.partAt(laneWords.lane, rank, sequence, byteLength);
   }
 
-  /** The first bytes of a rank's part. Even and odd exchanges have separate memory. */
+  /** Returns the first `byteLength` bytes of a rank's part. Even and odd exchanges have separate memory. */
   private partAt(lane: number, rank: number, sequence: number, byteLength: number): Uint8Array {
     const { worldSize } = this.control;
     const address = this.parts + ((lane * worldSize + rank) * 2 + (sequence & 1)) * partBytes(worldSize);
     const known = this.regions.get(address);
     if (known?.byteLength === byteLength) return known;
-    // A thread may still see the buffer from before another thread grew the memory.
+    // A thread may still see the old buffer after another thread grew the memory.
     if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
     const region = new Uint8Array(this.memory.buffer, address, byteLength);
     this.regions.set(address, region);

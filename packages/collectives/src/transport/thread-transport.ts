@@ -5,7 +5,7 @@ import { channelWord, slotCount } from "../control-block/layout.ts";
 import { type Eventually, Future, type SendHandle, type Transport } from "./transport.ts";
 
 /**
- * Messages of one lane between threads of one process whose buffers are in one shared memory: a message is an address
+ * Messages of one lane between threads of one process whose operands are in one shared memory. A message is an address
  * and a length. Counters and slots are in the control block, so any thread of a rank may execute the next request.
  */
 export class ThreadTransport implements Transport {
@@ -14,7 +14,9 @@ export class ThreadTransport implements Transport {
   private readonly control: ControlBlock;
   private readonly memory: WasmMemory;
   private readonly lane: number;
-  /** Number of messages per peer that this thread has borrowed and not released; all zero between requests. */
+  /**
+   * Number of messages per peer that this thread has borrowed and not released. All values are zero between requests.
+   */
   private readonly borrowed: Int32Array;
 
   constructor(control: ControlBlock, memory: WasmMemory, lane = 0) {
@@ -78,7 +80,7 @@ export class ThreadTransport implements Transport {
     if (sentBytes !== byteLength || sentTag !== tag)
       this.disagree(peer, tag, byteLength, `sent ${sentBytes} bytes for ${this.control.nameOf(sentTag)}`);
     this.borrowed[peer]! += 1;
-    // A thread may still see the buffer from before another thread grew the memory.
+    // A thread may still see the old buffer after another thread grew the memory.
     if (this.memory.buffer.byteLength < address + byteLength) this.memory.grow(0);
     return new Uint8Array(this.memory.buffer, address, byteLength);
   }

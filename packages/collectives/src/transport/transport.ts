@@ -1,8 +1,8 @@
 import type { DType } from "@skein/tensor-core";
 
 /**
- * A value that another thread provides. The executor of a schedule calls `ready` again whenever a message comes, does
- * other work meanwhile, and calls `expire`, which throws, after the timeout.
+ * A value provided by another thread. The executor of a schedule calls `ready` again after each message, does other
+ * work between the calls, and calls `expire`, which throws, after the timeout.
  */
 export class Future<T> {
   readonly ready: () => boolean;
@@ -23,7 +23,7 @@ export type Eventually<T> = T | Promise<T> | Future<T>;
 export const isLater = <T>(value: Eventually<T>): value is Promise<T> | Future<T> =>
   value instanceof Future || value instanceof Promise;
 
-/** Applies `call` to a value once it is available. */
+/** Applies `call` to a value when it is available. */
 export const after = <T, U>(value: Eventually<T>, call: (value: T) => U): Eventually<U> => {
   if (value instanceof Future) return new Future(value.ready, () => call(value.take()), value.expire);
   return value instanceof Promise ? value.then(call) : call(value);
@@ -31,10 +31,10 @@ export const after = <T, U>(value: Eventually<T>, call: (value: T) => U): Eventu
 
 /**
  * Sends bytes between two ranks, in order for each pair, without knowledge of tensors. Bytes are borrowed, not copied:
- * a transport over shared memory needs no copy at all, and a send over a network is done once the system has accepted
- * the bytes.
+ * a transport over shared memory needs no copy, and a send over a network is complete when the system has accepted the
+ * bytes.
  *
- * A transport serves one request at a time; each lane of a world has its own.
+ * A transport serves one request at a time; each lane of a world has a separate transport.
  */
 export interface Transport {
   readonly rank: number;
@@ -54,20 +54,20 @@ export interface Transport {
    */
   receive(peer: number, tag: number, byteLength: number): Eventually<Uint8Array>;
   /**
-   * Receives the next message from `peer` into `target`, which must not be used meanwhile. There is nothing to release.
-   * Absent: `receive` costs no more.
+   * Receives the next message from `peer` into `target`, which must not be used until then. No memory has to be
+   * released. Absent: `receive` is as fast.
    */
   receiveInto?(peer: number, tag: number, target: Uint8Array): Eventually<void>;
   /** Releases the oldest message borrowed from `peer`. */
   release(peer: number): void;
   /**
-   * Waits until a send is done: `peer` has released its bytes, or the network has accepted them. The bytes may then
+   * Waits until a send is complete: `peer` has released the bytes, or the network has accepted them. The bytes may then
    * change.
    */
   whenSent(handle: SendHandle): Eventually<void>;
 }
 
-/** A message in flight: number `count` of those to `peer`. */
+/** A message in flight; `count` is its number among the messages to `peer`. */
 export interface SendHandle {
   readonly peer: number;
   readonly count: number;

@@ -24,7 +24,7 @@ test("compression is worth it exactly if it takes less time, and then on every s
     fc.property(rate, rate, rate, fc.double({ min: 0.5, max: 4, noNaN: true }), (link, encode, decode, ratio) => {
       const rates = { bytesPerSecondOfLink: link, encodeBytesPerSecond: encode, decodeBytesPerSecond: decode, ratio };
       const [plain, coded] = [1 / link, 1 / encode + 1 / decode + 1 / (ratio * link)];
-      fc.pre(Math.abs(plain - coded) > 1e-9 * plain); // Equal up to rounding: either answer is right.
+      fc.pre(Math.abs(plain - coded) > 1e-9 * plain); // Equal up to rounding: both results are correct.
       expect(codecPays(rates)).toBe(coded < plain);
       if (codecPays(rates)) expect(codecPays({ ...rates, bytesPerSecondOfLink: link / 2 })).toBe(true);
     }),

@@ -1,12 +1,12 @@
 /** Rates of a link, and of a codec on this host. */
 export interface CodecRates {
-  /** Bandwidth of the link, bytes per second. */
+  /** Bandwidth of the link in bytes per second. */
   readonly bytesPerSecondOfLink: number;
-  /** Encoding rate, uncoded bytes per second. */
+  /** Encoding rate in uncoded bytes per second. */
   readonly encodeBytesPerSecond: number;
-  /** Decoding rate, uncoded bytes per second. */
+  /** Decoding rate in uncoded bytes per second. */
   readonly decodeBytesPerSecond: number;
-  /** Uncoded bytes per coded byte. */
+  /** Compression ratio: uncoded bytes per coded byte. */
   readonly ratio: number;
 }
 
@@ -16,9 +16,9 @@ export interface CodecRates {
  *   t_comp + t_decomp + T(M/r) < T(M)
  *
  * With T(M) = α + M/B the size M and the start-up time α cancel: 1/E + 1/D + 1/(r·B) < 1/B, or B · (1/E + 1/D) < 1 −
- * 1/r, with B the link's rate, E and D the codec's. If encoding, sending and decoding of successive frames overlap,
- * compression is faster from a higher B on; this function assumes no overlap, because the threads that run the codec
- * also sum.
+ * 1/r, where B is the link's rate, E the encoding rate and D the decoding rate. If encoding, sending and decoding of
+ * successive frames overlap, compression pays off up to a higher B. This function assumes no overlap, because the
+ * threads that run the codec also compute sums.
  *
  * Source: ZipCCL, arXiv 2604.27844 (adaptive choice).
  */

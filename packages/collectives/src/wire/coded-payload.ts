@@ -3,12 +3,12 @@ import { CodedPayloadError } from "./errors.ts";
 /** Dtypes whose exponents can be coded. */
 export type CodedDType = "bf16" | "f32";
 
-/** Coding of the elements of a dtype. */
+/** Coding parameters of a dtype. */
 export interface Coding {
   /** Number of the dtype in a coded header. */
   readonly number: number;
   readonly bytesPerElement: number;
-  /** Uncoded bytes per element: sign and mantissa. */
+  /** Number of uncoded bytes per element: sign and mantissa. */
   readonly rawBytesPerElement: number;
 }
 
@@ -20,18 +20,18 @@ export const codings: { readonly [dtype in CodedDType]: Coding } = {
 /** Header of coded elements. */
 export interface CodedHeader {
   readonly dtype: CodedDType;
-  /** Lowest of the seven exponents that have a code. */
+  /** Lowest of the seven exponents in the window. */
   readonly first: number;
   readonly count: number;
   readonly numEscapes: number;
 }
 
 export const codedHeaderBytes = 16;
-const lastFirst = 249; // Seven exponents from there end at 255.
+const lastFirst = 249; // The seven exponents from 249 on end at 255.
 
 /**
- * Size of coded elements, bytes: header, raw sign and mantissa, codes of three bits, and one byte for each exponent
- * outside the window.
+ * Returns the size of coded elements in bytes: header, raw sign and mantissa, codes of three bits, and one byte for
+ * each exponent outside the window.
  */
 export const codedBytes = ({ dtype, count, numEscapes }: Pick<CodedHeader, "dtype" | "count" | "numEscapes">): number =>
   codedHeaderBytes + count * codings[dtype].rawBytesPerElement + 3 * Math.ceil(count / 8) + numEscapes;
@@ -49,7 +49,8 @@ export const writeCodedHeader = (target: Uint8Array, { dtype, first, count, numE
 
 /**
  * Reads the header of a payload that decodes to `targetBytes`.
- * @throws CodedPayloadError unless every field, the length of the payload and that of the target agree.
+ *
+ * @throws CodedPayloadError unless all fields match the lengths of the payload and of the target.
  */
 export const readCodedHeader = (coded: Uint8Array, targetBytes: number): CodedHeader => {
   if (coded.byteLength < codedHeaderBytes)

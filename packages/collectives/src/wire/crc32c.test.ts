@@ -59,7 +59,7 @@ test("folded and plain checksums agree for every length up to 4 KiB and around t
     const expected = crc32c(outside, length);
     if (fast(inside, length) !== expected || fast(outside, length) !== expected) expect.fail(`length ${length}`);
   }
-  expect(home).toEqual(elsewhere); // Only read.
+  expect(home).toEqual(elsewhere); // The input is only read.
 });
 
 test("a folded checksum detects every changed bit", () => {

@@ -26,10 +26,10 @@ const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as [
 ];
 
 /**
- * CRC-32C of `bytes`, or, with `previous`, of the bytes with checksum `previous` followed by `bytes`: crc32c(b,
- * crc32c(a)) = crc32c(a ‖ b).
+ * Returns the CRC-32C of `bytes`. With `previous`, returns the checksum of the bytes with checksum `previous` followed
+ * by `bytes`: crc32c(b, crc32c(a)) = crc32c(a ‖ b).
  *
- * Eight bytes per step with eight tables ("slicing by 8"); `crc32cOf` is faster from a few hundred bytes on.
+ * Processes eight bytes per step with eight tables ("slicing by 8"). `crc32cOf` is faster above a few hundred bytes.
  *
  * Source: RFC 3720, appendix B.4; Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
  * Generation", 2008.
@@ -54,13 +54,13 @@ export const crc32c = (bytes: Uint8Array, previous = 0): number => {
 };
 
 /**
- * Masked CRC-32C of TFRecord files: rotated and shifted, so that a checksum of bytes that contain checksums stays
- * reliable. Source: TensorFlow, `lib/hash/crc32c.h`.
+ * Returns the masked CRC-32C of TFRecord files. The CRC is rotated and a constant is added, so that a checksum of bytes
+ * that contain checksums stays reliable. Source: TensorFlow, `lib/hash/crc32c.h`.
  */
 export const maskedCrc32c = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 };
 
-/** Computes the CRC-32C of `bytes`, continued from the checksum `previous` of the bytes before. */
+/** Computes the CRC-32C of `bytes`, continued from the checksum `previous` of the preceding bytes. */
 export type Checksum = (bytes: Uint8Array, previous?: number) => number;

@@ -1,6 +1,9 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** Bytes of a peer are not the frames that it sent. Close the link, because the following bytes cannot be trusted. */
+/**
+ * The bytes received from a peer are not the frames that the peer sent. Close the link, because the following bytes
+ * cannot be trusted.
+ */
 export class WireError extends SkeinError {
   override name = "WireError";
 
@@ -20,7 +23,7 @@ export class WireError extends SkeinError {
   }
 }
 
-/** Bytes were not written by the encoder of the lossless codec. */
+/** The bytes were not written by the encoder of the lossless codec. */
 export class CodedPayloadError extends SkeinError {
   override name = "CodedPayloadError";
 

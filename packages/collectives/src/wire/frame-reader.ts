@@ -13,16 +13,16 @@ import {
 /** Receiver of the frames of a link. */
 export interface FrameSink {
   /**
-   * Returns the maximum payload length for a frame of this type, stream and tag, bytes. Called before the other
+   * Returns the maximum payload length in bytes for a frame of this type, stream and tag. Called before the other
    * methods; 0 refuses a payload.
    */
   limit(header: FrameHeader): number;
   /**
    * Returns the memory for the payload: exactly `header.length` bytes. Not called for an empty payload. The header is
-   * not verified yet, so return only memory whose contents are not needed.
+   * not verified yet, so return only memory whose contents may be overwritten.
    */
   target(header: FrameHeader): Uint8Array;
-  /** Called with each frame whose checksum is right. An exception ends the reader. */
+  /** Called with each frame whose checksum is valid. An exception ends the reader. */
   frame(header: FrameHeader, payload: Uint8Array): void;
 }
 
@@ -30,7 +30,7 @@ export interface FrameReaderOptions {
   /** Checksum for payloads. Default: `crc32c`; `crc32cOf` creates a faster one. */
   readonly checksum?: Checksum;
   /**
-   * Whether to check `sequence`; false if the sink checks it, for example because one stream comes over several
+   * Whether to check `sequence`. False if the sink checks it, for example because one stream arrives over several
    * sockets. Default: true.
    */
   readonly inSequence?: boolean;
@@ -44,8 +44,8 @@ const nothing = new Uint8Array(0);
 /**
  * Splits the bytes of a link into frames, for any chunking, and checks each frame: header, length, checksum, sequence.
  *
- * Buffers 32 bytes; payloads go straight to the sink's memory, and their checksum is computed as they arrive. After an
- * error every call throws that error again.
+ * Buffers 32 bytes. Payloads are written directly to the sink's memory, and their checksum is computed as they arrive.
+ * After an error every call throws that error again.
  * @example
  * const reader = new FrameReader(sink, { checksum: crc32cOf() });
  * socket.on("data", (chunk) => reader.push(chunk)).on("end", () => reader.end());
@@ -57,7 +57,7 @@ export class FrameReader {
   readonly #next = new Map<number, number>();
   readonly #headerSpace = new Uint8Array(headerBytes);
   #header: ReceivedHeader | undefined; // Header of the frame whose payload is being received.
-  #target: Uint8Array = this.#headerSpace; // Memory that is being filled.
+  #target: Uint8Array = this.#headerSpace; // Memory for the bytes being received.
   #filled = 0;
   #sum = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -69,8 +69,8 @@ export class FrameReader {
   }
 
   /**
-   * Returns the memory for the next bytes, never empty: read bytes into it and report their number to `filled`. Saves
-   * the copy of `push`.
+   * Returns the memory for the next bytes, never empty. Read bytes into this memory and report their number to
+   * `filled`. Avoids the copy of `push`.
    */
   space(): Uint8Array {
     this.#refuseAfterFailure();
@@ -79,7 +79,8 @@ export class FrameReader {
 
   /**
    * Records that `count` bytes were written at the beginning of `space()`.
-   * @throws WireError if a peer must not send the bytes.
+   *
+   * @throws WireError if the protocol does not allow these bytes.
    */
   filled(count: number): void {
     this.#refuseAfterFailure();
@@ -92,8 +93,9 @@ export class FrameReader {
   }
 
   /**
-   * Reads the next bytes of the link, in any chunks.
-   * @throws WireError if a peer must not send the bytes.
+   * Processes the next bytes of the link, in chunks of any size.
+   *
+   * @throws WireError if the protocol does not allow these bytes.
    */
   push(chunk: Uint8Array): void {
     for (let taken = 0; taken < chunk.byteLength; ) {
@@ -107,7 +109,8 @@ export class FrameReader {
 
   /**
    * Records that the link has ended.
-   * @throws WireError if it ended in the middle of a frame.
+   *
+   * @throws WireError if the link ended in the middle of a frame.
    */
   end(): void {
     this.#refuseAfterFailure();
@@ -121,7 +124,7 @@ export class FrameReader {
     throw error;
   }
 
-  /** Stops reading. Returns the header of the frame whose payload is incomplete, or undefined. */
+  /** Stops reading. Returns the header of the frame whose payload is incomplete, or undefined if there is none. */
   abandon(): FrameHeader | undefined {
     this.#failure ??= { error: new InvariantError("a reader was used after it was abandoned") };
     const header = this.#header;
@@ -153,7 +156,7 @@ export class FrameReader {
       );
     this.#sum = headerChecksum(this.#headerSpace);
     if (header.length === 0) return this.#deliver(header, nothing);
-    // Even if the payload has no checksum, a wrong header must not reach the sink's memory.
+    // Even if the payload has no checksum, a payload with a wrong header must not reach the sink's memory.
     if ((header.flags & frameFlags.headerOnly) !== 0) this.#checkSum(header);
     const target = this.#sink.target(header);
     if (target.byteLength !== header.length)

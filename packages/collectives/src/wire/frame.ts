@@ -19,14 +19,14 @@ export const frameTypes = {
   join: 12,
 } as const;
 
-/** Type of a frame. */
+/** Name of a frame type. */
 export type FrameType = keyof typeof frameTypes;
 
-/** Bits of `flags`. All others are zero in this version. */
+/** Bits of `flags`. All other bits are zero in this version. */
 export const frameFlags = {
   /** The payload is encoded by the lossless codec. */
   coded: 1,
-  /** The checksum covers the header only; a layer below, such as TLS, protects the payload. */
+  /** The checksum covers only the header; a lower layer, such as TLS, protects the payload. */
   headerOnly: 2,
   /** The last frame of a message. */
   last: 4,
@@ -35,14 +35,14 @@ export const frameFlags = {
 /** Header of each frame between processes; docs/protocol.md has its layout. */
 export interface FrameHeader {
   readonly type: FrameType;
-  /** Sum of `frameFlags`. */
+  /** Bitwise or of the flags in `frameFlags` that are set. */
   readonly flags: number;
-  /** Stream that shares the link with others: the lane of a world. */
+  /** Stream number; several streams share a link. The lane of a world. */
   readonly stream: number;
-  /** Number of frames that the sender sent before on this link and stream, modulo 2^32. */
+  /** Number of earlier frames of the sender on this link and stream, modulo 2^32. */
   readonly sequence: number;
   readonly tag: number;
-  /** Size of the payload, bytes. */
+  /** Size of the payload in bytes. */
   readonly length: number;
 }
 
@@ -51,7 +51,7 @@ export interface ReceivedHeader extends FrameHeader {
   readonly checksum: number;
 }
 
-/** Size of a frame's header, bytes. */
+/** Size of a frame's header in bytes. */
 export const headerBytes = 32;
 
 const magic = 0x314e4b53; // "SKN1"
@@ -63,13 +63,13 @@ const typeOf: readonly (FrameType | undefined)[] = Array.from(
 );
 
 /**
- * Writes a frame's header, including the checksum. The payload follows it on the wire, unchanged.
+ * Writes a frame's header, including the checksum. The payload follows the header on the wire, unchanged.
  *
  * 32 bytes, little endian: magic "SKN1", version u8, type u8, flags u16, stream u32, sequence u32, tag u32, length u64,
  * and CRC-32C u32 over the 28 bytes before it and the payload.
  * @param payload payload in one or several pieces, `header.length` bytes in total.
  * @param target memory for the header. Default: new memory.
- * @returns the header's 32 bytes.
+ * @returns the 32 bytes of the header.
  * @throws ArgumentError if a number does not fit its field.
  */
 export const encodeHeader = (
@@ -107,13 +107,14 @@ export const encodeHeader = (
   return target.subarray(0, headerBytes);
 };
 
-/** Checksum of the part of a header that the frame's checksum covers. */
+/** Returns the checksum of the header bytes that the frame's checksum covers. */
 export const headerChecksum = (bytes: Uint8Array, offset = 0): number =>
   crc32c(bytes.subarray(offset, offset + checkedBytes));
 
 /**
- * Reads a header. Its fields are not verified yet, because the checksum covers the payload too.
- * @throws WireError for a wrong magic or version, an unknown type or flag, and a length beyond any memory.
+ * Reads a header. Its fields are not verified yet, because the checksum also covers the payload.
+ *
+ * @throws WireError for a wrong magic or version, an unknown type or flag, or a length larger than any memory.
  */
 export const decodeHeader = (bytes: Uint8Array, offset = 0): ReceivedHeader => {
   if (bytes.byteLength - offset < headerBytes)

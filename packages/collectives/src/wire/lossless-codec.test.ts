@@ -12,7 +12,7 @@ const messages = wasmMessageMemory(memory);
 const codec = losslessCodec(openWireKernels({ memory, messages }));
 const dtypes = Object.keys(codings) as CodedDType[];
 
-/** Elements with the given upper 16 bits; the lower bits of an f32 are random. */
+/** Returns elements with the given upper 16 bits. The lower bits of an f32 are random. */
 const fromHalves = (dtype: CodedDType, halves: ArrayLike<number>): Uint8Array => {
   const random = seeded(halves.length + 1);
   const words =
@@ -34,7 +34,7 @@ const gaussian = (count: number, sigma: number, seed = 1): Float32Array => {
 const bytesOf = (dtype: CodedDType, values: Float32Array): Uint8Array =>
   dtype === "f32" ? new Uint8Array(values.slice().buffer) : fromHalves("bf16", halvesOf(values));
 
-/** The number of exponents outside the window that starts at `first`, counted directly. */
+/** Returns the number of exponents outside the window that starts at `first`, counted directly. */
 const countOutside = (dtype: CodedDType, bytes: Uint8Array, first: number): number => {
   const { bytesPerElement } = codings[dtype];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -46,7 +46,10 @@ const countOutside = (dtype: CodedDType, bytes: Uint8Array, first: number): numb
   return outside;
 };
 
-/** The coded bytes, after checking them; undefined if coding does not pay. */
+/**
+ * Encodes bytes, checks that they decode to the original, and returns the coded bytes; undefined if coding does not
+ * reduce the size.
+ */
 const roundTrip = (dtype: CodedDType, bytes: Uint8Array): Uint8Array | undefined => {
   const before = bytes.slice();
   const coded = codec.encode(dtype, bytes);
@@ -61,7 +64,10 @@ const roundTrip = (dtype: CodedDType, bytes: Uint8Array): Uint8Array | undefined
   return coded;
 };
 
-/** The positions of the three bits of an element's code, relative to the end of the raw bytes: byte and mask. */
+/**
+ * Returns the positions of the three bits of an element's code: byte offset from the end of the raw bytes, and bit
+ * mask.
+ */
 const codeBits = (count: number, element: number): { at: number; mask: number }[] => {
   const whole = count - (count % 128);
   const [block, within, rest] = [element - (element % 128), element % 128, Math.ceil((count - whole) / 8)];
@@ -74,7 +80,7 @@ const codeBits = (count: number, element: number): { at: number; mask: number }[
 };
 
 test("encodes in the documented layout", () => {
-  // Exponents 100 to 106 in turn, except for element 9 and the last one: a block of 128 elements, then 11.
+  // Exponents 100 to 106 in turn, except for element 9 and the last element: a block of 128 elements, then 11 elements.
   const halves = Array.from({ length: 139 }, (_, i) =>
     i === 9 ? half(1, 200, 5) : i === 138 ? half(1, 3, 6) : half(0, 100 + (i % 7), i & 127),
   );
@@ -115,7 +121,7 @@ test("encodes in the documented layout", () => {
 
 test.each(dtypes)("restores each of the 65,536 upper halves of %s", (dtype) => {
   const usual = halvesOf(gaussian(3 * 65_536, 0.01));
-  // One pattern among three common elements, so that coding pays; then 65,536 patterns in a row.
+  // One varying pattern per three common elements, so that coding reduces the size; all 65,536 patterns occur.
   const halves = Array.from({ length: 4 * 65_536 }, (_, i) => (i % 4 === 3 ? i >> 2 : usual[(i >> 2) * 3 + (i % 4)]!));
   expect(roundTrip(dtype, fromHalves(dtype, halves))).toBeDefined();
   const inARow = [...halvesOf(gaussian(2 * 65_536, 0.01)), ...Array.from({ length: 65_536 }, (_, i) => i)];
@@ -164,7 +170,7 @@ test.each(dtypes)("encodes %s exactly if it saves at least one byte", (dtype) =>
     const limit = count * codings[dtype].bytesPerElement - codedBytes({ dtype, count, numEscapes: 0 }) - 1;
     for (const place of ["front", "back"]) {
       const withEscapes = (numEscapes: number): Uint8Array => {
-        // Exponents spread widely, so that only the window from 120 to 126 pays.
+        // Exponents spread widely, so that coding reduces the size only with the window from 120 to 126.
         const halves = Array.from({ length: count }, (_, i) =>
           half(0, i < numEscapes ? 8 * (i % 14) : 120 + (i % 7), 0),
         );
@@ -220,8 +226,8 @@ test("the result does not depend on the alignment of the bytes", () => {
   }
 });
 
-// One octave of σ in eighths, at three scales: the position of the window relative to σ determines how many exponents
-// fall outside.
+// One octave of σ in eighths, at three scales. The number of exponents outside the window depends on the position of
+// the window relative to σ.
 const sigmas = [2 ** -60, 0.01, 1e10].flatMap((scale) => Array.from({ length: 8 }, (_, i) => scale * 2 ** (i / 8)));
 
 test.each([
@@ -239,7 +245,7 @@ test.each([
 test("a window chosen from a sample costs at most 2 % more than the best window, also with columns of different scales", () => {
   const scales = [1e-3, 1, 1e3, 1];
   for (const columns of [1, 2, 4, 64, 1024]) {
-    // Every fourth column (with 1, every fourth part) has a different scale.
+    // Every fourth column (with one column, every fourth section) has a different scale.
     const values = gaussian(65_536, 1, columns).map(
       (value, i) => value * scales[columns === 1 ? i >> 14 : (i % columns) % 4]!,
     );
@@ -301,15 +307,15 @@ test.each([
     return copy;
   };
   const [own, neighbours] = [codeBits(300, element), codeBits(300, element + 1)];
-  const missing = edited((codes) => (codes[own[0]!.at]! |= own[0]!.mask)); // the escape now has a code
+  const missing = edited((codes) => (codes[own[0]!.at]! |= own[0]!.mask)); // the escape now has a window code
   expect(() => codec.decode(missing, new Uint8Array(600))).toThrow(fault(/differs from its header/));
-  // its neighbors no longer have one
+  // the neighbors are now escapes
   const tooMany = edited((codes) => neighbours.forEach(({ at, mask }) => (codes[at]! &= ~mask)));
   expect(() => codec.decode(tooMany, new Uint8Array(600))).toThrow(fault(/differs from its header/));
   const inside = Uint8Array.from(coded);
   inside[coded.length - 1] = 120;
   expect(() => codec.decode(inside, new Uint8Array(600))).toThrow(fault(/listed as outside/));
-  // bit 7 of the last byte of the first plane: there are 256 + 44 elements
+  // Sets bit 7 of the last byte of the first plane, which is unused: there are 256 + 44 elements.
   const behind = edited((codes) => (codes[96 + 5]! |= 0x80));
   expect(() => codec.decode(behind, new Uint8Array(600))).toThrow(fault(/after the last element/));
 });

@@ -12,30 +12,30 @@ import { CodedPayloadError } from "./errors.ts";
 import { openWireKernels, type WireKernels } from "./wire-kernels.ts";
 
 /**
- * Lossless compression of floats, for one thread. Bytes in the kernels' memory are processed in place, others through a
- * copy.
+ * Lossless compression of floats, for one thread. Bytes in the kernels' memory are processed in place, other bytes
+ * through a copy.
  */
 export interface LosslessCodec {
   /**
-   * Encodes `bytes`, whole elements of `dtype`, little endian.
+   * Encodes `bytes`, which contain complete elements of `dtype`, little endian.
    *
    * @param target memory for the coded bytes, at least as large as `bytes`, not overlapping them. Default: new memory.
-   * @returns the written part of `target`, always shorter than `bytes`; undefined if encoding saves nothing, in which
-   * case the bytes should be sent uncoded.
+   * @returns the written part of `target`, always shorter than `bytes`; undefined if encoding does not reduce the size,
+   * in which case the bytes should be sent uncoded.
    * @throws ArgumentError if `bytes` end inside an element or `target` is too small.
    */
   encode(dtype: CodedDType, bytes: Uint8Array, target?: Uint8Array): Uint8Array | undefined;
   /**
    * Decodes `coded`.
    *
-   * @param target memory of the original's size, not overlapping `coded`. After an error its contents are undefined.
+   * @param target memory of the uncoded size, not overlapping `coded`. After an error its contents are undefined.
    * @throws CodedPayloadError if `encode` cannot have written `coded` for that size.
    */
   decode(coded: Uint8Array, target: Uint8Array): void;
 }
 
-// The sampled share of exponents outside the window is within a tenth of the true share, so an excess of a fifth is
-// enough to give up.
+// Ratio of the estimated to the maximum number of exponents outside the window above which encoding is not attempted.
+// The sampled share is within a tenth of the true share, so an excess of a fifth is sufficient.
 const hopeless = 1.2;
 
 const faults: readonly string[] = [
@@ -78,7 +78,7 @@ export const losslessCodec = (kernels: WireKernels = openWireKernels()): Lossles
   const encodeElements = { bf16: exports.encodeBf16, f32: exports.encodeF32 };
   const decodeElements = { bf16: exports.decodeBf16, f32: exports.decodeF32 };
 
-  /** Runs `work` with `bytes`, or with a copy in the kernels' memory if `bytes` are outside of it. */
+  /** Runs `work` with `bytes`, or with a copy in the kernels' memory if `bytes` are in another memory. */
   const inMemory = <T>(bytes: Uint8Array, work: (resident: Uint8Array) => T): T => {
     if (addressOf(bytes) !== undefined) return work(bytes);
     const copy = messages.take(bytes.byteLength);

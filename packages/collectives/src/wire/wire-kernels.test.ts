@@ -29,11 +29,11 @@ test("does not mistake bytes of other memories for its own", () => {
   expect(kernels.addressOf(new Uint8Array(new SharedArrayBuffer(2 ** 22), 100))).toBeUndefined();
   expect(kernels.addressOf(new Uint8Array(2 ** 22))).toBeUndefined();
   for (const value of [0x5a, 0xa5]) {
-    // what is written into our memory for comparison
+    // Memory filled with the probe value that `addressOf` writes to the kernels' memory.
     const alike = new Uint8Array(new SharedArrayBuffer(2 ** 22)).fill(value);
     expect(kernels.addressOf(alike)).toBeUndefined();
   }
-  // Its buffer ends before our memory begins: the bytes are copied, not read at the wrong position.
+  // This buffer ends before the kernels' memory begins. Its bytes must be copied, not read at a wrong position.
   const old = new WebAssembly.Memory({ initial: 1, maximum: 2, shared: true });
   expect(kernels.addressOf(new Uint8Array(old.buffer))).toBeUndefined();
 });
@@ -81,12 +81,12 @@ test("at the end of a memory, accesses nothing beyond it", () => {
     const source = atEnd(4 * count);
     source.set(new Uint8Array(floats.buffer));
     const coded = codec.encode("f32", source)!;
-    // in use up to the end
+    // The memory is in use up to its end.
     expect(codec.encode("f32", new Uint8Array(floats.buffer), atEnd(4 * count))).toEqual(coded);
     const restored = atEnd(4 * count).fill(0);
     codec.decode(coded, restored);
     expect(new Float32Array(restored.slice().buffer)).toEqual(floats);
-    // Codes that need more exponents than there are would make the decoder read beyond the memory.
+    // If the codes need more exponents than there are, an unchecked decoder would read beyond the memory.
     const damaged = atEnd(coded.byteLength);
     damaged.set(coded);
     damaged.fill(0, 16 + 3 * count, 16 + 3 * count + 3 * Math.ceil(count / 8));

@@ -15,27 +15,27 @@ interface WireExports {
   decodeF32(from: number, count: number, first: number, to: number, numEscapes: number, list: number): number;
 }
 
-/** Memory in which checksums and the codec work in place; other bytes are copied to it in pieces. */
+/** Memory in which checksums and the codec work in place; bytes in other memory are copied to it in pieces. */
 export interface WireMemory {
   readonly memory: WasmMemory;
-  /** Allocator of `memory` for this thread. */
+  /** Allocator in `memory` for this thread. */
   readonly messages: MessageMemory;
 }
 
-/** The WebAssembly functions for checksums and the codec in one thread. */
+/** WebAssembly functions for checksums and the codec, for one thread. */
 export interface WireKernels {
   readonly exports: WireExports;
   readonly messages: MessageMemory;
-  /** Returns the address of `bytes` in the kernels' memory; undefined if they are outside of it. */
+  /** Returns the address of `bytes` in the kernels' memory; undefined if they are in another memory. */
   addressOf(bytes: Uint8Array): number | undefined;
 }
 
 /**
- * Compiles and instantiates the functions, about 1 ms. Call it once per thread; do not share the result between
- * threads.
+ * Compiles and instantiates the functions, which takes about 1 ms. Call this function one time per thread; do not share
+ * the result between threads.
  *
- * The module has no data segment and no stack: its working memory comes from `wireMemory.messages`, so it can run over
- * a world's memory without overwriting other data. (A separate memory would cost a copy of every payload.)
+ * The module has no data segment and no stack: its working memory is allocated by `wireMemory.messages`, so it can run
+ * over a world's memory without overwriting other data. (A separate memory would cost a copy of every payload.)
  * @param wireMemory memory of the kernels. Default: a new memory.
  */
 export const openWireKernels = (wireMemory: WireMemory = newWireMemory()): WireKernels => {
@@ -60,9 +60,9 @@ const newWireMemory = (): WireMemory => {
 
 const probeBytes = 16;
 
-// A memory that has grown has another buffer object over the same bytes, and views of the old buffer stay in use. So
-// buffer objects cannot be compared; instead, a value written to the kernels' memory is visible through every buffer
-// over it. A buffer that ends before the probe counts as foreign, which costs a copy.
+// After a memory has grown, it has another buffer object over the same bytes, and views of the old buffer stay in use.
+// So buffer objects cannot be compared. Instead, a value is written to the kernels' memory, which is visible through
+// every buffer over that memory. A buffer that ends before the probe counts as foreign, which costs a copy.
 const sharesMemory = (buffer: SharedArrayBuffer, probe: Uint8Array): boolean => {
   if (buffer.byteLength < probe.byteOffset + probe.byteLength) return false;
   const seen = new Uint8Array(buffer, probe.byteOffset, probe.byteLength);
