@@ -4,7 +4,7 @@ import { NdArray } from "@skein/tensor-core";
 
 export interface LayerDataOptions {
   readonly samples: number;
-  /** Number of tokens of a sample. */
+  /** Of a sample. */
   readonly tokens: number;
   readonly width: number;
   readonly numExperts: number;

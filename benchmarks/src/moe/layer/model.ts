@@ -40,7 +40,7 @@ const dispatcherOf = ({ dispatch, axes }: LayerOptions): TokenDispatcher => {
   }
 };
 
-/** A gate whose choices are given as input, all of equal weight. */
+/** A gate that is told what to choose, all choices of equal weight. */
 const tellGate = (
   { numExperts, width, topK }: LayerOptions,
   chosen: () => Tensor,
