@@ -109,7 +109,7 @@ test("factories are called once with the arguments of their modules, and a run g
 test.each<[Partial<TrainJob>, RegExp]>([
   [
     { optimizer: modules.optimizer },
-    /^train\(\): optimizer: its option beta1 is not given: .*; write \(context\) => yours\(context, \{ beta1: … \}\)$/,
+    /^train\(\): optimizer: its option beta1 is missing: .*; write \(context\) => yours\(context, \{ beta1: … \}\)$/,
   ],
   [
     { optimizer: modules.metrics as never },
@@ -152,7 +152,7 @@ test.each<[Partial<TrainJob>, RegExp]>([
     { evaluation: { batch: () => 3 } as never },
     /^train\(\): evaluation contains a function, but it cannot be an object/,
   ],
-  [{ zero: 1 }, /zero: ranks are to share the optimizer's state out, but/],
+  [{ zero: 1 }, /zero: ranks would share the optimizer's state, but/],
 ])("an invalid object gives a one-line error, and nothing is written: %#", async (change, line) => {
   const output = join(folder, "never");
   await expect(train({ ...job, ...objects, ...change } as TrainJob, { output })).rejects.toThrow(line);
