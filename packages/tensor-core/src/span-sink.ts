@@ -20,7 +20,7 @@ export type Track = (typeof tracks)[number];
 /** Attributes of a span. All are optional; ranks are world ranks. */
 export interface SpanArgs {
   /**
-   * Operator of a node. The next two fields: its scope in the model, and the specs of its results, such as `f32[64,
+   * Operator of a node. `scope`: scope of the node in the model. `shape`: specs of the node's results, such as `f32[64,
    * 10]`.
    */
   readonly operator?: string;
@@ -32,8 +32,8 @@ export interface SpanArgs {
   readonly elements?: number;
   readonly bytes?: number;
   /**
-   * Bytes of a collective's result. The following fields: its mesh axis, and its participating ranks, or the ranks that
-   * this rank sends to and receives from.
+   * Bytes of a collective's result. `axis`: mesh axis. `ranks`: participating ranks. `to`, `from`: ranks that this rank
+   * sends to and receives from.
    */
   readonly resultBytes?: number;
   readonly axis?: string;
