@@ -43,7 +43,7 @@ export interface RotaryOptions {
   /** Scaling of the frequencies. Default: none. */
   readonly scaling?: RotaryScaling;
   /**
-   * Which entries form a rotated pair. "halves": i and i + D/2 (GPT-NeoX, and Llama as stored by Hugging Face).
+   * Layout of the rotated pairs. "halves": i and i + D/2 (GPT-NeoX, and Llama as stored by Hugging Face).
    * "interleaved": 2i and 2i + 1 (RoFormer). Default: "halves".
    */
   readonly pairs?: "halves" | "interleaved";

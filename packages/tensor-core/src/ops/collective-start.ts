@@ -34,7 +34,7 @@ export const collectiveStartOperator = (rows: readonly Operator[]): Operator => 
     name: collectiveStartName,
     role: "start",
     hasEffect: (params) => rowOf(params).hasEffect?.(params) ?? false,
-    // Some collectives may run in place, see `CollectiveRequest`.
+    // Whether a collective may run in place: see `CollectiveRequest`.
     mayOverwrite: ({ params, ...node }, input, output) =>
       rowOf(params).mayOverwrite?.({ params, ...node }, input, output) ?? false,
     infer: (inputs, params) => rowOf(params).infer(inputs, params),

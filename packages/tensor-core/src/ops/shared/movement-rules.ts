@@ -18,6 +18,6 @@ export const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, cons
 export const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
-/** Cast to the same dtype. */
+/** Remove a cast to the dtype of the operand. */
 export const castToOwn: RewriteRule = ({ inputs, specs }, { spec }) =>
   spec(inputs[0]!).dtype === specs[0]!.dtype ? inputs[0]! : undefined;
