@@ -178,7 +178,7 @@ const completeDefinition = (definition: OperatorDefinition<Params, readonly unkn
  * Passes rely on two properties. Results depend on operands and parameters alone, so equal nodes are merged and unused
  * nodes are removed. Results are new values: not views of operands, and not written over operands.
  *
- * @returns a function of a list of tensors and plain parameters, for use inside traced functions. Graphs carry the
+ * @returns A function of a list of tensors and plain parameters, for use inside traced functions. Graphs carry the
  * definition; `withOperators` restores the definitions in a graph that was saved as data.
  * @throws ArgumentError if the name is not `owner/name`, OperatorError if the definition is incomplete. The returned
  * function throws OperatorError if the definition violates its contract; compiling a graph can throw the same error.

@@ -8,7 +8,7 @@ const parity = 0x1bd11bda;
  * Threefry2x32 with 20 rounds: a counter-based random number generator that passes the usual statistical test suites.
  * Returns the same two words on the host as the kernels on a device.
  *
- * @param key two 32-bit words. @param counter two 32-bit words.
+ * @param key Two 32-bit words. @param counter Two 32-bit words.
  * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
  */
 export const threefry2x32 = (key: ArrayLike<number>, counter: ArrayLike<number>): [number, number] => {

@@ -33,7 +33,7 @@ interface RegularFile {
   readonly sizeBytes: number;
 }
 
-/** Read from `position` until `target` is full or the file ends. @returns the number of bytes read. */
+/** Read from `position` until `target` is full or the file ends. @returns Number of bytes read. */
 const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: number): number => {
   let filled = 0;
   while (filled < target.length) {

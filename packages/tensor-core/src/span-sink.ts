@@ -25,7 +25,7 @@ export interface SpanArgs {
    */
   readonly operator?: string;
   readonly scope?: string;
-  /** Phase of the step, see `phaseOf`. */
+  /** Phase of the training step, see `phaseOf`. */
   readonly phase?: Phase;
   readonly shape?: string;
   /** Number of elements of a node's results, or of a collective's operand; `bytes`: their bytes. */
@@ -117,8 +117,8 @@ export class SpanRecorder implements SpanSink {
 }
 
 /**
- * Run `work` and record it as a span, which ends when a returned promise settles. Without a recording sink, only runs
- * `work`.
+ * Run `work` and record a span of its duration. If `work` returns a promise, the span ends when the promise settles. If
+ * the sink is absent or not recording, only runs `work`.
  */
 export const spanned = <T>(
   spanSink: SpanSink | undefined,

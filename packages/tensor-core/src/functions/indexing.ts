@@ -37,7 +37,8 @@ export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(tabl
  * order of `indices`. Indices out of range are skipped.
  *
  * @param indices i32, any shape.
- * @param updates shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]`, dtype of `base`: f32, i32 or u32.
+ * @param updates Tensor of shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]` with the dtype of `base`: f32,
+ * i32 or u32.
  */
 export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("scatterAdd(base, indices, updates)", options, { dim: true });

@@ -112,8 +112,8 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
 };
 
 /**
- * Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without `permutation`, the order of
- * dimensions is reversed.
+ * Reorder dimensions: dimension d of the result is dimension `permutation[d]` of `x`. Without `permutation`, the order
+ * of dimensions is reversed.
  */
 export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor => {
   requireOperands("transpose", [x]);

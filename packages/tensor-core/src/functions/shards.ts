@@ -11,8 +11,8 @@ import { multiply } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
 
 /**
- * Check a shard. @returns the number of ranks along the axis. @throws ArgumentError if `x` is not a tensor, or `shard`
- * is not a valid shard of `x`.
+ * Check a shard. @returns Number of ranks along the axis. @throws ArgumentError if `x` is not a tensor, or `shard` is
+ * not a valid shard of `x`.
  */
 const checkShard = (name: string, x: Tensor, shard: Shard): number => {
   requireOperands(name, [x]);

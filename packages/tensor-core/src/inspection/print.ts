@@ -7,7 +7,7 @@ import { nodeCost } from "./cost.ts";
 import type { Graph, Node, ParamValue, ValueRef } from "../graph/graph.ts";
 
 export interface PrintOptions {
-  /** Whether to print flops and bytes (read + written) of each node. Default: false. */
+  /** Whether to print the flops and bytes (read + written) of each node. Default: false. */
   readonly cost?: boolean;
 }
 

@@ -91,7 +91,7 @@ const validateExchanges = (graph: Graph): void => {
  * Check all invariants of a graph, and compare all specs with newly inferred specs.
  *
  * @throws InvariantError with the first node that violates an invariant; OperatorError if the node's operator is
- * undefined or a user's operator.
+ * undefined, or is a user's operator.
  */
 export const validateGraph = (graph: Graph): void => {
   graph.nodes.forEach((node, position) => {

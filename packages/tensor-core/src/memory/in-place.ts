@@ -17,8 +17,8 @@ const overlaps = (a: StoredValue, begin: number, bytes: number): boolean =>
   a.offset < begin + bytes && begin < a.offset + a.bytes;
 
 /**
- * Whether output `output` of `node` may reuse the memory of input `input`: the kernel can compute in place, and no
- * other value needs these bytes while the output is in use.
+ * Whether output `output` of `node` may reuse the memory of input `input`: the sizes are equal, the kernel can compute
+ * in place, and no other read needs these bytes at that time or later.
  */
 export const mayTakeOver = (
   graph: Graph,
@@ -42,7 +42,7 @@ export const mayTakeOver = (
 /** Move `result` and all values of its block into the memory of `source`. */
 const moveInto = (source: StoredValue, result: StoredValue): void => {
   const [from, to] = [result.block, source.block];
-  const shift = source.offset - result.offset; // constant, because the first move changes result.offset
+  const shift = source.offset - result.offset; // a separate constant, because the first move changes result.offset
   for (const value of from.values) addTo(to, value, value.offset + shift);
   to.end = Math.max(to.end, from.end);
   if (from.output !== undefined) to.output = from.output;

@@ -4,7 +4,7 @@ import { roleOf } from "../ops/role.ts";
 import { byteLength, sameSpec } from "../shape.ts";
 import type { KeptValue } from "./stage.ts";
 
-/** Input of `keptValues`: which values and nodes of a stage belong to the forward pass. */
+/** Functions and values that describe the forward pass of a stage to `keptValues`. */
 export interface Reads {
   /**
    * Inputs and outputs of the forward pass, by `valueKey`. The backward pass can read these values without saving them.

@@ -11,7 +11,7 @@ export const mayRunAgain = (node: Node): boolean =>
   !isCollective(node) &&
   !hasEffect(node);
 
-/** Whether a node is a constant, which has no operands and needs no recomputation. */
+/** Whether a node is a constant, such as `full` or `iota`: it has no operands, so it needs no recomputation. */
 export const isLiteral = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
 
 /** Choice of the values to recompute. */
