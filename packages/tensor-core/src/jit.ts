@@ -252,7 +252,7 @@ export const jit = <Args extends readonly unknown[], Result>(
       }
       return unflattenTree(outputs, await executable.run(inputs, options.communicators));
     } finally {
-      // The run no longer needs the uploaded arrays.
+      // The run no longer needs the uploaded arrays, unless it failed before it began.
       for (const array of uploaded) backend.free(array);
     }
   };

@@ -159,8 +159,8 @@ export const fuseElementwise = (
     if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
   };
 
-  // Process nodes from last to first, so that a value is fused with its readers where possible. Values that only the
-  // backward pass reads (the mask of a ReLU, the derivative of a GELU) are then computed in the backward pass from
+  // Process nodes from last to first, so that each value is fused with its earliest possible reader. Values that only
+  // the backward pass reads (the mask of a ReLU, the derivative of a GELU) are then computed in the backward pass from
   // saved values. Otherwise, the forward pass would write and save them.
   for (const node of graph.nodes.toReversed()) {
     const own = loads[node.id];
