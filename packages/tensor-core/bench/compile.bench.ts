@@ -1,4 +1,4 @@
-// Time from a plain function to a planned graph of a training step. Run: node bench/compile.bench.ts
+// Measures the time from a plain function to the planned graph of a training step. Run: node bench/compile.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import {
   adam,
@@ -48,7 +48,7 @@ interface Problem<P> {
   readonly loss: (params: P, inputs: Tensor, labels: Tensor) => Tensor;
 }
 
-/** A spec as an argument: `trace` reads only dtype and shape. */
+/** Create a spec as an argument for `trace`, which reads only dtype and shape. */
 const tensor = (shape: readonly number[], dtype: TensorSpec["dtype"] = "f32"): Tensor =>
   ({ dtype, shape }) as unknown as Tensor;
 
@@ -58,7 +58,10 @@ interface ConvolutionParams {
   readonly head: Affine;
 }
 
-/** Stages of two convolutions and a pooling each, then a dense head. */
+/**
+ * Create the training problem of a convolutional network: stages of two convolutions and one pooling, then a dense
+ * head.
+ */
 const convolutional = (batch: number, size: number, channels: readonly number[]): Problem<ConvolutionParams> => {
   const affine = (...shape: number[]): Affine => [tensor(shape), tensor(shape.slice(-1))];
   const left = size >> channels.length;
@@ -101,7 +104,7 @@ interface TransformerParams {
   readonly norm: Tensor;
 }
 
-/** A decoder-only transformer. */
+/** Create the training problem of a decoder-only transformer. */
 const transformer = (
   batch: number,
   positions: number,
@@ -145,7 +148,7 @@ const transformer = (
   };
 };
 
-/** An Adam step on the problem, and the indices of the inputs that it may overwrite: parameters and state. */
+/** Trace an Adam step on a problem. Returns the graph, and the indices of the donated inputs: parameters and state. */
 const record = <P>({
   params,
   inputs,
@@ -167,7 +170,7 @@ const record = <P>({
   return { graph, donate: Array.from({ length: graph.inputs.length - 2 }, (_, i) => i) };
 };
 
-/** @throws Error unless the optimized graph computes the same values as the traced one. */
+/** Check an optimized graph. @throws Error unless it computes the same values as the traced graph. */
 const checkOptimized = (graph: Graph, options?: OptimizeOptions): void => {
   const optimized = optimize(graph, options);
   const inputs = graph.inputs.map((id, i): ReferenceArray => {

@@ -1,9 +1,9 @@
-/** Binary heap: a priority queue over any order. Push and pop cost O(log n). */
+/** Binary heap: a priority queue with a user-defined order. Push and pop cost O(log n). */
 export class BinaryHeap<T> {
   private readonly isBefore: (a: T, b: T) => boolean;
   private readonly entries: T[] = [];
 
-  /** @param isBefore whether `a` is popped before `b`. Equal entries are popped in any order. */
+  /** @param isBefore Returns whether `a` is popped before `b`. Entries of equal priority are popped in any order. */
   constructor(isBefore: (a: T, b: T) => boolean) {
     this.isBefore = isBefore;
   }

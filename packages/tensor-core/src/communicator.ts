@@ -1,6 +1,6 @@
 import type { DType } from "./dtype.ts";
 
-/** Operation of a collective. */
+/** Kind of collective communication. */
 export type CollectiveKind =
   | "all-reduce"
   | "reduce-scatter"
@@ -15,8 +15,9 @@ export type CollectiveKind =
 export type Reduction = "sum" | "max" | "min";
 
 /**
- * One collective on bytes in memory. Regions of concurrent requests must not overlap. Input and output must not
- * overlap, except that all-reduce, broadcast and reduce may run in place, on the same region.
+ * Request for one collective. Input and output are bytes in memory. Memory regions of concurrent requests must not
+ * overlap. Input and output must not overlap, except that all-reduce, broadcast and reduce may run in place, on the
+ * same region.
  *
  * | kind | `input` | `output` |
  * | --- | --- | --- |
@@ -39,8 +40,8 @@ export interface CollectiveRequest {
   readonly to?: number;
   readonly from?: number;
   /**
-   * Row counts, for all-to-all and all-gather: only the first rows of each chunk are sent, and their number is known at
-   * run time only. Absent: whole chunks.
+   * Row counts of a ragged all-to-all or all-gather, which sends only the first rows of each chunk. The counts are
+   * known only at run time. Absent: whole chunks are sent.
    */
   readonly ragged?: RaggedRows;
   /**
@@ -49,15 +50,15 @@ export interface CollectiveRequest {
    */
   readonly priority?: number;
   /**
-   * Whether `wait` follows at once, so that no other thread is woken to run the request. If true and `wait` is not
-   * called, the request may stay unprocessed.
+   * Whether the caller calls `wait` immediately after `start`. If true, no other thread is woken to run the request,
+   * and the request may never run if `wait` is not called.
    */
   readonly awaited?: boolean;
 }
 
 /**
- * Row counts of a ragged collective. `input` and `output` have their full length, in chunks of `capacity` rows. Rows of
- * a chunk beyond its count are not sent; the receiver fills them with zeros.
+ * Row counts of a ragged collective. `input` and `output` have full length: chunks of `capacity` rows. Rows of a chunk
+ * beyond its count are not sent; the receiver fills them with zeros.
  */
 export interface RaggedRows {
   /** Rows per chunk; equal on all ranks. */
@@ -74,10 +75,10 @@ export interface CollectiveHandle {
 }
 
 /**
- * A group of ranks that run collectives together. Every rank starts the same requests of one priority in the same
- * order; a `send-receive` is started only by the ranks that send or receive. If ranks share several groups, one common
- * order applies to the requests of all groups (`canonicalOrder`). After a failed transfer the group is unusable, and
- * every later call throws.
+ * A group of ranks that run collectives together. All ranks must start requests of equal priority in the same order; a
+ * `send-receive` is started only by the ranks that send or receive. If ranks share several groups, the requests of all
+ * groups must follow one common order (`canonicalOrder`). After a failed transfer the group is unusable, and every
+ * later call throws.
  */
 export interface Communicator {
   readonly rank: number;
@@ -86,35 +87,35 @@ export interface Communicator {
   start(request: CollectiveRequest): CollectiveHandle;
   /**
    * Block until the request is complete, or return a promise if the host cannot block. Throws if a peer is lost or on
-   * timeout. After that, input and output may still be read and written, and their memory must not be reused.
+   * timeout. After a throw, the communicator may still read input and write output, so their memory must not be reused.
    */
   wait(handle: CollectiveHandle): void | Promise<void>;
   /**
-   * Name of the algorithm that carried out a request, for traces. Call right after `wait`; `undefined` if the name is
-   * unknown or no longer known.
+   * Name of the algorithm that processed a request, for traces. Call directly after `wait`; later the name may be
+   * forgotten. `undefined` if the name is unknown.
    */
   algorithmOf?(handle: CollectiveHandle): string | undefined;
-  /** Payload bytes that this rank has sent to other ranks so far, without the texts of `exchangeTexts`. */
+  /** Number of payload bytes sent by this rank to other ranks so far, excluding `exchangeTexts`. */
   bytesSent(): number;
-  /** World ranks of this group, in the order of the group. */
+  /** World ranks of the members of this group, in group order. */
   readonly members: readonly number[];
   /**
    * Send a text to all ranks of the world, not only of this group, and return the texts of all ranks, in rank order.
-   * For facts that all ranks must agree on before they continue. Every rank of the world calls it at the same position
-   * among its collectives. The transport of these texts does not depend on the choice of algorithms, so ranks can use
-   * it to detect that they would choose differently.
+   * For values that must be equal on all ranks before the ranks continue. Every rank of the world must call this method
+   * at the same position in its sequence of collectives. The transport of the texts does not depend on the chosen
+   * collective algorithms, so ranks can use the texts to detect that their choices differ.
    */
   exchangeTexts(text: string): readonly string[] | Promise<readonly string[]>;
   /**
-   * The subgroup of the ranks that share a part of `partition` with this rank, in the order of that part. A collective
-   * of this group: every rank of the group passes the same partition and name; if not, all ranks throw with the rank
-   * that differs.
+   * Create a communicator for the part of `partition` that contains this rank; group order is the order of that part.
+   * Collective call: all ranks of this group must pass the same partition and name; otherwise all ranks throw, and the
+   * error names the rank that differs.
    *
-   * @param partition ranks of this group, each in exactly one part.
-   * @param name group name for errors: the mesh axis.
+   * @param partition Disjoint lists of ranks of this group; each rank is in exactly one list.
+   * @param name Group name for error messages: the mesh axis.
    */
   split(partition: readonly (readonly number[])[], name: string): Communicator;
 }
 
-/** Communicator of each mesh axis. */
+/** Communicators by mesh axis. */
 export type Communicators = { readonly [axis: string]: Communicator };

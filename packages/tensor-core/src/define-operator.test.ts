@@ -35,7 +35,10 @@ const all = () => false;
 
 const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
 
-/** Sum and difference, with every part of the definition given, so that nothing is derived from a composition. */
+/**
+ * Operator that returns sum and difference. All fields of the definition are given, so no field is derived from a
+ * composition.
+ */
 const butterfly = defineOperator({
   name: "acme/butterfly",
   infer: ([a]) => [a!, a!],
@@ -86,7 +89,7 @@ describe("defineOperator", () => {
       [4, 7],
       [-2, -3],
     ]);
-    // u·v²: v² + 2uv by a, v² − 2uv by b
+    // derivatives of u·v²: v² + 2uv by a, v² − 2uv by b
     expect([da, db]).toEqual([
       [4 - 16, 9 - 42],
       [4 + 16, 9 + 42],

@@ -11,15 +11,17 @@ import { Tensor } from "./graph/tensor.ts";
 import { interpretWorld } from "./reference/interpret.ts";
 import { byteLength, elementCount, type TensorSpec } from "./shape.ts";
 
-/** One item per result. The length is as precise as the type of the rule or composition. */
+/**
+ * List with one item per result of an operator. Its length is known to the compiler if the definition returns a tuple.
+ */
 type PerResult<Results extends readonly unknown[], Item> = { readonly [K in keyof Results]: Item };
 
 /**
- * Definition of a user's operator. Needs `composition`, or both `infer` and `reference`; other missing fields are
+ * Definition of a user's operator. Requires `composition`, or both `infer` and `reference`. Other absent fields are
  * derived from the composition.
  */
 export interface OperatorDefinition<P extends Params, Results extends readonly unknown[]> {
-  /** `owner/name`, such as `acme/mish`. One definition per name and graph. */
+  /** Operator name `owner/name`, such as `acme/mish`. A graph may contain only one definition per name. */
   readonly name: string;
   /** Number of operands. Default: any number. */
   readonly arity?: number;
@@ -75,7 +77,9 @@ const checkDefinition = (definition: Partial<OperatorDefinition<never, readonly 
     );
 };
 
-/** Copy of a parameter, checked to be plain data. Throws OperatorError otherwise. */
+/**
+ * Check that a parameter is plain data, and return a copy. Throws OperatorError if the parameter contains other values.
+ */
 const plainParam = (op: string, path: string, value: unknown, outer: readonly unknown[] = []): ParamValue => {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value) && !Object.is(value, -0)) return value;
@@ -131,7 +135,7 @@ const completeDefinition = (definition: OperatorDefinition<Params, readonly unkn
   const operator: Operator = {
     name,
     infer: (inputs, params) => {
-      // Only specs, as in a later check of the graph: a shape rule does not trace.
+      // Pass only specs, as `validateGraph` does: a shape rule must not trace.
       const specs = inputs.map(({ dtype, shape }) => ({ dtype, shape }));
       if (infer !== undefined) return checkedSpecs(name, infer(specs, params));
       const graph = composed(specs, params);
@@ -174,11 +178,10 @@ const completeDefinition = (definition: OperatorDefinition<Params, readonly unkn
  * Passes rely on two properties. Results depend on operands and parameters alone, so equal nodes are merged and unused
  * nodes are removed. Results are new values: not views of operands, and not written over operands.
  *
- * @returns a function of a list of tensors and plain parameters, for use inside traced functions. Graphs carry the
- * definition; a graph that was saved as data gets its definitions back from `withOperators`.
+ * @returns A function of a list of tensors and plain parameters, for use inside traced functions. Graphs carry the
+ * definition; `withOperators` restores the definitions in a graph that was saved as data.
  * @throws ArgumentError if the name is not `owner/name`, OperatorError if the definition is incomplete. The returned
- * function throws OperatorError if a part of the definition violates its contract, also later, when graphs are
- * compiled.
+ * function throws OperatorError if the definition violates its contract; compiling a graph can throw the same error.
  * @example
  * const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x, tanh(softplus(x)))] });
  * const f = jit((x: Tensor) => mish([x])[0], backend);
@@ -211,8 +214,8 @@ const describe = (value: unknown): string => (value instanceof Tensor ? "a tenso
 /**
  * Restore the definitions of users' operators in a graph that was saved or posted as data.
  *
- * @param mesh and `place`: number of ranks along each mesh axis, and the rank's coordinates, as in `trace`; for
- * compositions that contain collectives or read their coordinates.
+ * @param mesh Number of ranks along each mesh axis, as in `trace`; required by compositions that contain collectives.
+ * `place`: mesh coordinates of the rank; required by compositions that call `meshCoordinate`.
  */
 export const withOperators = (
   graph: Graph,

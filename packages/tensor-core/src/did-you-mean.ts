@@ -1,8 +1,9 @@
 /**
  * Edit distance (insert, delete, replace, swap of neighbors) between two words. Source: Damerau 1964, restricted form.
  *
- * Implemented here because libraries count a swap as two edits (fastest-levenshtein 1.0.16): of the 1119 words that one
- * swap makes of the words of a job file, 164 would get no suggestion ("rnaks"). Also, this package has no dependency.
+ * Implemented here because libraries count a swap as two edits (fastest-levenshtein 1.0.16): of 1119 misspellings made
+ * by one swap in a word of the job file, 164 would get no suggestion, such as "rnaks". Also, this package has no
+ * dependency.
  */
 export const editDistance = (a: string, b: string): number => {
   let beforeLast: number[] = [];
@@ -24,8 +25,9 @@ export const editDistance = (a: string, b: string): number => {
 const allowedEdits = (candidate: string): number => Math.max(1, Math.floor(candidate.length / 3));
 
 /**
- * Known word that was probably meant: the nearest one, if at most a third of it differs; otherwise undefined. Cost:
- * bounded by `known`, independent of the length of `word`.
+ * Return the known word that the user probably meant: the word with the smallest edit distance, if the distance is at
+ * most a third of that word's length, or 1. Undefined if no word is near enough. Cost: bounded by `known`, independent
+ * of the length of `word`.
  */
 export const didYouMean = (word: string, known: readonly string[]): string | undefined => {
   const ranked = known

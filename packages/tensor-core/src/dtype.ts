@@ -1,24 +1,25 @@
 /**
- * Element types. `f16` and `bf16` are storage only: arithmetic casts to `f32` first. `bool` is one byte, 0 or 1.
+ * Element type of a tensor. `f16` and `bf16` are storage types: cast to `f32` before arithmetic. `bool` is one byte, 0
+ * or 1.
  */
 export type DType = "f32" | "f16" | "bf16" | "i32" | "u32" | "u8" | "bool";
 
-/** 16-bit floats: storage types of operands and results of matrix products. */
+/** 16-bit floating-point types: storage types for operands and results of matrix products. */
 export type HalfDType = "f16" | "bf16";
 
 /** All element types. */
 export const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32", "u8", "bool"];
 
-/** Dtypes that arithmetic operators accept. f16 and bf16 are storage only: cast them first. */
+/** Dtypes that arithmetic operators accept. f16 and bf16 must be cast to f32 first. */
 export const arithmetic: readonly DType[] = ["f32", "i32", "u32"];
 
-/** Dtypes that operators on real numbers accept, such as `exp`. */
+/** Dtypes that real-valued functions such as `exp` accept. */
 export const floating: readonly DType[] = ["f32"];
 
-/** Dtypes whose elements can be compared by size. */
+/** Dtypes whose elements are ordered, so that `less` and `maximum` accept them. */
 export const ordered: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"];
 
-/** Bytes of one element. */
+/** Number of bytes per element of each dtype. */
 export const bytesPerElement: Readonly<Record<DType, number>> = {
   f32: 4,
   f16: 2,
@@ -29,7 +30,7 @@ export const bytesPerElement: Readonly<Record<DType, number>> = {
   bool: 1,
 };
 
-/** Host storage of each dtype; 16-bit floats are stored as bit patterns. */
+/** Typed array type of each dtype on the host; f16 and bf16 are stored as bit patterns. */
 export interface HostStorage {
   readonly f32: Float32Array;
   readonly f16: Uint16Array;
@@ -40,10 +41,10 @@ export interface HostStorage {
   readonly bool: Uint8Array;
 }
 
-/** Typed array that holds a tensor's elements on the host; f16 and bf16 as bit patterns. */
+/** Typed array with a tensor's elements on the host; f16 and bf16 are stored as bit patterns. */
 export type HostData = HostStorage[DType];
 
-/** Typed array constructor of each element type, for storage on the host; f16 and bf16 as bit patterns. */
+/** Typed array constructor of each dtype on the host; f16 and bf16 are stored as bit patterns. */
 export const hostArrayType: {
   readonly [D in DType]: new (
     buffer: ArrayBufferLike,
@@ -92,7 +93,7 @@ export const toBf16Bits = (value: number): number => {
   return ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16) & 0xffff;
 };
 
-/** Decode the bits of a bf16. Exact. */
+/** Decode the bits of a bf16 to a number, exactly. */
 export const fromBf16Bits = (bits: number): number => floatOf((bits << 16) >>> 0);
 
 /** Round to the nearest IEEE half (ties to even, subnormals kept) and return its 16 bits. */
@@ -103,8 +104,8 @@ export const toF16Bits = (value: number): number => {
   if (magnitude > 0x7f800000) return sign | 0x7e00;
   if (magnitude >= 0x477ff000) return sign | 0x7c00; // 65520 and above round to infinity
   if (magnitude < 0x38800000) {
-    // Below 2^-14: a subnormal half counts units of 2^-24. Scaling by a power of two is exact, so only one rounding
-    // happens.
+    // Below 2^-14, the result is a subnormal half: a multiple of 2^-24. Scaling by a power of two is exact, so only one
+    // rounding happens.
     const units = Math.abs(floatOf(magnitude)) * 2 ** 24;
     const floor = Math.floor(units);
     const rest = units - floor;
@@ -115,7 +116,7 @@ export const toF16Bits = (value: number): number => {
   return sign | (((rebased + 0xfff + ((rebased >>> 13) & 1)) >>> 13) & 0x7fff);
 };
 
-/** Decode the bits of an IEEE half. Exact. */
+/** Decode the bits of an IEEE half to a number, exactly. */
 export const fromF16Bits = (bits: number): number => {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >>> 10) & 0x1f;
@@ -126,8 +127,8 @@ export const fromF16Bits = (bits: number): number => {
 };
 
 /**
- * Convert a real number to the nearest value that `dtype` can represent. `f32` keeps f64 precision on purpose
- * (reference use).
+ * Convert a real number to the nearest value that `dtype` can represent. Exception: `f32` keeps f64 precision, for the
+ * f64 reference.
  */
 export const roundToStorage = (value: number, dtype: DType): number => {
   switch (dtype) {

@@ -1,15 +1,15 @@
 /**
- * Who can resolve an error: the caller ("user"), the environment (retry or rebuild), or Skein's developers
- * ("invariant").
+ * Class of an error by its cure: "user": the caller must change the call; "environment": retry or rebuild; "invariant":
+ * a bug that Skein's developers must fix.
  */
 export type ErrorKind = "user" | "environment" | "invariant";
 
 /**
- * Base class of every error that Skein throws. `code` is stable and safe to match on. The message states what happened,
- * both values, the rule and the cure.
+ * Base class of every error that Skein throws. `code` is stable and safe to match on. The message states the problem,
+ * the actual and the expected value, the rule and the cure.
  */
 export class SkeinError extends Error {
-  // Set explicitly in each class: a minifier shortens class names, and `new.target.name` with them.
+  // Set explicitly in each class, because a minifier shortens class names and therefore `new.target.name`.
   override name = "SkeinError";
 
   readonly code: string;
@@ -22,7 +22,10 @@ export class SkeinError extends Error {
   }
 }
 
-/** Shapes or dtypes that an operator does not accept. The message names the operator and the caller's line. */
+/**
+ * An operator does not accept the shapes or dtypes of its operands. The message names the operator and the caller's
+ * line.
+ */
 export class ShapeError extends SkeinError {
   override name = "ShapeError";
 
@@ -35,7 +38,7 @@ export class ShapeError extends SkeinError {
   }
 }
 
-/** A value that an option or argument does not accept. */
+/** An option or argument has an invalid value. */
 export class ArgumentError extends SkeinError {
   override name = "ArgumentError";
 
@@ -59,9 +62,7 @@ export class OperatorError extends SkeinError {
   }
 }
 
-/**
- * An operator, dtype or feature that a backend does not support; thrown when a graph is compiled, never during a run.
- */
+/** A backend does not support an operator, dtype or feature. Thrown when a graph is compiled, never during a run. */
 export class UnsupportedError extends SkeinError {
   override name = "UnsupportedError";
 
@@ -103,16 +104,16 @@ export class InvariantError extends SkeinError {
   }
 }
 
-// Undefined in a CommonJS bundle, which has no URL of its own; then no line is found.
+// `import.meta.url` is undefined in a CommonJS bundle; `callersLine` then returns undefined.
 const packageUrl: string = ((import.meta.url as string | undefined) ?? "").replace(/[^/]*$/, "");
 
 /**
- * First line of the stack outside this package: where the user called the operator. Tests of this package count as
- * users.
+ * Return the source location of the user's operator call: the first stack frame outside this package. Test files of
+ * this package count as user code.
  */
 export const callersLine = (): string | undefined => {
   const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = 60; // model code nests scopes and transformations; ten frames would not reach the user's code
+  Error.stackTraceLimit = 60; // model code nests deeply; the default of ten frames would not reach the user's code
   const stack = new Error("where").stack ?? "";
   Error.stackTraceLimit = limit;
   for (const frame of stack.split("\n").slice(1)) {

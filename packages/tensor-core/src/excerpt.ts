@@ -1,16 +1,16 @@
 import { visibleLine } from "./visible-text.ts";
 
-/** Default number of characters of a value that messages show. */
+/** Default maximum number of characters of a value in a message. */
 const defaultCharacters = 60;
 
-/** JSON string literal in which characters that terminals interpret are escaped, too. */
+/** Format a text as a JSON string literal; also escapes characters that terminals interpret. */
 const quote = (text: string): string => visibleLine(JSON.stringify(text));
 
 /**
  * Format a value of unknown origin for a message: as JSON on one line, cut after `most` characters. The value may have
- * any size and depth, and may contain itself.
+ * any size and depth, and may contain cycles.
  *
- * Cost: O(most), except for an object, whose keys are all listed before the first is shown.
+ * Cost: O(most), except for an object: all its keys are enumerated first.
  * @example
  * excerpt({ a: [1, "b"] }); // {"a":[1,"b"]}
  * excerpt("x".repeat(1e6), 8); // "xxxx...
@@ -46,7 +46,7 @@ export const excerpt = (value: unknown, most: number = defaultCharacters): strin
 
 /**
  * Format a name of unknown origin for a message: like `excerpt`, but a name longer than `most` is cut in its middle,
- * because similar names, such as tensor names of a model, often differ at their ends.
+ * because similar names, such as tensor names of a model, often differ only in their last characters.
  *
  * Cost: O(most).
  * @example excerptName("encoder.layers.10.attention.output.bias", 24); // "encoder....output.bias"

@@ -35,7 +35,7 @@ test.each(heads)(
   (format, head, noun) => {
     for (const holds of ["text", "json", "csv", "image"] as const)
       expect(foreignContent(bytesOf(head), holds)).toContain(noun);
-    if (format !== "NumPy") expect(foreignContent(bytesOf(head), "tokens")).toContain(noun); // read by its header
+    if (format !== "NumPy") expect(foreignContent(bytesOf(head), "tokens")).toContain(noun); // accepted as tokens
   },
 );
 

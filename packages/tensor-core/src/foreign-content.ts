@@ -1,4 +1,4 @@
-/** Content that the reader of a file expects. */
+/** Kind of content that a file reader expects. */
 export type FileContent =
   | "text"
   | "html"
@@ -15,13 +15,13 @@ export type FileContent =
   | "tokens";
 
 interface Content {
-  /** Noun for the content in messages. */
+  /** Noun phrase for the content in messages. */
   readonly noun: string;
   /** File formats that the reader accepts. */
   readonly takes?: readonly Format[];
   /** Whether the file is text: UTF-8 without zero bytes. */
   readonly isText?: boolean;
-  /** Whether the file may begin with any bytes, so that only long signatures are evidence of another format. */
+  /** Whether a valid file may begin with any bytes. Short signatures of other formats are then ignored. */
   readonly isRaw?: boolean;
 }
 
@@ -43,19 +43,19 @@ const contents: Readonly<Record<FileContent, Content>> = {
   tokens: { noun: "a file of plain tokens", isRaw: true, takes: ["npy"] },
 };
 
-/** A format that is recognized by its first bytes. */
+/** File format that is recognized by its first bytes. */
 interface Signature {
-  /** Noun for a file of the format in messages. */
+  /** Noun phrase for a file of this format in messages. */
   readonly noun: string;
   readonly cure: string;
-  /** Noun for the expected content in messages. Default: the noun of the reader's content. */
+  /** Replacement for the noun of the expected content in messages. Default: `noun` of the expected `Content`. */
   readonly instead?: string;
   matches(head: Uint8Array): boolean;
-  /** Whether a file of raw numbers may begin with the same bytes by chance. */
+  /** Whether the signature is so short that a file of raw numbers may begin with the same bytes by chance. */
   readonly isShort?: boolean;
 }
 
-/** Leading bytes of a file that `foreignContent` examines. */
+/** Number of leading bytes of a file that `foreignContent` examines. */
 export const headBytes = 512;
 
 const beginsWith = (head: Uint8Array, bytes: string, at = 0): boolean => {
@@ -63,12 +63,15 @@ const beginsWith = (head: Uint8Array, bytes: string, at = 0): boolean => {
   return true;
 };
 
-/** Bytes as text, one character per byte. */
+/** Convert bytes to text, one character per byte. */
 const textOf = (head: Uint8Array): string => String.fromCharCode(...head);
 
 const unpack = (program: string): string => `unpack it, for example with ${program}`;
 
-/** Also checks the flags, extra flags (compression level) and operating systems that RFC 1952 defines. */
+/**
+ * Whether a file is gzip. Also checks the flags, the extra flags (compression level) and the operating system against
+ * RFC 1952.
+ */
 const isGzip = (head: Uint8Array): boolean =>
   beginsWith(head, "\x1f\x8b\x08") &&
   head.length >= 10 &&
@@ -83,8 +86,8 @@ const isSafetensors = (head: Uint8Array): boolean =>
   head.length >= 10 && beginsWith(head, "\0\0\0\0", 4) && head[8] === 0x7b && (head[9] === 0x22 || head[9] === 0x7d);
 
 /**
- * Protocols 4 and 5 begin with a frame, which has an eight-byte length; files of older PyTorch begin with a magic
- * number.
+ * Whether a file is a Python pickle with a long signature: protocols 4 and 5 begin with a frame and its eight-byte
+ * length, and files of older PyTorch versions begin with a magic number.
  */
 const isLongPickle = (head: Uint8Array): boolean =>
   beginsWith(head, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20") ||
@@ -174,7 +177,7 @@ const formats = {
   },
 } as const satisfies Readonly<Record<string, Signature>>;
 
-/** Whether bytes are Latin letters in UTF-16 without a byte order mark: every other byte is 0. */
+/** Whether bytes are ASCII text in UTF-16 without a byte order mark: each second byte is 0. */
 const isWide = (head: Uint8Array): boolean => {
   if (head.length < 4) return false;
   const even = head.subarray(0, head.length & ~1);
@@ -183,22 +186,22 @@ const isWide = (head: Uint8Array): boolean => {
   return zeros.includes(0) && zeros.includes(even.length / 2);
 };
 
-/** Minimum number of ASCII bytes that are evidence of text; raw numbers hardly ever match that many. */
+/** Minimum number of ASCII bytes that identify text; raw numbers almost never begin with that many ASCII bytes. */
 const enoughCharacters = 64;
 /** Whether a byte is a printable ASCII character or white space. */
 const isAscii = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d);
 
 /**
- * Recognize by its first bytes a file that does not have the content that its reader expects.
+ * Detect by its first bytes that a file does not have the expected content.
  *
- * @param head first `headBytes` bytes of the file, or the whole file if it is shorter.
- * @returns the actual content and a cure, as the end of a sentence that begins with the file name. Undefined if the
- * file may have the expected content.
+ * @param head First `headBytes` bytes of the file, or the whole file if the file is shorter.
+ * @returns A description of the actual content, with a cure: the rest of a sentence that begins with the file name.
+ * Undefined if the file may have the expected content.
  */
 export const foreignContent = (head: Uint8Array, holds: FileContent): string | undefined => {
   const { noun, takes = [], isText = false, isRaw = false }: Content = contents[holds];
   const bytes = head.subarray(0, headBytes);
-  // Numbers at the beginning of a valid file may look like a short signature.
+  // Raw numbers at the beginning of a valid file may match a short signature.
   if (takes.some((format) => formats[format].matches(bytes))) return undefined;
   for (const { noun: found, cure, instead = noun, matches, isShort = false } of Object.values<Signature>(formats)) {
     if ((isShort && isRaw) || !matches(bytes)) continue;

@@ -239,7 +239,7 @@ describe("valueAndGrad", () => {
       (x: Tensor) => vjp((y: Tensor) => ({ a: y, b: y }), x).pullback({ a: x } as never),
       /\[a\] for results \[a, b\]/,
     ],
-    // Nodes that the result does not depend on are checked, too.
+    // Nodes on which the result does not depend are also checked.
     [
       "a constant's cotangent",
       (x: Tensor) => vjp(() => full([2], 1), x).pullback(full([1], 1)),

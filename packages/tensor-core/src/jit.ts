@@ -18,34 +18,34 @@ import { flattenTree, leavesAlong, type MapTree, type TreeStructure, unflattenTr
 
 /** Compilation options of a function: donated arguments, mesh and rank, and passes. */
 export interface JitOptions {
-  /** Indices of donated arguments: results may be written into the memory of their arrays. Default: none. */
+  /** Indices of donated arguments. Results may overwrite the memory of donated arrays. Default: none. */
   readonly donate?: readonly number[];
   /** Number of ranks along each mesh axis. Default: the sizes of `communicators`. */
   readonly mesh?: Mesh;
   /**
-   * Mesh coordinates of the rank that functions are traced for, as `meshCoordinate` returns them. Default: the ranks of
+   * Mesh coordinates of the rank that the function is traced for; `meshCoordinate` returns them. Default: the ranks of
    * `communicators`.
    */
   readonly place?: MeshCoordinates;
   readonly communicators?: Communicators;
   readonly spanSink?: SpanSink;
-  /** Name of the function in traces. Default: the function's own name. */
+  /** Name of the function in traces. Default: `name` of the JavaScript function. */
   readonly name?: string;
   /**
-   * Maximum number of signatures kept compiled, each with its workspace; beyond it, the least recently called signature
-   * is released. Must be equal on all ranks, which compile together. Default: 32.
+   * Maximum number of cached executables, one per input signature, each with its workspace. If exceeded, the least
+   * recently called executable is released. Must be equal on all ranks, because ranks compile together. Default: 32.
    */
   readonly maxExecutables?: number;
-  /** Rewrites of the traced graph, applied in order before compilation, such as `mixedPrecision`. Default: none. */
+  /** Graph passes, such as `mixedPrecision`, applied in order between tracing and compilation. Default: none. */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
   /**
-   * Maximum bytes of intermediates. If keeping every value that the backward pass reads takes more, some values are
-   * chosen to be recomputed, see `recomputeWithin`. Default: no limit.
+   * Maximum bytes of intermediate values. If the values saved for the backward pass need more, some of them are
+   * recomputed, see `recomputeWithin`. Default: no limit.
    */
   readonly maxWorkspaceBytes?: number;
 }
 
-/** Trees of arrays that a compiled function accepts: on its device, or on the host (uploaded for the call). */
+/** Trees of arrays that a compiled function accepts: device arrays, or host arrays, which are uploaded for the call. */
 export type ArrayTree<T> = MapTree<T, Tensor, DeviceArray | NdArray>;
 
 export interface CompiledFunction<Args extends readonly unknown[], Result> {
@@ -56,11 +56,11 @@ export interface CompiledFunction<Args extends readonly unknown[], Result> {
   release(): void;
 }
 
-/** Cached compilation of one signature. */
+/** Cache entry of one input signature. */
 interface CacheEntry {
   readonly structure: TreeStructure;
   readonly specs: readonly TensorSpec[];
-  /** A promise until all ranks have agreed on the order of collectives. */
+  /** Compiled function; a promise until all ranks have agreed on the order of collectives. */
   executable: Executable | Promise<Executable>;
   readonly outputs: TreeStructure;
 }
@@ -69,23 +69,23 @@ const releaseEntry = ({ executable }: CacheEntry): void => {
   if (executable instanceof Promise)
     executable.then(
       (made) => made.release(),
-      () => undefined, // the failure is reported to the caller that compiled
+      () => undefined, // the caller that compiled receives the error
     );
   else executable.release();
 };
 
 /**
  * Compile a plain function over trees of tensors for a backend. The function is traced once per input signature (tree
- * structure, dtypes, shapes); later calls run the compiled graph, until `maxExecutables` other signatures have been
- * called since.
+ * structure, dtypes, shapes); later calls run the compiled graph. It is compiled again only after `maxExecutables`
+ * calls with other signatures.
  *
- * @returns an async function from arrays to arrays on the device. Host arrays among the arguments are uploaded for the
- * call and freed after the call. Returned arrays belong to the caller. With communicators of more than one rank, all
- * ranks of the world compile together and agree on the order of collectives. Each rank traces for its own coordinates
+ * @returns An async function that accepts arrays and returns device arrays. Host arrays are uploaded before the run and
+ * freed after the run. The caller owns the returned arrays. With communicators of more than one rank, all ranks of the
+ * world compile together and agree on the order of collectives. Each rank traces for its own coordinates
  * (`meshCoordinate`), so graphs may differ between ranks in everything except collectives.
  * @throws ShapeError while tracing, UnsupportedError while compiling, CollectiveOrderError if the collectives of the
- * ranks are incompatible, ArgumentError for a limit that is not a whole number of 1 or more, or that no choice of
- * recomputation meets.
+ * ranks are incompatible, ArgumentError if a limit is not a positive integer, or if no choice of recomputed values
+ * meets `maxWorkspaceBytes`.
  * @example
  * const square = jit((x: Tensor) => multiply(x, x), backend);
  * const y = await backend.download(await square(NdArray.from([1, 2, 3])));
@@ -122,13 +122,13 @@ export const jit = <Args extends readonly unknown[], Result>(
       workspaceBytes: (one) =>
         backend.workspaceBytes?.(one, { donate }) ?? planMemory(optimize(one), { donate }).workspaceBytes,
     }).graph;
-  /** Most recently called first. */
+  /** Cache entries, most recently called first. */
   const cache: CacheEntry[] = [];
   const groups = Object.entries(options.communicators ?? {});
   const mesh: Mesh = options.mesh ?? Object.fromEntries(groups.map(([axis, { worldSize }]) => [axis, worldSize]));
   const place: MeshCoordinates =
     options.place ??
-    // A communicator whose size differs from the mesh is rejected when the graph is run, with the name of its axis.
+    // If a communicator's size differs from the mesh, running the graph throws an error that names the axis.
     Object.fromEntries(
       groups.flatMap(([axis, { rank, worldSize }]) => (mesh[axis] === worldSize ? [[axis, rank]] : [])),
     );
@@ -141,7 +141,8 @@ export const jit = <Args extends readonly unknown[], Result>(
     const isFirst = !compiledBefore;
     compiledBefore = true;
     const refuse = (error: unknown): Promise<never> => {
-      // At a later call, ranks that have the signature compiled would not receive the report.
+      // Report only at the first call: later, a rank that has already compiled the signature would not receive the
+      // report.
       if (!isFirst || options.communicators === undefined) throw error;
       return reportFailure(error, options.communicators);
     };
@@ -194,7 +195,7 @@ export const jit = <Args extends readonly unknown[], Result>(
     return entry;
   };
 
-  /** Executable of an entry; removes the entry from the cache if the ranks could not agree. */
+  /** Wait for the executable of a cache entry. Removes the entry if the ranks could not agree on an order. */
   const awaitExecutable = async (entry: CacheEntry): Promise<Executable> => {
     try {
       return (entry.executable = await entry.executable);
@@ -213,11 +214,11 @@ export const jit = <Args extends readonly unknown[], Result>(
     }
     const { leaves } = flattenTree<TensorSpec>(args);
     const entry = compileAsSpan(args, leaves);
-    // run at once if already compiled: another call may release the executable later
+    // run without awaiting if already compiled, because another call may release the executable
     return run(entry instanceof Promise ? await entry : entry, leaves);
   };
 
-  /** Compile an entry and record a span that ends when all ranks have agreed. */
+  /** Compile a cache entry, and record a span that ends when all ranks have agreed on the order of collectives. */
   const compileAsSpan = (args: readonly unknown[], leaves: readonly TensorSpec[]): CacheEntry | Promise<CacheEntry> => {
     const { spanSink, name = fn.name } = options;
     if (spanSink === undefined) return compile(args);
@@ -242,7 +243,8 @@ export const jit = <Args extends readonly unknown[], Result>(
       for (const leaf of leaves) {
         if (leaf instanceof NdArray) {
           const upload = retryAfterReclaim(() => backend.upload(leaf), reclaim);
-          // Wait only if memory is full; otherwise the run takes its arguments before the caller can free them.
+          // `upload` is a promise only if memory is full. Without an await, the run claims its arguments before the
+          // caller can free them.
           const array = upload instanceof Promise ? await upload : upload;
           uploaded.push(array);
           inputs.push(array);
@@ -250,7 +252,7 @@ export const jit = <Args extends readonly unknown[], Result>(
       }
       return unflattenTree(outputs, await executable.run(inputs, options.communicators));
     } finally {
-      // The run has finished with the arrays that it was given, unless it failed before it began.
+      // The run no longer needs the uploaded arrays, unless it failed before it began.
       for (const array of uploaded) backend.free(array);
     }
   };

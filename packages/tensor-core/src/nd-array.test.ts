@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { NdArray, type NestedNumbers, SkeinError } from "./index.ts";
 
-/** Rows of an array as nested lists. */
+/** Convert flat values to nested lists of the given shape. */
 const nest = (values: readonly number[], shape: readonly number[]): NestedNumbers => {
   if (shape.length === 0) return values[0]!;
   const [size, ...inner] = shape as [number, ...number[]];
@@ -48,7 +48,7 @@ describe("nested lists", () => {
           Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => i),
           shape,
         );
-        // The first list of a depth determines its length, so the last one differs.
+        // The first list of each depth determines the expected length, so change the last list.
         let list = nested as NestedNumbers[];
         for (let d = 0; d <= depth % (shape.length - 1); d++) list = list.at(-1) as NestedNumbers[];
         if (longer) list.push(list[0]!);

@@ -15,10 +15,10 @@ import { type NestedNumbers, readNested } from "./nested-numbers.ts";
 import { elementCount, formatShape, requireDType, requireShape, type Shape } from "./shape.ts";
 import { Printable } from "./printable.ts";
 
-/** Number of values shown when an array is printed. */
+/** Maximum number of values in the text form of an array. */
 const printedValues = 6;
 
-/** Array on the host: dense row-major, 16-bit floats as bit patterns. The caller owns `data`. */
+/** Dense row-major array on the host. f16 and bf16 are stored as bit patterns. The caller owns `data`. */
 export class NdArray extends Printable {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -29,14 +29,14 @@ export class NdArray extends Printable {
   }
 
   /**
-   * @throws ShapeError for an unknown dtype or an invalid shape; ArgumentError for data of another type or length. For
-   * lists of numbers, use `NdArray.from`.
+   * @throws ShapeError for an unknown dtype or an invalid shape; ArgumentError if `data` has the wrong type or length.
+   * For lists of numbers, use `NdArray.from`.
    */
   constructor(dtype: DType, shape: Shape, data: HostData) {
     super();
     requireDType("NdArray", dtype);
     requireShape("NdArray", shape);
-    // Compared by tag, which is the same in every realm, and for Node's Buffer.
+    // Compare the type tag, because it is equal in all realms and for Node's Buffer.
     if (Object.prototype.toString.call(data) !== `[object ${hostArrayType[dtype].name}]`)
       throw new ArgumentError(
         `NdArray: ${dtype} needs data in a ${hostArrayType[dtype].name}, but the data is ${describe(data)}; use NdArray.from(values, shape, "${dtype}"), which converts`,
@@ -51,13 +51,13 @@ export class NdArray extends Printable {
     this.data = data;
   }
 
-  /** Values as numbers, 16-bit floats decoded. Cost: one copy. */
+  /** Return the elements as numbers; f16 and bf16 are decoded. Cost: one copy. */
   toNumbers(): number[] {
     const decode = this.dtype === "f16" ? fromF16Bits : this.dtype === "bf16" ? fromBf16Bits : undefined;
     return decode ? Array.from(this.data, decode) : Array.from(this.data);
   }
 
-  /** The only value of a one-element array. */
+  /** Return the element of a one-element array. */
   item(): number {
     if (this.data.length !== 1)
       throw new ArgumentError(
@@ -66,12 +66,12 @@ export class NdArray extends Printable {
     return this.toNumbers()[0]!;
   }
 
-  /** Bytes in memory order (little-endian), without a copy. */
+  /** Return the bytes of `data` in memory order (little-endian), without a copy. */
   bytes(): Uint8Array {
     return new Uint8Array(this.data.buffer, this.data.byteOffset, this.data.byteLength);
   }
 
-  /** `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, cut after the first values. */
+  /** Format as `NdArray f32[2, 3] (1, 2, 3, 4, 5, 6)`, with at most `printedValues` values. */
   override toString(): string {
     const first = new NdArray(
       this.dtype,
@@ -100,9 +100,9 @@ export class NdArray extends Printable {
    * Create an array from a flat list of numbers, or from nested lists; each number is rounded to a value that `dtype`
    * can represent.
    *
-   * @param givenShape default: the shape of the lists.
-   * @throws ArgumentError for lists of different length, for elements that are not numbers, and for more or fewer
-   * values than the shape holds.
+   * @param givenShape Shape of the array. Default: the shape of the lists.
+   * @throws ArgumentError for lists of different length, for elements that are not numbers, and if the number of values
+   * does not match the shape.
    * @example NdArray.from([[1, 2], [3, 4]]); // f32[2, 2]
    */
   static from(numbers: ArrayLike<number> | NestedNumbers, givenShape?: Shape, dtype: DType = "f32"): NdArray {
@@ -136,7 +136,7 @@ export class NdArray extends Printable {
   }
 }
 
-/** Number formatted with the digits of an f32. */
+/** Format a number with the 7 significant digits of an f32. */
 const shortNumber = (value: number): string => String(Number(value.toPrecision(7)));
 
 const allocate = (bytes: number, shape: Shape): ArrayBuffer => {

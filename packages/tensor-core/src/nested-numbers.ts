@@ -3,7 +3,7 @@ import { describe } from "./describe.ts";
 import { excerpt } from "./excerpt.ts";
 import { formatShape } from "./shape.ts";
 
-/** Nested lists of numbers; the depth is the rank of the tensor. */
+/** Nested lists of numbers; the nesting depth is the number of dimensions. */
 export type NestedNumbers = number | readonly NestedNumbers[];
 
 /** Whether a value is a typed array or another flat array-like of numbers. */
@@ -12,7 +12,7 @@ const isFlat = (value: unknown): value is ArrayLike<number> =>
   (typeof value === "object" && value !== null && !Array.isArray(value) && "length" in value);
 
 const isNumbers = (list: readonly unknown[]): list is readonly number[] => {
-  // Loop by index, because `every` skips the holes of a sparse list.
+  // Loop by index, because `every` skips missing elements of a sparse list.
   for (let i = 0; i < list.length; i++) if (typeof list[i] !== "number") return false;
   return true;
 };
@@ -25,9 +25,9 @@ const refuseElement = (op: string, value: unknown, index: readonly number[]): ne
 };
 
 /**
- * Numbers of nested lists in row-major order, and the shape of the lists. A flat list is returned unchanged.
+ * Return the numbers of nested lists in row-major order, and the shape of the lists. A flat list is not copied.
  *
- * @param op name of the caller, for messages.
+ * @param op Name of the calling function, for messages.
  * @throws ArgumentError for lists of different length or depth, and for elements that are not numbers. Cost: one check
  * per value, and one copy if lists are nested.
  */

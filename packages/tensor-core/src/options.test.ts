@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as functions from "./index.ts";
 import { ArgumentError, type Tensor, trace } from "./index.ts";
 
-/** The functions as JavaScript may call them, without type checks. */
+/** All exported functions without parameter types, as JavaScript programs may call them. */
 const loose = functions as unknown as { readonly [name: string]: (...args: unknown[]) => Tensor };
 
 type Call = (x: Tensor, i: Tensor) => unknown;

@@ -3,16 +3,16 @@ import { ArgumentError } from "./errors.ts";
 import { excerpt } from "./excerpt.ts";
 
 /**
- * Names of all options of a function; the type requires every name. The first name is the option that callers most
- * often pass without a name.
+ * Names of all options of a function; the type rejects an incomplete list. List first the option whose value callers
+ * most often pass without an options object.
  */
 export type OptionNames<Options> = { readonly [name in keyof Required<Options>]: true };
 
 /**
- * Check and return the options of a call. Detects two mistakes that JavaScript accepts silently: another value instead
- * of an options object, such as the number in `sum(x, 1)`, and unknown option names.
+ * Check and return the options of a call. Detects two mistakes that JavaScript accepts silently: a value in place of
+ * the options object, such as the number in `sum(x, 1)`, and unknown option names.
  *
- * @param call the call without its options, such as `"gather(x, indices)"`, for the message.
+ * @param call Text of the call without options, such as `"gather(x, indices)"`, for the message.
  * @throws ArgumentError that shows the correct call.
  */
 export const checkOptions = <Options extends object>(
@@ -44,15 +44,15 @@ export const checkOptions = <Options extends object>(
   return options;
 };
 
-/** Range of valid numbers of an option. */
+/** Range of valid values of a numeric option: from `from`, and less than `below` if given. */
 export interface NumberRange {
   readonly from: number;
   readonly below?: number;
-  /** A typical value, for the message. */
+  /** Typical value that the error message suggests. */
   readonly usual: number;
 }
 
-/** @throws ArgumentError unless the value is a finite number in the range. */
+/** Check a numeric option. @throws ArgumentError unless the value is a finite number in the range. */
 export const checkNumber = (fn: string, name: string, value: number, { from, below, usual }: NumberRange): void => {
   if (typeof value === "number" && Number.isFinite(value) && value >= from && (below === undefined || value < below))
     return;

@@ -3,7 +3,7 @@ import { ArgumentError } from "./errors.ts";
 import type { Disposing } from "./platform-types.ts";
 import { formatSpec, type Shape, type TensorSpec } from "./shape.ts";
 
-/** Replacement for JavaScript operators in error messages, per kind of value. */
+/** Functions to use in place of JavaScript operators, per kind of value, for error messages. */
 const cures = {
   Tensor:
     "a Tensor has no value while a function is traced: compute with add(x, 1), multiply(x, 2), greater(x, 0), equal(x, 2), and choose with where(condition, a, b)",
@@ -12,27 +12,27 @@ const cures = {
 } as const;
 
 /**
- * A value with a dtype and a shape that prints as one short line, and that throws if a JavaScript operator uses it as a
- * number, because objects cannot overload operators.
+ * Base class of values with a dtype and a shape. Prints as one short line. Throws if a JavaScript operator converts the
+ * value to a number, because JavaScript has no operator overloading.
  */
 export abstract class Printable implements TensorSpec {
   abstract readonly dtype: DType;
   abstract readonly shape: Shape;
   protected abstract readonly kind: keyof typeof cures;
 
-  /** `Tensor f32[2, 3]` */
+  /** Format as class name and spec: `Tensor f32[2, 3]`. */
   toString(): string {
     return `${this.kind} ${formatSpec(this)}`;
   }
 
-  /** Value that `JSON.stringify` writes. */
+  /** Return the object that `JSON.stringify` writes. */
   toJSON(): object {
     return { dtype: this.dtype, shape: this.shape };
   }
 
   static {
-    // Node and compatible runtimes look up the output of `console.log` under this symbol; the symbol is registered, so
-    // no import of Node is needed.
+    // Node and compatible runtimes call the method under this symbol to format the value for `console.log`. The symbol
+    // is in the global registry, so no Node import is needed.
     Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), {
       value(this: Printable): string {
         return this.toString();
@@ -40,7 +40,7 @@ export abstract class Printable implements TensorSpec {
     });
   }
 
-  /** @throws ArgumentError in arithmetic and comparisons; `${x}` is the text of `toString`. */
+  /** Convert to a primitive: `${x}` returns `toString()`. @throws ArgumentError in arithmetic and comparisons. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();
     throw new ArgumentError(
@@ -54,11 +54,11 @@ abstract class PrintableOnDevice extends Printable {
     return "DeviceArray";
   }
 
-  /** Free the memory. */
+  /** Free the memory of the value. */
   protected abstract dispose(): void;
 
   static {
-    // Browsers of 2025 may lack the symbol.
+    // `Symbol.dispose` is missing in some browsers of 2025.
     if (Symbol.dispose !== undefined)
       Object.defineProperty(this.prototype, Symbol.dispose, {
         value(this: PrintableOnDevice): void {
@@ -68,5 +68,5 @@ abstract class PrintableOnDevice extends Printable {
   }
 }
 
-/** Base class of values on a device. `using` calls their `dispose`. */
+/** Base class of device arrays. At the end of a `using` scope, `dispose` is called. */
 export const PrintableDeviceArray: abstract new () => PrintableOnDevice & Disposing = PrintableOnDevice as never;

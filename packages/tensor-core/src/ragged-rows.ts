@@ -1,13 +1,14 @@
 import { ArgumentError } from "./errors.ts";
 
-/** Row counts as numbers. A copy, so that the counts cannot change between check and use. */
+/** Decode i32 row counts. Returns a copy, so that the counts cannot change between check and use. */
 export const readRowCounts = (bytes: Uint8Array): number[] => [...new Int32Array(new Uint8Array(bytes).buffer)];
 
 /**
- * Check the row counts that a rank is about to send.
+ * Check the row counts of a rank's send request.
  *
- * @param counts one count per peer, or a single count for all peers.
- * @throws ArgumentError with the rank, the count and the capacity.
+ * @param counts Number of rows to send: one count per peer, or a single count for all peers.
+ * @throws ArgumentError if a count is negative or above `capacity`. The message has the rank, the count and the
+ * capacity.
  */
 export const checkRowCounts = (kind: string, rank: number, counts: readonly number[], capacity: number): void => {
   const wrong = counts.findIndex((count) => !(Number.isInteger(count) && count >= 0 && count <= capacity));

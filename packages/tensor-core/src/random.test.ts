@@ -11,7 +11,7 @@ const backend = referenceBackend();
 const word = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 
 describe("threefry2x32", () => {
-  // Known answers of Random123 1.09, file kat_vectors, threefry2x32 with 20 rounds.
+  // Expected results from Random123 1.09, file kat_vectors, threefry2x32 with 20 rounds.
   test.each([
     [
       [0, 0],
@@ -63,7 +63,7 @@ describe("streams on the device", () => {
   });
 });
 
-/** Mean and variance of a sample. */
+/** Compute the mean and variance of a sample. */
 const moments = (values: readonly number[]): [mean: number, variance: number] => {
   const mean = values.reduce((total, value) => total + value, 0) / values.length;
   return [mean, values.reduce((total, value) => total + (value - mean) ** 2, 0) / values.length];
@@ -77,7 +77,7 @@ describe("distributions", () => {
   test("uniform has the moments of its range and stays inside", async () => {
     const values = await draw((key) => uniform(key, [count], { low: -1, high: 3 }));
     const [mean, variance] = moments(values);
-    // Five standard errors: 4/√12/√n = 0.0058 for the mean.
+    // Tolerance: five standard errors. The standard error of the mean is 4/√12/√n = 0.0058.
     expect(mean).toBeCloseTo(1, 1);
     expect(Math.abs(mean - 1)).toBeLessThan(0.029);
     expect(Math.abs(variance - 16 / 12)).toBeLessThan(0.03);
@@ -154,7 +154,7 @@ describe("permutation", () => {
       orders.set(order, (orders.get(order) ?? 0) + 1);
     }
     expect(orders.size).toBe(6);
-    // Five standard deviations of a count of 1000 in 6000.
+    // Tolerance: five standard deviations of a count with expectation 1000 in 6000 trials.
     for (const times of orders.values()) expect(Math.abs(times - 1000)).toBeLessThan(145);
     expect(permutation([1, 2], 50)).toEqual(permutation([1, 2], 50));
   });

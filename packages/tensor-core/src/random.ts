@@ -5,10 +5,10 @@ const rotations: readonly number[] = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = 0x1bd11bda;
 
 /**
- * Threefry2x32 with 20 rounds: a keyed bijection of counters that passes the statistical test batteries. Generates on
- * the host the same stream that kernels generate on the device.
+ * Threefry2x32 with 20 rounds: a counter-based random number generator that passes the usual statistical test suites.
+ * Returns the same two words on the host as the kernels on a device.
  *
- * @param key two 32-bit words. @param counter two 32-bit words.
+ * @param key Two 32-bit words. @param counter Two 32-bit words.
  * Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC'11, §4.
  */
 export const threefry2x32 = (key: ArrayLike<number>, counter: ArrayLike<number>): [number, number] => {
@@ -28,14 +28,17 @@ export const threefry2x32 = (key: ArrayLike<number>, counter: ArrayLike<number>)
   return [x >>> 0, y >>> 0];
 };
 
-/** Element `index` of the stream of random u32 under `key`: word `index mod 2` at counter `(⌊index/2⌋, 0)`. */
+/**
+ * Return element `index` of the u32 random stream of `key`: word `index mod 2` of the block with counter `(⌊index/2⌋,
+ * 0)`.
+ */
 export const threefryWord = (key: ArrayLike<number>, index: number): number =>
   threefry2x32(key, [Math.floor(index / 2), 0])[index % 2]!;
 
 /**
  * Create a key (u32[2]) from a seed, to pass into traced functions.
  *
- * @param seed integer, 0 ≤ seed < 2⁵³.
+ * @param seed Integer, 0 ≤ seed < 2⁵³.
  */
 export const randomKey = (seed: number): NdArray => {
   if (!Number.isSafeInteger(seed) || seed < 0)
@@ -43,20 +46,20 @@ export const randomKey = (seed: number): NdArray => {
   return NdArray.from([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [2], "u32");
 };
 
-/** `foldIn` on the host: returns the same key as the traced function `foldIn`. */
+/** Derive a new key from `key` and `data` on the host. Equals the traced function `foldIn`. */
 export const foldInKey = (key: ArrayLike<number>, data: number): [number, number] => threefry2x32(key, [data >>> 0, 1]);
 
 /**
- * Random permutation of the numbers 0 … count-1, determined by `key`; each order is equally likely up to a bias of
- * count / 2³².
+ * Return a random permutation of 0 … count − 1, determined by `key`. All permutations are equally likely, up to a
+ * relative bias of count / 2³² per draw.
  *
- * @param key two words, such as `randomKey(seed).data`.
+ * @param key Two 32-bit words, such as `randomKey(seed).data`.
  * Source: Fisher and Yates, in Durstenfeld's form.
  */
 export const permutation = (key: ArrayLike<number>, count: number): Int32Array => {
   const order = new Int32Array(count);
   for (let i = 0; i < count; i++) order[i] = i;
-  // Words 2k and 2k+1 of the stream share one counter, so both are computed at once.
+  // Words 2k and 2k+1 of the stream have the same counter, so one Threefry call computes both words.
   let words = threefry2x32(key, [Math.floor(count / 2), 0]);
   for (let i = count - 1; i > 0; i--) {
     if (i % 2 === 1) words = threefry2x32(key, [(i - 1) / 2, 0]);

@@ -1,4 +1,4 @@
-/** An open file, such as Node's `FileHandle`. */
+/** Interface of an open file, such as Node's `FileHandle`. */
 export interface RangeSource {
   read(target: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
 }
@@ -9,8 +9,8 @@ export const maxBytesPerCall: number = 2 ** 30;
 /**
  * Read a range of a file without blocking the thread.
  *
- * @returns bytes `begin` to `end` − 1, in a new buffer; fewer if the file ends earlier. Cost: one call per GiB, and
- * more if the system returns less than requested.
+ * @returns Bytes `begin` to `end` − 1 in a new buffer; fewer if the file ends before `end`. Cost: one read call per
+ * GiB; more calls if the system returns fewer bytes than requested.
  */
 export const readRange = async (file: RangeSource, begin: number, end: number): Promise<Uint8Array> => {
   const bytes = new Uint8Array(end - begin);

@@ -7,7 +7,7 @@ interface Stats {
   isFile(): boolean;
 }
 
-/** Subset of Node's `fs` functions; this package does not import Node. */
+/** Required subset of Node's `fs` module; passed by the caller, because this package does not import Node. */
 interface FileSystem<Facts extends Stats = Stats> {
   readonly constants: { readonly O_RDONLY: number; readonly O_NONBLOCK?: number; readonly O_NOFOLLOW?: number };
   openSync(path: string, flags: number): number;
@@ -16,11 +16,11 @@ interface FileSystem<Facts extends Stats = Stats> {
   closeSync(file: number): void;
 }
 
-/** Expected content of a file, and the errors of its reader. */
+/** Expected content of a file, and error reporting of its reader. */
 interface FileRules {
-  /** Content that the file must have. */
+  /** Kind of content that the file must have. */
   readonly holds: FileContent;
-  /** Cure for a file that cannot be read: the end of the error message. */
+  /** Cure if the file cannot be read; appended to the error message. */
   readonly cure: string;
   /** Creates the error to throw. */
   readonly fault: (message: string, options?: ErrorOptions) => Error;
@@ -33,7 +33,7 @@ interface RegularFile {
   readonly sizeBytes: number;
 }
 
-/** Read until `target` is full or the file ends. @returns the number of bytes read. */
+/** Read from `position` until `target` is full or the file ends. @returns Number of bytes read. */
 const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: number): number => {
   let filled = 0;
   while (filled < target.length) {
@@ -46,19 +46,19 @@ const readInto = (fs: FileSystem, file: number, target: Uint8Array, position: nu
 };
 
 /**
- * Open a file that others may have placed, and reject everything except a regular file: a device may never end, and a
- * pipe may never begin.
+ * Open a file of unknown origin if it is a regular file. Other kinds are rejected: reading a device may never end, and
+ * reading a pipe may block forever.
  *
- * @param followsLinks whether the last part of the path may be a symbolic link. Default: true.
- * @returns a file descriptor that the caller closes, and the file's stats.
- * @throws the system's error, or an Error that completes "cannot be read (…)".
+ * @param followsLinks Whether the last path component may be a symbolic link. Default: true.
+ * @returns A file descriptor, which the caller must close, and the file's stats.
+ * @throws The system's error, or an Error whose message completes "cannot be read (…)".
  */
 export const openIfRegular = <Facts extends Stats>(
   { constants, openSync, fstatSync, closeSync }: Omit<FileSystem<Facts>, "readSync">,
   path: string,
   followsLinks = true,
 ): { readonly file: number; readonly stats: Facts } => {
-  // Opening a pipe waits for its writer unless O_NONBLOCK is set; regular files ignore the flag.
+  // Opening a pipe blocks until a writer opens it, unless O_NONBLOCK is set. Regular files ignore the flag.
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (followsLinks ? 0 : (constants.O_NOFOLLOW ?? 0));
   const file = openSync(path, flags);
   try {
@@ -99,13 +99,14 @@ export const openRegularFile = (fs: FileSystem, path: string, { holds, cure, fau
   }
 };
 
-/** V8 strings are limited to less than half a gibibyte. */
+/** Maximum file size of a text, bytes: the maximum string length of V8. */
 const maxTextBytes = 2 ** 29 - 24;
 
 /**
- * Read a whole UTF-8 file, without its byte order mark; see `openRegularFile`.
+ * Read a whole UTF-8 file, opened with `openRegularFile`, and remove the byte order mark.
  *
- * @throws the error that `rules.fault` creates; for bytes that are not UTF-8, with the offset of the first.
+ * @throws the error that `rules.fault` creates; for invalid UTF-8, the message has the offset of the first invalid
+ * byte.
  */
 export const readRegularText = (fs: FileSystem, path: string, rules: FileRules): string => {
   const { cure, fault } = rules;

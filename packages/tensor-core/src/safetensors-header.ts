@@ -2,8 +2,8 @@ import { SkeinError } from "./errors.ts";
 import { excerpt, excerptName } from "./excerpt.ts";
 
 /**
- * Bytes that are not a valid safetensors file. The message states the problem, the rule of the format and the cure; its
- * length is bounded.
+ * The bytes are not a valid safetensors file. The message states the problem, the rule of the format and the cure. The
+ * message length is bounded.
  */
 export class SafetensorsError extends SkeinError {
   override name = "SafetensorsError";
@@ -13,7 +13,7 @@ export class SafetensorsError extends SkeinError {
   }
 }
 
-/** Header entry of one tensor, before it is checked against the file. */
+/** Header entry of one tensor, not yet checked against the file. */
 export interface DescribedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
@@ -22,17 +22,17 @@ export interface DescribedTensor {
 }
 
 interface ParsedHeader {
-  /** In header order. */
+  /** Header entry of each tensor by name, in header order. */
   readonly tensors: ReadonlyMap<string, DescribedTensor>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Number of header characters, from the fault on, that a message shows. */
+/** Maximum number of header characters after a fault that an error message shows. */
 const excerptCharacters = 40;
 
 const [quotation, backslash, zero, nine] = [0x22, 0x5c, 0x30, 0x39];
 
-/** Parser over the text of a header: every method consumes the token that it is named after, or throws. */
+/** Parser of the header text. Each method consumes the token in its name, or throws. */
 class HeaderReader {
   private readonly text: string;
   private position = 0;
@@ -59,7 +59,7 @@ class HeaderReader {
     }
   }
 
-  /** Whether the next character is `character`; if so, consume it. */
+  /** Consume the next character if it equals `character`. Returns whether it does. */
   takes(character: string): boolean {
     this.skipSpace();
     if (this.text[this.position] !== character) return false;
@@ -86,7 +86,7 @@ class HeaderReader {
     return this.fault(`${what}, a string with an end`);
   }
 
-  /** A whole number from 0 that a double represents exactly. */
+  /** Parse a non-negative integer that a double represents exactly. */
   integer(what: string): number {
     this.skipSpace();
     let value = 0;
@@ -115,9 +115,9 @@ class HeaderReader {
   }
 
   /**
-   * Parse an object: `member` consumes the value of each key.
+   * Parse an object. `member` is called with each key, and must consume its value.
    *
-   * @throws SafetensorsError also for a duplicate key.
+   * @throws SafetensorsError for invalid syntax or a duplicate key.
    */
   object(what: string, member: (key: string) => void): void {
     if (!this.takes("{")) this.fault(`${what}: {`);
@@ -134,7 +134,7 @@ class HeaderReader {
     if (!this.takes("}")) this.fault(`, or } after a member of ${what}`);
   }
 
-  /** Throw unless only white space is left. */
+  /** Throw if anything but white space remains. */
   end(): void {
     this.skipSpace();
     if (this.position < this.text.length) this.fault("spaces only, after the header's }");
@@ -164,11 +164,11 @@ const readTensor = (reader: HeaderReader, name: string): DescribedTensor => {
 };
 
 /**
- * Parse the JSON of a header. Only the fixed form of a safetensors header is accepted: so the depth is bounded,
- * duplicate keys are detected, and parsing stops at the first error.
+ * Parse the JSON of a header. Accepts only the fixed structure of a safetensors header, so the depth is bounded.
+ * Detects duplicate keys, and stops at the first error.
  *
  * Cost: one pass over the text; memory proportional to its length.
- * @throws SafetensorsError for anything else.
+ * @throws SafetensorsError if the header does not have this structure.
  */
 export const parseHeader = (bytes: Uint8Array): ParsedHeader => {
   let text: string;

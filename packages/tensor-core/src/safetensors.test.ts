@@ -118,10 +118,7 @@ describe("safetensors", () => {
     expect(readSafetensorsEntry(entry, bytes.slice(entry.begin, entry.end)).toNumbers()).toEqual([4, 5]);
   });
 
-  /**
-   * Read hostile bytes: either they are valid and the result is not larger than the input, or one error of bounded
-   * length states the reason.
-   */
+  /** Read untrusted bytes. Expects either a result not larger than the input, or a single error of bounded length. */
   const survive = (bytes: Uint8Array): "read" | "refused" => {
     try {
       const { tensors } = readSafetensors(bytes);
@@ -178,7 +175,7 @@ describe("safetensors", () => {
       fc.array(number, { maxLength: 80 }).map((sizes) => JSON.stringify(sizes)),
       fc.jsonValue().map((value) => JSON.stringify(value)),
     );
-    // Parts of a valid header, each as it should be or replaced by a hostile one.
+    // Parts of a valid header; each part is either kept or replaced by an invalid one.
     const sound = { name: '"a"', dtype: '"U8"', shape: "[2,1]", offsets: "[0,2]", metadata: '{"k":"v"}' };
     const parts = fc.record(
       Object.fromEntries(

@@ -14,19 +14,19 @@ import {
 
 export { SafetensorsError } from "./safetensors-header.ts";
 
-/** Location of one tensor: bytes `begin` to `end` (exclusive) of the file. */
+/** Spec and location of one tensor: bytes `begin` (inclusive) to `end` (exclusive) of the file. */
 export type SafetensorsEntry<Spec extends StoredSpec = TensorSpec> = Pick<Spec, "dtype" | "shape"> & {
   readonly name: string;
   readonly begin: number;
   readonly end: number;
 };
 
-/** Parsed header of a file. */
+/** Parsed header of a safetensors file. */
 export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
   /** In file order. */
   readonly entries: readonly SafetensorsEntry<Spec>[];
   readonly metadata: Readonly<Record<string, string>>;
-  /** Byte offset of the tensor data. */
+  /** Byte offset of the tensor data in the file. */
   readonly dataBegin: number;
   /** Size of the whole file, bytes. */
   readonly fileBytes: number;
@@ -36,23 +36,25 @@ export interface SafetensorsHeader<Spec extends StoredSpec = TensorSpec> {
 export interface SafetensorsContent {
   /** In file order. */
   readonly tensors: ReadonlyMap<string, NdArray>;
-  /** Raw bytes of tensors whose element types `NdArray` does not support, such as i64; in file order. */
+  /** Tensors whose element types `NdArray` does not support, such as i64, as raw bytes by name; in file order. */
   readonly foreign: ReadonlyMap<string, StoredTensor>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 /**
- * The reference implementation rejects longer headers: https://github.com/huggingface/safetensors (`MAX_HEADER_SIZE`).
+ * Maximum header length in bytes, as in the reference implementation: https://github.com/huggingface/safetensors
+ * (`MAX_HEADER_SIZE`).
  */
 const maxHeaderBytes = 100_000_000;
 const prefixBytes = 8;
 
-/** Maximum rank of a tensor: the limit of NumPy, and therefore of most readers of our files. */
+/** Maximum number of dimensions of a tensor: the limit of NumPy, and therefore of most readers of our files. */
 const maxDims = 64;
 
 /**
- * Rule that a shape violates, or undefined: the number of dimensions is limited, and the product of the nonzero sizes
- * must be addressable. (A zero size makes the element count zero, but not every partial product before it.)
+ * Return the rule that a shape violates, or undefined for a valid shape. The number of dimensions is limited, and the
+ * product of the nonzero sizes must be addressable: even if a size is zero, readers may compute partial products of the
+ * other sizes.
  */
 const shapeFault = ({ dtype, shape }: StoredSpec): string | undefined => {
   if (shape.length > maxDims) return `has ${shape.length} dimensions, at most ${maxDims} are allowed`;
@@ -94,12 +96,13 @@ const ownDTypes = namesOf<DType>(dtypes);
 const storedDTypes = namesOf(Object.keys(nameOfDType) as StoredDType[]);
 
 /**
- * Lay out a file without its data, so that a writer can stream the tensors after the head.
+ * Compute the layout of a file without its data, so that a writer can stream the tensors after the header.
  *
- * The layout depends on names and specs alone: wide dtypes first (so that every tensor is aligned to its element size),
- * then by name in code-unit order; metadata keys sorted; the header padded with spaces to a multiple of 8.
+ * The layout depends only on names and specs. Tensors are sorted by decreasing element size (so that each tensor is
+ * aligned to its element size), then by name in code-unit order. Metadata keys are sorted. The header is padded with
+ * spaces to a multiple of 8 bytes.
  *
- * @throws ArgumentError for the reserved name `__metadata__`, a shape that no file can hold, or a header above 100 MB.
+ * @throws ArgumentError for the reserved name `__metadata__`, an unsupported shape, or a header above 100 MB.
  */
 export const layoutSafetensors = <Spec extends StoredSpec>(
   specs: ReadonlyMap<string, Spec>,
@@ -114,7 +117,8 @@ export const layoutSafetensors = <Spec extends StoredSpec>(
       storedBytesPerElement[b.dtype] - storedBytesPerElement[a.dtype] || (nameA < nameB ? -1 : nameA > nameB ? 1 : 0),
   );
   const keys = Object.keys(metadata).sort();
-  // Written by hand: a JavaScript object would put integer-like names first, independent of the order of insertion.
+  // The JSON is assembled manually, because a JavaScript object lists integer-like names first, regardless of insertion
+  // order.
   const fields =
     keys.length === 0
       ? []
@@ -155,11 +159,12 @@ const bytesOf = (name: string, tensor: NdArray | StoredTensor, expected: number)
 };
 
 /**
- * Write tensors as one file, including tensors whose element types `NdArray` does not support. Equal tensors and
+ * Encode tensors as the bytes of one file. Element types that `NdArray` does not support are allowed. Equal tensors and
  * metadata give equal bytes.
  *
  * Cost: one copy of the data. To avoid holding the data in memory twice, write the parts of `layoutSafetensors`.
- * @throws ArgumentError as `layoutSafetensors`, and if the number of bytes does not match the shape.
+ * @throws ArgumentError in the same cases as `layoutSafetensors`, and if the number of bytes of a tensor does not match
+ * its shape.
  */
 export const writeSafetensors = (
   tensors: ReadonlyMap<string, NdArray | StoredTensor>,
@@ -173,10 +178,10 @@ export const writeSafetensors = (
 };
 
 /**
- * Byte offset of the tensor data, computed from the first 8 bytes. Read that many bytes, then call
- * `readSafetensorsHeader`.
+ * Return the byte offset of the tensor data, computed from the first 8 bytes of a file. The bytes before this offset
+ * are the input of `readSafetensorsHeader`.
  *
- * @param fileBytes size of the whole file, so that no more bytes are read or allocated than the file has.
+ * @param fileBytes Size of the whole file in bytes; the offset is checked against it. Default: no check.
  * @throws SafetensorsError if fewer than 8 bytes are given, or the header is longer than 100 MB or than the file.
  */
 export const safetensorsDataBegin = (start: Uint8Array, fileBytes: number = Infinity): number => {
@@ -230,15 +235,15 @@ const checkEntry = <D extends StoredDType>(
  * Read and check the header of a file whose tensors all have element types of `DType`. For other files, use
  * `readStoredHeader`.
  *
- * @param start at least the first `safetensorsDataBegin(start)` bytes.
- * @param fileBytes size of the whole file. Default: `start.length`.
+ * @param start First bytes of the file, at least `safetensorsDataBegin(start)`.
+ * @param fileBytes Size of the whole file in bytes. Default: `start.length`.
  * @throws SafetensorsError if the header is invalid, a name is duplicate, tensors overlap or leave gaps, or the file
  * size differs from the size in the header (the message has both).
  */
 export const readSafetensorsHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader =>
   readHeader(start, fileBytes, ownDTypes);
 
-/** `readSafetensorsHeader` for a file that may hold tensors of any stored element type. */
+/** Like `readSafetensorsHeader`, for tensors of any element type that the format defines. */
 export const readStoredHeader = (start: Uint8Array, fileBytes: number = start.length): SafetensorsHeader<StoredSpec> =>
   readHeader(start, fileBytes, storedDTypes);
 
@@ -272,7 +277,7 @@ const readHeader = <D extends StoredDType>(
 };
 
 /**
- * Create an array of one entry from its bytes (`entry.begin` to `entry.end` of the file). Copies the bytes.
+ * Create the array of a header entry from a copy of its bytes (`entry.begin` to `entry.end` of the file).
  * @throws SafetensorsError if the byte count differs, or a bool is neither 0 nor 1.
  */
 export const readSafetensorsEntry = (entry: SafetensorsEntry, bytes: Uint8Array): NdArray => {
@@ -302,9 +307,9 @@ const isOwn = (entry: SafetensorsEntry<StoredSpec>): entry is SafetensorsEntry =
 /**
  * Read a whole file (little-endian hosts, as all JavaScript hosts are today).
  *
- * @returns tensors by name, and the metadata; tensors whose element types `NdArray` does not support are returned as
- * bytes, under `foreign`.
- * @throws SafetensorsError for anything that is not a valid file; no other error, for any bytes.
+ * @returns Tensors by name, and the metadata. Tensors whose element types `NdArray` does not support are in `foreign`,
+ * as bytes.
+ * @throws SafetensorsError if the file is invalid. No input causes any other error.
  * @example
  * const { tensors } = readSafetensors(writeSafetensors(new Map([["weight", NdArray.from([1, 2, 3])]])));
  * Source: https://huggingface.co/docs/safetensors (format).

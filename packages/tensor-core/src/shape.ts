@@ -5,32 +5,32 @@ import { excerpt } from "./excerpt.ts";
 /** Static shape, outermost dimension first; `[]` is a scalar. The layout is always dense row-major. */
 export type Shape = readonly number[];
 
-/** Static description of a tensor, known before the first step. */
+/** Dtype and shape of a tensor, known at compile time. */
 export interface TensorSpec {
   readonly dtype: DType;
   readonly shape: Shape;
 }
 
-/** Number of elements of a shape; 1 for `[]`. */
+/** Return the number of elements of a shape; 1 for `[]`. */
 export const elementCount = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
-/** Bytes of a dense tensor. */
+/** Return the number of bytes of a dense tensor. */
 export const byteLength = (spec: TensorSpec): number => elementCount(spec.shape) * bytesPerElement[spec.dtype];
 
 /** Whether two shapes have the same rank and the same sizes. */
 export const sameShape = (a: Shape, b: Shape): boolean =>
   a.length === b.length && a.every((size, dim) => size === b[dim]);
 
-/** Whether dtype and shape are equal. */
+/** Whether two specs have equal dtypes and shapes. */
 export const sameSpec = (a: TensorSpec, b: TensorSpec): boolean => a.dtype === b.dtype && sameShape(a.shape, b.shape);
 
 /** Format a shape for errors and printed graphs: `[2, 3]`. */
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
-/** `f32[64, 10]` */
+/** Format a spec: `f32[64, 10]`. */
 export const formatSpec = (spec: TensorSpec): string => `${spec.dtype}${formatShape(spec.shape)}`;
 
-/** @throws ShapeError unless the sizes are whole numbers from 0. */
+/** Check a shape. @throws ShapeError unless all sizes are non-negative integers. */
 export const requireShape = (op: string, shape: Shape): void => {
   if (!Array.isArray(shape))
     throw new ShapeError(op, `got ${excerpt(shape)} instead of a shape; write a list of sizes, such as [2, 3]`);
@@ -42,20 +42,20 @@ export const requireShape = (op: string, shape: Shape): void => {
       );
 };
 
-/** @throws ShapeError for an unknown dtype. */
+/** Check a dtype. @throws ShapeError for an unknown dtype. */
 export const requireDType = (op: string, dtype: DType): void => {
   if (!dtypes.includes(dtype))
     throw new ShapeError(op, `there is no dtype ${excerpt(dtype)}; use one of ${dtypes.join(", ")}`);
 };
 
-/** Row-major strides of a shape: number of elements between neighbors along each dimension. */
+/** Compute the row-major strides of a shape, in elements. */
 export const rowMajorStrides = (shape: Shape): number[] => {
   const strides = new Array<number>(shape.length).fill(1);
   for (let dim = shape.length - 2; dim >= 0; dim--) strides[dim] = strides[dim + 1]! * shape[dim + 1]!;
   return strides;
 };
 
-/** Resolve a dimension that may count from the end (-1 is the last) to 0 ≤ dim < rank. */
+/** Resolve a dimension number to 0 ≤ dim < rank. Negative numbers count from the end; -1 is the last dimension. */
 export const resolveDim = (dim: number, rank: number, op: string): number => {
   const resolved = dim < 0 ? dim + rank : dim;
   if (!Number.isInteger(dim) || resolved < 0 || resolved >= rank) {
@@ -67,7 +67,7 @@ export const resolveDim = (dim: number, rank: number, op: string): number => {
   return resolved;
 };
 
-/** Resolve, sort and check a list of dimensions. Absent: all dimensions. */
+/** Resolve, check and sort dimension numbers. If `dims` is absent, returns all dimensions. */
 export const resolveDims = (dims: number | readonly number[] | undefined, rank: number, op: string): number[] => {
   if (dims === undefined) return Array.from({ length: rank }, (_, dim) => dim);
   if (typeof dims !== "number" && !Array.isArray(dims))
@@ -82,7 +82,7 @@ export const resolveDims = (dims: number | readonly number[] | undefined, rank: 
   return resolved;
 };
 
-/** Shape that both operands broadcast to (NumPy rule: aligned at the last dimension, sizes equal or 1). */
+/** Return the broadcast shape of two operands (NumPy rule: aligned at the last dimension; sizes are equal or 1). */
 export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, dim) => {
@@ -99,8 +99,8 @@ export const broadcastShapes = (a: Shape, b: Shape, op: string): number[] => {
 };
 
 /**
- * @throws ShapeError for a number that an integer dtype cannot represent, which would silently be converted to another
- * number. Floats round.
+ * Check that `dtype` can represent a number. @throws ShapeError for an integer dtype that cannot, because the
+ * conversion would silently change the number. Floats are rounded.
  */
 export const requireNumberOf = (op: string, value: number, dtype: DType): void => {
   const range = integerRange[dtype];

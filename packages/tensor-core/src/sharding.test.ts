@@ -16,7 +16,8 @@ interface Tree {
 const tree = { b: [4, 2], w: [3, 0, 1, 2, -5, 1, 0.5, -1] };
 
 /**
- * Run on each rank of "expert" × "tensor", of which the latter is innermost, with `w` [4, 2] replicated on all ranks.
+ * Run a function on each rank of the mesh "expert" × "tensor" ("tensor" innermost), with `w` [4, 2] replicated on all
+ * ranks.
  */
 const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): number[][] => {
   const arrays = { b: NdArray.from(tree.b), w: NdArray.from(tree.w, [4, 2]) };
@@ -39,7 +40,7 @@ const onRanks = (numRanks: number, fn: (own: Tree) => Tensor, numTensor = 1): nu
   ).map(([result]) => [...result!.data]);
 };
 
-/** The shard of `w` [4, 2] of this rank. */
+/** Return this rank's shard of `w` [4, 2]. */
 const ownRows = (w: Tensor): Tensor => {
   const each = 4 / axisSize("expert");
   const first = each * meshCoordinate("expert");

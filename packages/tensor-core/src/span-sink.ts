@@ -5,32 +5,35 @@ import type { Phase } from "./graph/graph.ts";
  *
  * | track | its spans |
  * | --- | --- |
- * | steps | one per training step, from the request for a batch until the loss is known |
+ * | steps | one per training step, from the batch request until the loss is known |
  * | data | getting a batch |
  * | host | work of the rank's own thread: tracing, compiling, starting collectives, saving |
  * | compute | kernels; on WebGPU by the device's clock |
  * | collectives | one per collective, from its start until its result is available; several may overlap |
- * | waiting | one per wait for a collective: communication that computation did not hide |
+ * | waiting | one per wait for a collective: communication time not hidden by computation |
  */
 export const tracks = ["steps", "data", "host", "compute", "collectives", "waiting"] as const;
 
-/** Row of a trace that a span is shown in. */
+/** Track of a trace in which a span is displayed. */
 export type Track = (typeof tracks)[number];
 
 /** Attributes of a span. All are optional; ranks are world ranks. */
 export interface SpanArgs {
-  /** For a node: its operator, the scope that it was traced in, and the specs of its results, such as `f32[64, 10]`. */
+  /**
+   * Operator of a node. `scope`: scope of the node in the model. `shape`: specs of the node's results, such as `f32[64,
+   * 10]`.
+   */
   readonly operator?: string;
   readonly scope?: string;
-  /** Phase of the step, see `phaseOf`. */
+  /** Phase of the training step, see `phaseOf`. */
   readonly phase?: Phase;
   readonly shape?: string;
-  /** Elements and bytes of a node's results; for a collective, of its operand. */
+  /** Number of elements of a node's results, or of a collective's operand; `bytes`: their bytes. */
   readonly elements?: number;
   readonly bytes?: number;
   /**
-   * For a collective: bytes of its result, the mesh axis, the participating ranks, or the ranks that a rank sends to
-   * and receives from.
+   * Bytes of a collective's result. `axis`: mesh axis. `ranks`: participating ranks. `to`, `from`: ranks that this rank
+   * sends to and receives from.
    */
   readonly resultBytes?: number;
   readonly axis?: string;
@@ -38,11 +41,11 @@ export interface SpanArgs {
   readonly to?: number;
   readonly from?: number;
   readonly priority?: number;
-  /** Algorithm of a collective, by the names of docs/algorithms.md; "native" for MPI's own collective. */
+  /** Algorithm of a collective, named as in docs/algorithms.md; "native" for a collective of the MPI library. */
   readonly algorithm?: string;
-  /** For a compilation: dtypes and shapes of the inputs. */
+  /** Dtypes and shapes of the inputs of a compilation. */
   readonly signature?: string;
-  /** For a step: waiting time that computation did not hide, milliseconds. */
+  /** Communication time of a step that computation did not hide, milliseconds. */
   readonly exposedMilliseconds?: number;
 }
 
@@ -50,17 +53,17 @@ export interface SpanArgs {
  * One interval of a rank's activity, in a run or in a simulation. Times are seconds since the start of the span sink.
  */
 export interface Span {
-  /** `op scope`, the same in a run and in a simulation. */
+  /** Operator and scope, `op scope`. Equal in a run and in a simulation. */
   readonly name: string;
   readonly track: Track;
   readonly startSeconds: number;
-  /** At or after `startSeconds`. */
+  /** End time, at least `startSeconds`. */
   readonly endSeconds: number;
-  /** May be the same object in many spans. */
+  /** Attributes of the span. Several spans may share one object. */
   readonly args?: SpanArgs;
   /**
-   * Links spans of one collective: "begin" on the span that starts the collective, "through" on the collective itself,
-   * "end" on the span that waits for it.
+   * Link between the spans of one collective. `part` is "begin" for the span that starts the collective, "through" for
+   * the collective itself, and "end" for the span that waits for it.
    */
   readonly flow?: { readonly id: number; readonly part: "begin" | "through" | "end" };
 }
@@ -68,7 +71,7 @@ export interface Span {
 /** Spans of one rank. */
 export interface RankSpans {
   readonly rank: number;
-  /** Host and process of the rank, if it ran in a process. */
+  /** Host and process of the rank. Absent: the rank did not run in a process. */
   readonly process?: string | undefined;
   readonly spans: readonly Span[];
 }
@@ -114,8 +117,8 @@ export class SpanRecorder implements SpanSink {
 }
 
 /**
- * Run `work` and record it as a span, which ends when a returned promise settles. Without a recording sink, only runs
- * `work`.
+ * Run `work` and record a span of its duration. If `work` returns a promise, the span ends when the promise settles. If
+ * the sink is absent or not recording, only runs `work`.
  */
 export const spanned = <T>(
   spanSink: SpanSink | undefined,

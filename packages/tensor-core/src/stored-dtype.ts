@@ -2,7 +2,7 @@ import { bytesPerElement, type DType } from "./dtype.ts";
 import { elementCount, type Shape } from "./shape.ts";
 
 /**
- * Element types of files that tensors do not support: such data can be copied between files, but not read as an array.
+ * Element type of a file that tensors do not support. Such data can be copied between files, but not read as an array.
  */
 export type ForeignDType =
   | "f64"
@@ -21,10 +21,10 @@ export type ForeignDType =
   | "f6_e3m2"
   | "f4";
 
-/** Element types of files. */
+/** Element type of a tensor in a file. */
 export type StoredDType = DType | ForeignDType;
 
-/** File's description of a tensor. */
+/** Dtype and shape of a tensor in a file. */
 export interface StoredSpec {
   readonly dtype: StoredDType;
   readonly shape: Shape;
@@ -35,7 +35,7 @@ export interface StoredTensor extends StoredSpec {
   readonly bytes: Uint8Array;
 }
 
-/** Bytes of one element; below 1 if several elements share a byte. */
+/** Number of bytes per element; less than 1 if several elements share a byte. */
 export const storedBytesPerElement: Readonly<Record<StoredDType, number>> = {
   ...bytesPerElement,
   f64: 8,
@@ -56,8 +56,8 @@ export const storedBytesPerElement: Readonly<Record<StoredDType, number>> = {
 };
 
 /**
- * Bytes that a tensor takes in a file. Not a whole number if the last byte is only partly used; files do not allow such
- * a tensor.
+ * Return the number of bytes of a tensor in a file. The result is fractional if elements do not fill the last byte; the
+ * format does not allow such tensors.
  */
 export const storedByteLength = ({ dtype, shape }: StoredSpec): number =>
   elementCount(shape) * storedBytesPerElement[dtype];

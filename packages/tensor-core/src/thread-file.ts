@@ -1,10 +1,10 @@
 import { SkeinError } from "./errors.ts";
 
-/** The file of a worker thread is not where its package looks for it, because a bundler did not copy it. */
+/** The source file of a worker thread does not exist at the expected path, because a bundler did not copy it. */
 export class ThreadFileError extends SkeinError {
   override name = "ThreadFileError";
 
-  /** Path that was checked; undefined if a bundle does not know its own location. */
+  /** Expected path of the file; undefined if a bundle cannot determine its own location. */
   readonly file: string | undefined;
 
   constructor(file: string | undefined, packageName: string) {
@@ -22,13 +22,13 @@ export class ThreadFileError extends SkeinError {
 }
 
 /**
- * Locate the file of a worker thread. Bundlers move the code that starts the thread and leave the file behind. This
- * check reports the missing file before the thread is started, because the thread itself could only exit.
+ * Return the URL of a worker thread's source file, after checking that the file exists. Bundlers move the code that
+ * starts the thread, but do not copy the file. Without this check, the thread would exit without a useful message.
  *
- * @param locate returns the file's URL, relative to `import.meta.url`; the build of our packages finds such a `new URL`
- * in the source and rewrites it.
- * @param packageName package that owns the file.
- * @param exists `existsSync` of Node, which this package does not import.
+ * @param locate Returns the URL of the file, relative to `import.meta.url`. Our package build searches the source for
+ * such `new URL` calls and rewrites them.
+ * @param packageName Name of the package that contains the file.
+ * @param exists Node's `existsSync`; an argument, because this package does not import Node.
  * @throws ThreadFileError with the path and the cure.
  */
 export const threadFile = (locate: () => URL, packageName: string, exists: (file: URL) => boolean): URL => {
@@ -44,8 +44,8 @@ export const threadFile = (locate: () => URL, packageName: string, exists: (file
 };
 
 /**
- * Node options for a worker thread. If the program came from standard input or --eval, its flag states the language of
- * the source, which Node rejects for a file.
+ * Return Node options for a worker thread: none if `execArgv` contains `--input-type`, otherwise the thread inherits
+ * all. That flag states the language of a program from standard input or --eval, and Node rejects it for a file.
  */
 export const threadFlags = (execArgv: readonly string[]): { execArgv?: string[] } =>
   execArgv.some((flag) => flag.startsWith("--input-type")) ? { execArgv: [] } : {};

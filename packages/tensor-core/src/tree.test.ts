@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree, zipTrees } from "./tree.ts";
 
-/** Names, including those that every plain object inherits. */
+/** Random keys, including names that all plain objects inherit. */
 const keys = fc.oneof(fc.stringMatching(/^[a-z]{1,4}$/), fc.constantFrom("__proto__", "constructor", "toString"));
 
 const trees = fc.letrec((tie) => ({

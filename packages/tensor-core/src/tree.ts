@@ -14,7 +14,7 @@ export type MapTree<T, From, To> = T extends From
       ? { [K in keyof T]: MapTree<T[K], From, To> }
       : T;
 
-/** Structure of a tree without its leaves. Plain data; two trees have the same structure if these are equal. */
+/** Structure of a tree without its leaves. Plain data; trees of the same structure have equal values. */
 export type TreeStructure =
   | "leaf"
   | { readonly list: readonly TreeStructure[] }
@@ -30,7 +30,10 @@ const isLeaf = (value: unknown): boolean =>
   value === null ||
   (!Array.isArray(value) && (!isPlainObject(value) || ("dtype" in value && "shape" in value)));
 
-/** Leaves in a fixed order (record keys sorted), with the structure to rebuild the tree. */
+/**
+ * Return the leaves of a tree in a fixed order (record keys sorted), and the structure, from which `unflattenTree`
+ * rebuilds the tree.
+ */
 export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: TreeStructure } => {
   const leaves: Leaf[] = [];
   const visit = (value: unknown): TreeStructure => {
@@ -51,8 +54,8 @@ export const flattenTree = <Leaf>(tree: unknown): { leaves: Leaf[]; structure: T
 };
 
 /**
- * Leaves of a tree with the expected structure, in flattening order; `undefined` if the structure differs. Allocates
- * only the list, so that it is cheap enough for every step.
+ * Return the leaves of a tree with the expected structure, in flattening order; `undefined` if the structure differs.
+ * Allocates only the returned list, so the call is cheap enough for every step.
  */
 export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf[] | undefined => {
   const leaves: Leaf[] = [];
@@ -79,9 +82,9 @@ export const leavesAlong = <Leaf>(structure: TreeStructure, tree: unknown): Leaf
 };
 
 /**
- * Rebuild the tree with this structure and these leaves: the inverse of `flattenTree`.
+ * Build the tree with the given structure and leaves: the inverse of `flattenTree`.
  *
- * @throws ArgumentError unless the number of leaves matches.
+ * @throws ArgumentError if the number of leaves does not match the structure.
  */
 export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unknown[]): T => {
   let next = 0;
@@ -96,7 +99,7 @@ export const unflattenTree = <T>(structure: TreeStructure, leaves: readonly unkn
   return tree;
 };
 
-/** Path of each leaf, in flattening order: `blocks.0.attention.query`. */
+/** Return the path of each leaf, such as `blocks.0.attention.query`, in flattening order. */
 export const leafPaths = (tree: unknown): string[] => {
   const paths: string[] = [];
   const visit = (node: TreeStructure, path: string): void => {
@@ -108,13 +111,13 @@ export const leafPaths = (tree: unknown): string[] => {
   return paths;
 };
 
-/** Leaves of a tree by path, in flattening order. */
+/** Return a map from path to leaf, in flattening order. */
 export const leavesByPath = <Leaf>(tree: unknown): Map<string, Leaf> => {
   const { leaves } = flattenTree<Leaf>(tree);
   return new Map(leafPaths(tree).map((path, i) => [path, leaves[i]!]));
 };
 
-/** Apply `fn` to each leaf. */
+/** Apply `fn` to each leaf of a tree. Returns a tree of the results. */
 export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => To): MapTree<T, From, To> => {
   const { leaves, structure } = flattenTree<From>(tree);
   const paths = leafPaths(tree);
@@ -124,7 +127,9 @@ export const mapTree = <T, From, To>(tree: T, fn: (leaf: From, path: string) => 
   );
 };
 
-/** Apply `fn` to the leaves of several trees with the same structure; the result has the structure of the first. */
+/**
+ * Apply `fn` to the leaves of several trees with the same structure; the result has the structure of the first tree.
+ */
 export const zipTrees = <T, Result = T>(fn: (...leaves: never[]) => unknown, first: T, ...rest: unknown[]): Result => {
   const { leaves, structure } = flattenTree<never>(first);
   const others = rest.map((tree, i) => {

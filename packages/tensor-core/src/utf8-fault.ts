@@ -1,6 +1,6 @@
 /**
- * Range of the first continuation byte after some lead bytes, by the Unicode standard; after other lead bytes the range
- * is 0x80 to 0xbf.
+ * Valid range of the first continuation byte, by lead byte, from the Unicode standard. For all other lead bytes the
+ * range is 0x80 to 0xbf.
  */
 const firstContinuation: Readonly<Record<number, readonly [least: number, greatest: number]>> = {
   0xe0: [0xa0, 0xbf],
@@ -13,8 +13,8 @@ const continuationsOf = (lead: number): number =>
   lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
 
 /**
- * Index of the first byte that is not UTF-8; if a character is damaged, the index of its lead byte. Undefined if all
- * bytes are UTF-8.
+ * Return the index of the first invalid byte of UTF-8 text; for an incomplete or invalid character, the index of its
+ * lead byte. Undefined if the text is valid.
  *
  * Source: The Unicode Standard, table 3-7, well-formed UTF-8 byte sequences.
  */

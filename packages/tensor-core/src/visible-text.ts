@@ -10,8 +10,8 @@ const escapeCharacter = (character: string): string => {
 };
 
 /**
- * Text of unknown origin as one line that is safe to print on a terminal: characters that the terminal would interpret
- * are escaped as in JSON strings, so that JSON itself keeps its meaning.
+ * Convert text of unknown origin to one line that is safe to print on a terminal: characters that a terminal interprets
+ * are escaped as in JSON strings. JSON text keeps its meaning.
  *
  * @example
  * visibleLine("a\u001b[2J\n"); // a\u001b[2J\n, in letters
@@ -19,11 +19,12 @@ const escapeCharacter = (character: string): string => {
 export const visibleLine = (text: string): string => text.replaceAll(controlCharacters, escapeCharacter);
 
 /**
- * Number of characters that `boundedLine` keeps from the beginning of a message, and from its end, which has the cure.
+ * Numbers of characters that `boundedLine` keeps: from the beginning of a message, and from its end, which contains the
+ * cure.
  */
 const [firstCharacters, lastCharacters] = [2500, 1000];
 
-/** `visibleLine` of a message that may quote names of any length: the middle of a long message is omitted. */
+/** Like `visibleLine`, but omits the middle of a long message. For messages that quote names of any length. */
 export const boundedLine = (message: string): string =>
   visibleLine(
     message.length <= firstCharacters + lastCharacters
@@ -31,7 +32,7 @@ export const boundedLine = (message: string): string =>
       : `${message.slice(0, firstCharacters)} … ${message.slice(-lastCharacters)}`,
   );
 
-/** `visibleLine` of text with several lines: newlines and tabs are kept. */
+/** Like `visibleLine`, for text with several lines: keeps newlines and tabs. */
 export const visibleText = (text: string): string =>
   text
     .replaceAll("\r\n", "\n")

@@ -1,15 +1,15 @@
 import { describe } from "./describe.ts";
 import { ArgumentError, ShapeError } from "./errors.ts";
 
-/** Rows and columns: `[height, width]`. */
+/** One number for rows and one for columns: `[height, width]`. */
 export type Pair = readonly [number, number];
 
-/** Elements added around an image: `[[top, bottom], [left, right]]`. */
+/** Number of elements added on each side of an image: `[[top, bottom], [left, right]]`. */
 export type Padding = readonly [Pair, Pair];
 
 /**
- * Padding as users write it: "same" keeps the size (divided by the stride), "valid" adds nothing, a number pads all
- * sides, and `[rows, columns]` pads per direction, each with one number for both sides or a pair.
+ * Padding option of convolutions and pooling. "same": output size ⌈input size / stride⌉. "valid": no padding. A number:
+ * padding of all four sides. `[rows, columns]`: padding per direction, each one number for both sides or a pair.
  */
 export type PaddingOption = "same" | "valid" | number | readonly [rows: number | Pair, columns: number | Pair];
 
@@ -20,7 +20,7 @@ export type Sliding = {
   readonly dilation: Pair;
 };
 
-/** Accept one number for both directions; check that each is a whole number of at least `least`. */
+/** Convert one number to a pair for both directions, and check that both are integers of at least `least`. */
 export const resolvePair = (value: number | Pair, name: string, op: string, least = 1): Pair => {
   if (typeof value !== "number" && !(Array.isArray(value) && value.length === 2))
     throw new ArgumentError(
@@ -36,8 +36,8 @@ export const resolvePair = (value: number | Pair, name: string, op: string, leas
 };
 
 /**
- * Resolve a padding option to the number of elements per side. `"same"` gives ⌈size / stride⌉ positions; if the total
- * padding is odd, the larger half is at the bottom and right (the rule of TensorFlow and XLA).
+ * Resolve a padding option to the number of elements per side. `"same"` gives ⌈size / stride⌉ output positions. If the
+ * total padding is odd, the larger half is at the bottom or right (as in TensorFlow and XLA).
  */
 export const resolvePadding = (
   option: PaddingOption,
@@ -72,8 +72,8 @@ export const resolvePadding = (
 };
 
 /**
- * Number of positions of a window along each direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws if the window
- * does not fit even once.
+ * Compute the number of window positions along each direction: ⌊(size + padding − reach) / stride⌋ + 1. Throws if the
+ * window is larger than the padded image.
  */
 export const slidingPositions = (
   size: Pair,

@@ -13,13 +13,13 @@ import {
   valueAndGradWithAux,
 } from "../src/index.ts";
 
-/** A loss with further results, as a function of parameters by name and further arguments. */
+/** Function from parameters by name and further arguments to a loss and further results. */
 export type Loss = (params: Record<string, Tensor>, ...rest: readonly Tensor[]) => readonly [Tensor, readonly Tensor[]];
 
-/** Loss, further results and gradients, in the order of leaves. */
+/** Results of a training step: loss, further results and gradients, in the order of leaves. */
 export type StepResult = readonly Tensor[];
 
-/** Run all stages in sequence, forward and backward. */
+/** Create a function that runs the forward passes of all stages, then the backward passes in reverse order. */
 export const throughStages =
   ({ stages }: CutStep) =>
   (params: Record<string, Tensor>, ...rest: readonly Tensor[]): StepResult => {
@@ -50,7 +50,7 @@ export const throughStages =
     return [loss, ...aux, ...gradients];
   };
 
-/** Run the whole step. */
+/** Create a function that runs the whole step without cuts. */
 export const whole =
   (loss: Loss, cuts: readonly string[] = []) =>
   (params: Record<string, Tensor>, ...rest: readonly Tensor[]): StepResult => {
@@ -58,7 +58,7 @@ export const whole =
     return [value, ...aux, ...flattenTree<Tensor>(grads).leaves, ...cuts.map((name) => taps[name]!.cotangent)];
   };
 
-/** Numbers of a step on the reference backend. */
+/** Run a step on the reference backend, and return the elements of each result. */
 export const run = async (
   step: (params: Record<string, Tensor>, ...rest: readonly Tensor[]) => StepResult,
   args: readonly [Record<string, NdArray>, ...NdArray[]],

@@ -16,7 +16,7 @@ const planned = fc.record({
   recipe: graphRecipe(40),
   donated: fc.array(fc.nat(3), { maxLength: 4 }),
   pass: fc.constantFrom(...(Object.keys(prepared) as (keyof typeof prepared)[])),
-  // As on WebGPU: aligned views, and a limit on the size of an allocation.
+  // As on WebGPU: aligned views and a maximum allocation size.
   viewAlignment: fc.constantFrom(1, 16, 32, 256),
   maxSlabBytes: fc.constantFrom(Infinity, 256),
 });

@@ -4,9 +4,12 @@ import { expect, test } from "vitest";
 import * as door from "../src/index.ts";
 import { evaluate, jit, NdArray, referenceBackend, SkeinError, type Tensor, trace } from "../src/index.ts";
 
-/** Every function that users call, by name: all exports of these folders at the package's entry point. */
+/** Source folders of the functions that users call. */
 const families = ["functions", "optim", "autodiff"];
-/** Functions that are called by other code of ours, or that are passed to a function by name. */
+/**
+ * Exported functions without user-level argument checks: called only by Skein's packages, or passed to other functions
+ * as arguments.
+ */
 const inner = ["decayMatrices", "padInterior", "resolveSchedule", "broadcastDims"];
 const published = async (): Promise<[name: string, fn: (...args: unknown[]) => unknown][]> => {
   const modules = families.flatMap((family) =>
@@ -36,7 +39,7 @@ const specs = [
   { dtype: "f32", shape: [0, 4] },
 ] as const;
 
-/** Values that a user may pass instead of the right one. */
+/** Invalid argument values that a user may pass. */
 const junk: readonly unknown[] = [
   undefined,
   null,
@@ -95,7 +98,7 @@ test("finds functions to try", () => {
   );
 });
 
-// About half of the arguments are valid, so that invalid ones after them are reached, too.
+// About half of the arguments are valid, so that checks of later arguments are also tested.
 test.each(functions)("%s returns a result or throws a user error for any arguments", (name, fn) => {
   const argument = fc.oneof(
     { weight: 3, arbitrary: fc.nat(specs.length - 1).map((tensor) => ({ tensor })) },

@@ -4,7 +4,7 @@ import { operators } from "../src/ops/table.ts";
 
 const packages = new URL("../../", import.meta.url);
 
-/** Operator names that are also words for other things. */
+/** Operator names that are also names of memory regions. Not counted as uses of operators. */
 const memoryRegions = ["input"];
 const requestKinds = [
   "all-reduce",
@@ -17,17 +17,17 @@ const requestKinds = [
 ];
 const reductions = ["sum"];
 
-/** Files whose purpose is to name operators: the operators' own files, and the functions that emit them. */
+/** Files that may contain operator names: the files of operators, and the functions that emit operators. */
 const naming = /^tensor-core\/src\/(ops|functions)\//;
 
-/** Uses of such words, and the reason for each. */
+/** Allowed words by file; the comment of each entry is the reason. */
 const otherWords: { readonly [file: string]: readonly string[] } = {
-  // Requests to communicators have the names of their collectives.
+  // Communicator requests have the names of their collectives.
   "tensor-core/src/communicator.ts": [...requestKinds, ...reductions],
   "tensor-core/src/execution/collective-plan.ts": [...memoryRegions, ...reductions],
   "tensor-core/src/execution/argument-loan.ts": memoryRegions,
   "tensor-core/src/memory/memory-plan.ts": memoryRegions,
-  // The message of an error of which only the stack is read.
+  // Message of an error of which only the stack is used.
   "tensor-core/src/errors.ts": ["where"],
   "cpu-kernels/src/executable.ts": [...memoryRegions, ...requestKinds],
   "gpu-kernels/src/lower.ts": [...memoryRegions, ...requestKinds],

@@ -45,8 +45,8 @@ const passes: { readonly [name: string]: (graph: Graph) => Graph } = {
   optimize: (graph) => optimize(graph),
 };
 
-// Values are multiples of small powers of two, so passes that keep the arithmetic keep every bit; -0 and 0 count as
-// equal, see `simplify`.
+// Evaluate a graph. Values are multiples of small powers of two, so results of exact passes are bitwise identical,
+// except that -0 is converted to 0, see `simplify`.
 const numbersOf = (graph: Graph): number[][] =>
   interpretWorld(graph, inputsFor(graph)).flatMap((rank) =>
     rank.map(({ data }) => [...data].map((value) => (value === 0 ? 0 : value))),
@@ -75,7 +75,7 @@ describe.each([...Object.entries(passes), ["expandCompositions", expand] as cons
   });
 });
 
-// Operators that rules and passes may create without the params of a node of the source.
+// Operators that rules and passes may create without copying the parameters of a source node.
 const madeAnew: ReadonlySet<string> = new Set([
   "absolute",
   "broadcast-to",
@@ -87,7 +87,7 @@ const madeAnew: ReadonlySet<string> = new Set([
   "reshape",
 ]);
 
-/** Operators without the mark, also inside fused nodes. */
+/** Return the operators whose parameters do not have the test mark, including those inside fused nodes. */
 const unmarked = ({ op, params }: Pick<Node, "op" | "params">): string[] => [
   ...(params["mark"] === "kept" || madeAnew.has(op) ? [] : [op]),
   ...(op === "fused" ? (params as unknown as FusedParams).instructions.flatMap(unmarked) : []),

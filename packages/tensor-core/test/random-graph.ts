@@ -47,7 +47,7 @@ import {
 import type { ReferenceArray } from "../src/backend.ts";
 import { raggedAllGather, raggedAllToAll, reduceToRoot } from "../src/functions/collective.ts";
 
-/** A random list of decisions; the graph is a function of it, so that fast-check can shrink it. */
+/** Random choices that determine a graph. fast-check can shrink a recipe. */
 export interface GraphRecipe {
   readonly inputs: readonly { readonly dtype: DType; readonly shape: readonly number[] }[];
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number; readonly k: number }[];
@@ -72,7 +72,7 @@ const shapes: readonly (readonly number[])[] = [
   [12],
   [3, 4],
   [2, 6],
-  // Odd sizes, some of which exceed the largest alignment of a view: 64 elements of f32 are 256 bytes.
+  // Odd sizes. Some exceed the maximum view alignment of 256 bytes, which is 64 f32 elements.
   [5],
   [7],
   [64],
@@ -81,7 +81,7 @@ const shapes: readonly (readonly number[])[] = [
   [128],
 ];
 
-/** Recipes of graphs with up to `maxSteps` operators over small f32 and i32 tensors. */
+/** Generate recipes of graphs with at most `maxSteps` steps over small f32 and i32 tensors. */
 export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
   fc.record({
     inputs: fc.array(
@@ -98,10 +98,10 @@ export const graphRecipe = (maxSteps = 30): fc.Arbitrary<GraphRecipe> =>
     outputs: fc.array(fc.nat(20), { minLength: 1, maxLength: 10, size: "max" }),
   });
 
-// Constants are dyadic and small, so that folding them in another order changes no bit of an f64.
+// Constants. Small dyadic numbers, so that constant folding in any order is exact in f64.
 const numbers = [0, 1, 2, -1, 0.5, 3];
 
-/** A value of the wanted shape computed from `x`: sliced or repeated, so that two operands match. */
+/** Convert `x` to the given shape by slicing or repetition, so that two operands match. */
 const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   const count = elementCount(shape);
   const flat = reshape(x, [elementCount(x.shape)]);
@@ -117,11 +117,14 @@ const fitted = (x: Tensor, shape: readonly number[]): Tensor => {
   );
 };
 
-/** The first elements of a vector, almost all: rounded up, they take as much memory as the whole vector. */
+/**
+ * Return almost all elements of a vector, from the first. After rounding up, the prefix needs as much memory as the
+ * whole vector.
+ */
 const prefix = (x: Tensor, k: number): Tensor =>
   x.shape[0]! > 1 ? slice(x, [0], [x.shape[0]! - 1 - (k % Math.min(3, x.shape[0]! - 1))]) : x;
 
-/** One of the numbers, whole for integers. */
+/** Return one of the constants; an integer if `a` has an integer dtype. */
 const numberFor = (a: Tensor, k: number): number => {
   const number = numbers[k % numbers.length]!;
   return a.dtype === "f32" ? number : Math.trunc(number);
@@ -131,7 +134,7 @@ const matched = (a: Tensor, b: Tensor): Tensor => cast(fitted(b, a.shape), a.dty
 const asF32 = (x: Tensor): Tensor => (x.dtype === "f32" ? x : cast(x, "f32"));
 const flat = (x: Tensor): Tensor => reshape(x, [elementCount(x.shape)]);
 
-/** A user's operator with only a reference: two results with two dtypes. */
+/** User's operator with a reference and no composition. Returns two results of different dtypes. */
 const steps = defineOperator({
   name: "test/steps",
   infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
@@ -155,7 +158,10 @@ const stepped = defineOperator({
 const countsFrom = (x: Tensor, shape: readonly number[], most: number): Tensor =>
   minimum(maximum(cast(fitted(x, shape), "i32"), full(shape, 0, "i32")), full(shape, most, "i32"));
 
-/** Each row computes new tensors from two old ones. Rows that do not accept an operand return it unchanged. */
+/**
+ * Steps of a graph: each row computes new tensors from two earlier tensors. A row that does not accept an operand
+ * returns it unchanged.
+ */
 const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] = [
   (a, b) => [add(a, matched(a, b))],
   (a, b) => [multiply(a, matched(a, b))],
@@ -169,7 +175,7 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [identity(a)],
   (a) => [stopGradient(a)],
   (a, b) => optimizationBarrier(a, b),
-  // Computed twice on purpose: both sides are multiples of small powers of two, so they cancel.
+  // Computes a value in two ways. Both results are multiples of small powers of two, so their difference is exactly 0.
   (a, b) => {
     const [x, y] = optimizationBarrier(a, matched(a, b));
     return [subtract(add(x!, y!), add(a, matched(a, b)))];
@@ -188,17 +194,17 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a, b) => [concat([flat(a), cast(flat(b), a.dtype)], { dim: 0 })],
   (a, _, k) => [prefix(flat(a), k)],
   (a, b, k) => {
-    // A part of a value that stays alive, packed before or after another.
+    // Concatenates a part of a value that stays alive with another value, in both orders.
     const whole = a.rank > 0 ? flat(cumsum(a)) : tanh(flat(asF32(a)));
     const other = cast(flat(b), whole.dtype);
     return [concat(k % 2 === 0 ? [prefix(whole, k), other] : [other, prefix(whole, k)], { dim: 0 }), whole];
   },
-  // Two-byte elements: views and operands are at odd multiples of two bytes.
+  // Two-byte elements, so that views and operands have offsets of odd multiples of two bytes.
   (a, b, k) => [cast(concat([prefix(cast(flat(a), "f16"), k), cast(flat(b), "f16")], { dim: 0 }), "f32")],
   (a, b) => [concat([flat(a), flat(matched(a, b)), flat(a)], { dim: 0 })],
   (a, b) => [a.rank === 2 ? concat([a, matched(a, b)], { dim: 1 }) : a],
   (a, b) => {
-    // A bucket: packed, exchanged, scaled, unpacked.
+    // A gradient bucket that is packed, reduced, scaled and unpacked.
     const [x, y] = [asF32(a), asF32(b)];
     const [m, n] = [elementCount(x.shape), elementCount(y.shape)];
     const bucket = multiply(allReduce(concat([flat(negate(x)), flat(tanh(y))], { dim: 0 }), "data"), 0.5);
@@ -211,7 +217,7 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [a.rank > 0 ? cumsum(a) : a],
   (a) => [a.rank === 2 ? matmul(asF32(a), transpose(asF32(a))) : a],
   (a) => [a.rank === 2 ? matmul(transpose(asF32(a)), asF32(a)) : a],
-  // A product that chooses the dtype of its result.
+  // A product with `resultDtype`.
   (a) => [a.rank === 2 ? matmul(transpose(cast(a, "f16")), cast(a, "f16"), { resultDtype: "f32" }) : a],
   (a) => (a.dtype === "f32" && a.rank === 1 && a.shape[0]! > 1 ? topK(a, 2) : [a]),
   (a, _, k) => [
@@ -225,7 +231,7 @@ const rows: readonly ((a: Tensor, b: Tensor, k: number) => readonly Tensor[])[] 
   (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? reduceScatter(asF32(a), "data") : a],
   (a) => [a.rank > 0 && a.shape[0]! % worldSize === 0 ? allToAll(a, "data") : a],
   (a, b) => {
-    // Two operands, two results. The counts must be valid for the chunks, from any source.
+    // A ragged collective with two operands and two results. The counts must be valid for any operand.
     if (a.rank === 0 || a.shape[0]! % worldSize !== 0) return [a];
     const { x, rows: received } = raggedAllToAll(a, countsFrom(b, [worldSize], a.shape[0]! / worldSize), "data");
     return [x, received];
@@ -247,11 +253,11 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
   trace(
     (...inputs: Tensor[]) => {
       const pool = [...inputs];
-      // Mostly recent values, so that chains grow; occasionally any value.
+      // Usually picks a recent value, so that long chains are built; sometimes any value.
       const pick = (choice: number): Tensor =>
         pool[pool.length - 1 - (choice % (choice % 3 === 0 ? pool.length : Math.min(pool.length, 5)))]!;
       for (const { op, a, b, k } of recipe.steps) {
-        // The first rows, which are elementwise, twice as often.
+        // The first ten rows, which are elementwise, are chosen more often.
         const made = rows[op % 2 === 0 ? (op / 2) % rows.length : (op * 7) % 10]!(pick(a), pick(b), k);
         pool.push(...made.filter((tensor) => elementCount(tensor.shape) <= 256));
       }
@@ -261,7 +267,7 @@ export const buildGraph = (recipe: GraphRecipe): Graph =>
     { mesh: { data: worldSize } },
   ).graph;
 
-/** Small distinct inputs for every rank; multiples of 1/4, so that sums are exact. */
+/** Create small inputs that differ between ranks; multiples of 1/4, so that sums are exact. */
 export const inputsFor = (graph: Graph): ReferenceArray[][] =>
   Array.from({ length: worldSize }, (_, rank) =>
     graph.inputs.map((id, index) => {

@@ -15,10 +15,13 @@ import { operatorOf } from "../src/ops/lookup.ts";
 
 const poison = Symbol("poison");
 
-/** Memory of one rank: a cell per byte, so that a partly overwritten value is detected. */
+/** Simulated memory of one rank, with one cell per byte, so that partial overwrites are detected. */
 class Memory {
   private readonly regions = new Map<string, (number | typeof poison)[]>();
-  /** Kernels write a full last vector: all bytes after a result up to a multiple of this size are lost. */
+  /**
+   * Vector size of kernels in bytes. Kernels write a full last vector, so they overwrite the bytes after a result up to
+   * a multiple of this size.
+   */
   private readonly vectorBytes: number;
 
   constructor(vectorBytes: number) {
@@ -60,25 +63,25 @@ class Memory {
     };
   }
 
-  /** Write a result as a kernel does. */
+  /** Write a result, and overwrite the rest of the last vector, as a kernel does. */
   write(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
     this.poisonTail(place, spec);
   }
 
-  /** Write a part of a result as a kernel does, which has other values after it. */
+  /** Write a part of a result, without overwriting the bytes after the part, which belong to other parts. */
   writePart(place: Place, spec: TensorSpec, data: Float64Array): void {
     data.forEach((value, i) => this.writeElement(place, spec.dtype, i, value));
   }
 
-  /** Bytes that a kernel leaves after a result. */
+  /** Mark the bytes between a result and the end of its last vector as invalid. */
   poisonTail(place: Place, spec: TensorSpec): void {
     const cells = this.cells(place);
     const end = Math.ceil(byteLength(spec) / this.vectorBytes) * this.vectorBytes;
     for (let byte = byteLength(spec); byte < end; byte++) cells[place.offset + byte] = poison;
   }
 
-  /** Padding after a value is copied unchanged. */
+  /** Copy bytes, including the padding after a value. */
   copy(from: Place, to: Place, bytes: number): void {
     const [source, target] = [this.cells(from), this.cells(to)];
     for (let byte = 0; byte < bytes; byte++) target[to.offset + byte] = source[from.offset + byte] ?? poison;
@@ -94,8 +97,8 @@ const samePlace = (a: Place, b: Place): boolean =>
   a.region === b.region && a.index === b.index && a.offset === b.offset;
 
 /**
- * A worst-case fused kernel: in blocks of 3 elements, it reads operands in place and writes results at once. Folds take
- * their values at the end of a block, read operands from memory again, and write as soon as a row is complete.
+ * Run a worst-case fused kernel: in blocks of 3 elements, it reads operands from memory and immediately writes results.
+ * At the end of each block, folds read their operands from memory again, and write each row when it is complete.
  */
 const runFused = (
   memory: Memory,
@@ -176,7 +179,7 @@ const runFused = (
   }
 };
 
-/** Round values to their dtype, as the interpreter does. */
+/** Round values to the dtype of `spec`, as the interpreter does. */
 const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
   const id = {
     nodes: [
@@ -198,8 +201,8 @@ const rounded = (data: Float64Array, spec: TensorSpec): Float64Array => {
 };
 
 /**
- * Run a planned graph on simulated memories, one per rank in lockstep, as a backend would: settled nodes do nothing,
- * other nodes read and write at the planned locations, results of a collective are garbage until it is done.
+ * Run a planned graph on simulated memories, one per rank, node by node on all ranks. Settled nodes do nothing; other
+ * nodes read and write at the planned locations. Results of a collective are invalid until the collective is done.
  */
 export const runPlanned = (
   graph: Graph,
@@ -308,7 +311,7 @@ const runNode = (
     memory.write(to[0]!, node.specs[0]!, operators[node.op]!.reference(operands(memory), node.params, node.specs)[0]!);
     return;
   }
-  // Any other kernel may write before it has read everything: results must not overlap operands.
+  // Other kernels may write results before they have read all operands, so results must not overlap operands.
   const values = operands(memory);
   to.forEach((place, i) => memory.poison(place, node.specs[i]!));
   operands(memory);

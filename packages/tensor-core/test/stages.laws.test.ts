@@ -30,7 +30,7 @@ import {
 import { interpretRanks, interpretWorld, type ReferenceArray, validateGraph } from "../src/backend.ts";
 import { type Loss, run, throughStages, whole } from "./cut-steps.ts";
 
-/** Decisions that determine a step: a sequence of parts, each with one or two outgoing values. */
+/** Random choices for one part of a step. A part has one or two outgoing values; a step is a sequence of parts. */
 interface Part {
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number; readonly k: number }[];
   readonly width: number;
@@ -40,7 +40,7 @@ interface Part {
 
 interface Recipe {
   readonly parts: readonly Part[];
-  /** Parts after which the step is cut. */
+  /** Whether the step is cut after each part, except the last. */
   readonly cutBehind: readonly boolean[];
   readonly mixed: boolean;
 }
@@ -68,7 +68,7 @@ const roundedTanh = customGradient(
   ({ cotangents }) => [cotangents, multiply(cotangents, 0.5)],
 );
 
-/** Operations of a part, on [3, 4] each; weights and arguments may be read by any part. */
+/** Operations that a part may contain, on operands of shape [3, 4]. All parts may read weights and arguments. */
 const rows: readonly ((a: Tensor, b: Tensor, k: number, given: Given) => Tensor)[] = [
   (a, b) => add(a, b),
   (a, b) => multiply(a, tanh(b)),
@@ -100,7 +100,7 @@ const nameOf = (at: number, i: number): string => `part-${at}/${i}`;
 const lossOf =
   ({ parts }: Recipe): Loss =>
   ({ w0, w1, w2, gain }, x, key) => {
-    // Read by all parts: each stage computes it itself.
+    // All parts read the mask, so each stage computes it.
     const mask = greater(add(x!, -0.125), 0);
     const given: Given = { weights: [w0!, w1!, w2!], gain: gain!, key: key!, mask, x: x! };
     const aux: Tensor[] = [key!];
@@ -113,7 +113,7 @@ const lossOf =
         return pool.slice(-width);
       };
       const results = (isRepeated ? checkpoint(compute) : compute)(...handed);
-      // All outgoing values are used, so that every cut has a cotangent.
+      // All outgoing values are used, so that all cut values have a cotangent.
       handed = results.map((result, i) => tap(nameOf(at, i), measures ? result : multiply(result, 0.5)));
       if (measures) aux.push(mean(handed[0]!), sum(multiply(results[0]!, x!)), mean(add(handed[0]!, results[0]!)));
     });
@@ -147,14 +147,14 @@ const expectSameAsWhole = async (one: Recipe): Promise<void> => {
   const cut = cutStages(loss as never, args as never, { cuts: cutsOf(one), passes });
   expect(cut.stages).toHaveLength(one.cutBehind.filter(Boolean).length + 1);
   for (const { forward, backward } of cut.stages) for (const graph of [forward, backward]) validateGraph(graph);
-  // Including the cotangents of cuts: mixedPrecision stores operands of other products as f16.
+  // The expected results include the cotangents of cuts, because mixedPrecision stores operands of products as f16.
   const expected = await run(whole(loss, cutsOf(one).flat()), args, { passes });
   const found = await run(throughStages(cut), args);
   const numResults = found.length - 4;
   const shared = new Set(cut.shared.map(({ leaf }) => numResults + leaf));
   found.forEach((values, i) => {
     if (!shared.has(i)) expect(values, `result ${i}`).toEqual(expected[i]);
-    // Summed stage by stage.
+    // Gradients that are summed stage by stage may differ by rounding.
     else values.forEach((value, at) => expect(Math.abs(value - expected[i]![at]!)).toBeLessThanOrEqual(1e-5));
   });
 };
@@ -165,8 +165,8 @@ test("law: the stages of any step, with valid cuts, compute the same as the whol
 });
 
 test("stages of steps in mixed precision compute the same as the whole steps", async () => {
-  // Not a law: in one of some thousands of steps, the pass stores a product as f16 in the whole step, and as f32 in
-  // stages.
+  // Not a law for random steps: in one of some thousands of steps, the pass stores a product as f16 in the whole step
+  // and as f32 in a stage.
   const mixed = recipe.map((one) => ({ ...one, mixed: true }));
   await fc.assert(fc.asyncProperty(mixed, expectSameAsWhole), { numRuns: 60, seed: 1 });
 });
@@ -254,7 +254,7 @@ test("law: rejects a value that bypasses a cut by name, and accepts it if the cu
       fc.pre(one.cutBehind.some(Boolean));
       const at = one.cutBehind.flatMap((isCut, i) => (isCut ? [i] : []));
       const chosen = at[choice % at.length]!;
-      // A value from before the cut is added to the loss.
+      // Adds a value from before the cut to the loss.
       const around =
         (isNamed: boolean): Loss =>
         (params, x, key) => {

@@ -5,16 +5,15 @@ import { currentTrace } from "../graph/emit.ts";
 /**
  * Recompute the intermediates of a function in the backward pass instead of keeping them: less memory, more time.
  *
- * Three kinds of values are kept: values that the function reads from outside, values that other nodes of the forward
- * pass read from it, and results of collectives, which are never repeated. All other values that derivatives read are
- * recomputed just before they are read; random numbers are reproduced from their keys. Checkpoints may be nested:
- * intermediates of an inner checkpoint are then recomputed once more for the backward pass of the outer one. See
- * `recomputeRegions`.
+ * Three kinds of values are kept: inputs of the function, results of the function that other forward nodes read, and
+ * results of collectives, which are never repeated. All other values that derivatives read are recomputed directly
+ * before use; random numbers are reproduced from their keys. Checkpoints may be nested: intermediates of an inner
+ * checkpoint are then recomputed once more for the backward pass of the outer one. See `recomputeRegions`.
  *
- * Loss and gradients have the same bits as without checkpoints. Exception: in builds with fused multiply-add, a product
- * and a sum in the same fused kernel are rounded once, and checkpoints may change which nodes are fused.
+ * Loss and gradients are bitwise identical to those without checkpoints. Exception: in builds with fused multiply-add,
+ * a product and a sum in the same fused kernel are rounded once, and checkpoints may change which nodes are fused.
  *
- * Cost: up to one more forward pass of `fn`. Without differentiation it has no effect.
+ * Cost: up to one more forward pass of `fn`. `checkpoint` has no effect without differentiation.
  * Source: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; `jax.checkpoint`.
  * @example const y = blocks.reduce((x, block) => checkpoint(applyBlock)(block, x), embedded);
  */

@@ -6,8 +6,8 @@ import { formatSpec, sameSpec } from "../shape.ts";
 import { flattenTree, leafPaths, leavesAlong, type TreeStructure, unflattenTree } from "../tree.ts";
 
 /**
- * A tree like `T`, with `undefined` for a leaf, or for the whole tree, if no gradient flows to it. Lists have the same
- * length as in `T`, which is checked at run time.
+ * Tree of gradients with the structure of `T`. `undefined` for a leaf, or for the whole tree, means that no gradient
+ * flows to it. The length of lists is checked at run time.
  */
 export type GradientOf<T> =
   | undefined
@@ -23,11 +23,11 @@ export type GradientOf<T> =
 export interface CustomGradientContext<Args, Result> {
   readonly args: Args;
   readonly value: Result;
-  /** Cotangents of the result, a tree like `value`; zeros for unused results. */
+  /** Cotangents of the results: a tree with the structure of `value`; zeros for unused results. */
   readonly cotangents: Result;
 }
 
-/** A flattened tree whose tensors can be replaced. */
+/** Flattened tree whose tensors can be replaced. */
 class TensorsOf<T> {
   readonly tensors: readonly Tensor[];
   private readonly leaves: readonly unknown[];
@@ -40,7 +40,7 @@ class TensorsOf<T> {
     this.tensors = leaves.filter((leaf) => leaf instanceof Tensor);
   }
 
-  /** The tree with other tensors; leaves that are not tensors are unchanged. */
+  /** Return the tree with the given tensors; leaves that are not tensors are unchanged. */
   with(tensors: readonly Tensor[]): T {
     let next = 0;
     return unflattenTree<T>(
@@ -57,7 +57,7 @@ class TensorsOf<T> {
 const describeTree = (value: unknown): string =>
   value instanceof Tensor ? "a tensor" : `[${leafPaths(value).join(", ")}]`;
 
-/** Checked gradients of the tensors of one argument. */
+/** Check the gradient of one argument, and return the gradient of each tensor in the argument. */
 const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tensor | undefined)[] => {
   const { leaves, structure } = flattenTree<unknown>(arg);
   const given = gradient === undefined ? leaves.map(() => undefined) : leavesAlong<unknown>(structure, gradient);
@@ -79,17 +79,16 @@ const gradientsFor = (arg: unknown, gradient: unknown, position: number): (Tenso
 };
 
 /**
- * Give a function a custom derivative: straight-through estimators, clipped gradients, or formulas that are numerically
- * better.
+ * Define a custom derivative of a function, for straight-through estimators, clipped gradients, or numerically better
+ * formulas.
  *
- * @param fn a traced function of trees of tensors; arguments that are not tensors are passed on unchanged. Returns a
- * tree of tensors.
- * @param rule also traced: returns a list with one entry per argument, a tree of the same structure, dtypes and shapes.
- * `undefined` if no gradient flows. Computations on `args` and `value` that `fn` already contains are computed once.
- * @returns a function like `fn`. It can be differentiated again: the rule's computations have the derivatives of their
- * operators.
- * @throws ArgumentError or ShapeError, when the gradient is traced, for a rule that returns other trees or shapes, and
- * if `fn` reads a differentiated tensor that is not one of its arguments.
+ * @param fn Traced function of trees of tensors that returns a tree of tensors. Arguments that are not tensors are
+ * passed to `fn` unchanged.
+ * @param rule Traced gradient rule. Returns a list with one gradient per argument: a tree of the same structure, dtypes
+ * and shapes, or `undefined` if no gradient flows. Computations that both `fn` and `rule` contain are computed once.
+ * @returns A function like `fn`. Second derivatives are the derivatives of the operators in `rule`.
+ * @throws ArgumentError or ShapeError, when the gradient is traced, if `rule` returns a wrong tree or shape, and if
+ * `fn` reads a differentiated tensor that is not one of its arguments.
  *
  * Cost: none; the graph has no additional nodes.
  * @example const roundStraightThrough = customGradient((x: Tensor) => round(x), ({ cotangents }) => [cotangents]);

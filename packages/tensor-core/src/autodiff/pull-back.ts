@@ -9,7 +9,7 @@ import { Tensor } from "../graph/tensor.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 
 /**
- * Check that there is one cotangent per output, of the same dtype and shape. Cotangents are not broadcast, because the
+ * Check that each output has one cotangent of the same dtype and shape. Cotangents are not broadcast, because the
  * gradient of a broadcast would be a sum.
  */
 const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor[]): void => {
@@ -30,14 +30,15 @@ const checkCotangents = (outputs: readonly Tensor[], cotangents: readonly Tensor
 
 /**
  * Reverse-mode differentiation as a graph transformation: append the nodes that propagate `cotangents` of `outputs`
- * back to `wrt`. Walks the trace once, newest node first, so gradients of late layers are ready first.
+ * back to `wrt`. Visits the nodes of the trace once, in reverse order, so gradients of the last layers are computed
+ * first.
  *
  * Cost: about twice the forward flops. Returns zeros for tensors that the outputs do not depend on.
  *
- * @param taps intermediate values whose cotangents are returned after those of `wrt`; their cotangents are propagated
- * further as usual.
+ * @param taps Intermediate values. Their cotangents are returned after the cotangents of `wrt`, and are also propagated
+ * further.
  *
- * @throws ShapeError for a cotangent whose dtype or shape is not that of its output.
+ * @throws ShapeError if the dtype or shape of a cotangent differs from its output.
  */
 export const pullBack = (
   outputs: readonly Tensor[],
@@ -46,7 +47,7 @@ export const pullBack = (
   taps: readonly Tensor[] = [],
 ): Tensor[] => inPhase("backward", () => walkBack(outputs, cotangents, wrt, taps));
 
-/** Scope of the derivative of nodes in scope `path`, relative to the running scope, which is not repeated. */
+/** Return the scope for derivatives of nodes in scope `path`, relative to the running scope. */
 const backwardScope = (path: string, running: string): string => {
   const own =
     path === running ? "" : running !== "" && path.startsWith(`${running}/`) ? path.slice(running.length + 1) : path;
@@ -134,7 +135,7 @@ const walkBack = (
         );
       accumulate(valueKey(ref), gradient);
     });
-    // The cotangent of this node is fully used; only cotangents of `wrt` are kept.
+    // The cotangents of this node are no longer needed, except those of `wrt`.
     for (const key of keys) gradients.delete(key);
   }
   const cotangentOf = (tensor: Tensor): Tensor | undefined =>

@@ -4,7 +4,7 @@ import { identity } from "../functions/elementwise.ts";
 import { currentTrace, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
-/** A named intermediate value of a differentiated function. */
+/** Named intermediate value of a differentiated function. */
 export interface Tap {
   readonly value: Tensor;
   /**
@@ -17,20 +17,21 @@ export interface Tap {
 /** Tapped values by name. */
 export type Taps = { readonly [name: string]: Tap };
 
-/** Request the values that `tap` has named. */
+/** Option that requests the tapped values. */
 export interface TapOptions {
   readonly taps: true;
 }
 
 /**
- * Name an intermediate value, so that `valueAndGrad(fn, { taps: true })` returns it and its cotangent: statistics of
- * layers without hooks.
+ * Name an intermediate value, so that `valueAndGrad(fn, { taps: true })` returns the value and its cotangent. Example:
+ * statistics of layers, without hooks.
  *
- * Names belong to one differentiated function; the innermost function that requests taps gets them. If no function
- * requests taps, and in the composition of a user's operator, `tap` has no effect. Unused taps are not computed.
+ * Tap names are local to a differentiated function: the innermost function that requests taps returns them. If no
+ * function requests taps, and in the composition of a user's operator, `tap` has no effect. Unused taps are not
+ * computed.
  *
- * @param name unique among the taps of the function.
- * @returns the same value; use it in the following computation instead of `x`.
+ * @param name Name of the value, unique among the taps of the function.
+ * @returns A tensor equal to `x`, which the following computation must use instead of `x`.
  * @throws ArgumentError for a name that is already used.
  * @example const hidden = relu(tap("hidden", dense(params, x)));
  */
@@ -51,7 +52,7 @@ export const tap = (name: string, x: Tensor): Tensor => {
 /**
  * Run `fn`, and collect its taps.
  *
- * @param mark turns a value into a separate node, which gets the name.
+ * @param mark Creates a separate node for a value; the tap name refers to the new node.
  */
 export const gatherTaps = <T>(
   fn: () => T,

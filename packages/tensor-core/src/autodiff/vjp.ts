@@ -10,7 +10,7 @@ import { flattenTree, leafPaths, leavesAlong, mapTree, unflattenTree } from "../
 import { pullBack } from "./pull-back.ts";
 import { gatherTaps, type TapOptions, type Taps } from "./tap.ts";
 
-/** Function that propagates a cotangent of `value` back to the primals, and to tapped values. */
+/** Create the function that propagates a cotangent of `value` back to the primals and the tapped values. */
 const createPullback = <P, Result>(
   value: Result,
   primals: P,
@@ -37,8 +37,8 @@ const createPullback = <P, Result>(
 };
 
 /**
- * New identity nodes: everything else that a differentiated function closes over counts as constant, even if it was
- * computed from the same primals.
+ * Copy the primals through new identity nodes. Tensors that a differentiated function closes over are then constants,
+ * even if they were computed from the same primals.
  */
 const freshPrimals = <P>(primals: P): P => {
   requireOperands("vjp", flattenTree(primals).leaves);
@@ -48,8 +48,9 @@ const freshPrimals = <P>(primals: P): P => {
 /**
  * Evaluate `fn(primals)` and return its vector-Jacobian product.
  *
- * @returns `value`, and `pullback(cotangents)`: a tree like `primals`, valid inside the same trace. Cotangents are a
- * tree like `value`, with equal dtypes and shapes; `pullback` throws ShapeError or ArgumentError for others.
+ * @returns `value`, and `pullback`, which maps a tree of cotangents to a tree of gradients like `primals`, inside the
+ * same trace. The cotangents must have the tree structure, dtypes and shapes of `value`; otherwise `pullback` throws
+ * ShapeError or ArgumentError.
  */
 export const vjp = <P, Result>(
   fn: (primals: P) => Result,
@@ -74,7 +75,7 @@ const requireFunction = (caller: string, fn: unknown): void => {
     );
 };
 
-/** Check that a loss is a floating-point scalar. @param caller name of the calling function, for the message. */
+/** Check that a loss is a floating-point scalar. @param caller Name of the calling function, for the message. */
 export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   if (!(loss instanceof Tensor))
     throw new ArgumentError(
@@ -91,7 +92,7 @@ export const scalarLoss = (caller: string, loss: Tensor): Tensor => {
   return loss;
 };
 
-/** Loss, auxiliary results, gradients and taps of a function of parameters. */
+/** Compute the loss, auxiliary results, gradients and taps of a function of parameters. */
 const withGradients = <P, Aux>(
   fn: (params: P) => readonly [Tensor, Aux],
   params: P,
@@ -109,7 +110,10 @@ const shouldReturnTaps = (caller: string, options: TapOptions | undefined): bool
   return checkOptions(`${caller}(fn)`, options, { taps: true } as const).taps === true;
 };
 
-/** Signatures of `valueAndGrad`: parameters are the first argument, and gradients are a tree like them. */
+/**
+ * Signatures of `valueAndGrad`. The first argument of the function is the tree of parameters; gradients are a tree of
+ * the same structure.
+ */
 export interface ValueAndGrad {
   <P, Rest extends readonly unknown[]>(
     fn: (params: P, ...rest: Rest) => Tensor,
@@ -123,8 +127,8 @@ export interface ValueAndGrad {
 /**
  * Turn a scalar function into a function that also returns its gradient with respect to the first argument.
  *
- * @param options with `taps: true` the function returns `{ value, grads, taps }`: values that `fn` has named by `tap`,
- * and their cotangents.
+ * @param options With `taps: true`, the function returns `{ value, grads, taps }`, where `taps` has the values named by
+ * `tap` in `fn`, and their cotangents.
  * @example const [loss, gradients] = valueAndGrad(model.loss)(params, batch);
  * @example const { taps } = valueAndGrad(loss, { taps: true })(params, batch); taps["hidden"].cotangent
  */
@@ -156,7 +160,7 @@ export interface ValueAndGradWithAux {
 
 /**
  * Like `valueAndGrad`, for a function that returns its loss and a tree of auxiliary results through which no gradient
- * flows. Entries after these two are ignored.
+ * flows. Further elements of the returned list are ignored.
  */
 export const valueAndGradWithAux: ValueAndGradWithAux = (<P, Aux, Rest extends readonly unknown[]>(
   fn: (params: P, ...rest: Rest) => readonly [Tensor, Aux],

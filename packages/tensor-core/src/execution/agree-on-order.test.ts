@@ -8,7 +8,10 @@ import { jit } from "../jit.ts";
 import { NdArray } from "../nd-array.ts";
 import { referenceBackend } from "../reference/reference-backend.ts";
 
-/** Communicators of ranks that only exchange texts: a round completes when all ranks of the world have sent theirs. */
+/**
+ * Create communicators that support only `exchangeTexts`. A call returns when all ranks of the world have sent their
+ * text.
+ */
 const worldOf = (
   groups: readonly (readonly number[])[],
 ): { readonly ofRank: Communicators[]; readonly rounds: string[][] } => {

@@ -5,8 +5,8 @@ import { spanned, type SpanSink } from "../span-sink.ts";
 import { canonicalOrder, type RankCollectives } from "../passes/collective-order.ts";
 
 /**
- * 64-bit digest of a text, in hexadecimal: FNV-1a over two words with different initial values. For comparison only,
- * not secure against forgery.
+ * Compute a 64-bit digest of a text, in hexadecimal: two FNV-1a hashes with different initial values. For comparison
+ * only; not cryptographic.
  */
 export const digestOf = (text: string): string => {
   let [low, high] = [0x811c9dc5, 0xcbf29ce4];
@@ -20,33 +20,33 @@ export const digestOf = (text: string): string => {
 /** Prefix that distinguishes a failure from a digest, which has only hexadecimal digits. */
 const failureMark = "failed: ";
 
-/** Any group: `exchangeTexts` of every group reaches all ranks of the world. */
+/** Return any of the communicators: `exchangeTexts` of each communicator reaches all ranks of the world. */
 const anyGroup = (communicators: Communicators): Communicator | undefined => Object.values(communicators)[0];
 
 /**
- * Report to the ranks that wait for agreement that this rank has no graph, because it could not be traced or compiled
- * for its coordinates. The other ranks then fail, too, instead of waiting. Call only if all ranks are known to compile.
+ * Report to the ranks in `agreeOnOrder` that tracing or compiling failed on this rank. The other ranks then also throw
+ * an error instead of waiting. Call only if all ranks are known to compile at this point.
  */
 export const broadcastFailure = async (error: unknown, communicators: Communicators): Promise<void> => {
   const text = `${failureMark}${error instanceof Error ? error.message : String(error)}`;
   try {
     await anyGroup(communicators)?.exchangeTexts(text);
   } catch {
-    // The caller gets the error of this rank, even if the report fails.
+    // Ignored, so that the caller receives the original error even if the report fails.
   }
 };
 
 /**
- * Compile a graph so that all ranks of a world start their collectives in the same order. Ranks compare a digest of
- * their orders; if the graphs are equal, no more is needed. If digests differ, ranks exchange their lists of
- * collectives, and each rank compiles again for the common order. So graphs may differ in what ranks compute, but not
- * in the collectives that ranks of a group share.
+ * Compile a graph so that all ranks of a world start collectives in the same order. Ranks compare digests of their
+ * orders. If the digests are equal, the compiled graphs are used. If digests differ, ranks exchange their lists of
+ * collectives, and each rank compiles again for the common order. Graphs may differ in their computations, but not in
+ * the collectives of a group.
  *
- * Every rank of the world compiles at the same position among its collectives. Cost: one small all-gather, or two and a
- * larger one.
+ * All ranks of the world must call this function at the same position in their sequence of collectives. Cost: one small
+ * all-gather if digests are equal; otherwise two small and one large all-gather.
  *
- * @throws CollectiveOrderError, the same on every rank, if collectives differ or no common order exists, and if a rank
- * has failed, see `broadcastFailure`.
+ * @throws CollectiveOrderError on all ranks if collectives differ, if no common order exists, or if a rank has failed
+ * (see `broadcastFailure`).
  */
 export const agreeOnOrder = (
   compile: (order?: readonly number[]) => Executable,
@@ -58,8 +58,8 @@ export const agreeOnOrder = (
   if (group === undefined) return executable;
   const span = { name: "agree on the order of collectives", track: "host" } as const;
   const agree = (): Promise<Executable> => agreeWithRanks(executable, compile, communicators, group);
-  // A world of one rank needs no agreement. Whether a rank that is alone in its groups belongs to a larger world is not
-  // known here.
+  // A world of one rank needs no agreement. Check the world size, because a rank that is alone in its groups may belong
+  // to a larger world.
   const isAlone = Object.values(communicators).every(({ worldSize }) => worldSize === 1);
   return isAlone ? agree() : spanned(spanSink, span, agree);
 };
@@ -73,7 +73,7 @@ const agreeWithRanks = async (
   const { collectives, order } = executable.collectives;
   let canonical: readonly number[] = order;
   try {
-    // Includes positions in the trace: otherwise, two equal collectives would be confused.
+    // Include positions in the trace, to distinguish equal collectives.
     const starts = order.map((position) => `${position} ${collectives[position]!.what}`);
     const digests = await group.exchangeTexts(digestOf(starts.join("\n")));
     const failed = digests.findIndex((text) => text.startsWith(failureMark));

@@ -4,7 +4,7 @@ import { type Graph, specOf } from "../graph/graph.ts";
 import type { MemoryPlan } from "../memory/memory-plan.ts";
 import type { ArrayLedger, OwnedArray } from "./array-ledger.ts";
 
-/** Compiled graph, memory plan and donated inputs of an executable. */
+/** Graph, memory plan and donated inputs of an executable. */
 export interface Signature {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
@@ -12,22 +12,22 @@ export interface Signature {
 }
 
 /**
- * Arguments of one run, borrowed from their owner until the run ends in one of three ways: success (`settle`), failure
- * before anything was written (`giveBack`), or a later failure (`lose`). Donated arguments belong exclusively to the
- * run; others may be read by several runs.
+ * Loan of the arguments of one run. The loan ends in one of three ways: success (`settle`), failure before any write
+ * (`giveBack`), or later failure (`lose`). Only this run may use donated arguments; several runs may read other
+ * arguments.
  */
 export class ArgumentLoan<Memory> {
-  /** Memory of each argument. */
+  /** Memory block of each argument. */
   readonly memories: readonly Memory[];
   private readonly signature: Signature;
   private readonly ledger: ArrayLedger<Memory>;
   private readonly arrays: readonly OwnedArray<Memory>[];
 
   /**
-   * Borrow all arguments; if one cannot be borrowed, borrow none.
+   * Borrow all arguments. If one argument cannot be borrowed, no argument is borrowed.
    *
-   * @throws ArrayStateError for an array of another backend, an array that has ended, an array donated to another run,
-   * and a donated array that is passed twice or read elsewhere.
+   * @throws ArrayStateError if an array belongs to another backend, is freed, donated or lost, or is donated to another
+   * run, and if a donated array is passed twice or read by another run.
    */
   constructor(signature: Signature, ledger: ArrayLedger<Memory>, inputs: readonly DeviceArray[]) {
     const { graph, donate } = signature;
@@ -57,9 +57,9 @@ export class ArgumentLoan<Memory> {
   }
 
   /**
-   * The run succeeded: end donated arrays, and create arrays for the results.
+   * End the loan after success: consume donated arrays, and create arrays for the results.
    *
-   * @param memoryOf memory of output `index` that does not reuse an argument's memory.
+   * @param memoryOf Returns the memory of output `index`, for outputs that do not reuse the memory of an argument.
    */
   settle(memoryOf: (index: number) => Memory): OwnedArray<Memory>[] {
     const { graph, plan, donate } = this.signature;
@@ -78,15 +78,15 @@ export class ArgumentLoan<Memory> {
     return outputs;
   }
 
-  /** The run failed before it wrote anything: all arrays are unchanged. */
+  /** End the loan after a failure before any write: all arrays are unchanged. */
   giveBack(): void {
     for (const array of this.arrays) this.ledger.giveBack(array);
   }
 
   /**
-   * The run failed: donated arrays are lost.
+   * End the loan after a later failure: donated arrays are lost.
    *
-   * @param inUse indices of arguments that a collective may still read or write.
+   * @param inUse Indices of arguments that a collective may still read or write. Default: none.
    */
   lose(inUse: ReadonlySet<number> = new Set()): void {
     this.arrays.forEach((array, position) => {

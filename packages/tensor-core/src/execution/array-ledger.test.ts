@@ -8,7 +8,7 @@ import { ArrayLedger, type OwnedArray } from "./array-ledger.ts";
 
 const spec = { dtype: "f32", shape: [4] } as const;
 
-/** A graph of `count` inputs; donated inputs become the outputs at their positions, if they are reused. */
+/** Create the signature of a graph with `count` inputs. The donated inputs in `takenOver` are reused as outputs. */
 const signature = (count: number, donate: readonly number[], takenOver: readonly number[]): Signature => ({
   donate,
   graph: {
@@ -65,7 +65,7 @@ describe("array ledger", () => {
     expect(ledger.live).toEqual({ count: 21, bytes: 336 });
     expect(ledger.describeLive()).toBe("21 live arrays hold 336 bytes");
     await Promise.all([ledger.reclaim(), ledger.reclaim(() => released.length > 0)]);
-    // The engine may still hold the last one.
+    // The engine may still reference the last array.
     expect(released.length).toBeGreaterThanOrEqual(19);
     expect(released).not.toContain(500);
     expect(owner).toBeTypeOf("object");
@@ -183,7 +183,7 @@ describe("array ledger", () => {
                 uses,
               );
               loans.push({ loan, uses, memories: loan.memories });
-              // Donated to this run alone: no other run uses it.
+              // An array donated to a run must not be used by any other run.
               for (const position of one.donate)
                 expect(loans.filter(({ memories }) => memories.includes(loan.memories[position]!))).toHaveLength(1);
             } catch (error) {

@@ -6,41 +6,42 @@ import { PrintableDeviceArray } from "../printable.ts";
 import { foreignArray } from "./foreign-array.ts";
 import { MemoryReclaimer } from "./memory-reclaimer.ts";
 
-/** An owned block and the byte size of its array; `memory` is `undefined` after the block was released. */
+/** Memory block and the byte size of the array that owns it. `memory` is `undefined` after the block was released. */
 interface Lease<Memory> {
   memory: Memory | undefined;
   bytes: number;
 }
 
 /**
- * Bytes by which live arrays may grow before a run collects garbage: small enough that 16 ranks of one process fit into
- * its 4 GiB, large enough that a collection (a few milliseconds) is rare.
+ * Growth of live arrays, in bytes, after which a run triggers garbage collection. Small enough that 16 ranks in one
+ * process need at most 4 GiB; large enough that collections, of a few milliseconds, are rare.
  */
 const growthBytes = 128 * 2 ** 20;
 /**
- * Number of arrays by which live arrays may grow before a run collects garbage: a scalar has 4 bytes, but its block
- * takes 64, and its objects and finalizer record some hundred.
+ * Growth of the number of live arrays after which a run triggers garbage collection. Needed for small arrays: a scalar
+ * has 4 bytes, but its block has 64, and its objects and finalizer record have some hundred.
  */
 const growthCount = 2 ** 16;
 
 /**
- * Ownership of a block of device memory. The memory is kept as long as an object refers to the holding; otherwise it is
- * released.
+ * Ownership of a block of device memory. The memory is released after garbage collection if no object refers to the
+ * holding.
  */
 class Holding<Memory> {
   readonly lease: Lease<Memory> = { memory: undefined, bytes: 0 };
 }
 
-/** Reason why an array has ended. */
+/** Reason why an array can no longer be used. */
 type Fate = "freed" | "donated" | "lost";
 
 /**
- * - `owned`: belongs to the caller, who may read, pass, donate or free the array.
- * - `lent`: a run reads the array, and its memory stays until the run has ended. The caller may still read the array
- *   and pass it to other runs.
- * - `given`: donated to a run, which may write into the array. Nobody else may use it until the run has ended.
- * - `freed`, `donated`: ended by its owner, or by the run that it was donated to.
- * - `lost`: donated to a run that failed and may have overwritten a part of it.
+ * State of a device array.
+ * - `owned`: the caller may read, pass, donate or free the array.
+ * - `lent`: a run reads the array. The memory is kept until the run ends. The caller may read the array and pass it to
+ *   other runs.
+ * - `given`: donated to a run, which may write into the array. No other code may use the array until the run ends.
+ * - `freed`: freed by the caller. `donated`: consumed by the run to which it was donated.
+ * - `lost`: donated to a run that failed and may have overwritten a part of the array.
  */
 export type ArrayState = "owned" | "lent" | "given" | Fate;
 
@@ -53,7 +54,7 @@ const refusals: { readonly [state in Fate | "given"]: string } = {
   lost: "was given away (donated) to a call that failed, which may have overwritten it; continue from values that you have elsewhere, such as the last checkpoint",
 };
 
-/** An array in the memory of one backend. */
+/** Device array in the memory of one backend. */
 export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceArray {
   readonly dtype: DType;
   readonly shape: Shape;
@@ -81,12 +82,15 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
     return this.fate ?? (this.isDonated ? "given" : this.readers > 0 ? "lent" : "owned");
   }
 
-  /** `DeviceArray f32[2, 3] (owned)` */
+  /** Format as `DeviceArray f32[2, 3] (owned)`. */
   override toString(): string {
     return `${super.toString()} (${this.state})`;
   }
 
-  /** Memory of the values. @throws ArrayStateError after the array has ended, and while a run may write into it. */
+  /**
+   * Memory of the array. @throws ArrayStateError if the array was freed, donated or lost, and while a run may write
+   * into it.
+   */
   get memory(): Memory {
     const { state } = this;
     if (state !== "owned" && state !== "lent") throw new ArrayStateError(`${formatSpec(this)} ${refusals[state]}`);
@@ -94,9 +98,9 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
   }
 
   /**
-   * Lend the array to a run for reading, or with `toWrite` donate it.
+   * Lend the array to a run for reading, or donate the array if `toWrite` is true. Returns the memory.
    *
-   * @throws ArrayStateError if this is not allowed; then nothing has changed.
+   * @throws ArrayStateError if the state does not allow lending. The state is then unchanged.
    */
   lend(toWrite: boolean): Memory {
     const { memory } = this;
@@ -109,18 +113,18 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
     return memory;
   }
 
-  /** Return the array from a run that has not written into it. */
+  /** End a loan to a run that has not written into the array. */
   takeBack(): void {
     if (this.isDonated) this.isDonated = false;
     else this.readers--;
   }
 
-  /** End this array, unless it has already ended. */
+  /** Set the final state of the array, unless it is already freed, donated or lost. */
   end(fate: Fate): void {
     this.fate ??= fate;
   }
 
-  /** Hand over the holding once the array has ended and no run uses it any more; undefined before that. */
+  /** Return the holding if the array is freed, donated or lost, and no run uses it; undefined otherwise. */
   surrender(): Holding<Memory> | undefined {
     if (this.fate === undefined || this.isDonated || this.readers > 0) return undefined;
     const { holding } = this;
@@ -130,41 +134,43 @@ export class OwnedArray<Memory> extends PrintableDeviceArray implements DeviceAr
 }
 
 /**
- * Records which array owns which memory of a backend, and which runs have borrowed it. Memory is released when its
- * array has ended and no run uses it. An array that the program drops without freeing it is freed after the engine has
- * collected it; runs trigger a collection when live arrays have grown by 128 MiB or 65,536 arrays since the last
+ * Records the owner of each memory block of a backend, and the runs that use it. Memory is released when its array has
+ * been freed or donated and no run uses it. If an array becomes unreachable without being freed, it is freed after
+ * garbage collection. Runs trigger a collection when live arrays have grown by 128 MiB or 65,536 arrays since the last
  * collection.
  *
- * @param release releases a block.
+ * @param release Releases a memory block of the backend.
  */
 export class ArrayLedger<Memory> {
   private readonly reclaimer = new MemoryReclaimer();
   private readonly release: (memory: Memory) => void;
-  // V8 keeps a record of each registration until the next full collection, so holdings are reused: a training step
-  // registers nothing.
+  // Holdings for reuse. V8 keeps a record of each finalizer registration until the next full collection; with reuse, a
+  // training step makes no registrations.
   private readonly idle: Holding<Memory>[] = [];
-  // Arrays that a failed collective may still read: never collected, so that their memory is not reused.
+  // Arrays that a failed collective may still access. Referenced here forever, so that their memory is not reused.
   private readonly pinned = new Set<OwnedArray<Memory>>();
   private count = 0;
   private bytes = 0;
-  /** Smallest count and bytes since the last collection. */
+  /** Minimum of `live` since the last collection: number of arrays, and their bytes. */
   private readonly floor = { count: 0, bytes: 0 };
 
   constructor(release: (memory: Memory) => void) {
     this.release = release;
   }
 
-  /** Number of arrays that have memory, and their bytes. Dropped arrays count until they are collected. */
+  /**
+   * Number of arrays that own memory, and their total bytes. Includes unreachable arrays that are not collected yet.
+   */
   get live(): { readonly count: number; readonly bytes: number } {
     return { count: this.count, bytes: this.bytes };
   }
 
-  /** `12 live arrays hold 96000000 bytes` */
+  /** Describe `live` for messages: `12 live arrays hold 96000000 bytes`. */
   describeLive(): string {
     return `${this.count} live ${this.count === 1 ? "array holds" : "arrays hold"} ${this.bytes} bytes`;
   }
 
-  /** Create an array that owns memory allocated from the backend. */
+  /** Create an array that owns `memory`, a block allocated from the backend. */
   open(spec: TensorSpec, memory: Memory): OwnedArray<Memory> {
     let holding = this.idle.pop();
     if (holding === undefined) {
@@ -180,8 +186,8 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Release the blocks in `blocks` when `owner`, such as an executable with its workspace, has been collected. An owner
-   * that releases blocks itself removes them from the list.
+   * Release the memory blocks in `blocks` after `owner`, such as an executable with its workspace, has been
+   * garbage-collected. An owner that releases a block earlier must remove it from the list.
    */
   attach(owner: object, blocks: Memory[]): void {
     const { release } = this;
@@ -189,10 +195,10 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect dropped arrays, if live arrays have grown by 128 MiB or 65,536 arrays since the last collection. Called by
-   * each run, before it allocates.
+   * Collect unreachable arrays if live arrays have grown by 128 MiB or 65,536 arrays since the last collection. Called
+   * by each run before it allocates memory.
    *
-   * @returns undefined if there is nothing to wait for.
+   * @returns A promise of the collection; undefined if no collection is needed.
    */
   reclaimIfGrown(): Promise<void> | undefined {
     return this.hasGrown(1) ? this.reclaim(() => !this.hasGrown(0.5)) : undefined;
@@ -204,9 +210,9 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * Collect dropped arrays.
+   * Collect unreachable arrays.
    *
-   * @param isEnough stops the collection early, so that some garbage may be left. Default: all garbage is collected.
+   * @param isEnough Returns whether to stop the collection early. Default: collect all unreachable arrays.
    */
   async reclaim(isEnough?: () => boolean): Promise<void> {
     await this.reclaimer.collect(isEnough);
@@ -220,34 +226,34 @@ export class ArrayLedger<Memory> {
   }
 
   /**
-   * End an array. Its memory is released at once, or when the runs that use it have ended. Freeing an ended array has
-   * no effect.
+   * Free an array. The memory is released immediately, or when the last run that uses it ends. No effect if the array
+   * is already freed, donated or lost.
    */
   free(array: OwnedArray<Memory>): void {
     array.end("freed");
     this.close(array);
   }
 
-  /** Return an array that a run has finished reading. */
+  /** End the loan of an array to a run that has finished reading. */
   giveBack(array: OwnedArray<Memory>): void {
     array.takeBack();
     this.close(array);
   }
 
-  /** End an array that was donated to a run and whose memory is no longer needed. */
+  /** Mark an array as donated, and release its memory after the run that consumed the array. */
   consume(array: OwnedArray<Memory>): void {
     array.end("donated");
     this.giveBack(array);
   }
 
-  /** End an array that was donated to a failed run. */
+  /** Mark an array as lost that was donated to a failed run. */
   lose(array: OwnedArray<Memory>): void {
     array.end("lost");
     this.giveBack(array);
   }
 
   /**
-   * Never release the memory of a lent array, because code outside our control may still use it. A donated array is
+   * Never release the memory of an array, because a failed collective may still access it. A donated array is marked as
    * lost.
    */
   abandon(array: OwnedArray<Memory>): void {
@@ -255,7 +261,7 @@ export class ArrayLedger<Memory> {
     this.pinned.add(array);
   }
 
-  /** End an array that was donated to a run and whose memory continues in a new array. */
+  /** Mark an array as donated, and create a new array with the same memory. Returns the new array. */
   takeOver(array: OwnedArray<Memory>, spec: TensorSpec): OwnedArray<Memory> {
     array.end("donated");
     array.takeBack();
@@ -271,7 +277,7 @@ export class ArrayLedger<Memory> {
     this.idle.push(holding);
   }
 
-  /** Release a block, unless it was released before. Returns whether it was released now. */
+  /** Release a memory block, unless it is already released. Returns whether this call released it. */
   private end(lease: Lease<Memory>): boolean {
     const { memory, bytes } = lease;
     if (memory === undefined) return false;

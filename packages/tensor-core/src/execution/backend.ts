@@ -8,12 +8,13 @@ import type { Shape, TensorSpec } from "../shape.ts";
 import type { SpanSink } from "../span-sink.ts";
 
 /**
- * A value in the memory of a backend. Created by `upload` and `run`; belongs to the caller until freed or donated.
- * `backend.free(array)` frees its memory at once, `using array = …` at the end of the block. The memory of a dropped
- * array is freed after the engine has collected the array.
+ * Array in the memory of a backend. Created by `upload` and `run`; owned by the caller until freed or donated.
+ * `backend.free(array)` frees the memory immediately; `using array = …` frees it at the end of the block. The memory of
+ * an unreachable array is freed after garbage collection.
  *
- * While a run reads the array, it may be read and passed to other runs, but not donated; if it is freed, its memory
- * stays until the run has ended. A donated array must not be used until the run has ended; if the run fails, the array
+ * While a run reads the array, the caller may read the array and pass it to other runs, but not donate it. If the
+ * caller frees the array during a run, the memory is released after the run. A donated array must not be used after it
+ * is donated; if the run fails before it begins, the array is returned unchanged, and if the run fails later, the array
  * is lost.
  */
 export interface DeviceArray extends TensorSpec, Disposing {
@@ -22,43 +23,47 @@ export interface DeviceArray extends TensorSpec, Disposing {
 }
 
 export interface CompileOptions {
-  /** Indices of donated inputs: the executable may write outputs into their memory and frees the rest. */
+  /**
+   * Indices of donated inputs. The executable may write outputs into the memory of donated inputs, and frees the unused
+   * memory.
+   */
   readonly donate?: readonly number[];
   /**
-   * Order in which collectives start, see `scheduleCollectives`. Default: the order for ranks that all have this graph.
+   * Indices of the collectives in start order, see `scheduleCollectives`. Default: the canonical order if all ranks
+   * have this graph.
    */
   readonly collectiveOrder?: readonly number[];
-  /** Records a span per node. Timing has a small cost; leave it out when not profiling. */
+  /** Records a span per node. Recording has a small cost, so omit the sink unless profiling. */
   readonly spanSink?: SpanSink;
 }
 
-/** A compiled graph. */
+/** Compiled graph. */
 export interface Executable {
-  /** Bytes of intermediates, known before the first run. */
+  /** Size of the intermediate values in bytes. */
   readonly workspaceBytes: number;
-  /** Collectives of the graph, which all ranks compare to agree on one order. */
+  /** Collectives of the graph and their order. All ranks compare this value to agree on one order. */
   readonly collectives: CollectiveOrder;
   /**
-   * Run once. Donated inputs are consumed; outputs belong to the caller. A run that fails before it has begun leaves
-   * its inputs unchanged; a later failure loses the donated inputs.
+   * Run the graph. Donated inputs are consumed; the caller owns the outputs. If the run fails before it begins, all
+   * inputs are unchanged. If it fails later, donated inputs are lost.
    *
-   * @throws ArrayStateError for an input that has ended or is used by another run, while another run is in progress,
-   * and after the release.
+   * @throws ArrayStateError if an input is freed, donated or lost, if another run uses a donated input, while another
+   * run of this executable is in progress, and after `release`.
    */
   run(inputs: readonly DeviceArray[], communicators?: Communicators): Promise<DeviceArray[]>;
-  /** Release the workspace, after the current run has ended. */
+  /** Release the workspace: immediately, or after the current run. */
   release(): void;
 }
 
 /**
- * A device that runs graphs. `compile` throws `UnsupportedError` with every operator and dtype that the backend does
- * not support.
+ * Device that runs graphs. `compile` throws `UnsupportedError`, which lists all unsupported operators and dtypes of the
+ * graph.
  */
 export interface Backend {
   readonly name: string;
   compile(graph: Graph, options?: CompileOptions): Executable;
   /**
-   * Bytes of intermediates that an executable of the graph would have, without compiling. Absent: the backend does not
+   * Compute the size in bytes of the intermediate values of a graph, without compiling. Absent: the backend does not
    * plan memory.
    */
   workspaceBytes?(graph: Graph, options?: Pick<CompileOptions, "donate">): number;
@@ -66,8 +71,9 @@ export interface Backend {
   download(array: DeviceArray): Promise<NdArray>;
   free(array: DeviceArray): void;
   /**
-   * Make the engine collect dropped arrays, and free their memory. `jit` calls this method when memory runs short; a
-   * loop that only uploads, which cannot wait, may call it itself. Absent: arrays have no memory outside the engine.
+   * Trigger garbage collection, and free the memory of unreachable arrays. `jit` calls this method when memory is full.
+   * A program that only uploads arrays may call it directly, because `upload` does not wait. Absent: arrays are in
+   * JavaScript memory.
    */
   reclaim?(): Promise<void>;
 }

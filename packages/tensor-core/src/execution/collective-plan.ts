@@ -12,22 +12,22 @@ import { operators } from "../ops/table.ts";
 import { checkRowCounts, readRowCounts } from "../ragged-rows.ts";
 import { byteLength } from "../shape.ts";
 
-/** Request of a `collective-start` node to the communicator, without addresses. */
+/** Communicator request of a `collective-start` node, without memory addresses. */
 export interface CollectivePlan {
   readonly axis: string;
   readonly axisSize: number;
-  /** Bytes of each operand: the data, and for ragged collectives the row counts. */
+  /** Size in bytes of each operand: the data, and for ragged collectives the row counts. */
   readonly inputBytes: readonly number[];
-  /** Bytes of each result: the received data, and for ragged collectives the row counts. */
+  /** Size in bytes of each result: the received data, and for ragged collectives the row counts. */
   readonly outputBytes: readonly number[];
   readonly request: Omit<CollectiveRequest, "input" | "output" | "ragged">;
   /** Rows per chunk of a ragged collective. Absent: not ragged. */
   readonly capacity?: number;
-  /** Sender and receiver ranks of a `send-receive`. A rank looks up its own peers. */
+  /** Pairs of sender and receiver ranks of a `send-receive`. Each rank looks up its peers in the pairs. */
   readonly pairs?: readonly (readonly [from: number, to: number])[];
 }
 
-/** Plan the request of a collective node. @throws InvariantError for a malformed node. */
+/** Create the request of a collective node. @throws InvariantError for a malformed node. */
 export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   const { collective, axis, axisSize, reduction, root, pairs, priority } = node.params;
   const op = String(collective);
@@ -55,7 +55,7 @@ export const planCollective = (graph: Graph, node: Node): CollectivePlan => {
   };
 };
 
-/** Communicator of an axis; undefined if the graph was traced for a single rank along the axis. */
+/** Return the communicator of a mesh axis; undefined if the graph was traced for a single rank along the axis. */
 const groupOf = (axis: string, axisSize: number, communicators: Communicators): Communicator | undefined => {
   const group = communicators[axis];
   if (group === undefined) {
@@ -72,11 +72,11 @@ const groupOf = (axis: string, axisSize: number, communicators: Communicators): 
   return group;
 };
 
-/** Coordinate of this rank along the axis of a node of role `position`. */
+/** Return the coordinate of this rank along the mesh axis of a node with role `position`. */
 export const rankAlong = ({ params }: Node, communicators: Communicators): number =>
   groupOf(String(params["axis"]), Number(params["axisSize"]), communicators)?.rank ?? 0;
 
-/** Checked row counts of a ragged collective; `undefined` for others. */
+/** Check and return the row counts of a ragged collective; `undefined` if the collective is not ragged. */
 const raggedRows = (
   { request, capacity }: CollectivePlan,
   rank: number,
@@ -88,7 +88,7 @@ const raggedRows = (
   return { capacity, rows, receivedRows };
 };
 
-/** Collective on an axis of one rank: the results are the rank's own data. */
+/** Run a collective on an axis of one rank: copy the input to the output. */
 const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows | undefined): void => {
   if (ragged === undefined) {
     if (input.buffer !== output.buffer || input.byteOffset !== output.byteOffset) output.set(input);
@@ -102,12 +102,12 @@ const exchangeAlone = (input: Uint8Array, output: Uint8Array, ragged: RaggedRows
 };
 
 /**
- * Start a collective on its communicator. On an axis of one rank the result is the operand, copied if necessary.
+ * Start a collective on its communicator. On an axis of one rank, the result is a copy of the operand.
  *
- * @param inputs buffers of `plan.inputBytes` bytes each; `outputs` of `plan.outputBytes`, in memory that the
- * communicator can read.
- * @returns the handle to wait for, `undefined` if the result is already available.
- * @throws ArgumentError if a row count is outside 0 to the capacity; then nothing was sent.
+ * @param inputs Buffers with the sizes `plan.inputBytes`; `outputs`: buffers with the sizes `plan.outputBytes`. Both
+ * must be in memory that the communicator can access.
+ * @returns The handle to wait for; `undefined` if the result is already available.
+ * @throws ArgumentError if a row count is negative or above the capacity. No data is sent in this case.
  */
 export const beginCollective = (
   plan: CollectivePlan,

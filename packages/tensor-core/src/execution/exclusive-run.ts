@@ -1,12 +1,12 @@
 import { ArrayStateError } from "../errors.ts";
 
-/** Guards an executable, whose single workspace serves one run at a time, until it is released. */
+/** Lock of an executable, whose workspace supports only one run at a time. */
 export class ExclusiveRun {
   private released = false;
   private running = false;
   private give: (() => void) | undefined;
 
-  /** @throws ArrayStateError while another run is in progress, and after the release. */
+  /** Run `work` exclusively. @throws ArrayStateError while another run is in progress, and after `release`. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.released) throw new ArrayStateError("this executable was released; compile the function again");
     if (this.running)
@@ -22,7 +22,7 @@ export class ExclusiveRun {
     }
   }
 
-  /** Reject further runs. `give` is called once: now, or when the current run has ended. */
+  /** Reject further runs. Calls `give` exactly one time: immediately, or after the current run. */
   release(give: () => void): void {
     if (this.released) return;
     this.released = true;

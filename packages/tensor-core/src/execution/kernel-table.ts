@@ -3,9 +3,9 @@ import { ArgumentError } from "../errors.ts";
 import { isUserOperator } from "../graph/operator.ts";
 
 /**
- * Kernels of a backend by operator name: built-in kernels, and the kernels for users' operators.
+ * Create the table of a backend's kernels by operator name: built-in kernels and kernels of users' operators.
  *
- * @param binds name of the function that each kernel of the backend has.
+ * @param binds Name of the method that each kernel must have.
  */
 export const kernelTable = <K extends { readonly op: string }>(
   ours: { readonly [op: string]: K },
@@ -30,7 +30,7 @@ export const kernelTable = <K extends { readonly op: string }>(
   return table;
 };
 
-/** Error text for an operator without a kernel on a backend, with the cure. */
+/** Return the error text for an operator without a kernel on a backend, with the cure. */
 export const missingKernelReason = (op: string, kernels: { readonly [op: string]: unknown }): string => {
   if (!isUserOperator(op)) return "has no kernel on this backend";
   const near = didYouMean(op, Object.keys(kernels).filter(isUserOperator));

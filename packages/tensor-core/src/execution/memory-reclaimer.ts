@@ -1,23 +1,24 @@
 import { SkeinError } from "../errors.ts";
 
 /**
- * Bytes of a throw-away `ArrayBuffer`. V8 counts array buffers as external memory and starts a full collection after 64
- * MiB of them. Their pages are never touched, so they take address space but no memory.
+ * Size in bytes of a temporary `ArrayBuffer` that triggers garbage collection: V8 counts array buffers as external
+ * memory and starts a full collection after 64 MiB. The pages are never written, so a buffer needs address space but no
+ * memory.
  */
 const pressureBytes = 64 * 2 ** 20;
 
 /**
- * Maximum number of throw-away buffers per collection. Two cycles take 2 to 25 in Node 24 and Chromium 156, and 26 to
- * 151 in Node 22. The limit is for engines that do not count array buffers.
+ * Maximum number of temporary buffers per collection. Two collection cycles need 2 to 25 buffers in Node 24 and
+ * Chromium 156, and 26 to 151 in Node 22. The limit is for engines that do not count array buffers as garbage.
  */
 const maxRounds = 1024;
 
-/** Whether a synchronous allocation failed because the memory is full. */
+/** Whether an allocation error means that the memory is full. */
 const isMemoryRefusal = (error: unknown): boolean => error instanceof SkeinError && error.code === "out-of-memory";
 
 /**
- * Resolves in a new task of the event loop. Engines call finalizers only between tasks; promise reactions all run
- * within the current task.
+ * Return a promise that resolves in a new task of the event loop. Engines call finalizers only between tasks, whereas
+ * promise reactions run in the current task.
  */
 const nextTask = (): Promise<void> =>
   new Promise((resolve) => {
@@ -37,27 +38,27 @@ const nextTask = (): Promise<void> =>
     port2.postMessage(undefined);
   });
 
-/** Make the engine count 64 MiB more of garbage. */
+/** Allocate a temporary buffer, so that the engine counts 64 MiB more of garbage. */
 const pressCollector = (): ArrayBuffer | undefined => {
   try {
     return new ArrayBuffer(pressureBytes);
   } catch (error) {
-    // The engine has no address space left. It has run a collection before it failed.
+    // RangeError: no address space is left. The engine has run a collection before this error.
     if (!(error instanceof RangeError)) throw error;
     return undefined;
   }
 };
 
 /**
- * Runs a callback for each watched object after the engine has collected the object, and triggers a collection when
- * memory is short. The engine does not know the device memory: an array of 100 MB on a device is an object of a few
- * bytes on its heap, so a loop that drops its results fills the device before a collection starts.
+ * Runs a callback for each watched object after its garbage collection, and triggers collections when device memory is
+ * low. The JavaScript engine does not count device memory: a 100 MB device array is an object of a few bytes on the
+ * heap, so a loop that does not free its results would fill the device before the engine starts a collection.
  */
 export class MemoryReclaimer {
   private readonly registry: FinalizationRegistry<() => void> = new FinalizationRegistry((callback) => callback());
   private collection: Promise<void> | undefined;
 
-  /** Call `callback` after `owner` was collected. The callback must not refer to the owner. */
+  /** Call `callback` after `owner` was garbage-collected. The callback must not refer to `owner`. */
   watch(owner: object, callback: () => void): void {
     this.registry.register(owner, callback);
   }
@@ -65,7 +66,7 @@ export class MemoryReclaimer {
   /**
    * Make the engine collect unreachable objects, and wait until the callbacks have run. One collection runs at a time.
    *
-   * @param isEnough stops the collection early. Default: everything is collected.
+   * @param isEnough Returns whether to stop early. Default: collect all unreachable objects.
    */
   async collect(isEnough: () => boolean = () => false): Promise<void> {
     while (this.collection !== undefined) {
@@ -81,10 +82,9 @@ export class MemoryReclaimer {
   }
 
   private async collectGarbage(isEnough: () => boolean): Promise<void> {
-    await nextTask(); // a collection may have ended, with only its callbacks pending
+    await nextTask(); // a collection may be complete, with its callbacks still pending
     let rounds = 0;
-    // A cycle that was already running keeps objects that became garbage after they were marked; the next cycle does
-    // not.
+    // Two cycles: if a cycle was already running, it keeps objects that became unreachable after they were marked.
     for (let cycle = 0; cycle < 2; cycle++) {
       const isOver = this.watchCycle();
       while (!isOver() && rounds++ < maxRounds) {
@@ -93,10 +93,10 @@ export class MemoryReclaimer {
         await nextTask();
       }
     }
-    await nextTask(); // callbacks of the same collection may follow that of the marker
+    await nextTask(); // other callbacks of the same collection may run after the marker's callback
   }
 
-  /** Returns a function that returns whether a collection has ended since. */
+  /** Returns a function that returns whether a collection has ended since this call. */
   private watchCycle(): () => boolean {
     let hasEnded = false;
     this.watch({}, () => {
@@ -107,10 +107,10 @@ export class MemoryReclaimer {
 }
 
 /**
- * Allocate, and if the memory is full, collect garbage and try once more.
+ * Call `allocate`. If the memory is full, collect garbage and call `allocate` a second time.
  *
- * @param reclaim collects garbage. Absent: the first error is thrown.
- * @throws the error of the second try.
+ * @param reclaim Collects garbage. Absent: the first error is thrown.
+ * @throws The error of the second call.
  */
 export const retryAfterReclaim = <T>(allocate: () => T, reclaim: (() => Promise<void>) | undefined): T | Promise<T> => {
   try {

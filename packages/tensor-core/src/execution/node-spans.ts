@@ -5,10 +5,10 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import type { SpanArgs, SpanSink } from "../span-sink.ts";
 import type { CollectivePlan } from "./collective-plan.ts";
 
-/** Name of a node's span: `op scope`. */
+/** Return the name of a node's span: `op scope`. */
 export const spanNameOf = (op: string, scope: string): string => (scope === "" ? op : `${op} ${scope}`);
 
-/** Attributes of a kernel's span: created once per node, and the same object in every run. */
+/** Create the attributes of a kernel's span. Call once per node, and use the same object in all runs. */
 export const nodeArgsOf = (node: Node): SpanArgs => ({
   operator: node.op,
   ...(node.scope !== "" && { scope: node.scope }),
@@ -44,7 +44,7 @@ const collectiveArgsOf = ({ scope }: Node, plan: CollectivePlan, communicators: 
 
 /**
  * Records one collective of a run as three spans, linked by a flow: its start on the host, the collective itself, and
- * the wait for its result. A backend calls the methods in order; an omitted time is the current time.
+ * the wait for its result. A backend must call the methods in order. Times are in seconds; default: the current time.
  */
 export class CollectiveSpans {
   private readonly spanSink: SpanSink;
@@ -61,7 +61,7 @@ export class CollectiveSpans {
     this.flow = spanSink.newFlow();
   }
 
-  /** The host began the start of the collective at `since`, and has completed it. */
+  /** Record that the host has started the collective; it began to do so at `since`. */
   started(since: number): void {
     const span = {
       name: `start ${this.name}`,
@@ -74,17 +74,17 @@ export class CollectiveSpans {
     this.startSeconds = since;
   }
 
-  /** The request is about to be passed to the communicator, if that is later than the start. */
+  /** Record that the request is passed to the communicator now. Call only if this is later than `started`. */
   handedOver(): void {
     this.startSeconds = this.spanSink.now();
   }
 
-  /** The host begins to wait for the collective. */
+  /** Record that the host begins to wait for the collective. */
   reached(since: number = this.spanSink.now()): void {
     this.waitSeconds = since;
   }
 
-  /** The result is available. */
+  /** Record that the result of the collective is available. */
   done(plan: CollectivePlan, handle: CollectiveHandle | undefined, communicators: Communicators): void {
     const endSeconds = this.spanSink.now();
     const algorithm = handle && communicators[plan.axis]?.algorithmOf?.(handle);

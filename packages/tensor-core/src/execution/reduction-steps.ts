@@ -1,6 +1,6 @@
 import { elementCount } from "../shape.ts";
 
-/** A dense shape viewed as [outer, size, inner], to be reduced or scanned along its middle dimension. */
+/** Dense shape viewed as [outer, size, inner], for a reduction or scan along the middle dimension. */
 export interface ReductionStep {
   readonly outer: number;
   readonly size: number;
@@ -8,8 +8,8 @@ export interface ReductionStep {
 }
 
 /**
- * Split a reduction over any set of dimensions into steps, one per run of adjacent dimensions, innermost first. At
- * least one step.
+ * Split a reduction over a set of dimensions into steps, one per group of adjacent dimensions, innermost first. Returns
+ * at least one step.
  */
 export const reductionSteps = (shape: readonly number[], dims: readonly number[]): ReductionStep[] => {
   const runs: { size: number; reduced: boolean }[] = [];
@@ -29,7 +29,7 @@ export const reductionSteps = (shape: readonly number[], dims: readonly number[]
   return steps.length > 0 ? steps : [{ outer: inner, size: 1, inner: 1 }];
 };
 
-/** A dense shape viewed as [outer, size, inner] around dimension `dim`. */
+/** View a dense shape as [outer, size, inner], with dimension `dim` in the middle. */
 export const alongDim = (shape: readonly number[], dim: number): ReductionStep => ({
   outer: elementCount(shape.slice(0, dim)),
   size: shape[dim]!,

@@ -5,10 +5,10 @@ import type { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
 import { add, exp, greater, multiply, stopGradient, subtract, tanh, where } from "./elementwise.ts";
 
-/** `max(x, 0)`; the gradient at 0 is 0. */
+/** Rectified linear unit, `max(x, 0)`; the gradient at 0 is 0. */
 export const relu = (x: Tensor): Tensor => emitOne("relu", [x]);
 
-/** Gaussian error linear unit. `approximate: "tanh"` selects the cheaper formula that GPT-2 was trained with. */
+/** Gaussian error linear unit. `approximate: "tanh"` selects the cheaper approximation that GPT-2 uses. */
 export const gelu = (x: Tensor, options: { readonly approximate?: "none" | "tanh" } = {}): Tensor => {
   const { approximate = "none" } = checkOptions("gelu(x)", options, { approximate: true });
   if (approximate !== "none" && approximate !== "tanh")
@@ -18,13 +18,15 @@ export const gelu = (x: Tensor, options: { readonly approximate?: "none" | "tanh
   return emitOne("gelu", [x], { approximate: approximate === "tanh" });
 };
 
-/** `x · sigmoid(x)` */
+/** Sigmoid linear unit (swish), `x · sigmoid(x)`. */
 export const silu = (x: Tensor): Tensor => emitOne("silu", [x]);
 
-/** `log(1 + e^x)` */
+/** Softplus, `log(1 + e^x)`. */
 export const softplus = (x: Tensor): Tensor => emitOne("softplus", [x]);
 
-/** `x` above 0, `slope · x` elsewhere; the gradient at 0 is the slope, as in PyTorch. Default: slope 0.01. */
+/**
+ * Leaky ReLU: `x` if x > 0, otherwise `slope · x`; the gradient at 0 is the slope, as in PyTorch. Default slope: 0.01.
+ */
 export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}): Tensor => {
   const { slope = 0.01 } = checkOptions("leakyRelu(x)", options, { slope: true });
   checkNumber("leakyRelu", "slope", slope, { from: -Infinity, usual: 0.01 });
@@ -32,8 +34,8 @@ export const leakyRelu = (x: Tensor, options: { readonly slope?: number } = {}):
 };
 
 /**
- * Exponential linear unit: `x` above 0, `alpha · (e^x − 1)` elsewhere. Default: alpha 1. Computes `e^x − 1` near 0
- * without cancellation.
+ * Exponential linear unit: `x` if x > 0, otherwise `alpha · (e^x − 1)`. Default alpha: 1. `e^x − 1` is computed without
+ * cancellation near 0.
  *
  * Source: Clevert et al. 2015, arXiv 1511.07289.
  */
@@ -44,8 +46,9 @@ export const elu = (x: Tensor, options: { readonly alpha?: number } = {}): Tenso
   const below = where(positive, 0, x);
   const grown = exp(below);
   const rough = subtract(grown, 1);
-  // tanh(x/2) · (e^x + 1) equals e^x − 1 without its cancellation, but its derivative is less accurate. So the value is
-  // taken from this form, and the gradient from e^x − 1. The two are so close that their difference is exact.
+  // tanh(x/2) · (e^x + 1) equals e^x − 1 without its cancellation, but its derivative is less accurate. Therefore, the
+  // value is computed by this formula, and the gradient by e^x − 1. Both values are so close that their difference is
+  // exact.
   const fine = multiply(tanh(multiply(below, 0.5)), add(grown, 1));
   return where(positive, x, multiply(add(rough, stopGradient(subtract(fine, rough))), alpha));
 };

@@ -77,7 +77,7 @@ describe("attention", () => {
         );
         const cut = (x?: Tensor): Tensor => slice(x!, [0, 0, 0], [1, 1, length]);
         expect(limited).toEqual(await run((q, k, v) => attention(q!, cut(k), cut(v)), q, k, v));
-        // Queries at the end of the cached keys, as their starts specify.
+        // `queryStarts` places the queries at the end of the cached keys.
         const cached = await run(
           (q, k, v, keyLengths) =>
             attention(q!, k!, v!, {

@@ -8,25 +8,25 @@ import { concat, reshape } from "./movement.ts";
 
 export interface AttentionOptions {
   /**
-   * Whether query i attends only to keys 0 ≤ j ≤ i + (keys − queries), so that the last query sees all keys. Default:
+   * Whether query i attends only to keys 0 ≤ j ≤ i + (Tk − Tq), so that the last query attends to all keys. Default:
    * false.
    */
   readonly causal?: boolean;
-  /** Factor of the scores. Default: 1/√D. */
+  /** Scale factor of the scores. Default: 1/√D. */
   readonly scale?: number;
   /**
-   * Number of keys of each batch entry, i32 [B]; later keys are masked and may hold anything. Clamped to 0 … Tk.
-   * Default: Tk.
+   * Number of keys of each batch entry, i32 [B]; later keys are masked and may contain any values, also NaN. Clamped to
+   * 0 … Tk. Default: Tk.
    */
   readonly keyLengths?: Tensor;
   /**
-   * Position of the first query of each batch entry, i32 [B], causal only: query i sees keys j ≤ i + start. With a
-   * cache, this is the number of keys before the queries. Default: Tk − Tq.
+   * Position of the first query of each batch entry, i32 [B]; requires `causal`. Query i attends to keys j ≤ i + start.
+   * With a key-value cache, this is the number of cached keys before the queries. Default: Tk − Tq.
    */
   readonly queryStarts?: Tensor;
 }
 
-/** Operand 3 of the operator, present if key lengths or query starts are given. */
+/** Return operand 3 of the operator as a list; empty if neither key lengths nor query starts are given. */
 const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOptions): Tensor[] => {
   if (keyLengths === undefined && queryStarts === undefined) return [];
   const [batch = 0, , queries = 0] = q.shape;
@@ -47,16 +47,16 @@ const limitsOf = (q: Tensor, k: Tensor, { keyLengths, queryStarts }: AttentionOp
 /**
  * Scaled dot-product attention `softmax(scale · q kᵀ) v`, per batch entry and head.
  *
- * Computed tile by tile with a running maximum and sum, so that no queries × keys matrix is ever stored; the backward
- * pass recomputes the tiles from the saved logsumexp. A query that sees no key yields zeros, and its gradient is zero.
+ * Computed in tiles with a running maximum and sum, so the queries × keys matrix is never stored. The backward pass
+ * recomputes the tiles from the saved logsumexp. If all keys of a query are masked, its result and gradient are zeros.
  *
- * k and v may have fewer heads than q (grouped-query attention): H/Hk neighboring heads of q share one head of k and v.
+ * k and v may have fewer heads than q (grouped-query attention): H/Hk adjacent heads of q share one head of k and v.
  *
  * @param q f32, f16 or bf16 [B, H, Tq, D].  @param k [B, Hk, Tk, D], H a multiple of Hk.  @param v [B, Hk, Tk, D], all
  * of one dtype; sums and softmax are f32.
  * @returns [B, H, Tq, D] of that dtype.
- * Cost: 4·B·H·Tq·Tk·D flops, half of it when causal, less if key lengths are shorter; the backward pass takes 2.5 times
- * as much. Memory in addition to the operands: B·H·Tq values.
+ * Cost: 4·B·H·Tq·Tk·D flops, half of that if causal, and less if key lengths are shorter; the backward pass needs 2.5
+ * times as many. Memory in addition to the operands: B·H·Tq values.
  * @throws ShapeError if shapes or dtypes do not match. ArgumentError for query starts without `causal`.
  * Source: Dao et al. 2022, arXiv 2205.14135; Ainslie et al. 2023, arXiv 2305.13245, for grouped heads.
  * @example const out = attention(q, keys, values, { causal: true, keyLengths, queryStarts: subtract(keyLengths,

@@ -5,7 +5,7 @@ import type { Tensor } from "../graph/tensor.ts";
  * Pack 32 bools per word along the last dimension, for example to send one bit per value.
  *
  * @param x bool [..., n].
- * @returns u32 [..., ⌈n/32⌉]; element i is bit `i mod 32` of word `⌊i/32⌋`, bits after the last element are 0.
+ * @returns u32 [..., ⌈n/32⌉]; element i is bit `i mod 32` of word `⌊i/32⌋`. Unused bits of the last word are 0.
  */
 export const packBits = (x: Tensor): Tensor => emitOne("pack-bits", [x]);
 

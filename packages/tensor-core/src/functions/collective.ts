@@ -7,15 +7,14 @@ import type { Tensor } from "../graph/tensor.ts";
 import { checkOptions } from "../options.ts";
 import { full, multiply } from "./elementwise.ts";
 
-// Along an axis with one rank every collective returns its operand, so a function written for many ranks leaves no
-// collectives in a graph for one rank, and needs no communicator there. Ragged collectives are the exception: they
-// stay, also without a communicator, because they drop rows beyond the count, and reject an invalid count, on one rank
-// as on many.
+// Along an axis with one rank, collectives return their operand, so the graph for one rank contains no collectives and
+// needs no communicator. Exception: ragged collectives stay in the graph, even without a communicator, because they
+// remove rows beyond the count and reject invalid counts.
 
 export interface CollectiveOptions {
   /**
-   * Scheduling priority, 0 to 3, see `CollectiveRequest`. The collective of a gradient has the priority of its forward
-   * collective. Default: the communicator's default.
+   * Scheduling priority, 0 to 3, see `CollectiveRequest`. The gradient's collective has the same priority as the
+   * forward collective. Default: 0.
    */
   readonly priority?: number | undefined;
 }
@@ -59,15 +58,15 @@ const checkRank = (op: string, name: string, rank: number, axis: string): void =
   }
 };
 
-/** This rank's position along a mesh axis, an i32 scalar. */
+/** Return this rank's coordinate along a mesh axis, an i32 scalar. */
 export const axisIndex = (axis: string): Tensor => {
   const worldSize = axisSize(axis);
   return worldSize === 1 ? full([], 0, "i32") : emitOne("axis-index", [], { axis, axisSize: worldSize });
 };
 
 /**
- * Reduce `x` over all ranks of `axis`; every rank gets the result. f32, f16, bf16, i32, u32. Gradients flow for "sum"
- * only.
+ * Reduce `x` over all ranks of `axis`, and return the result on all ranks. Accepts f32, f16, bf16, i32 and u32.
+ * Gradients flow only for "sum".
  *
  * Cost: 2(P−1)/P of the bytes of `x` sent per rank.
  */
@@ -82,13 +81,16 @@ export const allReduce = (
   return params.axisSize === 1 ? x : emitOne("all-reduce", [x], { ...params, reduction });
 };
 
-/** Mean of `x` over the ranks of `axis`, f32: the sum times 1/P. */
+/** Compute the mean of `x` over the ranks of `axis`, f32: the sum times 1/P. */
 export const allReduceMean = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const sum = allReduce(x, axis, "sum", options);
   return sum === x ? x : multiply(sum, 1 / axisSize(axis));
 };
 
-/** Reduce `[P·n, …]` over all ranks; rank r gets chunk r, `[n, …]`. Cost: (P−1)/P of the bytes of `x` sent per rank. */
+/**
+ * Reduce `x`, `[P·n, …]`, over all ranks, and return chunk r of the result, `[n, …]`, on rank r. Cost: (P−1)/P of the
+ * bytes of `x` sent per rank.
+ */
 export const reduceScatter = (
   x: Tensor,
   axis: string,
@@ -101,8 +103,8 @@ export const reduceScatter = (
 };
 
 /**
- * Concatenate `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the bytes of `x` sent
- * per rank.
+ * Concatenate the operands `[n, …]` of all ranks along dimension 0, in rank order: `[P·n, …]`. Cost: P−1 times the
+ * bytes of `x` sent per rank.
  */
 export const allGather = (x: Tensor, axis: string, options: CollectiveOptions = {}): Tensor => {
   const params = paramsOf("allGather", [x], axis, options);
@@ -123,7 +125,7 @@ export const allToAll = (x: Tensor, axis: string, options: CollectiveOptions = {
  * from each rank.
  */
 export interface RaggedResult {
-  /** `[P·C, …]`: chunk r holds the rows received from rank r, followed by zeros. */
+  /** Received rows, `[P·C, …]`: chunk r has the rows from rank r, followed by zeros. */
   readonly x: Tensor;
   /** Number of rows received from each rank, i32[P]. */
   readonly rows: Tensor;
@@ -135,15 +137,13 @@ const ragged = (op: string, x: Tensor, rows: Tensor, params: CollectiveParams): 
 };
 
 /**
- * All-to-all with a variable number of rows: chunk r of `x` has capacity for C rows, and its first `rows[r]` rows are
- * sent to rank r. Other rows are not sent. Shapes stay fixed, so the graph is compiled once; counts may differ in every
- * run.
+ * All-to-all with a variable number of rows: chunk r of `x` has capacity for C rows, and only its first `rows[r]` rows
+ * are sent to rank r. Shapes are fixed, so the graph is compiled only once; counts may differ between runs.
  *
- * Cost: the rows for other ranks, and 4 (P − 1) bytes of counts, sent per rank.
+ * Cost: each rank sends its rows for other ranks, and 4 (P − 1) bytes of counts.
  *
  * @param x `[P·C, …]`, any dtype; for example 4 ranks with capacity for 32 tokens each: `[128, 512]`.
- * @param rows i32[P], each 0 to C. A run with a count outside this range fails with an `ArgumentError`, before anything
- * is sent.
+ * @param rows i32[P], each 0 to C. A run with a count outside this range throws an `ArgumentError` before data is sent.
  * @example const arrived = raggedAllToAll(tokens, counts, "expert"); // and back: raggedAllToAll(done, arrived.rows,
  * "expert")
  */
@@ -151,20 +151,19 @@ export const raggedAllToAll = (x: Tensor, rows: Tensor, axis: string, options: C
   ragged("ragged-all-to-all", x, rows, paramsOf("raggedAllToAll", [x, rows], axis, options));
 
 /**
- * All-gather with a variable number of rows per rank: the first `rows` rows of `x`. Shapes stay fixed; counts may
- * differ by rank and run.
+ * All-gather with a variable number of rows per rank: sends the first `rows` rows of `x`. Shapes are fixed; counts may
+ * differ between ranks and runs.
  *
- * Cost: P − 1 times the counted rows, and 4 (P − 1) bytes of counts, sent per rank.
+ * Cost: each rank sends P − 1 copies of its first `rows` rows, and 4 (P − 1) bytes of counts.
  *
  * @param x `[C, …]`, any dtype.
- * @param rows i32 scalar, 0 to C. A run with a count outside this range fails with an `ArgumentError`, before anything
- * is sent.
+ * @param rows i32 scalar, 0 to C. A run with a count outside this range throws an `ArgumentError` before data is sent.
  * @example const all = raggedAllGather(largest, count, "data"); // the entries above a threshold, from every rank
  */
 export const raggedAllGather = (x: Tensor, rows: Tensor, axis: string, options: CollectiveOptions = {}): RaggedResult =>
   ragged("ragged-all-gather", x, rows, paramsOf("raggedAllGather", [x, rows], axis, options));
 
-/** Copy `x` of rank `root` to every rank. */
+/** Copy `x` of rank `root` to all ranks of `axis`. */
 export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   checkRank("broadcast", "root", root, axis);
   const params = paramsOf("broadcast", [x], axis, options);
@@ -172,10 +171,11 @@ export const broadcastFromRoot = (x: Tensor, axis: string, root = 0, options: Co
 };
 
 /**
- * Sum of `x` over the ranks of `axis` on rank `root`, zeros on all others. f32, f16, bf16, i32, u32. Every rank of the
- * axis must call this function, even if the rank does not use the result. Gradient: the root's gradient, on every rank.
+ * Compute the sum of `x` over the ranks of `axis` on rank `root`; other ranks return zeros. Accepts f32, f16, bf16, i32
+ * and u32. All ranks of the axis must call this function, even if a rank does not use the result. The gradient on each
+ * rank is the gradient of the root's result.
  *
- * Cost: the bytes of `x` sent per rank, about half of the traffic of `allReduce`.
+ * Cost: each rank sends the bytes of `x`, about half of the traffic of `allReduce`.
  *
  * @throws ArgumentError if `root` is not a rank of the axis.
  * @example const factor = reduceToRoot(ownFactor, "data", owner); // rank `owner` inverts it
@@ -186,16 +186,18 @@ export const reduceToRoot = (x: Tensor, axis: string, root = 0, options: Collect
   return params.axisSize === 1 ? x : emitOne("reduce", [x], { ...params, root });
 };
 
-/** Mean of `x` over the ranks of `axis` on rank `root`, f32: the sum times 1/P; zeros on all others. */
+/**
+ * Compute the mean of `x` over the ranks of `axis` on rank `root`, f32: the sum times 1/P. Other ranks return zeros.
+ */
 export const reduceMeanToRoot = (x: Tensor, axis: string, root = 0, options: CollectiveOptions = {}): Tensor => {
   const sum = reduceToRoot(x, axis, root, options);
   return sum === x ? x : multiply(sum, 1 / axisSize(axis));
 };
 
 /**
- * Point-to-point transfer: for each pair, rank `to` receives `x` of rank `from`; a rank without a sender gets zeros.
+ * Point-to-point transfer: for each pair, rank `to` receives `x` of rank `from`. Ranks without a sender return zeros.
  *
- * @param pairs each rank at most once as `from` and at most once as `to`.
+ * @param pairs Sender and receiver ranks. Each rank occurs at most once as `from` and at most once as `to`.
  * @example sendReceive(x, "pipeline", [[0, 1], [1, 2], [2, 3]]); // pass x on to the next stage
  */
 export const sendReceive = (

@@ -10,17 +10,20 @@ import { reshape } from "./movement.ts";
 import { convTranspose2d, type ConvTranspose2dOptions } from "./transposed-convolution.ts";
 
 export interface Conv1dOptions extends Pick<Conv2dOptions, "groups" | "bias"> {
-  /** Step of the window. Default: 1. */
+  /** Stride of the window. Default: 1. */
   readonly stride?: number;
-  /** Zeros before and after: "same", "valid", one number for both ends, or `[before, after]`. Default: "valid". */
+  /**
+   * Zero padding of the sequence: "same", "valid" (none), one number for both ends, or `[before, after]`. Default:
+   * "valid".
+   */
   readonly padding?: "same" | "valid" | number | Pair;
-  /** Distance between the taps of the kernel. Default: 1. */
+  /** Distance between adjacent kernel taps. Default: 1. */
   readonly dilation?: number;
 }
 
-/** Options of the `conv1d` that this function transposes, and the output padding. */
+/** Options of `convTranspose1d`: the options of the `conv1d` whose adjoint it computes, and the output padding. */
 export interface ConvTranspose1dOptions extends Conv1dOptions {
-  /** Positions added at the end of the result, below the stride. Default: 0. */
+  /** Number of positions added at the end of the result; less than the stride. Default: 0. */
   readonly outputPadding?: number;
 }
 
@@ -34,8 +37,8 @@ const conv1dNames: OptionNames<Conv1dOptions> = {
 const transposedNames: OptionNames<ConvTranspose1dOptions> = { ...conv1dNames, outputPadding: true };
 
 /**
- * Options of the equivalent `conv2d` on an image with one row. Checked here, so that messages show the values that the
- * caller passed.
+ * Return the options of the equivalent `conv2d` on an image with one row. Options are checked here, so that error
+ * messages show the caller's values.
  */
 const onOneRow = (
   op: string,
@@ -70,7 +73,9 @@ const asImage = (x: Tensor): Tensor => reshape(x, [x.shape[0]!, 1, x.shape[1]!, 
 const asRow = (w: Tensor): Tensor => reshape(w, [1, ...w.shape]);
 const asSequence = (y: Tensor): Tensor => reshape(y, [y.shape[0]!, y.shape[2]!, y.shape[3]!]);
 
-/** Checked here, so that messages show the shapes that the caller passed instead of the shapes of an image. */
+/**
+ * Check the shapes of a 1-d convolution here, so that error messages show the caller's shapes instead of image shapes.
+ */
 const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boolean): void => {
   if (x.rank !== 3 || w.rank !== 3 || !fits)
     throw new ShapeError(
@@ -86,8 +91,8 @@ const checkShapes = (op: string, x: Tensor, w: Tensor, weight: string, fits: boo
  * @param x f32, or f16 or bf16 with sums in f32: [N, T, C].
  * @param w dtype of `x`, [kernel width, C / groups, O].
  * @returns [N, T', O], T' as in `conv2d`.
- * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError for a stride, padding or
- * dilation out of range.
+ * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding or
+ * dilation is out of range.
  * @example conv1d(x, w, { padding: [2, 0] }) // with 3 taps: causal, no output depends on later inputs
  */
 export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tensor => {
@@ -104,7 +109,7 @@ export const conv1d = (x: Tensor, w: Tensor, options: Conv1dOptions = {}): Tenso
  * @param w dtype of `x`: [kernel width, O / groups, C].
  * @returns [N, T', O] with T' = (T − 1)·stride + (width − 1)·dilation + 1 − padding + outputPadding; with "same", T' =
  * T·stride.
- * @throws as `convTranspose2d`.
+ * @throws the same errors as `convTranspose2d`.
  */
 export const convTranspose1d = (x: Tensor, w: Tensor, options: ConvTranspose1dOptions = {}): Tensor => {
   checkOptions("convTranspose1d(x, w)", options, transposedNames);

@@ -8,13 +8,13 @@ import { type Pair, type PaddingOption, resolvePadding, resolvePair } from "../w
 import { add, cast } from "./elementwise.ts";
 
 export interface Conv2dOptions {
-  /** Step of the window. Default: 1. */
+  /** Stride of the window in pixels. Default: 1. */
   readonly stride?: number | Pair;
-  /** Zeros around the image. Default: "valid". */
+  /** Zero padding around the image. Default: "valid", no padding. */
   readonly padding?: PaddingOption;
-  /** Distance between the taps of the kernel. Default: 1. */
+  /** Distance between adjacent kernel taps in pixels. Default: 1. */
   readonly dilation?: number | Pair;
-  /** Number of independent convolutions that channels are split into. Default: 1. */
+  /** Number of channel groups, which are convolved independently. Default: 1. */
   readonly groups?: number;
   /** Bias added to every pixel, f32 [O]. Default: none. */
   readonly bias?: Tensor;
@@ -29,8 +29,8 @@ const optionNames: OptionNames<Conv2dOptions> = {
 };
 
 /**
- * Product of an image and a weight, plus a bias per output channel. For f16 and bf16 operands, sums and the bias are
- * added in f32 and then rounded.
+ * Return a convolution plus a bias per output channel. For f16 and bf16 operands, the bias is added to the f32 sums,
+ * and the result is then rounded.
  */
 export const withBias = (
   op: string,
@@ -57,8 +57,8 @@ export const withBias = (
  * @param w dtype of `x`, [kernel height, kernel width, C / groups, O], e.g. [3, 3, 32, 64].
  * @returns [N, H', W', O] with H' = ⌊(H + padding − (height − 1)·dilation − 1) / stride⌋ + 1; with "same", H' = ⌈H /
  * stride⌉.
- * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError for a stride, padding or
- * dilation out of range.
+ * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding or
+ * dilation is out of range.
  * Cost: 2·N·H'·W'·O·height·width·C/groups flops.
  */
 export const conv2d = (x: Tensor, w: Tensor, options: Conv2dOptions = {}): Tensor => {

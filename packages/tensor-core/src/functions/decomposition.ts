@@ -22,21 +22,21 @@ import { broadcastTo, expandDims, swapDims } from "./movement.ts";
 import { reduceMax } from "./reduce.ts";
 
 export interface TriangularSolveOptions {
-  /** Whether the lower triangle of `l` is read; otherwise the upper triangle. */
+  /** Whether to read the lower triangle of `l`. If false, the upper triangle is read. */
   readonly lower: boolean;
   /** Whether to solve `lᵀ x = b` instead of `l x = b`. */
   readonly transpose: boolean;
-  /** Whether to assume a diagonal of ones, which is not read. Default: false. */
+  /** Whether to assume that the diagonal is ones, without reading the diagonal. Default: false. */
   readonly unitDiagonal?: boolean;
 }
 
 /**
- * Lower Cholesky factor `l` with `a = l lᵀ`.
+ * Compute the lower Cholesky factor `l` with `a = l lᵀ`.
  *
  * @param a f32 [..., n, n], symmetric positive definite; only the lower triangle is read.
- * @returns f32 [..., n, n], zero above the diagonal. A matrix that is not positive definite yields NaN: in every row
- * from the failing pivot on, all entries from the pivot's column to the diagonal. The columns before the pivot are
- * correct. Cost: n³/3 flops per matrix.
+ * @returns f32 [..., n, n], zero above the diagonal. If a matrix is not positive definite, all entries l[i][j] with i ≥
+ * j ≥ p are NaN, where p is the index of the first pivot that is not positive. The columns before p are correct.
+ * Cost: n³/3 flops per matrix.
  */
 export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
 
@@ -65,12 +65,12 @@ export const triangularSolve = (l: Tensor, b: Tensor, options: TriangularSolveOp
   return emitOne("triangular-solve", stretched, { lower, transpose, unitDiagonal });
 };
 
-/** Solve `a x = b`, given the Cholesky factor `l` of `a`: two triangular solves, 2·n²·m flops per matrix. */
+/** Solve `a x = b` by two triangular solves, given the Cholesky factor `l` of `a`. Cost: 2·n²·m flops per matrix. */
 export const choleskySolve = (l: Tensor, b: Tensor): Tensor =>
   triangularSolve(l, triangularSolve(l, b, { lower: true, transpose: false }), { lower: true, transpose: true });
 
 /**
- * Inverse `a⁻¹`, given the Cholesky factor `l` of `a`. For a single product with the inverse, `choleskySolve` is
+ * Compute the inverse `a⁻¹`, given the Cholesky factor `l` of `a`. For one product with the inverse, `choleskySolve` is
  * cheaper and more accurate.
  */
 export const inverseFromCholesky = (l: Tensor): Tensor => {
@@ -79,29 +79,29 @@ export const inverseFromCholesky = (l: Tensor): Tensor => {
   return choleskySolve(l, cast(equal(rows, columns), "f32"));
 };
 
-/** Eigenvalues and eigenvectors: `a v = v diag(λ)`. */
+/** Result of `eigh`: eigenvalues λ and eigenvectors v with `a v = v diag(λ)`. */
 export interface Eigendecomposition {
-  /** λ, f32 [..., n], ascending. */
+  /** Eigenvalues λ, f32 [..., n], ascending. */
   readonly values: Tensor;
-  /** v, f32 [..., n, n]: column j is the eigenvector of value j. */
+  /** Eigenvectors v, f32 [..., n, n]: column j is the eigenvector of eigenvalue j. */
   readonly vectors: Tensor;
 }
 
 /**
- * Eigenvalues and eigenvectors of a symmetric matrix: `a = v diag(λ) vᵀ`.
+ * Compute the eigenvalues and eigenvectors of a symmetric matrix: `a = v diag(λ) vᵀ`.
  *
  * @param a f32 [..., n, n], symmetric; only the lower triangle is read.
  * @returns `values` λ, f32 [..., n], ascending, and `vectors` v, f32 [..., n, n], with orthonormal columns. In each
- * column the entry of largest magnitude (the first, if several are equal) is positive. Vectors of equal values span the
- * correct eigenspace; the basis within it is unspecified. A NaN or an infinity in the triangle makes all results NaN.
+ * column, the entry of largest magnitude (the first of equal ones) is positive. Eigenvectors of equal eigenvalues are
+ * an unspecified basis of the eigenspace. If the lower triangle contains NaN or infinity, all results are NaN.
  *
- * The error of the values is an f32 rounding of the largest magnitude among them. For equal values, the gradient treats
- * the part between their vectors as 0. The gradient is then finite, and correct for functions that treat equal values
- * alike and do not depend on their vectors, such as the sum of the values. For other functions it is not the derivative
- * with respect to the matrix.
+ * The error of the eigenvalues is about one f32 rounding of the largest magnitude among them. For equal eigenvalues,
+ * the gradient omits the terms between their eigenvectors. The gradient is then finite, and correct for functions that
+ * are symmetric in equal eigenvalues and do not depend on their eigenvectors, such as the sum of the eigenvalues. For
+ * other functions, the gradient is not the derivative with respect to the matrix.
  * Cost: about 17/3·n³ flops per matrix.
  *
- * @throws ShapeError for an operand that is not square or not f32.
+ * @throws ShapeError if the operand is not square or not f32.
  * @example const { values, vectors } = eigh(matmul(x, x, { transposeA: true }));
  */
 export const eigh = (a: Tensor): Eigendecomposition => {
@@ -109,24 +109,24 @@ export const eigh = (a: Tensor): Eigendecomposition => {
   return { values, vectors };
 };
 
-/** QR factors, orthonormal columns and a triangle: `a = q r`. */
+/** Result of `qr`: factors with `a = q r`. */
 export interface QrFactors {
-  /** f32 [..., n, m]. */
+  /** Factor with orthonormal columns, f32 [..., n, m]. */
   readonly q: Tensor;
-  /** f32 [..., m, m], zero below the diagonal. */
+  /** Upper triangular factor, f32 [..., m, m], zero below the diagonal. */
   readonly r: Tensor;
 }
 
 /**
- * Thin QR factors `a = q r` by Householder reflections.
+ * Compute the thin QR factors `a = q r` by Householder reflections.
  *
  * @param a f32 [..., n, m] with n ≥ m.
  * @returns `q`, f32 [..., n, m], with orthonormal columns for any rank of `a`; `r`, f32 [..., m, m], upper triangular
- * with a nonnegative diagonal. If the columns of `a` are independent, both factors are unique and the gradient exists.
- * A NaN or an infinity in `a` makes all results NaN.
+ * with a nonnegative diagonal. If the columns of `a` are linearly independent, both factors are unique and the gradient
+ * exists. If `a` contains NaN or infinity, all results are NaN.
  * Cost: 4·m²·(n − m/3) flops per matrix.
  *
- * @throws ShapeError for fewer rows than columns, or an operand that is not f32.
+ * @throws ShapeError if there are fewer rows than columns, or if the operand is not f32.
  * @example const { q } = qr(normal(key, [512, 32]));
  */
 export const qr = (a: Tensor): QrFactors => {
@@ -134,15 +134,15 @@ export const qr = (a: Tensor): QrFactors => {
   return { q, r };
 };
 
-/** Row and column of each entry of a square matrix. */
+/** Return the row index and the column index of each entry of a square matrix. */
 const positions = (a: Tensor): { rows: Tensor; columns: Tensor } => {
   const shape = a.shape.slice(-2);
   return { rows: iota(shape, "i32", { dim: 0 }), columns: iota(shape, "i32", { dim: 1 }) };
 };
 
 /**
- * Gradient of `cholesky` for the lower triangle of `a`: with Φ, which halves the diagonal and zeroes the entries above
- * it, `S = l⁻ᵀ Φ(lᵀ g) l⁻¹` and the result is `Φ(S + Sᵀ)`.
+ * Compute the gradient of `cholesky` with respect to the lower triangle of `a`: `Φ(S + Sᵀ)` with `S = l⁻ᵀ Φ(lᵀ g) l⁻¹`.
+ * Φ halves the diagonal of a matrix and sets the entries above it to zero.
  *
  * Source: Murray 2016, arXiv 1602.07527, equations 9 and 10.
  */
@@ -161,8 +161,8 @@ export const choleskyGradient = (l: Tensor, g: Tensor): Tensor => {
 };
 
 /**
- * Gradients of `triangularSolve` for `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ` (transposed if op transposes) on
- * the triangle that was read.
+ * Compute the gradients of `triangularSolve` with respect to `l` and `b`: `db = op(l)⁻ᵀ g`, and `dl = −db xᵀ`
+ * (transposed if op transposes), restricted to the triangle that was read.
  */
 export const solveGradients = (
   l: Tensor,
@@ -179,16 +179,17 @@ export const solveGradients = (
   return [where(broadcastTo(read, l.shape), negate(product), 0), db];
 };
 
-/** `x − xᵀ` of square matrices. */
+/** Return `x − xᵀ` for square matrices. */
 const withoutSymmetric = (x: Tensor): Tensor => subtract(x, swapDims(x, -1, -2));
 
 /**
- * Gradient of `eigh` for the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] − λ[i])`,
- * `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is the gradient for all of `a`. An entry of the triangle represents two
- * entries: the result is `S + Sᵀ` below the diagonal, `S` on the diagonal.
+ * Compute the gradient of `eigh` with respect to the lower triangle of `a`. With `M = vᵀ gᵥ` and `F[i][j] = 1/(λ[j] −
+ * λ[i])`, `S = v (diag(g_λ) + F ∘ (M − Mᵀ)/2) vᵀ` is the gradient for all of `a`. Because an entry of the triangle
+ * represents two entries of `a`, the result is `S + Sᵀ` below the diagonal and `S` on the diagonal.
  *
- * Values that differ by less than n roundings of the largest magnitude are treated as equal, with F = 0. For equal
- * values, `M − Mᵀ` is also 0 if the loss does not depend on the choice of their vectors, and 0/0 is undefined.
+ * Eigenvalues that differ by less than n roundings of the largest magnitude are treated as equal, with F = 0. For equal
+ * eigenvalues, `M − Mᵀ` is 0 if the loss does not depend on the choice of their eigenvectors, so the quotient would be
+ * 0/0.
  *
  * Source: Giles 2008, An extended collection of matrix derivative results, section 3.1; for symmetric `a`.
  */
@@ -214,8 +215,8 @@ export const eighGradient = (values: Tensor, vectors: Tensor, gradValues: Tensor
 };
 
 /**
- * Gradient of `qr`, for independent columns: with `M = r g_rᵀ − g_qᵀ q` and `C` its lower triangle mirrored above the
- * diagonal, `(g_q + q C) r⁻ᵀ`. Only the upper triangle of g_r is used.
+ * Compute the gradient of `qr` for linearly independent columns: `(g_q + q C) r⁻ᵀ`, where `M = r g_rᵀ − g_qᵀ q`, and
+ * `C` is the lower triangle of M, mirrored above the diagonal. Only the upper triangle of g_r is used.
  *
  * Source: Walter and Lehmann 2010, arXiv 1001.1654; Seeger et al. 2017, arXiv 1710.08717.
  */

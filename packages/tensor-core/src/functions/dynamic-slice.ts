@@ -21,13 +21,13 @@ const startsOf = (op: string, starts: Starts): Tensor => {
 };
 
 /**
- * Slice of a fixed size that begins at `starts`, which are computed at run time. For constant starts, use `slice`.
+ * Return a slice of fixed size whose start indices are computed at run time. For constant starts, use `slice`.
  *
- * A start outside 0 … dim − size is clamped to that range, as in XLA: the result is always inside `x`. The gradient
- * for `x` is zero outside the slice.
+ * A start outside 0 … dim − size is clamped to that range, as in XLA: the slice is always inside `x`. The gradient of
+ * `x` is zero outside the slice.
  *
  * @param x any dtype. @param starts i32 [rank of x], or a number or i32 scalar per dimension: `[0, position]`.
- * @param sizes one per dimension, each from 0 to the size of `x`.
+ * @param sizes Size of the slice along each dimension, from 0 to the size of `x`.
  * Cost: each element of the result is read and written once.
  * @throws ShapeError if starts or sizes do not match `x`.
  */
@@ -38,12 +38,12 @@ export const dynamicSlice = (x: Tensor, starts: Starts, sizes: Shape): Tensor =>
 };
 
 /**
- * `x` with the slice that begins at `starts` replaced by `update`; starts are clamped as in `dynamicSlice`.
+ * Return `x` with the slice at `starts` replaced by `update`. Starts are clamped as in `dynamicSlice`.
  *
- * Written in place if `x` is not needed afterwards: for a cache that is donated to a compiled step and returned by it,
- * the cost is that of the update alone.
+ * The update is in place if `x` is not needed later. For example, if a key-value cache is donated to a compiled step
+ * and returned from the step, the cost is only that of writing `update`.
  *
- * @param update dtype and rank of `x`, no dimension longer than that of `x`.
+ * @param update Tensor with the dtype and number of dimensions of `x`; no dimension is larger than that of `x`.
  * @throws ShapeError if the update or starts do not match `x`.
  * @example const keys = dynamicUpdateSlice(cache, newKey, [0, 0, position, 0]);
  */

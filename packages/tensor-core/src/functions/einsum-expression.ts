@@ -7,17 +7,17 @@ import { formatSpec, type TensorSpec } from "../shape.ts";
  */
 export type Labels = readonly string[];
 
-/** Parsed expression, checked against the operands. */
+/** Parsed einsum expression, checked against the operands. */
 export interface EinsumExpression {
   readonly inputs: readonly Labels[];
   readonly output: Labels;
-  /** Size of each name; for "…" the broadcast size. */
+  /** Size of each dimension name; the broadcast size for names that begin with "…". */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
 const isEllipsis = (label: string): boolean => label.startsWith("…");
 
-/** Letters of one operand; "..." is one entry. */
+/** Split the text of one operand into letters and "...". */
 const tokensOf = (part: string, expression: string): string[] => {
   const tokens = part.match(/\.\.\.|[^]/g) ?? [];
   const strange = tokens.find((token) => token !== "..." && !/^[A-Za-z]$/.test(token));
@@ -49,8 +49,8 @@ const labelsOf = (tokens: readonly string[], operand: TensorSpec, position: numb
 };
 
 /**
- * Result of an expression without a right side: the dimensions of "...", then in alphabetical order the letters that
- * occur once.
+ * Return the result dimensions of an expression without `->`: the dimensions of "...", then the letters that occur
+ * exactly one time, in alphabetical order.
  */
 const impliedOutput = (inputs: readonly Labels[]): string[] => {
   const all = inputs.flat();

@@ -19,7 +19,7 @@ const filled = (shape: Shape, seed: number): NdArray =>
     shape,
   );
 
-/** Definition of an expression without "...": one loop per name, one product per iteration. */
+/** Evaluate an expression without "..." by definition: one nested loop per dimension name. */
 const byLoops = (
   inputs: readonly string[],
   output: string,
@@ -77,7 +77,7 @@ describe("einsum", () => {
         );
         const y = await run(`${inputs.join(",")}->${output}`, ...operands);
         expect(y.shape).toEqual([...output].map((name) => sizes[name as "a"]));
-        // −0 and 0 count as equal here.
+        // Convert −0 to 0, so that −0 and 0 are equal.
         expect(y.toNumbers().map((value) => value + 0)).toEqual(
           byLoops(inputs, output, sizes, operands).map((value) => value + 0),
         );
@@ -152,7 +152,7 @@ describe("einsum", () => {
         .filter(({ op }) => op === "matmul")
         .map(({ specs: [y] }) => y!.shape.toSorted((a, b) => a - b));
     };
-    // (b × c)(c × d) first: 300 + 300 multiplications; (a × b)(b × c) first would take 5000 + 7500.
+    // Computing (b × c)(c × d) first needs 300 + 300 multiplications; computing (a × b)(b × c) first needs 5000 + 7500.
     expect(products([50, 2], [2, 50], [50, 3])).toEqual([
       [2, 3],
       [3, 50],

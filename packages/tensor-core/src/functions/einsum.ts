@@ -8,7 +8,7 @@ import { matmul } from "./linear.ts";
 import { reshape, slice, transpose } from "./movement.ts";
 import { sum } from "./reduce.ts";
 
-/** A tensor with named dimensions, each name once. */
+/** Tensor with named dimensions; all names are different. */
 interface Term {
   readonly x: Tensor;
   readonly labels: Labels;
@@ -20,7 +20,7 @@ const inOrder = ({ x, labels }: Term, order: Labels): Tensor =>
     order.map((label) => labels.indexOf(label)),
   );
 
-/** If a name occurs twice, take the entries with both indices equal: every (n + 1)-th of a flattened n × n square. */
+/** If a name occurs twice, take the diagonal: each (n + 1)-th entry of a flattened n × n matrix. */
 const diagonal = ({ x, labels }: Term): Term => {
   const second = labels.findIndex((label, dim) => labels.indexOf(label) !== dim);
   if (second === -1) return { x, labels };
@@ -44,7 +44,7 @@ const removeDims = (
     : { x: take(x, dims), labels: labels.filter((_, dim) => !dims.includes(dim)) };
 };
 
-/** Sum over the dimensions that are no longer needed. */
+/** Sum over the dimensions for which `keeps` returns false. */
 const sumUnneeded = (term: Term, keeps: (label: string) => boolean): Term =>
   removeDims(
     term,
@@ -52,7 +52,7 @@ const sumUnneeded = (term: Term, keeps: (label: string) => boolean): Term =>
     (x, dims) => sum(x, { dims }),
   );
 
-/** Drop dimensions of size 1 that broadcast to the size of another operand. */
+/** Remove dimensions of size 1 that are broadcast to the size of another operand. */
 const dropBroadcast = (term: Term, sizes: ReadonlyMap<string, number>): Term =>
   removeDims(
     term,
@@ -65,8 +65,8 @@ const dropBroadcast = (term: Term, sizes: ReadonlyMap<string, number>): Term =>
   );
 
 /**
- * Reshape a term to [batch, rows, columns]. Returns the transposed matrix and true if the term is stored in transposed
- * order.
+ * Reshape a term to [batch, rows, columns]. If the term is stored in transposed order, returns the transposed matrix
+ * and true.
  */
 const asMatrices = (
   term: Term,
@@ -77,16 +77,16 @@ const asMatrices = (
 ): [Tensor, boolean] => {
   const transposedOrder = [...batch, ...columns, ...rows];
   const lead = batch.length === 0 ? [] : [count(batch)];
-  // A single row or column has the same layout either way; without the transpose flag, the product is chosen by its
-  // shape alone.
+  // A single row or column has the same layout in both orders; without the transpose flag, the kernel is chosen only by
+  // the shape.
   if (rows.length > 0 && columns.length > 0 && transposedOrder.every((label, dim) => label === term.labels[dim]))
     return [reshape(term.x, [...lead, count(columns), count(rows)]), true];
   return [reshape(inOrder(term, [...batch, ...rows, ...columns]), [...lead, count(rows), count(columns)]), false];
 };
 
 /**
- * Multiply two terms and sum over the names that both terms have and that nothing else needs. `needed` is in the order
- * of the result.
+ * Multiply two terms, and sum over the names that occur in both terms and not in `needed`. `needed`: names of other
+ * terms and of the result, in the order of the result.
  */
 const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<string, number>): Term => {
   const keeps = new Set(needed);
@@ -120,7 +120,7 @@ const contract = (one: Term, other: Term, needed: Labels, sizes: ReadonlyMap<str
   return { x: reshape(matmul(left, right, { transposeA, transposeB }), shapeOf(labels)), labels };
 };
 
-/** Pair of terms whose product takes the fewest multiplications; the first of equals. */
+/** Return the pair of terms whose product needs the fewest multiplications; the first of equal pairs. */
 const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>): readonly [number, number] => {
   const costOf = (a: Term, b: Term): number =>
     elementCount([...new Set([...a.labels, ...b.labels])].map((label) => sizes.get(label)!));
@@ -131,19 +131,20 @@ const cheapestPair = (terms: readonly Term[], sizes: ReadonlyMap<string, number>
 };
 
 /**
- * Multiply tensors, and sum over the dimensions whose names are missing on the right (Einstein summation):
+ * Einstein summation: multiply tensors, and sum over the dimensions whose names do not occur after `->`.
  * `"bij,bjk->bik"` is a product of matrices, `"ii->i"` a diagonal, `"ij->ji"` a transposition, `"i,j->ij"` an outer
  * product.
  *
- * One letter per dimension. A letter has the same size everywhere; a letter that occurs twice in one operand takes its
- * diagonal. `...` represents all dimensions without a letter; they are aligned at the end and broadcast as in `add`.
- * Without `->` the result has the dimensions of `...`, then the letters that occur once, in alphabetical order.
+ * Each letter names one dimension. Dimensions with the same letter must have the same size. A letter that occurs twice
+ * in one operand selects the diagonal. `...` represents all dimensions without a letter, which are aligned at the last
+ * dimension and broadcast as in `add`. Without `->`, the result has the dimensions of `...`, then the letters that
+ * occur exactly one time, in alphabetical order.
  *
- * @param operands f32, as many as the expression names.
+ * @param operands f32 tensors, one per operand in the expression.
  * @throws ArgumentError for an invalid expression, ShapeError if the operands do not match it.
  * @example einsum("bthk,bshk->bhts", queries, keys) // scores of attention
- * Cost: operands are multiplied in pairs, at each step the pair that takes the fewest multiplications, as a product of
- * matrices if the pair sums over a shared dimension; dimensions stored in another order are transposed first.
+ * Cost: operands are multiplied in pairs, in each step the pair with the fewest multiplications. A pair that sums over
+ * a shared dimension is a matrix product; operands whose dimensions are stored in another order are transposed first.
  */
 export const einsum = (expression: string, ...operands: readonly Tensor[]): Tensor => {
   if (typeof expression !== "string")

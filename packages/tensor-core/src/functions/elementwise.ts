@@ -19,39 +19,39 @@ import {
   type TensorSpec,
 } from "../shape.ts";
 
-/** Tensor of `shape` filled with `value`. @throws ShapeError for a number that an integer dtype cannot represent. */
+/** Create a tensor of `shape` filled with `value`. @throws ShapeError if an integer dtype cannot represent `value`. */
 export const full = (shape: Shape, value: number, dtype: DType = "f32"): Tensor => {
   requireShape("full", shape);
   if (typeof value !== "number") throw new ArgumentError(`full: its value is ${describe(value)}; pass a number`);
   return emitOne("constant", [], { dtype, shape: [...shape], value: encodeNumber(value) });
 };
 
-/** A tensor of zeros. */
+/** Create a tensor of zeros. */
 export const zeros = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 0, dtype);
 
-/** A tensor of ones. */
+/** Create a tensor of ones. */
 export const ones = (shape: Shape, dtype: DType = "f32"): Tensor => full(shape, 1, dtype);
 
-/** Tensor with the shape and dtype of `like`, filled with `value`. */
+/** Create a tensor with the shape and dtype of `like`, filled with `value`. */
 export const fullLike = (like: TensorSpec, value: number): Tensor => {
   if (!isSpec(like)) throw new ArgumentError(`fullLike: ${describe(like)} has no dtype and shape; pass a Tensor`);
   return full(like.shape, value, like.dtype);
 };
 
-/** Zeros with the dtype and shape of another tensor. */
+/** Create a tensor of zeros with the dtype and shape of another tensor. */
 export const zerosLike = (like: TensorSpec): Tensor => fullLike(like, 0);
 
-/** Ones with the dtype and shape of another tensor. */
+/** Create a tensor of ones with the dtype and shape of another tensor. */
 export const onesLike = (like: TensorSpec): Tensor => fullLike(like, 1);
 
 const literalBound = 4096;
 
 /**
- * Tensor of known numbers, embedded in the graph: `constant(2)`, `constant([[1, 2], [3, 4]])`, or a flat list or typed
- * array with its shape.
+ * Create a tensor whose values are embedded in the graph, from a number, nested lists (`constant([[1, 2], [3, 4]])`),
+ * or a flat list or typed array with a shape.
  *
- * @throws ArgumentError for ragged lists and for more than 4096 values; pass larger tensors as an argument of the
- * traced function.
+ * @throws ArgumentError for lists of different length, and for more than 4096 values; pass larger tensors as arguments
+ * of the traced function.
  */
 export const constant = (
   values: NestedNumbers | ArrayLike<number>,
@@ -75,23 +75,26 @@ export const constant = (
   return emitOne("literal", [], { dtype, shape: [...shape], values: flat.map(encodeNumber) });
 };
 
-/** Dimension that a function works along. */
+/** Option with the dimension along which a function operates. */
 export interface DimOption {
-  /** Index of the dimension; counts from the end if negative. */
+  /** Index of the dimension; negative indices count from the end. */
   readonly dim?: number;
 }
 
-/** Indices 0, 1, 2, … along `dim` (the last by default), repeated along all other dimensions. */
+/**
+ * Create a tensor with the indices 0, 1, 2, … along `dim` (default: the last dimension), repeated along all other
+ * dimensions.
+ */
 export const iota = (shape: Shape, dtype: DType = "i32", options: DimOption = {}): Tensor => {
   const { dim = -1 } = checkOptions("iota(shape, dtype)", options, { dim: true });
   requireShape("iota", shape);
   return emitOne("iota", [], { dtype, shape: [...shape], dim: resolveDim(dim, shape.length, "iota") });
 };
 
-/** `[0, 1, …, count - 1]` */
+/** Create the vector `[0, 1, …, count - 1]`. */
 export const arange = (count: number, dtype: DType = "i32"): Tensor => iota([count], dtype);
 
-/** Returns a value equal to `x`; passes remove this operator. */
+/** Return a copy of `x` as a separate node; passes remove the node. */
 export const identity = (x: Tensor): Tensor => emitOne("identity", [x]);
 
 type Operand = Tensor | number;
@@ -100,9 +103,9 @@ const broadcast = (x: Tensor, shape: Shape): Tensor =>
   sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 
 /**
- * Tensor for a number operand, with the shape and dtype of the other operand.
+ * Create the tensor for a number operand, with the shape and dtype of the other operand.
  *
- * @throws ShapeError, in the name of the operator, if the dtype cannot represent the number.
+ * @throws ShapeError, with the operator's name, if the dtype cannot represent the number.
  */
 const fillLike = (op: string, value: number, { dtype, shape }: TensorSpec): Tensor => {
   requireNumberOf(op, value, dtype);
@@ -129,10 +132,10 @@ export const multiply = (a: Operand, b: Operand): Tensor => binary("multiply", a
 /** `a - b`, broadcast to a common shape. */
 export const subtract = (a: Operand, b: Operand): Tensor => binary("subtract", a, b);
 
-/** `a / b`, broadcast to a common shape. Integers truncate toward zero; integer division by 0 gives 0. */
+/** `a / b`, broadcast to a common shape. Integer division truncates toward zero; division by 0 gives 0. */
 export const divide = (a: Operand, b: Operand): Tensor => binary("divide", a, b);
 
-/** `a^b`, broadcast to a common shape. Constant exponents 0.5, 1, 2 and -1 become cheaper operators. */
+/** `a^b`, broadcast to a common shape. Constant exponents 0.5, 1, 2 and -1 are replaced by cheaper operators. */
 export const power = (a: Operand, b: Operand): Tensor => {
   if (a instanceof Tensor) {
     if (b === 1) return a;
@@ -149,40 +152,40 @@ export const maximum = (a: Operand, b: Operand): Tensor => binary("maximum", a, 
 /** Minimum of `a` and `b`, broadcast to a common shape. NaN if either is NaN. */
 export const minimum = (a: Operand, b: Operand): Tensor => binary("minimum", a, b);
 
-/** `-x` */
+/** Negation, `-x`. */
 export const negate = (x: Tensor): Tensor => emitOne("negate", [x]);
 
-/** `|x|` */
+/** Absolute value, `|x|`. */
 export const absolute = (x: Tensor): Tensor => emitOne("absolute", [x]);
 
-/** -1, 0 or 1 */
+/** Sign of x: -1, 0 or 1. */
 export const sign = (x: Tensor): Tensor => emitOne("sign", [x]);
 
-/** `e^x` */
+/** Exponential function, `e^x`. */
 export const exp = (x: Tensor): Tensor => emitOne("exp", [x]);
 
-/** Natural logarithm. */
+/** Natural logarithm of x. */
 export const log = (x: Tensor): Tensor => emitOne("log", [x]);
 
-/** `√x` */
+/** Square root, `√x`. */
 export const sqrt = (x: Tensor): Tensor => emitOne("sqrt", [x]);
 
-/** `1 / √x` */
+/** Reciprocal square root, `1 / √x`. */
 export const rsqrt = (x: Tensor): Tensor => emitOne("rsqrt", [x]);
 
-/** Sine of radians. */
+/** Sine of x in radians. */
 export const sin = (x: Tensor): Tensor => emitOne("sin", [x]);
 
-/** Cosine of radians. */
+/** Cosine of x in radians. */
 export const cos = (x: Tensor): Tensor => emitOne("cos", [x]);
 
-/** Hyperbolic tangent. */
+/** Hyperbolic tangent of x. */
 export const tanh = (x: Tensor): Tensor => emitOne("tanh", [x]);
 
-/** `1 / (1 + e^-x)` */
+/** Logistic sigmoid, `1 / (1 + e^-x)`. */
 export const sigmoid = (x: Tensor): Tensor => emitOne("sigmoid", [x]);
 
-/** Error function. */
+/** Error function of x. */
 export const erf = (x: Tensor): Tensor => emitOne("erf", [x]);
 
 /** Largest integer not above x. */
@@ -191,22 +194,22 @@ export const floor = (x: Tensor): Tensor => emitOne("floor", [x]);
 /** Smallest integer not below x. */
 export const ceil = (x: Tensor): Tensor => emitOne("ceil", [x]);
 
-/** Nearest integer, ties to even. */
+/** Nearest integer to x, ties to even. */
 export const round = (x: Tensor): Tensor => emitOne("round", [x]);
 
 /** Whether x is neither infinite nor NaN, as bool. */
 export const isFinite = (x: Tensor): Tensor => emitOne("is-finite", [x]);
 
-/** Returns `x`; no gradient flows back through it. */
+/** Return `x`, but block the gradient. */
 export const stopGradient = (x: Tensor): Tensor => emitOne("stop-gradient", [x]);
 
-/** `x²` */
+/** Square, `x²`. */
 export const square = (x: Tensor): Tensor => multiply(x, x);
 
-/** `1 / x` */
+/** Reciprocal, `1 / x`. */
 export const reciprocal = (x: Tensor): Tensor => divide(1, x);
 
-/** `x` clamped to `low` … `high`; the gradient is 1 inside, including both ends, and 0 outside. NaN stays NaN. */
+/** Clamp `x` to `low` … `high`. The gradient is 1 if low ≤ x ≤ high, otherwise 0. NaN stays NaN. */
 export const clip = (x: Tensor, low: number, high: number): Tensor => {
   if (!(low <= high))
     throw new ArgumentError(
@@ -261,11 +264,11 @@ export const shiftLeft = (a: Operand, b: Operand): Tensor => binary("shift-left"
 export const shiftRight = (a: Operand, b: Operand): Tensor => binary("shift-right", a, b);
 
 /**
- * `a` if the bool `condition` is true, otherwise `b`; all three broadcast to a common shape.
+ * Select `a` if the bool `condition` is true, otherwise `b`. All three operands are broadcast to a common shape.
  *
- * No gradient flows to the entries that were not chosen. But if a function computes such an entry and its derivative
- * there is infinite, the gradient of its operand is 0 · ∞ = NaN. To avoid this, also choose the operand of the
- * function.
+ * No gradient flows to entries that are not selected. However, if such an entry was computed by a function with an
+ * infinite derivative, the gradient of the function's operand is 0 · ∞ = NaN. To avoid this, also apply `where` to the
+ * operand of the function.
  *
  * @example where(greater(x, 0), log(where(greater(x, 0), x, 1)), 0) // with log(x) the gradient at x = 0 would be NaN
  */
@@ -282,7 +285,7 @@ export const where = (condition: Tensor, a: Operand, b: Operand): Tensor => {
   return emitOne("where", [broadcast(condition, shape), fit(a), fit(b)]);
 };
 
-/** `x` converted to another dtype; see the `cast` operator for the rounding. */
+/** Convert `x` to another dtype; see `castOperator` for the rounding. */
 export const cast = (x: Tensor, dtype: DType): Tensor => {
   requireOperands("cast", [x]);
   requireDType("cast", dtype);
@@ -290,8 +293,8 @@ export const cast = (x: Tensor, dtype: DType): Tensor => {
 };
 
 /**
- * Reinterpret the 32 bits of each element as another dtype: f32, i32 or u32. By itself it copies nothing; fused with
- * other elementwise operators it is free.
+ * Reinterpret the 32 bits of each element as another dtype: f32, i32 or u32. A separate `bitcast` is a view without a
+ * copy; fused with other elementwise operators, it has no cost.
  */
 export const bitcast = (x: Tensor, dtype: DType): Tensor => {
   requireOperands("bitcast", [x]);

@@ -8,18 +8,18 @@ import { reshape, transpose } from "./movement.ts";
 
 export interface GroupNormOptions {
   /**
-   * Number of groups of adjacent channels. 1 normalizes all channels of a sample together, C normalizes each channel
-   * alone (instance norm).
+   * Number of groups of adjacent channels. 1: all channels of a sample are normalized together. C: each channel is
+   * normalized separately (instance norm).
    */
   readonly groups: number;
-  /** Added to the variance. Default: 1e-5, as in PyTorch. */
+  /** Constant ε added to the variance. Default: 1e-5, as in PyTorch. */
   readonly epsilon?: number;
 }
 
 /**
- * Group normalization: `(x − mean) / √(variance + ε) · γ + β` with the mean and variance of each sample's group of
- * channels, over all its pixels. Unlike batch normalization, it needs no running statistics, and samples do not affect
- * each other.
+ * Group normalization: `(x − mean) / √(variance + ε) · γ + β` with the mean and variance over all pixels and channels
+ * of a group, per sample. Unlike batch normalization, group normalization needs no running statistics, and samples do
+ * not affect each other.
  *
  * @param x f32 [N, ..., C], images as [N, H, W, C].  @param gamma f32 [C].  @param beta f32 [C].
  * @throws ShapeError if channels and groups, γ or β do not match.

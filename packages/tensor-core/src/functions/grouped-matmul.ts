@@ -2,17 +2,16 @@ import { emitOne, requireOperands } from "../graph/emit.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Multiply each group of rows by its own matrix: `y[r] = x[r] · w[g]` for the rows r of group g. Rows are sorted by
- * group; group sizes are known only at run time, as for the experts of a mixture.
+ * Multiply each group of rows by the matrix of the group: `y[r] = x[r] · w[g]` for the rows r of group g. Rows are
+ * sorted by group; group sizes are known only at run time, as for experts in MoE layers.
  *
- * Group 0 has the first `counts[0]` rows, group 1 the next `counts[1]`, and so on. A negative count counts as 0. If the
- * counts add up to more rows than `x` has, groups take the remaining rows, in order. Rows after the last group give 0,
- * and their gradient is 0.
+ * Group 0 has the first `counts[0]` rows, group 1 the next `counts[1]`, and so on. Negative counts are treated as 0. If
+ * the sum of the counts exceeds the rows of `x`, counts are limited to the remaining rows, in group order. Rows after
+ * the last group have result 0 and gradient 0.
  *
  * @param x f32 [rows, K]. @param w f32 [groups, K, N]. @param counts i32 [groups].
  * @returns [rows, N].
- * Cost: 2·rows·K·N flops, counted as if every row belonged to a group: one product per group. The gradients are two
- * more grouped products.
+ * Cost: at most 2·rows·K·N flops: one product per group. The gradients are two more grouped products.
  * @throws ShapeError if shapes or dtypes do not match.
  */
 export const groupedMatmul = (x: Tensor, w: Tensor, counts: Tensor): Tensor => {

@@ -6,17 +6,17 @@ import { formatSpec, requireShape, resolveDim, sameShape } from "../shape.ts";
 import { add, arange, type DimOption, full, zeros } from "./elementwise.ts";
 
 export interface GatherOptions extends DimOption {
-  /** Value for an index outside the dimension. Default: "invalid". */
+  /** Result for an index out of range: an invalid value or zero, see `gather`. Default: "invalid". */
   readonly outside?: "invalid" | "zero";
 }
 
 /**
- * Take entries of `x` along `dim` (0 by default) by index: the result has shape `x.shape[:dim] + indices.shape +
+ * Select entries of `x` along `dim` (default: 0) by index. The result has shape `x.shape[:dim] + indices.shape +
  * x.shape[dim+1:]`.
  *
- * An index outside 0 ≤ index < size (also a negative one) cannot throw on a device. With `outside: "invalid"` it yields
- * NaN for floats, so that the step stops at its non-finite check; the smallest value for i32, the largest for u32 and
- * u8, true for bool. With `outside: "zero"` it yields zeros.
+ * Kernels cannot throw for an index out of range (index < 0 or index ≥ size). With `outside: "invalid"`, the result of
+ * such an index is NaN for floats, so that non-finite checks detect it; the smallest value for i32; the largest value
+ * for u32 and u8; true for bool. With `outside: "zero"`, the result is 0.
  *
  * @param indices i32, any shape.
  */
@@ -27,17 +27,18 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
 };
 
 /**
- * Rows of `table` [entries, width] by index: indices [...] → [..., width]. An index out of range yields NaN, see
+ * Look up rows of `table` [entries, width]: indices [...] → [..., width]. An index out of range gives NaN, see
  * `gather`.
  */
 export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
 /**
- * `base` with `updates` added at `indices` along `dim` (0 by default); updates with equal indices are added in the
- * order of `indices`. Indices outside the dimension are skipped.
+ * Return `base` with `updates` added at `indices` along `dim` (default: 0). Updates with equal indices are added in the
+ * order of `indices`. Indices out of range are skipped.
  *
  * @param indices i32, any shape.
- * @param updates shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]`, dtype of `base`: f32, i32 or u32.
+ * @param updates Tensor of shape `base.shape[:dim] + indices.shape + base.shape[dim+1:]` with the dtype of `base`: f32,
+ * i32 or u32.
  */
 export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("scatterAdd(base, indices, updates)", options, { dim: true });
@@ -49,14 +50,14 @@ export const scatterAdd = (base: Tensor, indices: Tensor, updates: Tensor, optio
  * Sum the rows of `x` by segment: row s of the result is the sum of all rows r with `segmentIds[r] = s`, or 0 if the
  * segment is empty.
  *
- * Segment ids may have any order; a row whose id is outside 0 ≤ id < numSegments (also a negative one) is skipped. Rows
- * are added in their original order on every backend, so the same input gives the same bits. The gradient of a row is
- * the gradient of its segment.
+ * Segment ids may have any order; rows with an id below 0 or at least numSegments are skipped. All backends add rows in
+ * their original order, so equal inputs give bitwise equal results. The gradient of a row is the gradient of its
+ * segment.
  *
  * @param x f32, i32 or u32 [rows, ...]. @param segmentIds i32 [rows]. @returns [numSegments, ...].
- * Cost: a `scatterAdd` onto zeros: each row once on the CPU; on WebGPU a sort of the ids if there are many rows, then
+ * Cost: as `scatterAdd` to zeros. The CPU reads each row once. WebGPU sorts the ids if there are many rows, then reads
  * each row once.
- * @throws ShapeError if there is not one id per row, or `numSegments` is not a valid size.
+ * @throws ShapeError if the number of ids differs from the number of rows, or if `numSegments` is not a valid size.
  */
 export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): Tensor => {
   requireOperands("segmentSum", [x, segmentIds]);
@@ -70,11 +71,11 @@ export const segmentSum = (x: Tensor, segmentIds: Tensor, numSegments: number): 
 };
 
 /**
- * Permute the entries of `x` along `dim` (0 by default): `gather` by a permutation. Because no entry is taken twice,
- * the gradient is a gather by the inverse permutation, which moves the same bytes and needs no additions.
+ * Permute the entries of `x` along `dim` (default: 0): `gather` by a permutation. Because no entry is selected twice,
+ * the gradient is a gather by the inverse permutation, without additions.
  *
- * @param permutation i32 [x.shape[dim]], each of 0 … size−1 once. If it is not a permutation, indices out of range give
- * NaN, and the gradient of an entry that no index refers to is NaN.
+ * @param permutation i32 [x.shape[dim]], a permutation of 0 … size−1. If it is not a permutation, indices out of range
+ * give NaN, and the gradient of an entry without an index is NaN.
  */
 export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("permuteRows(x, permutation)", options, { dim: true });
@@ -88,7 +89,7 @@ export const permuteRows = (x: Tensor, permutation: Tensor, options: DimOption =
   return emitOne("gather", [x, permutation], { dim: along, outside: "invalid", permutation: true });
 };
 
-/** Inverse of `permutation` (i32, rank 1); −1 for an entry that no index refers to. */
+/** Compute the inverse of `permutation` (i32 vector); −1 for an entry without an index. */
 export const invertPermutation = (permutation: Tensor): Tensor => {
   requireOperands("invertPermutation", [permutation]);
   const { dtype, shape } = permutation;
@@ -101,11 +102,11 @@ export const invertPermutation = (permutation: Tensor): Tensor => {
 };
 
 /**
- * Positions of the true entries of a vector.
+ * Return the indices of the true entries of a vector.
  *
  * @param mask bool [n].
- * @param capacity maximum number of positions returned: the first true entries.
- * @returns `indices` i32 [capacity], ascending, padded with 0; `count` i32 [], number of valid positions, at most
+ * @param capacity Maximum number of returned indices; only the first true entries are returned.
+ * @returns `indices` i32 [capacity], ascending, padded with 0; `count` i32 [], number of valid indices, at most
  * `capacity`.
  */
 export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Tensor; readonly count: Tensor } => {
@@ -115,21 +116,21 @@ export const nonzero = (mask: Tensor, capacity: number): { readonly indices: Ten
 
 /** Result of `compact`. */
 export interface CompactEntries {
-  /** Values of the entries, f32 [capacity], padded with zeros. */
+  /** Values of the selected entries, f32 [capacity], padded with zeros. */
   readonly values: Tensor;
-  /** Positions of the entries, i32 [capacity], ascending, padded with 0. */
+  /** Indices of the selected entries, i32 [capacity], ascending, padded with 0. */
   readonly indices: Tensor;
-  /** Number of entries that reach the bound, i32 [], including entries beyond the capacity. */
+  /** Number of entries whose magnitude is at least the bound, i32 [], including entries beyond the capacity. */
   readonly count: Tensor;
   /** Largest magnitude of the whole vector, f32 []; NaN if the vector contains NaN. */
   readonly greatest: Tensor;
 }
 
 /**
- * Entries of a vector whose magnitude is at least `bound`, in one read: the first `capacity` of them. Zeros are never
- * included. A NaN entry is always included; a NaN bound counts as infinite.
+ * Select the first `capacity` entries of a vector whose magnitude is at least `bound`, in one read. Zeros are never
+ * selected. NaN entries are always selected; a NaN bound is treated as infinite.
  *
- * @param x f32 [n]. @param bound f32 [], its sign is ignored.
+ * @param x f32 [n]. @param bound f32 []; its sign is ignored.
  */
 export const compact = (x: Tensor, bound: Tensor, capacity: number): CompactEntries => {
   const [values, indices, count, greatest] = emit("compact", [x, bound], { capacity });

@@ -10,7 +10,7 @@ export interface MatmulOptions {
   readonly transposeA?: boolean;
   /** Whether `b` is stored as [..., N, K]. Default: false. */
   readonly transposeB?: boolean;
-  /** Storage dtype of the product of f16 or bf16 operands. Default: their dtype. */
+  /** Dtype of the result for f16 or bf16 operands. Default: dtype of the operands. */
   readonly resultDtype?: "f32" | HalfDType;
 }
 
@@ -28,8 +28,9 @@ const broadcastBatch = (x: Tensor, batch: Shape): Tensor => {
  * @param a f32, or f16 or bf16 with sums in f32: [..., M, K] ([..., K, M] when transposed), e.g. activations [64, 128,
  * 768].
  * @param b dtype of `a`, [..., K, N] ([..., N, K] when transposed), e.g. a weight [768, 3072].
- * @returns [..., M, N] of the operands' dtype. Leading dimensions broadcast as in `add`. If `b` is a single matrix, `a`
- * is read as one tall matrix, so that a single product runs and `b` is not copied.
+ * @returns [..., M, N] with the operands' dtype, unless `resultDtype` is given. Leading dimensions broadcast as in
+ * `add`. If `b` is a single matrix, the leading dimensions of `a` are merged into its rows, so that only one product
+ * runs and `b` is not copied.
  * @throws ShapeError if an operand is not a matrix, the inner dimensions differ, or the leading dimensions do not
  * match. Cost: 2·M·N·K flops per matrix.
  */

@@ -8,13 +8,13 @@ import { reshape } from "./movement.ts";
 import { reduceMax, type ReduceOptions, sum } from "./reduce.ts";
 
 /**
- * `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is subtracted before the exponential and added to the
- * result.
+ * Compute `log Σ exp(x)` over `dims`, f32, without overflow: the maximum is subtracted before the exponential and added
+ * to the result.
  *
- * −∞ if there are no entries or all entries are −∞, ∞ if an entry is ∞. The gradient is the softmax over `dims`; it is
- * 0 if the result is −∞, because no entry changes it.
+ * −∞ if there are no entries or all entries are −∞, ∞ if an entry is ∞. The gradient is the softmax over `dims`; the
+ * gradient is 0 if the result is −∞.
  *
- * @throws ShapeError for other dtypes than f32.
+ * @throws ShapeError if the dtype is not f32.
  * Cost: two reads of `x`.
  */
 export const logSumExp = (x: Tensor, options: ReduceOptions = {}): Tensor => {
@@ -24,10 +24,10 @@ export const logSumExp = (x: Tensor, options: ReduceOptions = {}): Tensor => {
     throw new ShapeError("logSumExp", `${formatSpec(x)} is not supported, logSumExp takes f32; cast the operand first`);
   const over = resolveDims(dims, x.rank, "logSumExp");
   const greatest = stopGradient(reduceMax(x, { dims: over, keepDims: true }));
-  // An infinite maximum is not subtracted: ∞ − ∞ is NaN.
+  // Do not subtract an infinite maximum, because ∞ − ∞ is NaN.
   const shift = where(isFinite(greatest), greatest, 0);
   const total = sum(exp(subtract(x, shift)), { dims: over, keepDims: true });
-  // The logarithm never reads a 0, at which its derivative is infinite.
+  // Replace 0 before the logarithm, because the derivative of the logarithm is infinite at 0.
   const none = equal(total, 0);
   const result = where(none, -Infinity, add(log(where(none, 1, total)), shift));
   return keepDims

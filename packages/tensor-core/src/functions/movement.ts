@@ -13,7 +13,7 @@ export const broadcastTo = (x: Tensor, shape: Shape): Tensor => {
   return sameShape(x.shape, shape) ? x : emitOne("broadcast-to", [x], { shape: [...shape] });
 };
 
-/** Dimensions of `to` along which a tensor of shape `from` is broadcast. */
+/** Return the dimensions of `to` along which a tensor of shape `from` is broadcast. */
 export const broadcastDims = (from: Shape, to: Shape): number[] => {
   const lead = to.length - from.length;
   return to.flatMap((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? [dim] : []));
@@ -27,13 +27,13 @@ export const sumTo = (x: Tensor, shape: Shape): Tensor => {
   requireShape("sumTo", shape);
   const dims = broadcastDims(shape, x.shape);
   if (dims.length === 0) return reshape(x, shape);
-  // 16-bit floats are storage only: the sum is computed in f32.
+  // Compute the sum in f32, because 16-bit floats are storage types.
   const wide = x.dtype === "f32" ? x : emitOne("cast", [x], { dtype: "f32" });
   const total = reshape(emitOne("sum", [wide], { dims }), shape);
   return x.dtype === "f32" ? total : emitOne("cast", [total], { dtype: x.dtype });
 };
 
-/** Same elements with another shape. One size may be -1 and is computed from the others. */
+/** Return the elements of `x` with another shape. One size may be -1; it is computed from the other sizes. */
 export const reshape = (x: Tensor, shape: Shape): Tensor => {
   requireOperands("reshape", [x]);
   requireShape("reshape", Array.isArray(shape) ? shape.filter((size) => size !== -1) : shape);
@@ -53,7 +53,7 @@ export const reshape = (x: Tensor, shape: Shape): Tensor => {
 export interface FlattenOptions {
   /** First dimension to merge. Default: 0. */
   readonly first?: number;
-  /** Last dimension to merge, inclusive. Default: the last one. */
+  /** Last dimension to merge, inclusive. Default: the last dimension of `x`. */
   readonly last?: number;
 }
 
@@ -72,7 +72,7 @@ export const flatten = (x: Tensor, options: FlattenOptions = {}): Tensor => {
   return reshape(x, [...x.shape.slice(0, from), elementCount(x.shape.slice(from, to + 1)), ...x.shape.slice(to + 1)]);
 };
 
-/** Drop dimensions of size 1: `dims`, or all of them. */
+/** Remove dimensions of size 1: `dims`, or all dimensions of size 1 by default. */
 export const squeeze = (x: Tensor, options: { readonly dims?: number | readonly number[] } = {}): Tensor => {
   const { dims } = checkOptions("squeeze(x)", options, { dims: true });
   requireOperands("squeeze", [x]);
@@ -112,8 +112,8 @@ export const expandDims = (x: Tensor, options: { readonly dims: number | readonl
 };
 
 /**
- * Reorder dimensions: dimension d of the result is `permutation[d]` of `x`. Without a permutation the order is
- * reversed.
+ * Reorder dimensions: dimension d of the result is dimension `permutation[d]` of `x`. Without `permutation`, the order
+ * of dimensions is reversed.
  */
 export const transpose = (x: Tensor, permutation?: readonly number[]): Tensor => {
   requireOperands("transpose", [x]);
@@ -139,8 +139,9 @@ export const swapDims = (x: Tensor, a: number, b: number): Tensor => {
 };
 
 /**
- * Take every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. Negative starts and ends count
- * from the end. Lists may be shorter than the rank; the remaining dimensions are kept whole.
+ * Select each `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d.
+ * Negative starts and ends count from the end. If a list has fewer entries than `x` has dimensions, the remaining
+ * dimensions are not sliced.
  */
 export const slice = (
   x: Tensor,
@@ -174,7 +175,7 @@ const requireList = (op: string, tensors: readonly Tensor[]): void => {
   requireOperands(op, tensors);
 };
 
-/** Concatenate tensors along `dim`, 0 by default. */
+/** Concatenate tensors along `dim` (default: 0). */
 export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("concat(tensors)", options, { dim: true });
   requireList("concat", tensors);
@@ -185,7 +186,7 @@ export const concat = (tensors: readonly Tensor[], options: DimOption = {}): Ten
 };
 
 /**
- * Split `x` along `dim`, 0 by default: into `parts` equal parts, or into parts of the given sizes. `concat` is the
+ * Split `x` along `dim` (default: 0) into `parts` equal parts, or into parts with the sizes in `parts`. `concat` is the
  * inverse.
  */
 export const split = (x: Tensor, parts: number | readonly number[], options: DimOption = {}): Tensor[] => {
@@ -219,7 +220,7 @@ export const split = (x: Tensor, parts: number | readonly number[], options: Dim
   });
 };
 
-/** Stack tensors of one shape along a new dimension `dim`, 0 by default. */
+/** Stack tensors of equal shape along a new dimension `dim` (default: 0). */
 export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tensor => {
   const { dim = 0 } = checkOptions("stack(tensors)", options, { dim: true });
   requireList("stack", tensors);
@@ -231,7 +232,7 @@ export const stack = (tensors: readonly Tensor[], options: DimOption = {}): Tens
   );
 };
 
-/** Pad `x` with `value`: `widths[d]` is the number of entries before and after dimension d. */
+/** Pad `x` with `value`: `widths[d]` is the number of entries added before and after along dimension d. */
 export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], value = 0): Tensor => {
   requireOperands("pad", [x]);
   if (!Array.isArray(widths) || !widths.every((pair) => Array.isArray(pair) && pair.length === 2))
@@ -252,7 +253,10 @@ export const pad = (x: Tensor, widths: readonly (readonly [number, number])[], v
   });
 };
 
-/** `pad` with zeros, also `interior[d]` zeros between adjacent entries: the adjoint of a strided `slice`. */
+/**
+ * Pad with zeros, including `interior[d]` zeros between adjacent entries along dimension d: the adjoint of a strided
+ * `slice`.
+ */
 export const padInterior = (
   x: Tensor,
   low: readonly number[],

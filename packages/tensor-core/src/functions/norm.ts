@@ -7,11 +7,12 @@ import { equal, sqrt, square, where } from "./elementwise.ts";
 import { type ReduceOptions, sum } from "./reduce.ts";
 
 /**
- * Euclidean norm `√Σ x²` over `dims`, f32. The gradient is `x / norm`, and 0 if the norm is 0, as in PyTorch.
+ * Compute the Euclidean norm `√Σ x²` over `dims`, f32. The gradient is `x / norm`, or 0 if the norm is 0, as in
+ * PyTorch.
  *
- * Squares are not scaled: entries above 1.8e19 give Infinity, entries below 1e-23 count as 0.
+ * Squares are not scaled: entries above 1.8e19 give Infinity, entries below 1e-23 are treated as 0.
  *
- * @throws ShapeError for other dtypes than f32.
+ * @throws ShapeError if the dtype is not f32.
  * Cost: one read of `x`, 2 flops per entry.
  */
 export const norm = (x: Tensor, options: ReduceOptions = {}): Tensor => {
@@ -20,7 +21,7 @@ export const norm = (x: Tensor, options: ReduceOptions = {}): Tensor => {
   if (x.dtype !== "f32")
     throw new ShapeError("norm", `${formatSpec(x)} is not supported, norm takes f32; cast the operand first`);
   const squares = sum(square(x), reduced);
-  // The square root never reads a 0, at which its derivative is infinite.
+  // Replace 0 before the square root, because the derivative of the square root is infinite at 0.
   const isZero = equal(squares, 0);
   return where(isZero, 0, sqrt(where(isZero, 1, squares)));
 };

@@ -28,14 +28,14 @@ export const rmsNorm = (x: Tensor, gamma: Tensor, epsilon = 1e-5): Tensor =>
   emit("rms-norm", [x, gamma], { epsilon: checkEpsilon("rmsNorm", epsilon) })[0]!;
 
 /**
- * Result of batch normalization in training. No gradient flows through `mean` and `variance`, which are for running
- * averages.
+ * Result of batch normalization in training. `mean` and `variance` are for running averages; no gradient flows through
+ * them.
  */
 export interface BatchNormResult {
   readonly y: Tensor;
   /** Mean of each channel over the batch, f32 [C]. */
   readonly mean: Tensor;
-  /** Mean squared deviation of each channel, divided by the number of values (not by that number minus 1), f32 [C]. */
+  /** Biased variance of each channel over the batch (divided by n, not n − 1), f32 [C]. */
   readonly variance: Tensor;
 }
 
@@ -51,7 +51,7 @@ export const batchNorm = (x: Tensor, gamma: Tensor, beta: Tensor, epsilon = 1e-5
   return { y: y!, mean: mean!, variance: variance! };
 };
 
-/** Batch normalization with given statistics, as in inference: one scale and one shift per channel. */
+/** Batch normalization with given statistics, for inference: applies one scale and one shift per channel. */
 export const batchNormInference = (
   x: Tensor,
   gamma: Tensor,

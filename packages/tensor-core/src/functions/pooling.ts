@@ -6,18 +6,18 @@ import { formatShape } from "../shape.ts";
 import { type Padding, type PaddingOption, type Pair, resolvePadding, resolvePair } from "../window.ts";
 
 export interface Pool2dOptions {
-  /** Window size, rows and columns. */
+  /** Window size in pixels, rows and columns. */
   readonly window: number | Pair;
-  /** Step of the window. Default: the window size, so that windows do not overlap. */
+  /** Stride of the window in pixels. Default: the window size, so that windows do not overlap. */
   readonly stride?: number | Pair;
-  /** Padding around the image; smaller than the window on every side. Default: "valid". */
+  /** Padding around the image; smaller than the window on each side. Default: "valid", no padding. */
   readonly padding?: PaddingOption;
 }
 
 export interface AvgPool2dOptions extends Pool2dOptions {
   /**
-   * Whether the divisor is the whole window even at the edges, as PyTorch does by default, instead of the number of
-   * pixels inside the image. Default: true.
+   * Whether to divide by the window size, also at the edges, as PyTorch does by default. If false, divides by the
+   * number of window pixels inside the image. Default: true.
    */
   readonly countPadding?: boolean;
 }
@@ -46,8 +46,8 @@ const resolve = (
 };
 
 /**
- * Maximum of each window, per channel; padding is never the maximum. The gradient goes to the first maximum of a
- * window, in row-major order, as in PyTorch. A NaN counts as the maximum.
+ * Compute the maximum of each window, per channel; padding is ignored. The gradient flows to the first maximum of a
+ * window in row-major order, as in PyTorch. NaN is treated as the maximum.
  *
  * @param x f32 [N, H, W, C]. @returns f32 [N, H', W', C], H' = ⌊(H + padding − window) / stride⌋ + 1.
  * @example maxPool2d(x, { window: 2 })  // [64, 28, 28, 32] to [64, 14, 14, 32]
@@ -55,7 +55,7 @@ const resolve = (
 export const maxPool2d = (x: Tensor, options: Pool2dOptions): Tensor =>
   emitOne("max-pool2d", [x], resolve("max-pool2d", x, checkOptions("maxPool2d(x)", options, poolOptions)));
 
-/** Mean of each window, per channel. Shapes as in `maxPool2d`. */
+/** Compute the mean of each window, per channel. Shapes as in `maxPool2d`. */
 export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
   const { countPadding = true, ...sliding } = checkOptions("avgPool2d(x)", options, {
     ...poolOptions,
@@ -64,7 +64,7 @@ export const avgPool2d = (x: Tensor, options: AvgPool2dOptions): Tensor => {
   return emitOne("avg-pool2d", [x], { ...resolve("avg-pool2d", x, sliding), countPadding });
 };
 
-/** Mean over all pixels: [N, H, W, C] to [N, C]. */
+/** Compute the mean over all pixels: [N, H, W, C] to [N, C]. */
 export const globalAvgPool = (x: Tensor): Tensor => {
   requireOperands("globalAvgPool", [x]);
   const y = avgPool2d(x, { window: [x.shape[1] ?? 1, x.shape[2] ?? 1] });

@@ -17,7 +17,7 @@ const withGradient = (x: Tensor): readonly Tensor[] => {
 describe("prod", () => {
   test("is the product, its gradient the product of the others: without, with one and with several zeros", async () => {
     const run = evaluate(withGradient, referenceBackend());
-    // Powers of two and zeros: every product is exact, in any order.
+    // Powers of two and zeros, so that all products are exact in any order.
     const entries = fc.array(fc.constantFrom(0, 0.5, 1, 2, -1, -4), { maxLength: 11 });
     await fc.assert(
       fc.asyncProperty(entries, async (values) => {

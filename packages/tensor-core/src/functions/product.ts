@@ -7,7 +7,7 @@ import { multiply, ones } from "./elementwise.ts";
 import { reshape, slice } from "./movement.ts";
 import type { ReduceOptions } from "./reduce.ts";
 
-/** Entries `begin` to `end` − 1 along one dimension. */
+/** Return entries `begin` to `end` − 1 along one dimension. */
 const rangeOf = (x: Tensor, along: number, begin: number, end: number): Tensor =>
   slice(
     x,
@@ -15,7 +15,7 @@ const rangeOf = (x: Tensor, along: number, begin: number, end: number): Tensor =
     x.shape.map((size, dim) => (dim === along ? end : size)),
   );
 
-/** Reduce one dimension to size 1: multiply the first half by the second half, until one entry is left. */
+/** Reduce one dimension to size 1: repeatedly multiply the first half by the second half. */
 const foldDim = (x: Tensor, along: number): Tensor => {
   const size = x.shape[along]!;
   if (size === 0)
@@ -30,10 +30,10 @@ const foldDim = (x: Tensor, along: number): Tensor => {
 };
 
 /**
- * Product over `dims`; 1 if there are no entries. Takes f32, i32, u32; integers wrap around.
+ * Compute the product over `dims`; 1 if there are no entries. Accepts f32, i32 and u32; integers wrap around.
  *
- * Halves are multiplied by each other, so the gradient of each entry is the product of the other entries, computed
- * without a division: correct also if one or several entries are 0.
+ * The gradient of each entry is the product of the other entries, computed without division, so it is correct even if
+ * entries are 0.
  * Cost: ⌈log₂ n⌉ passes over n/2, n/4, … products; about 1 flop and 2 reads per entry in total.
  */
 export const prod = (x: Tensor, options: ReduceOptions = {}): Tensor => {

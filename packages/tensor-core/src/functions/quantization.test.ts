@@ -73,7 +73,7 @@ describe("quantize", () => {
       values.forEach((value, i) => {
         let mean = 0;
         for (let draw = 0; draw < draws; draw++) mean += y.toNumbers()[draw * values.length + i]! / draws;
-        // A sample deviates by at most half a step, the mean by a twentieth of that; four times that is rare.
+        // The standard deviation of a sample is at most half a step. Tolerance: four standard errors of the mean.
         expect(Math.abs(mean - value)).toBeLessThan((4 * 0.5 * step) / Math.sqrt(draws));
       });
     }

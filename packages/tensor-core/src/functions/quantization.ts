@@ -24,23 +24,23 @@ import { uniform } from "./random.ts";
 import { reduceMax, reduceMin } from "./reduce.ts";
 
 export interface QuantizeOptions {
-  /** Bits per code. Default: 8. */
+  /** Number of bits per code. Default: 8. */
   readonly bits?: 8 | 4 | 2;
-  /**
-   * Random key, u32[2], for stochastic rounding, with which the expectation of the codes is exact. Absent: round to
-   * nearest.
-   */
+  /** Random key, u32[2], for stochastic rounding, which is unbiased. Absent: round to nearest. */
   readonly key?: Tensor;
 }
 
 export interface DequantizeOptions {
-  /** Bits per code that `quantize` used. Default: 8. */
+  /** Number of bits per code, as passed to `quantize`. Default: 8. */
   readonly bits?: 8 | 4 | 2;
-  /** Size of the last dimension. Default: the maximum number of codes in the bytes. */
+  /**
+   * Number of codes per row: size of the last dimension of the result. Default: the maximum number of codes in the
+   * bytes.
+   */
   readonly count?: number;
 }
 
-/** Smallest normal f32, so that the reciprocal of a scale is finite. */
+/** Minimum scale: the smallest normal f32, so that the reciprocal of a scale is finite. */
 const minScale = 2 ** -126;
 
 const codesPerByte = (op: string, bits: number): number => {
@@ -55,8 +55,8 @@ const lastDim = (x: Tensor, from: number, to: number): Tensor => {
 };
 
 /**
- * Pack u8 codes: part k of `parts` equal parts of each row is stored in bits `bits·k` and up of the bytes, so that
- * neighbors in memory stay neighbors.
+ * Pack u8 codes: each row is divided into `parts` equal parts, and part k is stored in the bits from `bits·k` of the
+ * bytes. Adjacent codes are stored in adjacent bytes.
  */
 const packCodes = (codes: Tensor, bits: number, parts: number): Tensor => {
   if (parts === 1) return codes;
@@ -86,17 +86,17 @@ const unpackCodes = (codes: Tensor, bits: number, parts: number, count: number):
 };
 
 /**
- * Quantize each row (last dimension) to whole multiples of one scale, symmetric around 0: `x ≈ (code − 2^(bits−1)) ·
+ * Quantize each row (last dimension) to integer multiples of one scale, symmetric around 0: `x ≈ (code − 2^(bits−1)) ·
  * scale` with `scale = max|x| / (2^(bits−1) − 1)`, at least 2⁻¹²⁶. A row of zeros stays zero; a row with a NaN or an
  * infinity becomes NaN.
  *
- * Error per element: at most scale/2 with rounding to nearest (halves round up); with a key below scale, and 0 in
- * expectation. Both bounds hold to within 2⁻¹⁵ of a scale, because single precision has no more digits at the largest
- * code. With 4 or 2 bits the codes of equal parts of a row share bytes.
+ * Maximum error per element: scale/2 with rounding to nearest (halves round up); less than scale with a key, and 0 in
+ * expectation. Both bounds hold up to 2⁻¹⁵ · scale, because of the f32 rounding error at the largest code. With 4 or 2
+ * bits, 2 or 4 codes share one byte.
  *
  * @param x f32 [..., n].
- * @returns codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows back.
- * Bytes: x is read two to three times, codes are written once.
+ * @returns Codes u8 [..., ⌈n·bits/8⌉] and scale f32 [..., 1]. No gradient flows through the results. Bytes: x is read
+ * two to three times, codes are written once.
  * Source: Alistarh et al. 2017, arXiv 1610.02132, with the largest absolute value instead of the norm.
  */
 export const quantize = (
@@ -118,13 +118,13 @@ export const quantize = (
   const codes =
     key === undefined
       ? add(steps, middle + 0.5)
-      : // A random number close to 1 may round the sum beyond the largest code.
+      : // If the random number is close to 1, rounding may make the sum exceed the largest code.
         minimum(add(add(steps, middle), uniform(key, x.shape)), 2 * most + 1);
   return { codes: packCodes(cast(codes, "u8"), bits, parts), scale };
 };
 
 /**
- * Decode `quantize`, to within its error: `(code − 2^(bits−1)) · scale`.
+ * Decode the result of `quantize`: `(code − 2^(bits−1)) · scale`.
  *
  * @param codes u8 [..., ⌈count·bits/8⌉]. @param scale f32 [..., 1].
  * @returns f32 [..., count].

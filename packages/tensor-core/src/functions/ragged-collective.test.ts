@@ -14,7 +14,7 @@ import { sum } from "./reduce.ts";
 
 const spec = (dtype: DType, shape: Shape): { dtype: DType; shape: Shape } => ({ dtype, shape });
 
-/** Nonzero integers that differ by rank and position: sums are exact, and a zero cannot be data. */
+/** Return nonzero integers that differ between ranks and positions. Sums are exact, and zeros can only be padding. */
 const values = (dtype: DType, shape: Shape, rank: number, seed = 1): ReferenceArray => ({
   spec: spec(dtype, shape),
   data: Float64Array.from({ length: elementCount(shape) }, (_, i) => 1 + ((i * 7 + rank * 13 + seed * 5) % 23)),
@@ -50,7 +50,7 @@ interface World {
   readonly worldSize: number;
   readonly capacity: number;
   readonly width: number;
-  /** Per rank: rows for each rank, or for all. */
+  /** Row counts of each rank: one count per receiver, or a single count for all receivers. */
   readonly rows: readonly (readonly number[])[];
 }
 
@@ -76,7 +76,7 @@ const world = ({ chunks }: Case): fc.Arbitrary<World> =>
       }),
     );
 
-/** Expected result of rank `to`, built row by row. */
+/** Compute the expected result of rank `to`, row by row. */
 const expected = (
   x: readonly ReferenceArray[],
   { capacity, width, rows }: World,
@@ -92,7 +92,7 @@ const expected = (
   return { x: result, rows: received };
 };
 
-/** As a list: a record would be flattened in the order of its names. */
+/** Convert a result to a list, because records are flattened in name order. */
 const inOrder = ({ x, rows }: RaggedResult): Tensor[] => [x, rows];
 
 const traced = (
@@ -240,7 +240,7 @@ test("rejects an operand of all-to-all with unequal chunks", () => {
   ).toThrow(/dimension 0 of f32\[4\] is not a multiple of the 3 ranks on axis "data"; pad it to 6/);
 });
 
-// Rows are sent, scaled by the receiver, and returned with the received counts: a minimal mixture of experts.
+// A minimal mixture of experts: rows are sent, scaled by the receiver, and returned with the received counts.
 test("two steps of gradient descent through a round trip equal those without any exchange", () => {
   const worldSize = 3;
   const [capacity, width] = [2, 2];
@@ -272,7 +272,7 @@ test("two steps of gradient descent through a round trip equal those without any
       return sum(multiply(back.x, multiply(back.x, 2 ** -10)));
     });
   }, inputs);
-  // The returned rows: those beyond the counts are zero, because they were not sent.
+  // Expected returned rows: rows beyond the counts are zero, because they were not sent.
   const masked = inputs.map(([scale, x, counted]) => [
     scale!,
     {

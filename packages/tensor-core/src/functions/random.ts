@@ -8,8 +8,8 @@ import { add, cast, cos, full, less, log, multiply, negate, shiftRight, sqrt, wh
 import { argmax } from "./reduce.ts";
 
 /**
- * Uniform random bits: flat element i is word `i mod 2` of Threefry2x32-20 under `key` at counter `(⌊i/2⌋, 0)`.
- * The same key always gives the same bits: derive a new key per use with `foldIn` or `splitKey`.
+ * Generate uniform random bits: flat element i is word `i mod 2` of Threefry2x32-20 under `key` at counter `(⌊i/2⌋,
+ * 0)`. Equal keys give equal bits, so derive a new key for each use with `foldIn` or `splitKey`.
  *
  * @param key u32[2]
  * @returns u32 of `shape`.
@@ -19,13 +19,13 @@ export const randomBits = (key: Tensor, shape: Shape): Tensor => {
   return emitOne("random-bits", [key], { shape: [...shape] });
 };
 
-/** Derive a key from a key and a number, such as the step or a layer index: `threefry(key, (data, 1))`. */
+/** Derive a new key from a key and a number, such as the step number or a layer index: `threefry(key, (data, 1))`. */
 export const foldIn = (key: Tensor, data: Tensor | number): Tensor => {
   requireOperands("foldIn", [key, data], { numbers: true });
   return emitOne("fold-in", [key, typeof data === "number" ? full([], data, "u32") : cast(data, "u32")]);
 };
 
-/** Derive `count` independent keys. */
+/** Derive `count` independent keys from a key. */
 export const splitKey = (key: Tensor, count = 2): Tensor[] => {
   requireOperands("splitKey", [key]);
   if (!(Number.isInteger(count) && count >= 0 && count < 2 ** 32))
@@ -33,10 +33,10 @@ export const splitKey = (key: Tensor, count = 2): Tensor[] => {
   return Array.from({ length: count }, (_, i) => foldIn(key, i));
 };
 
-/** Upper 24 bits as a fraction: exact in f32, so every backend generates the same numbers. */
+/** Convert the upper 24 bits to a fraction in [0, 1). Exact in f32, so all backends generate equal numbers. */
 const fraction = (bits: Tensor): Tensor => multiply(cast(shiftRight(bits, 8), "f32"), 2 ** -24);
 
-/** Uniform f32 in [low, high), in steps of `(high - low) / 2²⁴`. */
+/** Generate uniform f32 numbers in [low, high), multiples of `(high - low) / 2²⁴` above `low`. */
 export const uniform = (
   key: Tensor,
   shape: Shape,
@@ -50,7 +50,8 @@ export const uniform = (
 };
 
 /**
- * Normal f32 by the Box-Muller transform: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z| stays below 5.8.
+ * Generate standard normal f32 numbers by the Box-Muller transform: `√(-2 ln u₁) · cos 2πu₂`, with u₁ in (0, 1], so |z|
+ * stays below 5.8.
  * Cost: two random words per value.
  */
 export const normal = (
@@ -66,13 +67,13 @@ export const normal = (
   return mean === 0 && deviation === 1 ? z : add(multiply(z, deviation), mean);
 };
 
-/** Random bool, true with probability `probability`. */
+/** Generate random bools that are true with probability `probability`. */
 export const bernoulli = (key: Tensor, probability: number | Tensor, shape: Shape): Tensor =>
   less(uniform(key, shape), probability);
 
 /**
- * Set each element to 0 with probability `rate` and divide the others by `1 - rate`, so that the expectation is
- * unchanged.
+ * Set each element to 0 with probability `rate`, and divide the remaining elements by `1 - rate`, so that the
+ * expectation is unchanged.
  *
  * @throws ArgumentError unless 0 ≤ rate < 1.
  * Source: Srivastava et al., Dropout, JMLR 15 (2014), in the inverted form.
@@ -91,7 +92,7 @@ export const dropout = (x: Tensor, rate: number, key: Tensor): Tensor => {
  */
 export const categorical = (key: Tensor, logits: Tensor): Tensor => {
   requireOperands("categorical", [key, logits]);
-  // 23 bits plus a half: strictly between 0 and 1, and exact in f32.
+  // A 23-bit integer plus 0.5, scaled to a number strictly between 0 and 1; exact in f32.
   const inside = multiply(add(cast(shiftRight(randomBits(key, logits.shape), 9), "f32"), 0.5), 2 ** -23);
   return argmax(add(logits, negate(log(negate(log(inside))))));
 };

@@ -23,18 +23,19 @@ const reduce = (call: string, op: string, x: Tensor, options: ReduceOptions): Te
   return emitOne("reshape", [result], { shape: x.shape.map((size, dim) => (resolved.includes(dim) ? 1 : size)) });
 };
 
-/** Sum over `dims`; 0 if there are no entries. Takes f32, i32, u32. */
+/** Compute the sum over `dims`; 0 if there are no entries. Accepts f32, i32 and u32. */
 export const sum = (x: Tensor, options: ReduceOptions = {}): Tensor => reduce("sum(x)", "sum", x, options);
 
 /**
- * Maximum over `dims`; the smallest value of the dtype if there are no entries. Equal maxima share the gradient
- * equally.
+ * Compute the maximum over `dims`; the smallest value of the dtype if there are no entries. Several equal maxima share
+ * the gradient equally.
  */
 export const reduceMax = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMax(x)", "reduce-max", x, options);
 
 /**
- * Minimum over `dims`; the largest value of the dtype if there are no entries. Equal minima share the gradient equally.
+ * Compute the minimum over `dims`; the largest value of the dtype if there are no entries. Several equal minima share
+ * the gradient equally.
  */
 export const reduceMin = (x: Tensor, options: ReduceOptions = {}): Tensor =>
   reduce("reduceMin(x)", "reduce-min", x, options);
@@ -57,7 +58,7 @@ const requireBool = (x: Tensor, op: string): Tensor => {
 const reducedCount = (x: Tensor, dims: ReduceOptions["dims"], op: string): number =>
   elementCount(resolveDims(dims, x.rank, op).map((dim) => x.shape[dim]!));
 
-/** Integers are rejected because their mean is not an integer. */
+/** Check that the dtype is f32. Integers are rejected, because their mean is not an integer. */
 const requireReal = (x: Tensor, op: string): Tensor => {
   requireOperands(op, [x]);
   if (x.dtype !== "f32")
@@ -66,7 +67,7 @@ const requireReal = (x: Tensor, op: string): Tensor => {
 };
 
 /**
- * Arithmetic mean over `dims`, f32; NaN if there are no entries.
+ * Compute the arithmetic mean over `dims`, f32; NaN if there are no entries.
  *
  * @throws ShapeError for other dtypes: cast integers first.
  */
@@ -75,14 +76,13 @@ export const mean = (x: Tensor, options: ReduceOptions = {}): Tensor =>
 
 export interface VarianceOptions extends ReduceOptions {
   /**
-   * Subtracted from n in the divisor: 0 for the population variance, 1 for an unbiased estimate from a sample. Default:
-   * 0.
+   * Number subtracted from n in the divisor. 0: population variance; 1: unbiased estimate from a sample. Default: 0.
    */
   readonly correction?: number;
 }
 
 /**
- * Variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
+ * Compute the variance over `dims`, f32: `Σ (x - mean)² / (n - correction)`.
  *
  * @throws ShapeError for other dtypes: cast integers first.
  */
@@ -99,21 +99,23 @@ const argReduce = (op: "argmax" | "argmin", x: Tensor, options: DimOption): Tens
 };
 
 /**
- * Index (i32) of the maximum along `dim` (the last by default), the first among equals; a NaN counts as the maximum.
+ * Return the index (i32) of the maximum along `dim` (default: the last dimension); the first index if several are
+ * equal. NaN is treated as the maximum.
  */
 export const argmax = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmax", x, options);
 
 /**
- * Index (i32) of the minimum along `dim` (the last by default), the first among equals; a NaN counts as the minimum.
+ * Return the index (i32) of the minimum along `dim` (default: the last dimension); the first index if several are
+ * equal. NaN is treated as the minimum.
  */
 export const argmin = (x: Tensor, options: DimOption = {}): Tensor => argReduce("argmin", x, options);
 
 export interface CumsumOptions extends DimOption {
-  /** Whether the sum runs from the end. Default: false. */
+  /** Whether to sum from the last entry to the first. Default: false. */
   readonly reverse?: boolean;
 }
 
-/** Cumulative sum along `dim` (the last by default); each position includes itself. */
+/** Compute the inclusive cumulative sum along `dim` (default: the last dimension). */
 export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
   const { dim = -1, reverse = false } = checkOptions("cumsum(x)", options, { dim: true, reverse: true });
   requireOperands("cumsum", [x]);
@@ -121,14 +123,17 @@ export const cumsum = (x: Tensor, options: CumsumOptions = {}): Tensor => {
 };
 
 export interface TopKOptions {
-  /** Whether results are in descending order; otherwise in order of position, which is cheaper. Default: true. */
+  /**
+   * Whether results are sorted in descending order. If false, results are in index order, which is cheaper. Default:
+   * true.
+   */
   readonly sorted?: boolean;
-  /** Criterion of the ranking; values keep their signs in either case. Default: "value". */
+  /** Sort key: the value or its magnitude. Returned values always keep their signs. Default: "value". */
   readonly by?: "value" | "magnitude";
 }
 
 /**
- * The `k` largest entries along the last dimension. Among equals the lower index comes first; a NaN counts as the
+ * Return the `k` largest entries along the last dimension. Equal entries are ordered by index; NaN is treated as the
  * maximum.
  *
  * @returns `[values, indices]`, shaped like `x` with a last dimension of `k`; indices are i32.
@@ -140,18 +145,18 @@ export const topK = (x: Tensor, k: number, options: TopKOptions = {}): [values: 
 };
 
 /**
- * Number of values in each of `bins` bins of equal width over [low, high]: bin `⌊(x − low)/(high − low) · bins⌋`; `x =
- * high` is in the last bin.
+ * Count the values in each of `bins` bins of equal width over [low, high]. The bin of x is `⌊(x − low)/(high − low) ·
+ * bins⌋`; `x = high` is in the last bin.
  *
- * Values outside the range, and NaN, are not counted. If low = high, all values equal to it are in the last bin (also
- * if the range is narrower than `bins · 2⁻¹²⁸`). Nothing is counted if low > high, if low or high is NaN, or if `high −
- * low ≥ 2¹²⁶`. Every step is rounded to f32, and magnitudes below 2⁻¹²⁶ count as 0, so that all backends give the same
+ * Values outside the range, and NaN, are not counted. If low = high, or if the range is narrower than `bins · 2⁻¹²⁸`,
+ * all values in the range are in the last bin. All counts are 0 if low > high, if low or high is NaN, or if `high − low
+ * ≥ 2¹²⁶`. Each step is rounded to f32, and magnitudes below 2⁻¹²⁶ are treated as 0, so that all backends return equal
  * counts.
  *
  * @param x f32, any shape.
  * @param low f32 [].
  * @param high f32 [].
- * @param bins 1 to 65536; up to 4096 are counted fastest.
+ * @param bins Number of bins, 1 to 65536. At most 4096 bins is fastest.
  * @returns i32 [bins].
  */
 export const histogram = (x: Tensor, low: Tensor, high: Tensor, bins: number): Tensor =>

@@ -6,11 +6,10 @@ import { formatSpec, resolveDim } from "../shape.ts";
 import { concat, split } from "./movement.ts";
 
 /**
- * Shift the entries of `x` by `shift` positions towards higher indices along `dim`; entries beyond the end reappear at
- * the beginning. Negative shifts move towards lower indices.
+ * Shift the entries of `x` by `shift` positions towards higher indices along `dim`; entries shifted beyond the end are
+ * inserted at the beginning. Negative shifts move entries towards lower indices.
  *
- * @throws ArgumentError for a shift that is not a whole number, or a missing `dim`, which has no default because no
- * choice is obvious.
+ * @throws ArgumentError if the shift is not an integer, or if `dim` is missing, which has no default.
  * Cost: one read and one write of `x`.
  */
 export const roll = (x: Tensor, shift: number, options: { readonly dim: number }): Tensor => {

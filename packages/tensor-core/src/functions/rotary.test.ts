@@ -99,13 +99,13 @@ describe("rotary", () => {
     } as const;
     const x = NdArray.from([1, 1, 1, 0, 0, 0], [1, 6]);
     const at = NdArray.from([100], [1], "i32");
-    // Frequencies 1, 500000^(-1/3) and 500000^(-2/3): 1304 turns in 8192 positions, 16.4, and 0.2.
+    // The frequencies 1, 500000^(-1/3) and 500000^(-2/3) give 1304, 16.4 and 0.2 turns in 8192 positions.
     const turned = await run((x, p) => rotary(x!, { positions: p!, base: 500_000, scaling }), x, at);
     [100, 100 * 500_000 ** (-1 / 3), (100 / 8) * 500_000 ** (-2 / 3)].forEach((angle, i) => {
       expect(turned[i]!).toBeCloseTo(Math.cos(angle), 5);
       expect(turned[i + 3]!).toBeCloseTo(Math.sin(angle), 5);
     });
-    // Between the bounds, 2.5 turns: half of each.
+    // 2.5 turns is in the middle between both bounds, so both frequencies have weight one half.
     const [middle] = [NdArray.from([1, 0], [1, 2])];
     const between = { ...scaling, originalPositions: 5 * Math.PI };
     const half = await run((x, p) => rotary(x!, { positions: p!, scaling: between }), middle, at);

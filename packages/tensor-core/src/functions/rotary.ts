@@ -18,10 +18,7 @@ import {
 } from "./elementwise.ts";
 import { concat, expandDims, reshape, slice, stack } from "./movement.ts";
 
-/**
- * Scaling of frequencies for sequences longer than those in training, with the type names of Hugging Face's
- * configurations.
- */
+/** Frequency scaling for sequences longer than the training sequences. Type names as in Hugging Face configurations. */
 export type RotaryScaling =
   | { readonly type: "linear"; readonly factor: number }
   | {
@@ -29,7 +26,7 @@ export type RotaryScaling =
       readonly factor: number;
       readonly lowFrequencyFactor: number;
       readonly highFrequencyFactor: number;
-      /** Number of positions that the model was trained with. */
+      /** Number of positions in training. */
       readonly originalPositions: number;
     };
 
@@ -39,15 +36,15 @@ export interface RotaryOptions {
    * second-to-last dimension.
    */
   readonly positions?: Tensor;
-  /** Base of the frequencies. Default: 10 000. */
+  /** Base of the rotation frequencies. Default: 10 000. */
   readonly base?: number;
   /** Position of the first row, if `positions` is absent. Default: 0. */
   readonly offset?: number;
   /** Scaling of the frequencies. Default: none. */
   readonly scaling?: RotaryScaling;
   /**
-   * Entries that are rotated together: i and i + D/2 (GPT-NeoX, and Llama as stored by Hugging Face), or 2i and 2i + 1
-   * (RoFormer). Default: "halves".
+   * Layout of the rotated pairs. "halves": i and i + D/2 (GPT-NeoX, and Llama as stored by Hugging Face).
+   * "interleaved": 2i and 2i + 1 (RoFormer). Default: "halves".
    */
   readonly pairs?: "halves" | "interleaved";
 }
@@ -83,7 +80,7 @@ const checkScaling = (scaling: RotaryScaling | undefined): void => {
 const word = 2 ** 32;
 const fraction = (x: number): number => x - Math.floor(x);
 
-/** Upper word of a product of u32, computed from 16-bit halves. */
+/** Compute the upper 32 bits of a u32 product, from 16-bit halves. */
 const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
   const [aLow, aHigh] = [bitwiseAnd(a, 0xffff), shiftRight(a, 16)];
   const [bLow, bHigh] = [bitwiseAnd(b, 0xffff), shiftRight(b, 16)];
@@ -93,9 +90,10 @@ const multiplyHigh = (a: Tensor, b: Tensor): Tensor => {
 };
 
 /**
- * Angles in −π … π, f32 [..., T, pairs]. An angle in f32 would have a relative error of 2⁻²⁴, 0.06 at position 10⁶. So
- * frequencies are stored in turns per position, as two words after the binary point. Position times frequency, modulo
- * one turn, is then a product of whole numbers: exact to 2⁻³² turns at every position, including negative ones.
+ * Compute the rotation angles, in −π … π, f32 [..., T, pairs]. Direct f32 multiplication would have a relative error of
+ * 2⁻²⁴, an absolute error of 0.06 at position 10⁶. Therefore, frequencies are 64-bit fixed-point fractions of a turn
+ * per position (two u32 words). Position times frequency, modulo one turn, is then an integer product, exact to 2⁻³²
+ * turns at all positions, including negative positions.
  */
 const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => {
   const turns = frequencies.map((frequency) => fraction(frequency / (2 * Math.PI)) * word);
@@ -103,18 +101,18 @@ const anglesAt = (positions: Tensor, frequencies: readonly number[]): Tensor => 
     constant(words, "u32", [words.length]),
   );
   const unsignedPositions = bitcast(expandDims(positions, { dims: -1 }), "u32");
-  // Read as unsigned, a negative position is too large by 2³².
+  // A negative position, read as unsigned, is too large by 2³².
   const excess = multiply(shiftRight(unsignedPositions, 31), low!);
   const angle = subtract(add(multiply(unsignedPositions, high!), multiplyHigh(unsignedPositions, low!)), excess);
   return multiply(cast(bitcast(angle, "i32"), "f32"), (2 * Math.PI) / word);
 };
 
 /**
- * Rotary position embedding: pair i of the row at position t is rotated by the angle `t · base^(−2i/D)`; `scaling` may
+ * Rotary position embedding: rotate pair i of the row at position t by the angle `t · base^(−2i/D)`; `scaling` may
  * change the frequency.
  *
- * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at every position (with `positions`,
- * i32), their sines and cosines to f32.
+ * The gradient rotates in the opposite direction. Angles are exact to 2⁻³² turns at all positions (with `positions`,
+ * i32); sines and cosines are exact to f32.
  *
  * @param x f32 [..., T, D], D even.
  * Cost: without `positions`, `scaling` and `pairs`, one kernel that reads and writes x once. Otherwise, cosines and

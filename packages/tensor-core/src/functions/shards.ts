@@ -1,5 +1,5 @@
-// Terms: the full tensor is the one that a single rank would have; the shard of rank i is the i-th of P equal parts
-// along a dimension, for P ranks of the axis.
+// Terms: the full tensor is the unsharded tensor. The shard of rank i is the i-th of P equal parts of the full tensor
+// along a dimension, for an axis of P ranks.
 import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { axisSize, requireOperands } from "../graph/emit.ts";
@@ -11,8 +11,8 @@ import { multiply } from "./elementwise.ts";
 import { reshape, transpose } from "./movement.ts";
 
 /**
- * @returns number of ranks along the axis. @throws ArgumentError if `x` is not a tensor, or `shard` is not a valid
- * shard of `x`.
+ * Check a shard. @returns Number of ranks along the axis. @throws ArgumentError if `x` is not a tensor, or `shard` is
+ * not a valid shard of `x`.
  */
 const checkShard = (name: string, x: Tensor, shard: Shard): number => {
   requireOperands(name, [x]);
@@ -34,7 +34,7 @@ const partSize = (name: string, { shape }: Tensor, { axis, dim }: Shard): number
 };
 
 /**
- * This rank's shard of a tensor that every rank has in full. The gradient has zeros outside the shard.
+ * Return this rank's shard of a replicated tensor. The gradient has zeros outside the shard.
  *
  * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
  */
@@ -50,7 +50,7 @@ export const ownShard = (x: Tensor, shard: Shard): Tensor => {
   );
 };
 
-/** Reshape `[…, P·n, …]` to `[P, …, n, …]`, so that dimension 0 is the rank. */
+/** Reshape `[…, P·n, …]` to `[P, …, n, …]`, so that dimension 0 is the rank index. */
 const splitByRank = (x: Tensor, dim: number, numRanks: number): Tensor => {
   const before = x.shape.slice(0, dim);
   const split = reshape(x, [...before, numRanks, x.shape[dim]! / numRanks, ...x.shape.slice(dim + 1)]);
@@ -58,7 +58,7 @@ const splitByRank = (x: Tensor, dim: number, numRanks: number): Tensor => {
 };
 
 /**
- * Full tensor, gathered from the shards of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent
+ * Gather the full tensor from the shards of all ranks. Adjoint of `sumToShards`. Cost: P−1 times the bytes of `x` sent
  * per rank.
  *
  * @throws ArgumentError for a dimension that does not exist.
@@ -78,8 +78,8 @@ export const gatherShards = (x: Tensor, shard: Shard): Tensor => {
 };
 
 /**
- * This rank's shard of the sum of `x` over all ranks. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of `x` sent
- * per rank.
+ * Return this rank's shard of the sum of `x` over all ranks. Adjoint of `gatherShards`. Cost: (P−1)/P of the bytes of
+ * `x` sent per rank.
  *
  * @throws ArgumentError for a dimension that does not exist, or that is not divisible by the number of ranks.
  */

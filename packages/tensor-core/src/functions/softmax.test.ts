@@ -150,8 +150,8 @@ describe("cross-entropy", () => {
       return results.map((array) => array.toNumbers()) as [number[], number[]];
     };
     /**
-     * Directly from the definition, in f64: a target of 1 − ε + ε/C on the label and ε/C on the others, mean over rows
-     * 0, 1 and 3.
+     * Compute the expected loss by definition, in f64: target probability 1 − ε + ε/C for the label and ε/C for all
+     * other classes; mean over rows 0, 1 and 3.
      */
     const byHand = (smoothing: number): number => {
       const rows = logits.toNumbers();

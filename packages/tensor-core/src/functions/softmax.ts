@@ -7,7 +7,7 @@ import { add, cast, type DimOption, divide, logicalAnd, multiply, negate, notEqu
 import { reshape, swapDims } from "./movement.ts";
 import { mean, sum } from "./reduce.ts";
 
-/** Apply an operator that works on rows (the last dimension) along `dim`. */
+/** Apply a row-wise operator (along the last dimension) along `dim`. */
 const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOption): Tensor => {
   const { dim = -1 } = checkOptions(op === "softmax" ? "softmax(x)" : "logSoftmax(x)", options, { dim: true });
   requireOperands(op, [x]);
@@ -16,23 +16,23 @@ const emitAlongDim = (op: "softmax" | "log-softmax", x: Tensor, options: DimOpti
 };
 
 /**
- * `exp(x − max x) / Σ exp(x − max x)` along `dim` (the last by default), f32. Entries of −∞ get probability 0; a row
- * with only −∞ is NaN. Along the last dimension no data is moved; another dimension costs two transpositions.
+ * Softmax along `dim` (default: the last dimension), f32: `exp(x − max x) / Σ exp(x − max x)`. Entries of −∞ have
+ * probability 0; a row with only −∞ gives NaN. Any dimension except the last costs two additional transpositions.
  */
 export const softmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("softmax", x, options);
 
 /**
- * `x − max x − log Σ exp(x − max x)` along `dim` (the last by default), f32: the logarithm of `softmax` without its
- * underflow.
+ * Logarithm of `softmax` along `dim` (default: the last dimension), f32, without underflow: `x − max x − log Σ exp(x −
+ * max x)`.
  */
 export const logSoftmax = (x: Tensor, options: DimOption = {}): Tensor => emitAlongDim("log-softmax", x, options);
 
 export interface CrossEntropyOptions {
-  /** Whether each row counts, bool, shaped like the labels. Default: all rows count. */
+  /** Whether to include each row in the loss, bool, shaped like the labels. Default: all rows are included. */
   readonly mask?: Tensor;
-  /** Label of rows to exclude, like the mask. Default: none. */
+  /** Label of rows to exclude from the loss. Default: no rows are excluded. */
   readonly ignoreIndex?: number;
-  /** Share of the target, 0 to 1, that is spread evenly over all classes. Default: 0. */
+  /** Fraction of the target probability, 0 to 1, that is distributed equally over all classes. Default: 0. */
   readonly labelSmoothing?: number;
 }
 
@@ -65,9 +65,11 @@ const checkRows = (
     );
 };
 
-/** Whether each row counts, bool shaped like the labels; undefined if all rows count. */
+/**
+ * Return whether each row is included in the loss, bool, shaped like the labels; undefined if all rows are included.
+ */
 const countedRows = (labels: Tensor, { mask, ignoreIndex }: CrossEntropyOptions): Tensor | undefined => {
-  // Labels of another dtype are rejected by the operator, with a more fitting message.
+  // For labels of another dtype, the operator throws a better error.
   if (ignoreIndex === undefined || labels.dtype !== "i32") return mask;
   const counts = notEqual(labels, ignoreIndex);
   return mask === undefined ? counts : logicalAnd(mask, counts);
@@ -78,7 +80,7 @@ const lossOfRows = (logits: Tensor, labels: Tensor, labelSmoothing: number): Ten
   const [losses] = emit("cross-entropy", [reshape(logits, [rows, logits.shape.at(-1)!]), reshape(labels, [rows])]);
   const onLabel = reshape(losses!, labels.shape);
   if (labelSmoothing === 0) return onLabel;
-  // Not `logsumexp − mean(logits)`: for large logits the difference would lose most digits.
+  // Not computed as `logsumexp − mean(logits)`, because that difference loses most digits for large logits.
   const spread = negate(mean(logSoftmax(logits), { dims: -1 }));
   return add(multiply(onLabel, 1 - labelSmoothing), multiply(spread, labelSmoothing));
 };
@@ -90,19 +92,19 @@ const countedLosses = (logits: Tensor, labels: Tensor, labelSmoothing: number, c
 };
 
 /**
- * Cross-entropy of each row, `logsumexp(logits) − logits[label]` in nats. With label smoothing ε, the loss is `(1 − ε)`
- * times that value plus ε times its mean over all classes as label.
+ * Compute the cross-entropy of each row, `logsumexp(logits) − logits[label]`, in nats. With label smoothing ε, the loss
+ * is `(1 − ε)` times this value plus ε times the mean of this value over all labels.
  *
  * @param logits f32 [..., C].
- * @param labels i32 [...]. A label outside 0 ≤ label < C makes the loss and the gradient of its row NaN, so that the
- * step's non-finite check detects it, unless the row is excluded.
- * @param options.mask Excluded rows have loss 0 and gradient 0, for any content: infinities, NaN, a label such as −100.
- * Rows are selected before the loss is computed, because 0 · NaN is NaN. Costs one more pass over the logits, unless
- * the selection fuses with the kernel that computes them.
- * @param options.labelSmoothing Additionally costs the log-softmax of the logits. A logit of −∞ then makes the loss of
- * its row infinite.
+ * @param labels i32 [...]. If a label of an included row is outside 0 ≤ label < C, the loss and the gradient of the row
+ * are NaN, so that non-finite checks detect the error.
+ * @param options.mask Excluded rows have loss 0 and gradient 0, even if they contain infinities, NaN, or a label such
+ * as −100: their logits are replaced before the loss is computed, because 0 · NaN is NaN. Costs one more pass over the
+ * logits, unless the replacement is fused with the kernel that computes the logits.
+ * @param options.labelSmoothing If above 0, also computes the log-softmax of the logits, and a logit of −∞ makes the
+ * loss of its row infinite.
  * @returns f32 [...].
- * @throws ShapeError if logits, labels and mask do not match; ArgumentError for a labelSmoothing outside 0 … 1.
+ * @throws ShapeError if logits, labels and mask do not match; ArgumentError if labelSmoothing is outside 0 … 1.
  * @example crossEntropyPerRow(logits, labels, { ignoreIndex: -100 })
  * Source of label smoothing: Szegedy et al. 2015, arXiv 1512.00567, §7; semantics as in PyTorch's CrossEntropyLoss.
  */
@@ -113,8 +115,8 @@ export const crossEntropyPerRow = (logits: Tensor, labels: Tensor, options: Cros
 };
 
 /**
- * Mean cross-entropy over the rows that count, in nats: the loss of a classifier or a language model. Arguments as in
- * `crossEntropyPerRow`. NaN if no row counts.
+ * Compute the mean cross-entropy over the included rows, in nats: the loss of a classifier or a language model.
+ * Arguments as in `crossEntropyPerRow`. NaN if all rows are excluded.
  *
  * @returns f32 scalar.
  * @example const loss = crossEntropy(logits, batch.labels, { labelSmoothing: 0.1 });

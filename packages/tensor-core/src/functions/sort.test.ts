@@ -13,7 +13,7 @@ const run = async (x: NdArray, options: SortOptions = {}): Promise<[number[], nu
   return (sorted as unknown as NdArray[]).map((array) => array.toNumbers()) as [number[], number[]];
 };
 
-// Few different values, so that there are ties.
+// Few different values, so that many entries are equal.
 const entries = fc.array(fc.constantFrom(-Infinity, -2, -0.5, 0, 1, 3, Infinity, NaN), { maxLength: 40 });
 const before = (a: number, b: number): number =>
   (Number.isNaN(a) ? Infinity : a) - (Number.isNaN(b) ? Infinity : b) || 0;

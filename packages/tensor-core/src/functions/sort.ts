@@ -15,16 +15,16 @@ export interface SortOptions extends DimOption {
 }
 
 /**
- * Sort the entries along `dim` (the last by default), and return their original indices.
+ * Sort the entries along `dim` (default: the last dimension), and return the sorted values and their original indices.
  *
- * The sort is stable in both directions: equal entries keep their order. A NaN counts as the maximum, so it comes last
- * unless `descending`. The gradient of the values goes back to their original positions.
+ * The sort is stable in both directions: equal entries keep their order. NaN is treated as the maximum, so it comes
+ * last unless `descending`. Gradients of the values flow to their original positions.
  *
  * @param x f32, i32 or u32.
  * @returns `[values, indices]`, both shaped like `x`; indices are i32.
- * Cost: on the CPU, a fixed number of passes (radix sort); on WebGPU, log₂² of the tile size and then log₂ of the
- * number of tiles in merges.
- * @throws ShapeError for other dtypes and for a scalar.
+ * Cost: on the CPU, a fixed number of passes (radix sort); on WebGPU, about log₂²(tile size) compare steps per tile,
+ * then log₂(number of tiles) merge passes.
+ * @throws ShapeError if the dtype is not f32, i32 or u32, and for a scalar.
  * @example const [values, indices] = sort(x, { descending: true });
  */
 export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, indices: Tensor] => {
@@ -43,18 +43,18 @@ export const sort = (x: Tensor, options: SortOptions = {}): [values: Tensor, ind
     const [values, indices] = topK(rows, size);
     return [back(values), back(indices)];
   }
-  // Read from the end, so that the last of equal entries comes first and the whole result can be reversed. Negated
-  // values would put NaN first.
+  // Ascending order: `topK` of the reversed input, then reversed, so that equal entries keep their order. `topK` of
+  // negated values would place NaN first.
   const reversed = (entries: Tensor): Tensor => flip(entries, { dims: -1 });
   const [values, indices] = topK(reversed(rows), size);
   return [back(reversed(values)), back(subtract(size - 1, reversed(indices)))];
 };
 
 /**
- * Indices that sort `x`: the `indices` of `sort`, i32, shaped like `x`. `gather` of a vector by these indices is
- * sorted.
+ * Return the indices that sort `x`: the `indices` of `sort`, i32, shaped like `x`. For a vector, `gather(x, indices)`
+ * is sorted.
  *
- * Stable, NaN last unless `descending`, as in `sort`.
+ * Stable; NaN comes last unless `descending`, as in `sort`.
  * @example const byExpert = argsort(expertOfToken);
  */
 export const argsort = (x: Tensor, options: SortOptions = {}): Tensor => {

@@ -55,7 +55,7 @@ describe("convTranspose2d", () => {
         try {
           shape = shapeOf(x.shape, w.shape, { ...common, outputPadding });
         } catch (error) {
-          // Padding may remove everything.
+          // The padding may remove all rows or columns.
           expect((error as Error).message).toMatch(/^convTranspose2d: padding \[.*\] cuts all \d+ (rows|columns) off/);
           return;
         }
@@ -67,7 +67,7 @@ describe("convTranspose2d", () => {
           ],
           referenceBackend(),
         )(a, w, x)) as unknown as [NdArray, NdArray];
-        // Whole numbers, so that both sides are exact. The law includes that conv2d(a, w) has the shape of x.
+        // Integers, so that both sides are exact. The law also requires that conv2d(a, w) has the shape of x.
         expect(right.item()).toBe(left.item());
       }),
       { numRuns: 150 },
@@ -178,7 +178,7 @@ describe("one dimension", () => {
       conv1d(cast(x, "f16"), cast(w, "f16"), { bias: sum(w, { dims: [0, 1] }) });
     const y = await run(half, NdArray.from([2048, 1], [1, 2, 1]), NdArray.from([1], [1, 1, 1]));
     expect(y.dtype).toBe("f16");
-    // 2048 + 1 in f16 is 2048: ties round to the even neighbor.
+    // In f16, 2048 + 1 rounds to 2048 (ties to even).
     expect(y.toNumbers()).toEqual([2048, 2]);
   });
 

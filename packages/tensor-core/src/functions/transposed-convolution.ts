@@ -6,11 +6,15 @@ import { formatShape } from "../shape.ts";
 import { type Padding, type Pair, resolvePadding, resolvePair } from "../window.ts";
 import { type Conv2dOptions, withBias } from "./convolution.ts";
 
-/** Options of the `conv2d` that this function transposes; `padding` is cut off the result, because `conv2d` adds it. */
+/**
+ * Options of `convTranspose2d`: the options of the `conv2d` whose adjoint it computes. `padding` is removed from the
+ * result, because `conv2d` adds it.
+ */
 export interface ConvTranspose2dOptions extends Conv2dOptions {
   /**
-   * Rows and columns added at the bottom and right of the result, below the stride. With a stride above 1, `conv2d`
-   * maps images of several sizes to the same size; this option selects the size of the result. Default: 0.
+   * Number of rows and columns added at the bottom and right of the result; less than the stride. With a stride above
+   * 1, `conv2d` maps images of several sizes to one size; this option selects one of these sizes for the result.
+   * Default: 0.
    */
   readonly outputPadding?: number | Pair;
 }
@@ -56,12 +60,12 @@ const checkShapes = (x: Tensor, w: Tensor, groups: number): void => {
  * `⟨conv2d(a, w), x⟩ = ⟨a, convTranspose2d(x, w)⟩` with the same options.
  *
  * @param x f32, or f16 with sums in f32: [N, H, W, C], e.g. [64, 7, 7, 32].
- * @param w dtype of `x`: [kernel height, kernel width, O / groups, C], the weight of the convolution that has C
- * outputs, e.g. [4, 4, 16, 32].
+ * @param w dtype of `x`: [kernel height, kernel width, O / groups, C], the weight of the `conv2d` from O to C channels,
+ * e.g. [4, 4, 16, 32].
  * @returns [N, H', W', O] with H' = (H − 1)·stride + (height − 1)·dilation + 1 − padding + outputPadding; with "same",
  * H' = H·stride.
- * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError for a stride, padding, dilation
- * or outputPadding out of range.
+ * @throws ShapeError if ranks, channels, groups or the bias do not match; ArgumentError if a stride, padding, dilation
+ * or outputPadding is out of range.
  * @example convTranspose2d(x, w, { stride: 2, padding: 1 }) // 4×4 kernels: [64, 7, 7, 32] to [64, 14, 14, 16]
  * Cost: 2·N·H·W·C·height·width·O/groups flops.
  */
@@ -74,7 +78,7 @@ export const convTranspose2d = (x: Tensor, w: Tensor, options: ConvTranspose2dOp
   const dilation = resolvePair(options.dilation ?? 1, "dilation", op);
   const extra = resolvePair(options.outputPadding ?? 0, "outputPadding", op, 0);
   const window: Pair = [w.shape[0]!, w.shape[1]!];
-  // With "same" the size is known first, and the padding follows from it, as in the transposed convolution's `conv2d`.
+  // With "same", the result size determines the padding, as in the corresponding `conv2d`.
   const same: Pair = [x.shape[1]! * stride[0], x.shape[2]! * stride[1]];
   const padding: Padding = resolvePadding(options.padding ?? "valid", same, window, stride, dilation, op);
   const sizeOf = (dim: 0 | 1): number => {

@@ -7,8 +7,8 @@ import { greaterEqual, iota, lessEqual, subtract, where } from "./elementwise.ts
 
 export interface TriangleOptions {
   /**
-   * Diagonal at the edge of the triangle, which belongs to it: 0 is the main diagonal, 1 the next above, −1 the next
-   * below. Default: 0.
+   * Diagonal at the edge of the kept triangle, included in the triangle. 0: main diagonal; 1: first diagonal above; −1:
+   * first diagonal below. Default: 0.
    */
   readonly diagonal?: number;
 }
@@ -30,8 +30,8 @@ const triangle = (op: "tril" | "triu", x: Tensor, options: TriangleOptions): Ten
   return where(op === "tril" ? lessEqual(above, diagonal) : greaterEqual(above, diagonal), x, 0);
 };
 
-/** `x` [..., rows, columns] with zeros above a diagonal. The replaced entries may hold anything, including NaN. */
+/** Return `x` [..., rows, columns] with the entries above a diagonal replaced by zeros, even if they are NaN. */
 export const tril = (x: Tensor, options: TriangleOptions = {}): Tensor => triangle("tril", x, options);
 
-/** `x` [..., rows, columns] with zeros below a diagonal. The replaced entries may hold anything, including NaN. */
+/** Return `x` [..., rows, columns] with the entries below a diagonal replaced by zeros, even if they are NaN. */
 export const triu = (x: Tensor, options: TriangleOptions = {}): Tensor => triangle("triu", x, options);

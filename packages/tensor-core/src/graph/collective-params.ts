@@ -4,6 +4,6 @@ import type { Params } from "./graph.ts";
 export type CollectiveParams = Params & {
   readonly axis: string;
   readonly axisSize: number;
-  /** See `CollectiveRequest`. */
+  /** Scheduling priority, 0 to 3, see `CollectiveRequest`. Default: 0. */
   readonly priority?: number;
 };

@@ -2,10 +2,10 @@ import type { Mesh, MeshCoordinates } from "./emit.ts";
 import { definitionsKey, type Graph } from "./graph.ts";
 import { addDefinition, type Operator } from "./operator.ts";
 
-/** Definitions of users' operators in a graph, which its nodes do not contain. */
+/** Definitions of the users' operators in a graph. Nodes contain only operator names. */
 export interface Definitions {
   readonly operators: ReadonlyMap<string, Operator>;
-  /** Mesh that the graph was traced for: a composition may contain collectives. */
+  /** Mesh that the graph was traced for; required to trace compositions that contain collectives. */
   readonly mesh: Mesh;
   /** Mesh coordinates of the rank that the graph was traced for. Absent: traced for any rank. */
   readonly place?: MeshCoordinates;
@@ -13,10 +13,10 @@ export interface Definitions {
 
 const none: Definitions = { operators: new Map(), mesh: {} };
 
-/** Definitions of the users' operators in a graph. Empty for a graph that was received as data. */
+/** Return the definitions of the users' operators in a graph. Empty for a graph that was received as data. */
 export const definitionsOf = (graph: Graph): Definitions => (graph[definitionsKey] as Definitions | undefined) ?? none;
 
-/** Graph with these definitions added to its own; the same graph if there are none to add. */
+/** Return `graph` with additional definitions; the same object if `added` is empty. */
 export const addDefinitions = (graph: Graph, added: Definitions): Graph => {
   if (added.operators.size === 0) return graph;
   const known = definitionsOf(graph);

@@ -12,49 +12,52 @@ export type Mesh = { readonly [axis: string]: number };
 /** Coordinates of one rank along mesh axes. */
 export type MeshCoordinates = { readonly [axis: string]: number };
 
-/** A custom derivative that replaces the derivatives of the nodes that computed some values. */
+/** Custom derivative of some values. Replaces the derivatives of the nodes that computed the values. */
 export interface GradientRule {
-  /** Gradient per operand of the node, `undefined` if no gradient flows. */
+  /** Returns the gradient of each operand of the node; `undefined` if no gradient flows to the operand. */
   readonly rule: (context: VjpContext<Params>) => (Tensor | undefined)[];
   /** Number of leading operands that are arguments; the remaining operands are the values, one per output. */
   readonly numArguments: number;
 }
 
-/** Results of differentiation in a trace. Refers to nodes of the trace. */
+/** Results of differentiation in a trace, as references to nodes of the trace. */
 export interface Derivatives {
-  /** Cotangents of each value (`valueKey`), one for each time that it was differentiated. */
+  /** Cotangents of each value, by `valueKey`: one cotangent per differentiation of the value. */
   readonly cotangents: Map<string, ValueRef[]>;
-  /** Values that were differentiated with respect to, in order. */
+  /** Values with respect to which the trace was differentiated, in order. */
   readonly primals: ValueRef[];
 }
 
 export interface TraceState {
   readonly nodes: Node[];
-  /** Built-in operators. */
+  /** Built-in operators by name. */
   readonly operators: OperatorTable;
-  /** Users' operators that the trace has used. */
+  /** Definitions of the users' operators in the trace, by name. */
   readonly definitions: Map<string, Operator>;
-  /** Nodes that pass values on with a custom derivative, by id; `trace` removes them at the end. */
+  /**
+   * Custom derivatives by the id of the node that carries them. Such a node returns its values unchanged; `trace`
+   * removes the node at the end.
+   */
   readonly gradientRules: Map<number, GradientRule>;
   readonly derivatives: Derivatives;
   /**
-   * Values named by `tap`, and a function that replaces a value by a named one for the following computation;
-   * `undefined` if no taps were requested.
+   * Values named by `tap`, and a function `mark` that creates a separate node for a named value. `undefined` if no taps
+   * were requested.
    */
   taps: { readonly values: Map<string, Tensor>; readonly mark: (x: Tensor, name: string) => Tensor } | undefined;
   readonly mesh: Mesh;
-  /** Coordinates of the rank that the trace is for; an absent axis means any rank along that axis. */
+  /** Mesh coordinates of the traced rank. If an axis is absent, the trace is valid for all ranks along the axis. */
   readonly place: MeshCoordinates;
   scope: string;
   phase: Phase;
   region: string;
-  /** Number of `checkpoint` regions so far. */
+  /** Number of `checkpoint` regions traced so far. */
   numRegions: number;
   /** Users' operators whose compositions are being traced, outermost first. */
   composing: readonly string[];
 }
 
-/** A trace without nodes. */
+/** Create the state of a trace without nodes. */
 export const emptyTrace = (
   operators: OperatorTable,
   {
@@ -80,20 +83,23 @@ export const emptyTrace = (
   composing,
 });
 
-// Tracing is synchronous, so one stack of running traces is enough; `trace` restores it even if the traced function
-// throws. It is the only mutable module state of this package: without it, each operator call would have to pass the
-// trace explicitly.
+// Stack of running traces. One stack is enough, because tracing is synchronous; `trace` restores the stack even if the
+// traced function throws. The stack is the only mutable module state of this package. Without it, each operator call
+// would need the trace as an argument.
 const running: TraceState[] = [];
 
-/** Innermost trace, if any. */
+/** Return the innermost running trace; undefined outside of traced functions. */
 export const runningTrace = (): TraceState | undefined => running.at(-1);
 
-/** A complete program that runs a function, for error messages. */
+/** Example of a complete program that runs a traced function, for error messages. */
 const exampleProgram =
   'import { add, evaluate, NdArray, referenceBackend } from "@skein/tensor-core"; ' +
   "console.log(await evaluate(add, referenceBackend())(NdArray.from([1, 2]), NdArray.from([3, 4])));";
 
-/** @param caller function that needs a trace, for the message. */
+/**
+ * Return the innermost running trace. Throws outside of traced functions. @param caller Name of the calling function,
+ * for the message.
+ */
 export const currentTrace = (caller: string): TraceState => {
   const state = runningTrace();
   if (state === undefined)
@@ -103,7 +109,7 @@ export const currentTrace = (caller: string): TraceState => {
   return state;
 };
 
-/** Cure for an operand that is not a tensor. */
+/** Return the cure for an operand that is not a tensor. */
 const cureOf = (value: unknown): string => {
   if (value === undefined)
     return "pass a Tensor, or check whether the traced function was called with too few arguments";
@@ -116,11 +122,11 @@ const cureOf = (value: unknown): string => {
 };
 
 /**
- * Running trace, if all `operands` belong to it. Functions that inspect an operand before they emit call this function
- * first.
+ * Check that all operands belong to the running trace, and return the trace. A function that inspects an operand before
+ * emitting nodes must call this function first.
  *
- * @throws ArgumentError that describes the invalid operand and the correct code. With `numbers`, numbers are accepted
- * next to tensors.
+ * @throws ArgumentError that describes the invalid operand and the correct code. If `numbers` is set, operands may also
+ * be numbers.
  */
 export const requireOperands = (
   op: string,
@@ -152,7 +158,7 @@ export const withTrace = <T>(state: TraceState, fn: () => T): T => {
   }
 };
 
-/** Look up an operator in a trace by name: a built-in operator or a user's. */
+/** Look up an operator by name among the built-in operators and the users' operators of a trace. */
 export const operatorIn = (state: TraceState, op: string): Operator | undefined =>
   Object.hasOwn(state.operators, op) ? state.operators[op] : state.definitions.get(op);
 
@@ -183,7 +189,7 @@ const apply = (state: TraceState, operator: Operator, inputs: readonly Tensor[],
       name,
       `its composition uses the operator itself (${[...state.composing, name].join(" uses ")}); compose it of other operators`,
     );
-  // Plain data: a shape rule may return an operand itself, which would refer to the whole trace.
+  // Copy dtype and shape: a shape rule may return an operand, which refers to the whole trace.
   const specs = operator.infer(inputs, params).map(({ dtype, shape }) => ({ dtype, shape }));
   for (const { dtype, shape } of specs) {
     requireDType(name, dtype);
@@ -192,7 +198,7 @@ const apply = (state: TraceState, operator: Operator, inputs: readonly Tensor[],
   return append(state, { op: name, inputs: refsOf(inputs), params, specs });
 };
 
-/** Apply operator `op`: check its inputs, infer its outputs, append the node. */
+/** Apply operator `op`: check the operands, infer the specs of the results, and append a node. Returns the results. */
 export const emit = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor[] => {
   const state = requireOperands(op, inputs);
   const operator = operatorIn(state, op);
@@ -200,14 +206,17 @@ export const emit = (op: string, inputs: readonly Tensor[], params: Params = {})
   return apply(state, operator, inputs, params);
 };
 
-/** Like `emit`, for a user's operator, whose definition is added to the trace. */
+/** Like `emit`, for a user's operator. Adds the operator's definition to the trace. */
 export const emitDefined = (operator: Operator, inputs: readonly Tensor[], params: Params): Tensor[] => {
   const state = requireOperands(operator.name, inputs);
   addDefinition(state.definitions, operator);
   return apply(state, operator, inputs, params);
 };
 
-/** Pass `values` on with a custom derivative: `rule` returns the gradients of `args`. Adds no cost to the graph. */
+/**
+ * Return `values` unchanged, with a custom derivative: `rule` returns the gradients of `args`. Adds no cost to the
+ * graph.
+ */
 export const emitWithGradient = (
   args: readonly Tensor[],
   values: readonly Tensor[],
@@ -219,14 +228,11 @@ export const emitWithGradient = (
   return append(state, { op: "custom-gradient", inputs: refsOf([...args, ...values]), params: {}, specs });
 };
 
-/** `emit` for operators with one output. */
+/** Like `emit`, for operators with one result. */
 export const emitOne = (op: string, inputs: readonly Tensor[], params: Params = {}): Tensor =>
   emit(op, inputs, params)[0]!;
 
-/**
- * Run `fn` with `name` appended to the scope path, which records for its nodes the part of the model that they belong
- * to.
- */
+/** Run `fn` with `name` appended to the scope path. Nodes record the scope path as the model part that emitted them. */
 export const scope = <T>(name: string, fn: () => T): T => {
   const state = currentTrace("scope");
   if (typeof fn !== "function")
@@ -241,8 +247,8 @@ export const scope = <T>(name: string, fn: () => T): T => {
 };
 
 /**
- * Run `fn` with its nodes assigned to a phase of the step. Differentiation marks its nodes as `backward` itself,
- * `exchange` of `@skein/compressors` as `communication`, optimizers and `applyUpdates` as `update`.
+ * Run `fn`, and assign its nodes to a phase of the step. Not needed for differentiation (`backward`), `exchange` of
+ * `@skein/compressors` (`communication`), and optimizers and `applyUpdates` (`update`), which set their phase.
  */
 export const inPhase = <T>(phase: Phase, fn: () => T): T => {
   const state = currentTrace("inPhase");
@@ -257,18 +263,19 @@ export const inPhase = <T>(phase: Phase, fn: () => T): T => {
   }
 };
 
-/** Number of ranks along a mesh axis; an axis that the mesh does not name has one rank. */
+/** Return the number of ranks along a mesh axis; 1 if the axis is not in the mesh. */
 export const axisSize = (axis: string): number => currentTrace("axisSize").mesh[axis] ?? 1;
 
 /**
- * Coordinate, along a mesh axis, of the rank that a function is traced for: a plain number, so that ranks may trace
- * different graphs. A rank then computes and stores only its own part, such as the inverses that it owns, or its stage.
- * All ranks must have the same collectives in the same order, which they compare when they compile; a message of
- * `sendReceive` is needed only on the ranks in its pairs.
+ * Return the coordinate of the traced rank along a mesh axis, as a plain number. Ranks may therefore trace different
+ * graphs, so that each rank computes and stores only its part, such as its stage of a pipeline. All ranks must trace
+ * the same collectives in the same order; ranks compare the order at compile time. A `sendReceive` is needed only on
+ * the ranks in its pairs.
  *
- * `axisIndex` is the same coordinate as a tensor, in one graph that all ranks share. Along an axis of one rank it is 0.
+ * `axisIndex` returns the same coordinate as a tensor, for a graph that is equal on all ranks. The coordinate along an
+ * axis of one rank is 0.
  *
- * @throws ArgumentError if the trace has no coordinates: `jit` takes them from its communicators.
+ * @throws ArgumentError if the trace has no coordinates. `jit` obtains coordinates from its communicators.
  * @example const own = blocks.filter((_, i) => i % numRanks === meshCoordinate("data"));
  */
 export const meshCoordinate = (axis: string): number => {
@@ -283,7 +290,7 @@ export const meshCoordinate = (axis: string): number => {
   return position;
 };
 
-/** @throws ArgumentError for a coordinate outside the mesh. */
+/** Check mesh coordinates. @throws ArgumentError for a coordinate outside the mesh. */
 export const requireCoordinates = (caller: string, mesh: Mesh, place: MeshCoordinates): void => {
   for (const [axis, position] of Object.entries(place)) {
     const size = mesh[axis] ?? 1;

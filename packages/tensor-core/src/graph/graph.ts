@@ -9,7 +9,7 @@ export type ParamValue =
   | readonly ParamValue[]
   | { readonly [key: string]: ParamValue };
 
-/** Parameters of a node: plain data, a part of the graph. */
+/** Parameters of a node, stored in the graph as plain data. */
 export type Params = { readonly [key: string]: ParamValue };
 
 /**
@@ -19,7 +19,7 @@ export type Params = { readonly [key: string]: ParamValue };
 export const encodeNumber = (value: number): number | string =>
   Object.is(value, -0) ? "-0" : Number.isFinite(value) ? value : String(value);
 
-/** Output `output` of node `node`. */
+/** Reference to a value: output `output` of node `node`. */
 export interface ValueRef {
   readonly node: number;
   readonly output: number;
@@ -29,22 +29,25 @@ export interface ValueRef {
 export const phases = ["forward", "backward", "communication", "update"] as const;
 
 /**
- * Phase of a step in which a node was emitted. `forward`: nodes of a traced function. `backward`: nodes that
+ * Phase of a training step in which a node was emitted. `forward`: nodes of a traced function. `backward`: nodes that
  * differentiation adds. `communication`: exchange of gradients, including encoding and decoding. `update`: the
  * optimizer.
  */
 export type Phase = (typeof phases)[number];
 
-/** Origin of a node. Nodes that passes insert in its place keep the origin. */
+/** Origin of a node. Passes that replace a node copy the origin to the new nodes. */
 export interface Origin {
   /** Path of the model part that emitted the node. */
   readonly scope: string;
   readonly phase: Phase;
-  /** Path of the enclosing `checkpoint` regions, by their numbers in the trace; empty outside of all regions. */
+  /**
+   * Path of the enclosing `checkpoint` regions, which are numbered in the order of the trace; empty outside of all
+   * regions.
+   */
   readonly region: string;
 }
 
-/** One operator application. `specs` describes each output. */
+/** Node of a graph: one application of an operator. `specs` has the dtype and shape of each output. */
 export interface Node extends Origin {
   readonly id: number;
   readonly op: string;
@@ -53,12 +56,12 @@ export interface Node extends Origin {
   readonly specs: readonly TensorSpec[];
 }
 
-/** Origin of nodes that no part of a model emitted: arguments. */
+/** Origin of nodes that do not belong to a model part, such as arguments. */
 export const ownOrigin: Origin = { scope: "", phase: "forward", region: "" };
 
 export const originOf = ({ scope, phase, region }: Node): Origin => ({ scope, phase, region });
 
-/** The later of two phases: a merged node runs when the last of its parts can run. */
+/** Return the later of two phases: the phase of a merged node, which runs when the last of the merged nodes can run. */
 export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < phases.indexOf(b) ? b : a);
 
 /**
@@ -68,7 +71,7 @@ export const laterPhase = (a: Phase, b: Phase): Phase => (phases.indexOf(a) < ph
 export const definitionsKey: unique symbol = Symbol("definitions");
 
 /**
- * A whole computation as plain data. Invariants: `nodes[i].id === i`; every input refers to an earlier node; each entry
+ * Computation graph as plain data. Invariants: `nodes[i].id === i`; every input refers to an earlier node; each entry
  * of `inputs` is the id of a node with op `input`, in argument order.
  */
 export interface Graph {
@@ -78,35 +81,35 @@ export interface Graph {
   readonly [definitionsKey]?: object;
 }
 
-/** `graph` with the definitions of `source`, unless it has its own; for passes that create a new graph. */
+/** Return `graph` with the operator definitions of `source` if `graph` has none. For passes that create a new graph. */
 export const keepDefinitions = (source: Graph, graph: Graph): Graph =>
   source[definitionsKey] === undefined || graph[definitionsKey] !== undefined
     ? graph
     : { ...graph, [definitionsKey]: source[definitionsKey] };
 
-/** Dtype and shape of a value of the graph. */
+/** Return the dtype and shape of a value of the graph. */
 export const specOf = (graph: Graph, ref: ValueRef): TensorSpec => graph.nodes[ref.node]!.specs[ref.output]!;
 
-/** Key of a value, for maps and sets. */
+/** Return the key of a value in maps and sets. */
 export const valueKey = (ref: ValueRef): string => `${ref.node}:${ref.output}`;
 
 /**
- * Builds a graph node by node while an old graph is read: `map` an old value once, `resolve` it later. Passes use the
- * builder, so that nodes are renumbered in one place only.
+ * Builder of a new graph from an old graph. Call `map` once to assign a new value to an old value, then `resolve` to
+ * look up the new value. All passes renumber nodes with this class.
  */
 export class GraphBuilder {
   readonly nodes: Node[] = [];
-  /** New value of each old node, per output. */
+  /** New values of the outputs of each old node. */
   private readonly moved: ValueRef[][] = [];
 
-  /** Append a node; returns its id. */
+  /** Append a node. Returns the node's id. */
   add(node: Omit<Node, "id">): number {
     const id = this.nodes.length;
     this.nodes.push({ ...node, id });
     return id;
   }
 
-  /** Append an old node with its inputs resolved, and map all of its outputs. */
+  /** Append an old node with resolved inputs, and map all outputs of the node. Returns the new id. */
   copy(node: Node): number {
     const id = this.add({ ...node, inputs: node.inputs.map((ref) => this.resolve(ref)) });
     node.specs.forEach((_, output) => this.map({ node: node.id, output }, { node: id, output }));

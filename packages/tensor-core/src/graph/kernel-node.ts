@@ -1,7 +1,7 @@
 import { type Graph, type Node, type Params, specOf } from "./graph.ts";
 import type { TensorSpec } from "../shape.ts";
 
-/** A node as its kernel sees it: specs instead of references. */
+/** Description of a node for its kernel: specs of the operands instead of references to other nodes. */
 export interface KernelNode<P extends Params = Params> {
   readonly op: string;
   readonly inputs: readonly TensorSpec[];
@@ -9,7 +9,7 @@ export interface KernelNode<P extends Params = Params> {
   readonly params: P;
 }
 
-/** Kernel's view of a node, without its position in the graph. */
+/** Return the kernel's description of a node, independent of the node's position in the graph. */
 export const kernelNodeOf = (graph: Graph, node: Node): KernelNode => ({
   op: node.op,
   inputs: node.inputs.map((ref) => specOf(graph, ref)),

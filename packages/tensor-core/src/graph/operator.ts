@@ -8,17 +8,14 @@ import type { KernelNode } from "./kernel-node.ts";
 import type { RewriteRule } from "./rewrite-rule.ts";
 import type { Tensor } from "./tensor.ts";
 
-/**
- * Cost of one node: floating-point operations, bytes read, bytes written. Plain data, which the cost model converts to
- * time.
- */
+/** Cost of one node: floating-point operations, bytes read, bytes written. The cost model converts a cost to time. */
 export interface Cost {
   readonly flops: number;
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** A value of the reference interpreter: every dtype in f64. */
+/** Value of the reference interpreter: the elements of any dtype as f64. */
 export interface ReferenceArray {
   readonly spec: TensorSpec;
   readonly data: Float64Array;
@@ -28,42 +25,43 @@ export interface ReferenceArray {
 export interface VjpContext<P extends Params> {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
-  /** One per output; zeros for unused outputs. */
+  /** Cotangent of each output; zeros for unused outputs. */
   readonly cotangents: readonly Tensor[];
   readonly params: P;
 }
 
 /**
- * Action of an executor for a node that has no kernel: pass an argument, return the rank's coordinate along a mesh
- * axis, start a collective, wait for a collective, or nothing for a barrier, which only prevents passes from merging
- * nodes.
+ * Action of an executor for a node without a kernel. "argument": pass an argument; "position": return the rank's
+ * coordinate along a mesh axis; "start": start a collective; "done": wait for a collective; "barrier": no action, the
+ * node only prevents passes from merging nodes.
  */
 export type Role = "argument" | "position" | "start" | "done" | "barrier";
 
-/** A reduction over the last dimensions that the kernel of its operand can compute. */
+/** Reduction over the last dimensions that can be merged into the kernel that computes its operand. */
 export interface Fold<P extends Params = Params> {
-  /** Dtype of the operand. */
+  /** Required dtype of the operand. */
   readonly dtype: DType;
-  /**
-   * First dimension that is reduced, together with all later dimensions; `undefined` if other dimensions are reduced.
-   */
+  /** Returns d if dimensions d and later are reduced; `undefined` if the reduced dimensions are not the last ones. */
   readonly from: (params: P, numDims: number) => number | undefined;
 }
 
-/** Properties of a ragged collective, which sends only some rows of a chunk. */
+/** Properties of a ragged collective, which sends only the first rows of each chunk. */
 export interface RaggedFact {
-  /** Kind of the request to the communicator. */
+  /** Kind of the corresponding communicator request. */
   readonly kind: CollectiveKind;
-  /** Whether the operand has a chunk, and `rows` a count, per rank; otherwise a single chunk is sent to all ranks. */
+  /**
+   * Whether the operand has one chunk per rank, and `rows` has one count per rank. If false, a single chunk is sent to
+   * all ranks.
+   */
   readonly chunkPerRank: boolean;
 }
 
-/** Kind of layer with parameters that a node implements; curvature statistics are collected by kind. */
+/** Kind of parameterized layer that a node implements. Determines which curvature statistics are collected. */
 export type LayerKind = "linear" | "convolution" | "embedding" | "norm";
 
 /**
- * Interpretation of a node as a layer: indices of the operands that are its input, its weight, and its bias (if the
- * node itself adds the bias). The layer's result is output 0.
+ * Interpretation of a node as a layer: operand indices of the layer's input, weight and bias. The bias is absent if the
+ * node does not add it. The layer's result is output 0.
  */
 export interface LayerReading {
   readonly kind: LayerKind;
@@ -73,8 +71,8 @@ export interface LayerReading {
 }
 
 /**
- * Properties of an operator that passes, memory plans and executors query; an absent property does not hold. Passes
- * never compare operator names.
+ * Properties of an operator for passes, memory plans and executors, which never compare operator names. An absent
+ * property means that the operator does not have the property.
  */
 export interface OperatorFacts<P extends Params = Params> {
   readonly role?: Role;
@@ -83,65 +81,75 @@ export interface OperatorFacts<P extends Params = Params> {
   /** Whether the node must run even if its results are unused, because another rank waits for it. */
   readonly hasEffect?: (params: P) => boolean;
   /**
-   * Byte offset in operand i at which result i begins, if results are views of operands; `undefined` for a node that
-   * computes or moves bytes.
+   * Returns the byte offset in operand i at which result i begins, if results are views of operands; `undefined` if the
+   * node computes or copies bytes.
    */
   readonly viewOffset?: (node: KernelNode<P>) => number | undefined;
   /**
-   * Whether the result is the concatenation of its operands in memory, so that each operand may be computed in place.
+   * Whether the result in memory is the concatenation of the operands. Producers may then write the operands directly
+   * into the memory of the result.
    */
   readonly joinsOperands?: (node: KernelNode<P>) => boolean;
-  /** Whether any kernel can write result `output` over operand `input`, if that operand is not needed otherwise. */
+  /**
+   * Whether any kernel of the operator can write result `output` over operand `input`, provided that no other node
+   * needs the operand.
+   */
   readonly mayOverwrite?: (node: KernelNode<P>, input: number, output: number) => boolean;
   /**
-   * Order in which a node that reads its operands one after the other finishes reading operand `input`: higher is
-   * later.
+   * For a node that reads its operands one after the other, returns the rank of operand `input` in the order of last
+   * reads: higher is later.
    */
   readonly lastRead?: (params: P, input: number) => number;
-  /** Whether the result has the same elements in the same order. */
+  /** Whether the result has the elements of the operand in the same order. */
   readonly keepsOrder?: boolean;
   /** Whether result i has the elements of operand i, possibly in another order, shape or dtype. */
   readonly rearranges?: boolean;
   /** Whether the operator adds its two operands. */
   readonly adds?: boolean;
   /**
-   * Number of leading dimensions of operand 0 that are unchanged, for an operator that `rearranges` and does not keep
-   * the order. Absent: none.
+   * For an operator that `rearranges` without `keepsOrder`: number of leading dimensions of operand 0 whose order is
+   * unchanged. Absent: 0.
    */
   readonly leadingDimsKept?: (params: P) => number;
   /** Interpretations of the node as a layer with a weight: see `layersOf`. */
   readonly layer?: (node: KernelNode<P>) => readonly LayerReading[];
   /**
-   * Whether the result repeats elements of the operand, so that a kernel may read the operand with stride 0 instead.
+   * Whether the result repeats elements of the operand. A consumer kernel may then read the operand with stride 0
+   * instead of the result.
    */
   readonly stretches?: boolean;
   /**
-   * Whether the result is a subset of the operand's elements, so that elementwise computations may be restricted to
-   * that subset.
+   * Whether the result is a subset of the operand's elements. Elementwise computations may then be restricted to the
+   * subset.
    */
   readonly selects?: boolean;
-  /** Value of all elements of a constant; `-0`, `NaN` and infinities as strings. */
+  /** Returns the value of all elements of a constant; `-0`, `NaN` and infinities are strings. */
   readonly constantValue?: (params: P) => number | string;
   readonly fold?: Fold<P>;
   /**
-   * Whether the parameters are a program, `FusedParams`, that replaces other nodes and keeps the specs of their
-   * results; inferred shapes have adjacent dimensions merged.
+   * Whether the parameters are a fused program (`FusedParams`). The node has the result specs of the fused nodes,
+   * whereas `infer` returns shapes with adjacent dimensions merged.
    */
   readonly runsProgram?: boolean;
-  /** Whether all ranks along the axis get the same result of the collective. */
+  /** Whether the result of the collective is equal on all ranks along the axis. */
   readonly isAlike?: boolean;
-  /** Present for a collective whose second operand is the number of rows to send, known at run time. */
+  /**
+   * Properties of a ragged collective, whose second operand is the number of rows to send. Absent: not a ragged
+   * collective.
+   */
   readonly ragged?: RaggedFact;
-  /** Formula text in printed programs. Default: the name with the operands in parentheses. */
+  /** Returns the formula in printed programs. Default: the operator name with the operands in parentheses. */
   readonly formula?: (operands: readonly string[], params: P) => string;
-  /** Rewrites to cheaper equal nodes, which `simplify` tries in order. */
+  /** Rules that replace the node by a cheaper equal value. `simplify` tries the rules in order. */
   readonly rewrites?: readonly RewriteRule<P>[];
-  /** Rewrites that are cheaper only if reductions are folds. */
+  /**
+   * Rewrite rules whose result is cheaper only if reductions are merged into the kernels of their operands (`Fold`).
+   */
   readonly foldRewrites?: readonly RewriteRule<P>[];
 }
 
 /**
- * Complete description of an operator. One file each, in `ops/`.
+ * Complete description of an operator. Each operator has its own file in `ops/`.
  *
  * - `infer`: shapes and dtypes of the outputs; throws `ShapeError` with both shapes and the rule.
  * - `vjp`: traced gradient rule; one entry per input, `undefined` if no gradient flows.
@@ -154,24 +162,24 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
   readonly cost: (inputs: readonly TensorSpec[], outputs: readonly TensorSpec[], params: P) => Cost;
   readonly reference: (inputs: readonly ReferenceArray[], params: P, outputs: readonly TensorSpec[]) => Float64Array[];
-  /** Scalar function of an elementwise operator. Present: the node may be fused. */
+  /** Scalar function of an elementwise operator, which may be fused. Absent: the operator is not elementwise. */
   readonly scalar?: (values: readonly number[], params: P, dtype: TensorSpec["dtype"]) => number;
   /**
-   * Indices of the operands of a multiply-add operator that may be f16 or bf16, all of the same dtype, with sums in
-   * f32.
+   * For a multiply-add operator: indices of the operands that may be f16 or bf16. All of these operands must have the
+   * same dtype; sums are in f32.
    */
   readonly halfOperands?: readonly number[];
-  /** Whether, with 16-bit operands, the parameter `resultDtype` selects the dtype of the result. */
+  /** Whether the parameter `resultDtype` selects the dtype of the result if operands are 16-bit floats. */
   readonly choosesResult?: boolean;
   /** Whether no gradient flows through the operator. */
   readonly stopsGradient?: boolean;
-  /** Composition from other operators, for backends without a kernel; users' operators only. */
+  /** The operator as a composition of other operators, for backends without a kernel. Users' operators only. */
   readonly composition?: (inputs: readonly Tensor[], params: P) => readonly Tensor[];
   /** Whether the reference interpreter runs the composition because no `reference` was given; users' operators only. */
   readonly referenceIsComposition?: boolean;
   /**
-   * Reference of a collective operator: from the inputs of all ranks of the axis to the outputs of all ranks. Replaces
-   * `reference`.
+   * Reference implementation of a collective operator, which replaces `reference`: maps the inputs of all ranks along
+   * the axis to the outputs of all ranks.
    */
   readonly collective?: (
     ranks: readonly (readonly ReferenceArray[])[],
@@ -184,12 +192,12 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
 export type OperatorTable = { readonly [name: string]: Operator };
 
 /**
- * Whether the name is that of a user's operator. Users' names are `owner/name`, built-in names have no slash, so that
- * later versions of Skein cannot collide with users' names.
+ * Whether a name belongs to a user's operator. Users' names have the form `owner/name`. Built-in names have no slash,
+ * so that names added in later versions of Skein cannot collide.
  */
 export const isUserOperator = (name: string): boolean => name.includes("/");
 
-/** Error for an undefined operator, with the cure. */
+/** Create the error for an undefined operator, with the cure. */
 export const unknownOperator = (op: string, known: readonly string[]): OperatorError => {
   const meant = didYouMean(op, known);
   const cure = isUserOperator(op)
@@ -215,7 +223,7 @@ export const addDefinition = (definitions: Map<string, Operator>, operator: Oper
 };
 
 /**
- * Type helper for the operator files of this package: typed parameters inside, the uniform type outside. Users call
- * `defineOperator` of `define-operator.ts`.
+ * Type helper for the operator files of this package: converts an operator with typed parameters to the type
+ * `Operator`. Users call `defineOperator` of `define-operator.ts`.
  */
 export const defineOperator = <P extends Params>(operator: Operator<P>): Operator => operator as unknown as Operator;

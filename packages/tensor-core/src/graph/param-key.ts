@@ -1,8 +1,8 @@
 import type { ParamValue } from "./graph.ts";
 
 /**
- * A string that is equal exactly if two parameter values are equal: record keys sorted, and ±0, NaN and ±∞
- * distinguished, unlike in JSON.
+ * Return a key string of a parameter value: two keys are equal if and only if the values are equal. Record keys are
+ * sorted, and, unlike in JSON, ±0, NaN and ±∞ are distinguished.
  */
 export const paramKey = (value: ParamValue): string => {
   if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);

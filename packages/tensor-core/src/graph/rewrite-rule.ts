@@ -1,24 +1,24 @@
 import type { TensorSpec } from "../shape.ts";
 import type { Node, Params, ValueRef } from "./graph.ts";
 
-/** Interface for rewrite rules: access to the graph built so far, and functions that add to it. */
+/** Interface for rewrite rules: access to the new graph built so far, and functions that add nodes to it. */
 export interface RewriteContext {
-  /** Node that computes a value. */
+  /** Returns the node that computes a value. */
   readonly producer: (ref: ValueRef) => Node;
   readonly spec: (ref: ValueRef) => TensorSpec;
   /**
-   * Add a node like `from` with other operands: the same operator and parameters, except for those in `changes`. The
-   * rules are applied to the new node.
+   * Add a copy of node `from` with other operands, and with the parameters in `changes` replaced. The rewrite rules are
+   * applied to the new node.
    */
   readonly derive: (from: Pick<Node, "op" | "params">, inputs: readonly ValueRef[], changes?: Params) => ValueRef;
   /**
-   * Add a node with one output; the rules are applied to it. Must not be the operator that is being replaced: use
-   * `derive` for that, so that no rule drops a parameter that it does not know.
+   * Add a node with one output. The rewrite rules are applied to the new node. `op` must not be the operator of the
+   * replaced node: use `derive` for that operator, so that parameters unknown to the rule are kept.
    */
   readonly emit: (op: string, inputs: readonly ValueRef[], params?: Params) => ValueRef;
-  /** A constant of the given spec. */
+  /** Add a constant with the given spec. */
   readonly constant: (spec: TensorSpec, value: number) => ValueRef;
-  /** Value of a constant, `undefined` for anything else. */
+  /** Returns the value of a constant; `undefined` if the referenced value is not a constant. */
   readonly constantValue: (ref: ValueRef) => number | undefined;
 }
 

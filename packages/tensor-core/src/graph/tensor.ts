@@ -3,12 +3,14 @@ import type { Shape, TensorSpec } from "../shape.ts";
 import { Printable } from "../printable.ts";
 import type { ValueRef } from "./graph.ts";
 
-/** A symbolic value inside a trace: a shape, a dtype, and the node that computes it. Has no data. */
+/**
+ * Symbolic value inside a trace: a shape, a dtype, and a reference to the node that computes the value. Has no data.
+ */
 export class Tensor extends Printable {
   readonly dtype: DType;
   readonly shape: Shape;
   readonly ref: ValueRef;
-  /** Trace that created the tensor, which is invalid in other traces. */
+  /** Trace that created the tensor. The tensor is invalid in other traces. */
   readonly trace: object;
 
   protected get kind(): "Tensor" {

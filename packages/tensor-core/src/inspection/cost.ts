@@ -3,13 +3,13 @@ import { operatorOf, withMeshOf } from "../ops/lookup.ts";
 import { type Graph, type Node, specOf } from "../graph/graph.ts";
 import { type Cost, isUserOperator } from "../graph/operator.ts";
 
-/** Cost of one node, from shapes alone. Throws OperatorError if a user's cost rule returns an invalid cost. */
+/** Compute the cost of one node from shapes. Throws OperatorError if a user's cost rule returns an invalid cost. */
 export const nodeCost = (graph: Graph, node: Node): Cost => {
   const operator = operatorOf(graph, node.op);
   const inputs = node.inputs.map((ref) => specOf(graph, ref));
   if (!isUserOperator(node.op)) return operator.cost(inputs, node.specs, node.params);
   const cost = withMeshOf(graph, () => operator.cost(inputs, node.specs, node.params));
-  // Backends split long work into pieces by these numbers.
+  // Backends use these numbers to split long-running kernels.
   for (const unit of ["flops", "bytesRead", "bytesWritten"] as const)
     if (!(Number.isFinite(cost?.[unit]) && cost[unit] >= 0))
       throw new OperatorError(
@@ -20,8 +20,8 @@ export const nodeCost = (graph: Graph, node: Node): Cost => {
 };
 
 /**
- * Total cost of all nodes: flops, and the bytes that kernels read and write if each value goes through memory once per
- * use.
+ * Compute the total cost of all nodes: flops, and the bytes read and written if each use of a value reads it from
+ * memory.
  */
 export const graphCost = (graph: Graph): Cost =>
   graph.nodes

@@ -2,9 +2,9 @@ import { operators } from "../ops/table.ts";
 import type { Node, Phase } from "../graph/graph.ts";
 
 /**
- * Phase that a node's time is counted in: the phase in which it was emitted, except for collectives, which always count
- * as communication. The operator already identifies a collective. Its own phase distinguishes the forward from the
- * backward pass, which matters for an all-reduce inside a model.
+ * Return the phase to which a node's time is attributed: `communication` for collectives, and for other nodes the phase
+ * in which the node was emitted. A collective's node keeps the phase in which it was emitted, to distinguish an
+ * all-reduce in the forward pass of a model from one in the backward pass.
  */
 export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
   const operator = operators[op];
@@ -12,5 +12,5 @@ export const phaseOf = ({ op, phase }: Pick<Node, "op" | "phase">): Phase => {
   return moves || operator?.role === "done" ? "communication" : phase;
 };
 
-/** Part of the model that a scope refers to, without the marks of derivatives. */
+/** Return the model part of a scope: the path without the `backward` components of derivatives. */
 export const modelScope = (scope: string): string => scope.replaceAll(/(^|\/)backward(?=\/|$)/g, "").replace(/^\//, "");

@@ -7,7 +7,7 @@ import { nodeCost } from "./cost.ts";
 import type { Graph, Node, ParamValue, ValueRef } from "../graph/graph.ts";
 
 export interface PrintOptions {
-  /** Whether to print flops and bytes (read + written) of each node. Default: false. */
+  /** Whether to print the flops and bytes (read + written) of each node. Default: false. */
   readonly cost?: boolean;
 }
 
@@ -24,10 +24,10 @@ const formatSpecs = (specs: readonly TensorSpec[]): string => {
   return texts.length === 1 ? texts[0]! : `(${texts.join(", ")})`;
 };
 
-/** Formulas of a fused program: registers that are used once are inlined. */
+/** Format a fused program as formulas. Registers that are used once are inlined. */
 const formatProgram = (params: FusedParams, operands: readonly string[]): string => {
   const { views, instructions, results, folds = [] } = params;
-  // A folded result gets a separate formula; other results are named where they are computed.
+  // A folded result has a separate formula; other results are named where they are computed.
   const unfolded = results.filter((_, i) => (folds[i] ?? null) === null);
   const nameOf = (output: number): string => `out${results.length === 1 ? "" : output}`;
   const uses = new Map<number, number>();
@@ -62,7 +62,7 @@ const formatProgram = (params: FusedParams, operands: readonly string[]): string
   return `{ ${formulas.join("; ")} }`;
 };
 
-/** Whether every parenthesis in `text` closes one opened in it. */
+/** Whether the parentheses in `text` are balanced. */
 const isBalanced = (text: string): boolean => {
   let depth = 0;
   for (const letter of text) {
@@ -75,9 +75,9 @@ const isBalanced = (text: string): boolean => {
 const formatParams = (node: Node, operands: readonly string[]): string => {
   if (operators[node.op]?.runsProgram === true)
     return ` ${formatProgram(node.params as unknown as FusedParams, operands)}`;
-  // The parameters are printed with the collective's start node.
+  // The start node of the collective already prints the parameters.
   if (roleOf(node) === "done") return "";
-  // The result's shape and dtype are already printed; false flags are omitted.
+  // Omit the result's shape and dtype, which are already printed, and false flags.
   const printed = Object.entries(node.params).filter(
     ([key, value]) => !["dtype", "index", "shape"].includes(key) && value !== false,
   );
@@ -91,7 +91,7 @@ const formatCount = (count: number, unit: string): string => {
 };
 
 /**
- * Print a graph in readable form: one line per node, a heading whenever the scope changes.
+ * Format a graph as text: one line per node, and a heading when the scope changes.
  *
  * ```
  * conv1

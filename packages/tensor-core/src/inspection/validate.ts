@@ -53,8 +53,8 @@ const validateNode = (graph: Graph, node: Node): void => {
 };
 
 /**
- * Check that each started collective is waited for exactly once, by a node that reads all of its results and nothing
- * else.
+ * Check that each start node of a collective has exactly one done node, which reads all results of the start node and
+ * no other values.
  */
 const validateExchanges = (graph: Graph): void => {
   const waits = new Map<number, number>();
@@ -88,10 +88,10 @@ const validateExchanges = (graph: Graph): void => {
 };
 
 /**
- * Check every invariant of a graph, and infer all shapes again.
+ * Check all invariants of a graph, and compare all specs with newly inferred specs.
  *
- * @throws InvariantError with the first node that violates an invariant; OperatorError if it is a user's operator, or
- * an undefined one.
+ * @throws InvariantError with the first node that violates an invariant; OperatorError if the node's operator is
+ * undefined, or is a user's operator.
  */
 export const validateGraph = (graph: Graph): void => {
   graph.nodes.forEach((node, position) => {

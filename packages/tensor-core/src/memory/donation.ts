@@ -4,8 +4,8 @@ import { type InPlaceRule, mayTakeOver } from "./in-place.ts";
 import type { Block, Blocks, StoredValue } from "./memory-blocks.ts";
 
 /**
- * Score of a donated input as memory of an output: the later the input is read, the higher, and highest if the output
- * can be computed in place over it; `undefined` if impossible.
+ * Score a donated input as memory for an output. The score increases with the time of the input's last read, and is
+ * highest if the output can be computed in place. `undefined` if the output cannot use the input's memory.
  */
 const suitability = (
   graph: Graph,
@@ -20,7 +20,7 @@ const suitability = (
     for (const read of value.reads) {
       latest = Math.max(latest, read.until);
       if (read.until < output.begin) continue;
-      // Still read by the node that first writes the output: possible only if the kernel can compute in place.
+      // The node that first writes the output also reads the input, so its kernel must be able to compute in place.
       const node = graph.nodes[output.begin]!;
       const opener = output.values.find(
         (other) =>
@@ -39,12 +39,12 @@ const suitability = (
 };
 
 /**
- * Assign the memory of donated inputs to graph outputs: as many as possible (a maximum matching), with preference for
- * the input that the output is computed from. Sets `donated` of the outputs' blocks.
+ * Assign the memory of donated inputs to graph outputs: as many as possible (a maximum matching), preferring the input
+ * from which the output is computed. Sets `donated` of the outputs' blocks.
  *
- * @param outputs blocks that become graph outputs.
- * @param donated value of each donated input that is not itself returned.
- * @returns indices of the assigned inputs.
+ * @param outputs Blocks that become graph outputs.
+ * @param donated Value of each donated input, except inputs that are also graph outputs.
+ * @returns Indices of the assigned inputs.
  */
 export const matchDonations = (
   graph: Graph,

@@ -4,11 +4,12 @@ import { operators } from "../ops/table.ts";
 import { addTo, type Block, type Blocks, type StoredValue } from "./memory-blocks.ts";
 
 /**
- * Whether the kernel of a node may write output `output` over its input `input`, if that input is not needed otherwise.
+ * Returns whether the kernel of a node may write output `output` over input `input`, provided that no other node needs
+ * the input.
  */
 export type InPlaceRule = (node: KernelNode, input: number, output: number) => boolean;
 
-/** Rule for any kernel: the operator's `mayOverwrite`. */
+/** In-place rule that holds for any kernel: `mayOverwrite` of the operator. */
 export const standardInPlaceRule: InPlaceRule = (node, input, output) =>
   operators[node.op]?.mayOverwrite?.(node, input, output) ?? false;
 
@@ -16,8 +17,8 @@ const overlaps = (a: StoredValue, begin: number, bytes: number): boolean =>
   a.offset < begin + bytes && begin < a.offset + a.bytes;
 
 /**
- * Whether output `output` of `node` may reuse the memory of input `input`: the kernel supports it, and nothing else
- * needs those bytes at that time or later.
+ * Whether output `output` of `node` may reuse the memory of input `input`: the sizes are equal, the kernel can compute
+ * in place, and no other read needs these bytes at that time or later.
  */
 export const mayTakeOver = (
   graph: Graph,
@@ -41,32 +42,33 @@ export const mayTakeOver = (
 /** Move `result` and all values of its block into the memory of `source`. */
 const moveInto = (source: StoredValue, result: StoredValue): void => {
   const [from, to] = [result.block, source.block];
-  const shift = source.offset - result.offset; // computed before the first move, which changes result.offset
+  const shift = source.offset - result.offset; // a separate constant, because the first move changes result.offset
   for (const value of from.values) addTo(to, value, value.offset + shift);
   to.end = Math.max(to.end, from.end);
   if (from.output !== undefined) to.output = from.output;
 };
 
-/** Whether the memory of `source` may become that of `result`'s block, with respect to ownership. */
+/** Whether the ownership of the memory of `source` permits `result`'s block to use that memory. */
 const fits = (source: StoredValue, result: StoredValue, writable: ReadonlySet<number>): boolean => {
   const [from, to]: [Block, Block] = [result.block, source.block];
   const isWhole = source.offset === 0 && to.bytes === source.bytes;
   if (from === to || (to.input !== undefined && !writable.has(to.input))) return false;
   if (from.output !== undefined)
     return isWhole && to.input === undefined && to.output === undefined && to.donated === undefined;
-  // A part of a block keeps the whole block alive, so it may be reused only if the block lives that long anyway.
+  // Reusing a part of a block extends the life of the whole block, so allow that only if the block already lives long
+  // enough.
   return isWhole || from.end <= to.end;
 };
 
 /**
- * Compute in place if the operand is not read later: the result joins the operand's block.
+ * Place results in the memory of operands that are not read later: adds the result to the operand's block.
  *
- * @param writable donated inputs whose memory no output has taken.
+ * @param writable Donated inputs whose memory is not assigned to an output.
  */
 export const placeInPlace = (graph: Graph, blocks: Blocks, rule: InPlaceRule, writable: ReadonlySet<number>): void => {
   for (const node of graph.nodes) {
     const { role, joinsOperands } = operators[node.op] ?? {};
-    // The operands of a node that joins them are computed inside its result instead.
+    // The operands of a node with `joinsOperands` are computed inside its result.
     if (blocks.settled.has(node.id) || role === "argument" || joinsOperands !== undefined) continue;
     for (const [output, result] of blocks.values[node.id]!.entries()) {
       // Only a block that begins at this node may move; a block that reuses a donated input is already placed.

@@ -4,59 +4,67 @@ import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
-/** A use of a value: node `by` begins to read the value as its input `input`, and has finished after node `until`. */
+/**
+ * One read of a value: node `by` begins to read the value as input `input`. The read is complete after node `until`.
+ */
 export interface Read {
   readonly by: number;
   readonly input: number;
   readonly until: number;
 }
 
-/** A value of the graph and its position in a block. */
+/** Value of the graph and its location in a block. */
 export interface StoredValue {
   readonly node: number;
   readonly output: number;
-  /** Size of the elements in bytes. Values that share memory as views must be equal in it. */
+  /** Total size of the elements in bytes, not rounded. Equal for a value and its full views. */
   readonly exactBytes: number;
   /**
-   * Size rounded up to the alignment of views, so that a kernel may write a full last vector: these bytes must be free
-   * of other values when the value is written.
+   * Size in bytes, rounded up to the alignment of views. A kernel may write a full last vector, so no other value may
+   * be stored in these bytes when the value is written.
    */
   readonly bytes: number;
   readonly reads: Read[];
-  /** Whether the value lives past the last node: it is a graph output, or the source of one. */
+  /**
+   * Whether the value must stay in memory after the last node, because it is a graph output or the source of a copied
+   * output.
+   */
   kept: boolean;
   block: Block;
   offset: number;
 }
 
 /**
- * Contiguous bytes: a value with its views, a `concat` result with its operands, or a chain of values computed in
- * place.
+ * Contiguous memory of values that share bytes: a value and its views, a `concat` result and its operands, or a chain
+ * of values computed in place.
  */
 export interface Block {
   readonly bytes: number;
-  /** Graph input that owns the memory. */
+  /** Index of the graph input that owns the memory. Absent: not the memory of an input. */
   readonly input?: number;
   readonly values: StoredValue[];
-  /** Node that first writes the block, and node that last uses it. */
+  /** Id of the first node that writes the block. `end`: id of the last node that uses the block. */
   begin: number;
   end: number;
-  /** Graph output that the memory becomes. */
+  /** Index of the graph output that is stored in the block. Absent: not an output. */
   output?: number;
-  /** Donated input that the memory is taken from. */
+  /** Index of the donated input whose memory the block uses. Absent: not the memory of a donated input. */
   donated?: number;
 }
 
 export interface Blocks {
-  /** Per node, per output. */
+  /** Stored values by node id and output index. */
   readonly values: readonly (readonly StoredValue[])[];
-  /** Per `concat` node: whether each operand is computed at its position in the result, so that no copy is needed. */
+  /** For each `concat` node, whether each operand is computed at its position in the result and needs no copy. */
   readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
-  /** Nodes whose results are already in place and need no kernel. */
+  /** Ids of nodes that need no kernel, because their results are already in memory. */
   readonly settled: ReadonlySet<number>;
 }
 
-/** Last node until which the memory that a node reads must stay unchanged: a collective reads until it is done. */
+/**
+ * For each node, return the id of the node until which the node's operands must stay unchanged: for a collective, its
+ * done node.
+ */
 const readsUntil = (graph: Graph): number[] => {
   const until = graph.nodes.map((node) => (roleOf(node) === "start" ? -1 : node.id));
   for (const node of graph.nodes)
@@ -65,13 +73,14 @@ const readsUntil = (graph: Graph): number[] => {
 };
 
 /**
- * Decide which values share memory because they have the same bytes: views of one value, and the operands of a `concat`
- * with a contiguous result, which are computed at their positions in the result. An operand is copied by the kernel
- * instead if it is a graph input, a part of another value, or already placed in another `concat`.
+ * Assign values with the same bytes to shared memory: a value and its views, and the operands of a `concat` with a
+ * contiguous result, which are computed at their positions in the result. Exception: an operand of `concat` that is a
+ * graph input, a part of another value, or already placed in another `concat` is copied by the kernel.
  */
 export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   const until = readsUntil(graph);
-  // Value that contains a value: the operand of a view, or the result of the concat that it is computed into.
+  // Containing value of each contained value: the operand of a view, or the `concat` result for an operand computed in
+  // place.
   const wholes = new Map<StoredValue, { readonly whole: StoredValue; readonly offset: number }>();
   const isView = new Set<StoredValue>();
   const placedOperands = new Map<number, readonly boolean[]>();
@@ -110,7 +119,7 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
       const placed = operands.map((operand) => {
         const begin = end;
         end += operand.exactBytes;
-        // A view of a whole value is equivalent to that value; a view of a part cannot move alone.
+        // A view of a whole value is equivalent to the value. A view of a part of a value cannot be moved separately.
         let source = operand;
         while (isView.has(source) && wholes.get(source)!.whole.exactBytes === operand.exactBytes)
           source = wholes.get(source)!.whole;
@@ -146,7 +155,7 @@ export const shareMemory = (graph: Graph, viewAlignment: number): Blocks => {
   return { values, placedOperands, settled };
 };
 
-/** Add a value to a block. */
+/** Add a value to a block at a byte offset. */
 export const addTo = (block: Block, value: StoredValue, offset: number): void => {
   value.block = block;
   value.offset = offset;

@@ -11,7 +11,7 @@ import { trace } from "../tracing/trace.ts";
 import { type MemoryPlan, type MemoryPlanOptions, type Place, planMemory } from "./memory-plan.ts";
 import { optimize } from "../passes/optimize.ts";
 
-/** An 8×2 tensor from a 4×4 one. */
+/** Reshape a 4×4 tensor to 8×2. */
 const tensorOf = (x: Tensor): Tensor => reshape(x, [8, 2]);
 
 const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unknown as Tensor;
@@ -19,7 +19,7 @@ const tensor = (...shape: number[]): Tensor => ({ dtype: "f32", shape }) as unkn
 interface Planned {
   readonly graph: Graph;
   readonly plan: MemoryPlan;
-  /** Location of output 0 of the first node with this operator. */
+  /** Returns the location of output 0 of the `nth` node with operator `op`. Default: the first node. */
   readonly of: (op: string, nth?: number) => Place;
 }
 
@@ -145,7 +145,7 @@ describe("planMemory", () => {
       [tensor(4, 4), tensor(4, 4), { dtype: "i32", shape: [4] } as unknown as Tensor],
       { donate: [0, 1] },
     );
-    // Either input has the right size for the product, but only the first one for the sum, which is computed over it.
+    // Both inputs fit the product. Only the first input fits the sum, which is computed in place.
     expect(plan.outputs.map(({ region, index }) => `${region} ${index}`)).toEqual(["input 1", "input 0"]);
   });
 

@@ -6,60 +6,64 @@ import { type Block, shareMemory, type StoredValue } from "./memory-blocks.ts";
 import { maxAlive, packIntervals } from "./pack-intervals.ts";
 
 /**
- * Location of a value: in slab `index` of the workspace, in the memory of graph input `index`, or in new memory for
- * graph output `index`.
+ * Memory location of a value: slab `index` of the workspace, the memory of graph input `index`, or new memory for graph
+ * output `index`.
  */
 export interface Place {
   readonly region: "workspace" | "input" | "output";
-  /** Index of the input, output, or slab of the workspace. */
+  /** Index of the workspace slab, graph input or graph output. */
   readonly index: number;
-  /** Byte offset from the start of the region. */
+  /** Byte offset in the slab, input or output. */
   readonly offset: number;
 }
 
-/** Bytes to copy after the last node. Sources and targets never overlap. */
+/** Copy that runs after the last node. Sources and targets of copies never overlap. */
 export interface PlanCopy {
   readonly from: Place;
   readonly to: Place;
   readonly bytes: number;
 }
 
-/** A fixed location for every value of a graph. Plain data; created once per compilation. */
+/** Fixed memory locations of all values of a graph. Plain data, created once per compilation. */
 export interface MemoryPlan {
   readonly workspaceBytes: number;
-  /** Bytes of each slab of the workspace: a single slab unless `maxSlabBytes` requires more. */
+  /** Size of each workspace slab, bytes. One slab, unless `maxSlabBytes` requires several. */
   readonly slabBytes: readonly number[];
-  /** Maximum bytes of the workspace alive at one time: a lower bound of any plan with these blocks. */
+  /** Maximum number of workspace bytes alive at one time: a lower bound for any plan with the same blocks. */
   readonly lowerBoundBytes: number;
   /** Location of each value by `valueKey`. */
   readonly places: ReadonlyMap<string, Place>;
-  /** Location of each graph output after the run and its copies: a separate region, or the start of a donated input. */
+  /** Location of each graph output after the run and the `copies`: new memory, or the start of a donated input. */
   readonly outputs: readonly Place[];
-  /** Size of each graph output, rounded up to the alignment of views. */
+  /** Size of each graph output in bytes, rounded up to `viewAlignment`. */
   readonly outputBytes: readonly number[];
-  /** Copies for outputs that are inputs, parts of larger blocks, or returned twice. */
+  /** Copies for graph outputs that are also inputs, are parts of larger blocks, or are returned twice. */
   readonly copies: readonly PlanCopy[];
-  /** Nodes whose results are already in place, so that no kernel runs: views, and `concat` with all operands placed. */
+  /**
+   * Ids of nodes that need no kernel, because their results are already in memory: views, and `concat` nodes whose
+   * operands are all in place.
+   */
   readonly settled: ReadonlySet<number>;
   /**
-   * Per `concat` node with a contiguous result: whether each operand is already in place. The kernel copies the others.
+   * For each `concat` node with a contiguous result, whether each operand is already in place. The kernel copies the
+   * remaining operands.
    */
   readonly placedOperands: ReadonlyMap<number, readonly boolean[]>;
 }
 
 export interface MemoryPlanOptions {
-  /** Inputs whose memory may be overwritten and may become an output's memory. Default: none. */
+  /** Indices of inputs whose memory may be overwritten, and may become the memory of an output. Default: none. */
   readonly donate?: readonly number[];
   /**
    * Alignment of blocks in the workspace, bytes: a multiple of `viewAlignment`. Default: 64, a cache line, or
    * `viewAlignment` if that is larger.
    */
   readonly alignment?: number;
-  /** Maximum size of a slab of the workspace, bytes. A larger value gets a slab of its own. Default: no limit. */
+  /** Maximum size of a slab of the workspace, bytes. A larger value has a separate slab. Default: no limit. */
   readonly maxSlabBytes?: number;
   /**
-   * Alignment of views, and of operands of a `concat`, inside another value, bytes; unaligned ones are copied. Sizes
-   * are rounded up to this alignment. Default: 1.
+   * Alignment in bytes of views inside their operand, and of operands inside the result of a `concat`. Unaligned views
+   * and operands are copied. Sizes are rounded up to this alignment. Default: 1.
    */
   readonly viewAlignment?: number;
   /** Rule for computing in place. Default: `standardInPlaceRule`. */
@@ -67,7 +71,8 @@ export interface MemoryPlanOptions {
 }
 
 /**
- * Assign to each graph output the block that it fills; returns the indices of outputs that must be copied at the end.
+ * Assign each graph output to the block that it fills. Returns the indices of outputs that must be copied after the
+ * last node.
  */
 const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<number>): Set<number> => {
   const copied = new Set<number>();
@@ -90,10 +95,9 @@ const claimOutputs = (outputs: readonly StoredValue[], donated: ReadonlySet<numb
  * Assign a fixed location to every value of a graph, before the first run.
  *
  * - Views (reshape, bitcast, contiguous slice, identity, `collective-done`) share the memory of their operand; operands
- *   of a contiguous `concat` are computed inside its result, so a bucket of gradients is sent and read back without a
- *   copy.
- * - A result is computed in place if its operand is not read later; operands and results of a collective stay untouched
- *   until it is done.
+ *   of a contiguous `concat` are computed inside its result, so gradient buckets are sent and read without a copy.
+ * - A result is computed in place if its operand is not read later; the memory of operands and results of a
+ *   collective is not reused until the collective is done.
  * - Outputs reuse donated inputs of the same size; inputs that are not donated are never written.
  * - All other blocks are packed into one workspace by liveness.
  *

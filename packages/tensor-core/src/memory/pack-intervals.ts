@@ -1,11 +1,14 @@
-/** A memory range and the time interval during which it is in use, both ends included. */
+/** Memory block to place: its size, and the time interval during which the block is in use, both ends included. */
 export interface Interval {
   readonly bytes: number;
   readonly begin: number;
   readonly end: number;
 }
 
-/** Slab and offset of each interval, in the order of the intervals, and the bytes of each slab. */
+/**
+ * Result of packing: slab and offset of each interval, in the order of the intervals, and the size of each slab in
+ * bytes.
+ */
 export interface Packing {
   readonly slabs: readonly number[];
   readonly offsets: readonly number[];
@@ -15,7 +18,8 @@ export interface Packing {
 const total = ({ slabBytes }: Packing): number => slabBytes.reduce((sum, bytes) => sum + bytes, 0);
 
 /**
- * Offset of the smallest gap that `interval` fits into, among intervals alive at the same time, or the end of them all.
+ * Return the offset of the smallest gap for `interval` between the intervals alive at the same time; if no gap is large
+ * enough, the end of the last such interval.
  */
 const bestOffset = (
   intervals: readonly Interval[],
@@ -34,11 +38,11 @@ const bestOffset = (
   return best === -1 ? free : best;
 };
 
-/** Place intervals one after another, each in the first slab with enough room. */
+/** Place intervals in the given order, each in the first slab with enough free space. */
 const packInOrder = (intervals: readonly Interval[], order: readonly number[], maxSlabBytes: number): Packing => {
   const offsets = new Array<number>(intervals.length).fill(0);
   const slabs = new Array<number>(intervals.length).fill(0);
-  const placed: number[][] = [[]]; // per slab, ascending by offset
+  const placed: number[][] = [[]]; // indices of the placed intervals of each slab, ascending by offset
   const slabBytes = [0];
   for (const index of order) {
     const interval = intervals[index]!;
@@ -46,7 +50,7 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
     for (let slab = 0; ; slab++) {
       const others = (placed[slab] ??= []);
       const offset = bestOffset(intervals, others, offsets, interval);
-      // An interval larger than a slab gets its own slab.
+      // An interval larger than a slab has a separate slab.
       if (others.length > 0 && offset + interval.bytes > maxSlabBytes) continue;
       offsets[index] = offset;
       slabs[index] = slab;
@@ -60,12 +64,13 @@ const packInOrder = (intervals: readonly Interval[], order: readonly number[], m
 };
 
 /**
- * Lay out intervals so that no two overlap while alive at the same time: greedy best fit, once ordered by size and once
- * by time; the smaller packing wins (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
- * 2020, arXiv:2001.03288: ordered by size it is within a few per cent of the lower bound on most networks).
+ * Assign memory to intervals so that intervals alive at the same time do not overlap. Uses greedy best fit in two
+ * orders, by size and by time, and returns the smaller packing. (Pisarchyk and Lee, "Efficient Memory Management for
+ * Deep Neural Net Inference", 2020, arXiv:2001.03288: greedy by size is within a few per cent of the lower bound on
+ * most networks.)
  *
- * @param alignment alignment of offsets, bytes.
- * @param maxSlabBytes maximum size of one allocation; intervals are spread over several slabs.
+ * @param alignment Alignment of offsets, bytes.
+ * @param maxSlabBytes Maximum size of a slab, bytes. If exceeded, intervals are distributed over several slabs.
  * Cost: O(n²) for n intervals.
  */
 export const packIntervals = (
@@ -91,7 +96,7 @@ export const packIntervals = (
   return total(byTime) < total(bySize) ? byTime : bySize;
 };
 
-/** Maximum bytes that are alive at one time: a lower bound of any packing. */
+/** Compute the maximum number of bytes alive at one time: a lower bound for any packing. */
 export const maxAlive = (intervals: readonly Interval[], alignment: number): number => {
   const changes = new Map<number, number>();
   const change = (time: number, bytes: number): void => void changes.set(time, (changes.get(time) ?? 0) + bytes);

@@ -2,7 +2,7 @@ import { multiply, sign } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `|x|`; the smallest i32 maps to itself. The gradient at 0 is 0. */
+/** Absolute value, `|x|`; the smallest i32 is unchanged. The gradient at 0 is 0. */
 export const absoluteOperator: Operator = elementwise({
   name: "absolute",
   arity: 1,

@@ -3,7 +3,7 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
-/** `a + b`; integers wrap. */
+/** Sum `a + b`; integers wrap around. */
 export const addOperator: Operator = elementwise({
   name: "add",
   formula: infix("+"),

@@ -4,7 +4,8 @@ import { elementCount } from "../shape.ts";
 import { collective, leadingRows } from "./shared/collective.ts";
 
 /**
- * `[n, …] → [P·n, …]`: every rank gets the concatenated operands of all ranks, in rank order. Adjoint: reduce-scatter.
+ * All-gather, `[n, …] → [P·n, …]`: each rank receives the concatenated operands of all ranks, in rank order. Adjoint:
+ * reduce-scatter.
  */
 export const allGatherOperator: Operator = collective({
   name: "all-gather",

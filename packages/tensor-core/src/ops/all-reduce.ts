@@ -9,7 +9,10 @@ export type AllReduceParams = CollectiveParams & {
   readonly reduction: string;
 };
 
-/** Every rank gets the sum (or maximum, minimum) of all ranks' operands. The sum is its own adjoint. */
+/**
+ * All-reduce: each rank receives the sum (or maximum, minimum) of the operands of all ranks. Adjoint of the sum: an
+ * all-reduce sum.
+ */
 export const allReduceOperator: Operator = collective<AllReduceParams>({
   name: "all-reduce",
   isAlike: true,

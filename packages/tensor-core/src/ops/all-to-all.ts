@@ -4,8 +4,8 @@ import { elementCount } from "../shape.ts";
 import { chunkRows, collective } from "./shared/collective.ts";
 
 /**
- * Split dimension 0 into P chunks: chunk r is sent to rank r, and chunk r of the result is received from rank r. Its
- * own adjoint.
+ * All-to-all: dimension 0 is split into P chunks. Chunk r is sent to rank r, and chunk r of the result is received from
+ * rank r. The adjoint is also an all-to-all.
  */
 export const allToAllOperator: Operator = collective({
   name: "all-to-all",

@@ -11,12 +11,13 @@ import {
 
 /**
  * Gradients of `attention` for q, k and v from out and logsumexp: with P = exp(scale·q kᵀ − logsumexp) and δ = Σ g·out
- * of each query, `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed
- * over the heads that share a key. Keys beyond the limits (operand 6, as operand 3 of `attention`) get 0.
+ * for each query, `dv = Pᵀ g`, `dS = P ∘ (g vᵀ − δ)`, `dq = scale · dS k`, `dk = scale · dSᵀ q`; dk and dv are summed
+ * over the query heads that share a key head. The gradients of keys beyond the limits (operand 6, as operand 3 of
+ * `attention`) are 0.
  *
  * Rounding the logsumexp to f32 scales all weights and gradients of a query by one factor, 1 ± |logsumexp| · 2⁻²⁴,
- * which is not more than the effect of rounding its scores. Unlike in `cross-entropy`, nothing is subtracted from a
- * weight, so no digits cancel, and one number per query is enough.
+ * which is at most the effect of rounding the scores. Unlike in `cross-entropy`, nothing is subtracted from the
+ * weights, so there is no cancellation, and one saved number per query is enough.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4.
  */

@@ -6,8 +6,8 @@ import { forEachWindow, poolingCost, type PoolingParams } from "./shared/pooling
 export type AvgPool2dBackwardParams = PoolingParams & { readonly countPadding: boolean; readonly shape: Shape };
 
 /**
- * Gradient of `avg-pool2d`: the operand is the cotangent, the output has `shape`, the shape of the image; each
- * cotangent is spread evenly over its window.
+ * Gradient of `avg-pool2d`: the operand is the cotangent; the output has `shape`, the shape of the image. Each entry of
+ * the cotangent is distributed equally over its window.
  */
 export const avgPool2dBackwardOperator: Operator = defineOperator<AvgPool2dBackwardParams>({
   name: "avg-pool2d-backward",

@@ -5,7 +5,10 @@ import { forEachWindow, poolingCost, type PoolingParams, poolingShape } from "./
 
 export type AvgPool2dParams = PoolingParams & { readonly countPadding: boolean };
 
-/** Mean of each window, per channel; with `countPadding` the divisor is the whole window also at the edges. */
+/**
+ * Mean of each window, per channel. With `countPadding`, the divisor is the window size, also at the edges; otherwise
+ * the number of window pixels inside the image.
+ */
 export const avgPool2dOperator: Operator = defineOperator<AvgPool2dParams>({
   name: "avg-pool2d",
   infer: ([x], params) => [{ dtype: "f32", shape: poolingShape(x!, params, "avg-pool2d") }],

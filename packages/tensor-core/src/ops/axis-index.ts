@@ -3,7 +3,7 @@ import { InvariantError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
 
-/** This rank's coordinate along a mesh axis, an i32 scalar. Moves no bytes. */
+/** This rank's coordinate along a mesh axis, an i32 scalar. Needs no communication. */
 export const axisIndexOperator: Operator = defineOperator<CollectiveParams>({
   name: "axis-index",
   role: "position",

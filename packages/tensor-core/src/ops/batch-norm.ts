@@ -6,8 +6,8 @@ import { needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 export type BatchNormParams = { readonly epsilon: number };
 
 /**
- * `(x − mean) / √(variance + ε) · γ + β` over each column (channel, last dimension) with the statistics of the batch.
- * Outputs y, mean and variance (divided by the number of rows); no gradient flows through the statistics.
+ * Batch normalization of each channel (last dimension) with the statistics of the batch: `y = (x − mean) / √(variance +
+ * ε) · γ + β`. Outputs: y, mean and biased variance. No gradient flows through mean and variance.
  */
 export const batchNormOperator: Operator = defineOperator<BatchNormParams>({
   name: "batch-norm",

@@ -15,7 +15,7 @@ const reinterpret = (value: number, from: DType, to: DType): number => {
   return new hostArrayType[to](scratch)[0]!;
 };
 
-/** Only the final dtype of consecutive bitcasts matters. */
+/** Replace consecutive bitcasts by one bitcast to the final dtype. */
 const bitcastOfBitcast: RewriteRule = (node, { producer, derive }) => {
   const inner = producer(node.inputs[0]!);
   return inner.op === "bitcast" ? derive(node, inner.inputs) : undefined;
@@ -35,8 +35,8 @@ const rule: Operator = elementwise<BitcastParams>({
 });
 
 /**
- * Reinterpret the same 32 bits as another dtype. The reference rounds to f32 before it reads the bits, and represents a
- * single NaN only; backends keep the bits of other NaNs.
+ * Reinterpret the 32 bits of each element as another dtype. The reference rounds to f32 before reading the bits, and
+ * represents only one NaN; backends keep the bits of all NaNs.
  */
 export const bitcastOperator: Operator = defineOperator({
   ...rule,

@@ -6,7 +6,7 @@ import { byteLength, elementCount, formatShape, rowMajorStrides } from "../shape
 import { readStrided } from "./shared/strided.ts";
 import { ofConstant, sameSpecAsOperand } from "./shared/movement-rules.ts";
 
-/** A broadcast without repetition only adds dimensions of size 1. */
+/** Replace a broadcast that only adds dimensions of size 1 by a reshape. */
 const broadcastAsReshape: RewriteRule = ({ inputs, specs }, { spec, emit }) =>
   elementCount(spec(inputs[0]!).shape) === elementCount(specs[0]!.shape)
     ? emit("reshape", inputs, { shape: specs[0]!.shape })
@@ -20,8 +20,8 @@ const broadcastOfBroadcast: RewriteRule = (node, { producer, derive }) => {
 export type BroadcastToParams = { readonly shape: readonly number[] };
 
 /**
- * Repeat `x` along new leading dimensions and along dimensions of size 1, until it has `shape`. The gradient sums over
- * the repeated dimensions.
+ * Broadcast `x` to `shape`: repeat `x` along new leading dimensions and along dimensions of size 1. The gradient is
+ * summed over the repeated dimensions.
  */
 export const broadcastToOperator: Operator = defineOperator<BroadcastToParams>({
   name: "broadcast-to",

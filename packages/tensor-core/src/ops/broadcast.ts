@@ -7,7 +7,10 @@ export type BroadcastParams = CollectiveParams & {
   readonly root: number;
 };
 
-/** Every rank gets the operand of rank `root`. Adjoint: the sum of all cotangents on `root`, zero on other ranks. */
+/**
+ * Broadcast: each rank receives the operand of rank `root`. Adjoint: the sum of all cotangents on `root`, zeros on
+ * other ranks.
+ */
 export const broadcastOperator: Operator = collective<BroadcastParams>({
   name: "broadcast",
   isAlike: true,

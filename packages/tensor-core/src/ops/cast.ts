@@ -5,8 +5,7 @@ import type { RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementwise } from "./shared/elementwise.ts";
 import { castToOwn } from "./shared/movement-rules.ts";
 
-// Every value of the key dtype can be represented exactly in each listed dtype, so casting there and back changes
-// nothing.
+// Dtypes that represent all values of the key dtype exactly. A cast to a listed dtype and back changes nothing.
 const widenings: { readonly [narrow in DType]?: readonly DType[] } = {
   f16: ["f32"],
   bf16: ["f32"],
@@ -32,8 +31,9 @@ const fromFloat = (x: number, dtype: DType): number => {
 export type CastParams = { readonly dtype: DType };
 
 /**
- * Convert a value to another dtype. To integers, floats are truncated and clamped to the range (NaN becomes 0), and
- * integers wrap; to bool, any value except 0 is true; to f16 and bf16, the nearest value, ties to even.
+ * Convert each element to another dtype. To an integer dtype: floats are truncated and clamped to the range (NaN
+ * becomes 0), integers wrap around. To bool: all values except 0 are true. To f16 and bf16: rounded to nearest, ties to
+ * even.
  */
 export const castOperator: Operator = elementwise<CastParams>({
   name: "cast",

@@ -4,9 +4,10 @@ import type { CollectiveStartParams } from "./collective-start.ts";
 export const collectiveDoneName = "collective-done";
 
 /**
- * Wait for a `collective-start`. Reads and returns all of its results; moves no data. Has the parameters of the start.
+ * Create the `collective-done` operator, which waits for a `collective-start` node and returns all results of that node
+ * without copying. Has the parameters of the start node.
  *
- * @param start the `collective-start` operator.
+ * @param start The `collective-start` operator.
  */
 export const collectiveDoneOperator = (start: Operator): Operator =>
   defineOperator<CollectiveStartParams>({

@@ -4,22 +4,24 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 
 export const collectiveStartName = "collective-start";
 
-/** Parameters of the started operator, and the ones below. */
+/** Parameters of a `collective-start` node: the parameters of the started operator, and the following. */
 export type CollectiveStartParams = Params & {
   /** Name of the started operator. */
   readonly collective: string;
-  /** Index among the collectives of the trace. */
+  /** Index of the collective among all collectives of the trace. */
   readonly position: number;
-  /** Whether the collective was split in place: the next collective starts only after it is done. */
+  /**
+   * Whether the collective was split in place, so that the next collective starts only after this collective is done.
+   */
   readonly standing?: true;
 };
 
 /**
- * Start a collective and continue computing. Until the `collective-done` that reads its results, its operands must not
- * be overwritten, and its results not be used. Created by `scheduleCollectives` after differentiation, so it has no
- * gradient rule.
+ * Create the `collective-start` operator, which starts a collective without waiting for it. Until the corresponding
+ * `collective-done` node, the operands must not be overwritten, and the results must not be read. `scheduleCollectives`
+ * creates the nodes after differentiation, so the operator has no gradient rule.
  *
- * @param rows operators that can be started: those with a `collective` function.
+ * @param rows Operators; those with a `collective` function can be started.
  */
 export const collectiveStartOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.collective !== undefined).map((row) => [row.name, row]));
@@ -32,7 +34,7 @@ export const collectiveStartOperator = (rows: readonly Operator[]): Operator => 
     name: collectiveStartName,
     role: "start",
     hasEffect: (params) => rowOf(params).hasEffect?.(params) ?? false,
-    // See `CollectiveRequest`.
+    // Whether a collective may run in place: see `CollectiveRequest`.
     mayOverwrite: ({ params, ...node }, input, output) =>
       rowOf(params).mayOverwrite?.({ params, ...node }, input, output) ?? false,
     infer: (inputs, params) => rowOf(params).infer(inputs, params),

@@ -7,10 +7,10 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 export type CompactParams = { readonly capacity: number };
 
 /**
- * The first `capacity` entries of x (f32 [n]) whose magnitude is at least that of `bound` (f32 []), in order of
- * position. Outputs: values; positions (i32), both padded with zeros; the number of such entries (i32), including those
- * beyond the capacity; and the largest magnitude of x. Zeros are never included. A NaN entry is always included and
- * counts as the largest; a NaN bound counts as infinite.
+ * Select the first `capacity` entries of x (f32 [n]) whose magnitude is at least that of `bound` (f32 []), in index
+ * order. Outputs: values and indices (i32), both padded with zeros; the number of matching entries (i32), including
+ * entries beyond the capacity; and the largest magnitude of x. Zeros are never selected. NaN entries are always
+ * selected and are treated as the largest magnitude; a NaN bound is treated as infinite.
  */
 export const compactOperator: Operator = defineOperator<CompactParams>({
   name: "compact",
@@ -31,7 +31,7 @@ export const compactOperator: Operator = defineOperator<CompactParams>({
       { dtype: "f32", shape: [] },
     ];
   },
-  // Gradient of the values only; no gradient flows through the largest magnitude.
+  // Gradients flow only through the values, not through the largest magnitude.
   vjp: ({ inputs: [x], outputs: [values, indices, count], cotangents: [g] }) => {
     const selected = where(less(arange(values!.shape[0]!), count!), g!, 0);
     return [scatterAdd(zeros(x!.shape), indices!, selected), undefined];

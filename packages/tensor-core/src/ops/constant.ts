@@ -9,8 +9,8 @@ export type ConstantParams = {
 };
 
 /**
- * Tensor of `shape` filled with `value` (`-0`, `NaN` and infinities as strings, see `encodeNumber`). Fusion folds it
- * into its users.
+ * Tensor of `shape` filled with `value` (`-0`, `NaN` and infinities are strings, see `encodeNumber`). Fusion merges
+ * constants into the nodes that read them.
  */
 export const constantOperator: Operator = defineOperator<ConstantParams>({
   name: "constant",

@@ -10,7 +10,7 @@ import {
 } from "./shared/convolution.ts";
 import { asOperand } from "./shared/product-dtype.ts";
 
-/** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`: NHWC images, HWIO weights. */
+/** Convolution `y[n, i, j, o] = Σ x[n, i·s − p + r·d, j·s − p + c·d, q] · w[r, c, q, o]`: NHWC images, HWIO weights. */
 export const conv2dOperator: Operator = defineOperator<ConvolutionParams>({
   name: "conv2d",
   halfOperands: [0, 1],

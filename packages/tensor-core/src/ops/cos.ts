@@ -3,7 +3,7 @@ import { multiply, negate, sin } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `cos x`, x in radians. */
+/** Cosine, `cos x`, x in radians. */
 export const cosOperator: Operator = elementwise({
   name: "cos",
   arity: 1,

@@ -2,8 +2,9 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 
 /**
- * Gradient of the logits: `(softmax(logits) − onehot(label)) · g` of each row, with softmax = exp(logits − m) / total
- * from the saved maximum m and sum of exponentials. A row whose label is out of range is NaN.
+ * Gradient of `cross-entropy` with respect to the logits: for each row, `(softmax(logits) − onehot(label)) · g`, with
+ * softmax = exp(logits − m) / total, where m and total are the saved maximum and sum of exponentials. The gradient of a
+ * row whose label is out of range is NaN.
  */
 export const crossEntropyBackwardOperator: Operator = defineOperator({
   name: "cross-entropy-backward",

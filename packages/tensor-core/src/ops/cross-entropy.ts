@@ -5,9 +5,10 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import { exponentialSums } from "./shared/rows.ts";
 
 /**
- * Losses `logsumexp(logits) − logits[label]` of each row. For the backward pass also the row's maximum m and `Σ
- * exp(logits − m)`, through which no gradient flows: two numbers, because a single f32 logsumexp loses the digits of
- * the sum if the maximum is large. Logits f32 [N, C], labels i32 [N]; a label out of range gives NaN.
+ * Cross-entropy loss of each row, `logsumexp(logits) − logits[label]`, for logits f32 [N, C] and labels i32 [N]. A
+ * label out of range gives NaN. Outputs: losses, and for the backward pass the maximum m and `Σ exp(logits − m)` of
+ * each row, through which no gradient flows. Two numbers are saved, because a single f32 logsumexp loses the digits of
+ * the sum if m is large.
  */
 export const crossEntropyOperator: Operator = defineOperator({
   name: "cross-entropy",

@@ -8,8 +8,8 @@ import { linesAlong } from "./shared/along-dim.ts";
 export type CumsumParams = { readonly dim: number; readonly reverse: boolean };
 
 /**
- * Cumulative sum along `dim`, each position included; with `reverse` from the end. The gradient is the cumulative sum
- * in the opposite direction.
+ * Inclusive cumulative sum along `dim`; with `reverse`, from the last entry to the first. The gradient is the
+ * cumulative sum in the opposite direction.
  */
 export const cumsumOperator: Operator = defineOperator<CumsumParams>({
   name: "cumsum",

@@ -4,7 +4,7 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
-/** `a / b`; integers truncate toward zero, and integer division by 0 gives 0. */
+/** Quotient `a / b`; integer division truncates toward zero, and integer division by 0 gives 0. */
 export const divideOperator: Operator = elementwise({
   name: "divide",
   formula: infix("/"),

@@ -9,8 +9,8 @@ import { readStrided } from "./shared/strided.ts";
 export type DynamicSliceParams = { readonly sizes: readonly number[] };
 
 /**
- * Slice of `x` of size `sizes` that begins at `starts` (i32 [rank]), each clamped to 0 … dim − size as in XLA, so that
- * the slice is inside `x`. The gradient has zeros outside the slice.
+ * Slice of `x` with the sizes `sizes` that begins at `starts` (i32 [rank]). Each start is clamped to 0 … dim − size, as
+ * in XLA, so that the slice is inside `x`. The gradient has zeros outside the slice.
  */
 export const dynamicSliceOperator: Operator = defineOperator<DynamicSliceParams>({
   name: "dynamic-slice",

@@ -11,9 +11,8 @@ const replacesAll: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[1]!).shape, specs[0]!.shape) ? inputs[1]! : undefined;
 
 /**
- * `x` with the slice that begins at `starts` (i32 [rank]) replaced by `update`; starts are clamped as in
- * `dynamic-slice`.
- * Cost: that of a result computed in place; if `x` is needed later, it is copied in addition.
+ * Replace the slice of `x` that begins at `starts` (i32 [rank]) by `update`. Starts are clamped as in `dynamic-slice`.
+ * Cost: assumes that the result is computed in place. If `x` is needed later, `x` is additionally copied.
  */
 export const dynamicUpdateSliceOperator: Operator = defineOperator({
   name: "dynamic-update-slice",

@@ -3,15 +3,15 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength } from "../shape.ts";
 import { needSquares, squaresOf } from "./shared/matrices.ts";
 
-// Off-diagonal entries shrink at least quadratically once they are small; even ten sweeps would be many for any size.
+// Maximum number of sweeps. Small off-diagonal entries converge quadratically, so even ten sweeps are rarely needed.
 const maxSweeps = 60;
 
-/** Offset of the stored entry for both (i, j) and (j, i) in a matrix of this size: the lower triangle. */
+/** Return the offset of the stored entry for (i, j) and (j, i): the one in the lower triangle. */
 const lowerAt = (size: number, i: number, j: number): number => Math.max(i, j) * size + Math.min(i, j);
 
 /**
- * Cyclic Jacobi rotations on one symmetric matrix: leaves the eigenvalues on its diagonal, and returns the eigenvectors
- * as rows.
+ * Diagonalize one symmetric matrix by cyclic Jacobi rotations. Overwrites the diagonal of `a` with the eigenvalues, and
+ * returns the eigenvectors as rows.
  *
  * Source: Golub and Van Loan, Matrix Computations, section 8.5.
  */
@@ -47,9 +47,9 @@ const jacobi = (a: Float64Array, size: number): Float64Array => {
 };
 
 /**
- * Eigenvalues and eigenvectors of symmetric matrices, `a = v diag(λ) vᵀ`: λ ascending, the columns of v orthonormal, in
- * each the entry of largest magnitude positive (the first among equals). Only the lower triangle of `a` is read. A NaN
- * or an infinity in it makes all of λ and v NaN.
+ * Eigenvalues and eigenvectors of symmetric matrices, `a = v diag(λ) vᵀ`: λ is ascending, and the columns of v are
+ * orthonormal. In each column, the entry of largest magnitude (the first of equal ones) is positive. Only the lower
+ * triangle of `a` is read. If the lower triangle contains NaN or infinity, all entries of λ and v are NaN.
  *
  * Gradient: see `eighGradient`.
  */

@@ -3,7 +3,7 @@ import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `e^x`. */
+/** Exponential function, `e^x`. */
 export const expOperator: Operator = elementwise({
   name: "exp",
   arity: 1,

@@ -7,7 +7,7 @@ import { byteLength, elementCount, rowMajorStrides, type TensorSpec } from "../s
 
 export const fusedName = "fused";
 
-/** One elementwise operator inside a `fused` node. `constant` takes no arguments. */
+/** One elementwise operator inside a `fused` node. `constant` has no arguments. */
 export type FusedInstruction = {
   readonly op: string;
   readonly args: readonly number[];
@@ -15,35 +15,38 @@ export type FusedInstruction = {
   readonly params: Params;
 };
 
-/** Operators that may reduce a result of a `fused` node before it leaves the cache. */
+/** Operators that may reduce a result inside a `fused` node, without writing the result to memory. */
 export type FoldOp = "pack-bits" | "reduce-max" | "reduce-min" | "sum";
 
 /**
- * Reduction of each `size` adjacent elements, in row-major order, to one element; for `pack-bits`, to ⌈size/32⌉ words.
+ * Reduction of each group of `size` adjacent elements, in row-major order, to one element; for `pack-bits`, to
+ * ⌈size/32⌉ words.
  */
 export type FusedFold = { readonly op: FoldOp; readonly size: number };
 
 /**
- * An elementwise program. Registers 0 … inputs-1 hold the loaded inputs, register inputs+j the result of instruction j.
- * Output i is register `results[i]`, dense with `shape`, or the reduction of that register by `folds[i]`. A view has an
- * input's stride in elements per dimension of `shape`, 0 along broadcast dimensions.
+ * Elementwise program of a `fused` node. Registers 0 … inputs-1 contain the loaded inputs; register inputs+j contains
+ * the result of instruction j. Output i is register `results[i]`, dense with shape `shape`, or the reduction of this
+ * register by `folds[i]`. A view has the strides of an input in elements, one per dimension of `shape`; 0 along
+ * broadcast dimensions.
  */
 export type FusedParams = {
   readonly shape: readonly number[];
   readonly views: readonly { readonly strides: readonly number[] }[];
   readonly instructions: readonly FusedInstruction[];
   readonly results: readonly number[];
-  /** Per result; absent if no result is folded. */
+  /** Reduction of each result; null if the result is not reduced. Absent: no result is reduced. */
   readonly folds?: readonly (FusedFold | null)[];
 };
 
 /**
- * Number of elements that a kernel should process at a time so that its folds get whole rows, or whole blocks of a
- * longer row: the largest number up to `most`. `undefined` if there is no such number, or if two folds have longer rows
- * of different lengths.
+ * Compute the tile size of a kernel with folds: the largest number of elements, at most `most`, that contains whole
+ * rows of each fold, or whole blocks of rows longer than `most`. `undefined` if there is no such number, or if two
+ * folds have different rows longer than `most`.
  *
- * A block is the unit of a fold: 512 terms of a sum, 32 bits, 4 lanes of a maximum or minimum. So a sum that is folded
- * tile by tile is added in the same order, and has the same bits, as a sum that is read from memory.
+ * A block is the unit of a fold: 512 terms of a sum, 32 bits of `pack-bits`, 4 lanes of a maximum or minimum.
+ * Therefore, a sum that is folded tile by tile is added in the same order as a separate sum node, and is bitwise
+ * identical.
  */
 export const foldTile = (folds: readonly FusedFold[], most: number): number | undefined => {
   const rows = new Set(folds.map(({ size }) => size));
@@ -68,7 +71,7 @@ const foldedSpec = (dtype: DType, count: number, { op, size }: FusedFold): Tenso
   return op === "pack-bits" ? { dtype: "u32", shape: [rows, Math.ceil(size / 32)] } : { dtype, shape: [rows] };
 };
 
-/** Last instruction that reads an input. */
+/** Return the index of the last instruction that reads an input; −1 if none does. */
 const lastInstruction = ({ instructions }: FusedParams, input: number): number =>
   instructions.findLastIndex(({ args }) => args.includes(input));
 
@@ -76,8 +79,8 @@ const isFolded = ({ results, folds = [] }: FusedParams, input: number): boolean 
   folds.some((fold, i) => fold !== null && results[i] === input);
 
 /**
- * Whether a result may overwrite an input: the input has the same size, is read densely, and is read for the last time
- * before the result is written. A kernel may then read operands in place and write results at once.
+ * Whether a result may overwrite an input: the input has the same size, is read densely, and is last read before the
+ * result is written. A kernel may then read operands in place and write results immediately.
  */
 const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, input: number, output: number): boolean => {
   const { shape, views, folds, results } = params;
@@ -95,10 +98,11 @@ const mayOverwrite = ({ inputs, outputs, params }: KernelNode<FusedParams>, inpu
 };
 
 /**
- * Many elementwise operators in one pass over memory. Created by the fusion pass after differentiation; backends have
- * one kernel for all programs.
+ * Create the `fused` operator, which runs many elementwise operators in one pass over memory. The fusion pass creates
+ * fused nodes after differentiation. Backends have one kernel for all programs.
  *
- * @param rows operators that a program may contain: those with a `scalar` function, and those of `folds`.
+ * @param rows Operators that a program may contain: elementwise operators with a `scalar` function, and operators of
+ * folds.
  */
 export const fusedOperator = (rows: readonly Operator[]): Operator => {
   const table = new Map(rows.filter((row) => row.scalar !== undefined).map((row) => [row.name, row]));

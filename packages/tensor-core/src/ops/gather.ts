@@ -12,9 +12,10 @@ export type GatherParams = {
 };
 
 /**
- * Rows of `x` along `dim`, selected by `indices` (i32). An index out of range gives NaN, or the value that `gather` in
- * `functions/indexing.ts` documents for the dtype; zero if `outside` is "zero". The gradient adds rows; with
- * `permutation`, the guarantee that each row is selected once, it selects rows by the inverse permutation.
+ * Select rows of `x` along `dim` by `indices` (i32). An index out of range gives the invalid value of the dtype (NaN
+ * for floats, see `gather` in `functions/indexing.ts`), or 0 if `outside` is "zero". The gradient is a scatter-add. If
+ * `permutation` is true, which guarantees that each row is selected exactly one time, the gradient is a gather by the
+ * inverse permutation.
  */
 export const gatherOperator: Operator = defineOperator<GatherParams>({
   name: "gather",
@@ -24,7 +25,7 @@ export const gatherOperator: Operator = defineOperator<GatherParams>({
   vjp: ({ inputs: [x, indices], cotangents: [g], params: { dim, permutation } }) => {
     if (permutation === true) return [permuteRows(g!, invertPermutation(indices!), { dim }), undefined];
     if (x!.dtype === "f32") return [scatterAdd(full(x!.shape, 0), indices!, g!, { dim }), undefined];
-    // 16-bit floats are storage only: rows are added in f32.
+    // Add rows in f32, because 16-bit floats are storage types.
     const wide = scatterAdd(full(x!.shape, 0), indices!, emitOne("cast", [g!], { dtype: "f32" }), { dim });
     return [emitOne("cast", [wide], { dtype: x!.dtype }), undefined];
   },

@@ -10,8 +10,8 @@ const cubic = 0.044715;
 export type GeluParams = { readonly approximate: boolean };
 
 /**
- * Gaussian error linear unit, `x · Φ(x)` with Φ the normal distribution function; with `approximate`, `x/2 · (1 +
- * tanh(√(2/π) (x + 0.044715 x³)))`.
+ * Gaussian error linear unit, `x · Φ(x)`, where Φ is the standard normal distribution function. With `approximate`,
+ * `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
  * Source: Hendrycks and Gimpel, arXiv:1606.08415.
  */
 export const geluOperator: Operator = elementwise<GeluParams>({

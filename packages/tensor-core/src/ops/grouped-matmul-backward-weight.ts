@@ -5,8 +5,8 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 import { groupRanges, needGroups } from "./shared/grouped-rows.ts";
 
 /**
- * `dw[g] = Σ_r x[r]ᵀ · dy[r]` over the rows r of each group g, with groups as in `grouped-matmul`; zeros for a group
- * without rows.
+ * Gradient of `grouped-matmul` with respect to the weight: `dw[g] = Σ_r x[r]ᵀ · dy[r]` over the rows r of group g;
+ * zeros for a group without rows.
  */
 export const groupedMatmulBackwardWeightOperator: Operator = defineOperator({
   name: "grouped-matmul-backward-weight",

@@ -7,10 +7,10 @@ import { groupRanges, needGroups } from "./shared/grouped-rows.ts";
 export type GroupedMatmulParams = { readonly transposeW: boolean };
 
 /**
- * `y[r] = x[r] · w[g]` for the rows r of each group g; groups are consecutive, and `counts` (i32 [groups]) is the
- * number of rows per group. A negative count is 0, and groups get the remaining rows, in order; rows after the last
- * group give 0.
- * Cost: as if every row belonged to a group.
+ * Grouped matrix product `y[r] = x[r] · w[g]` for the rows r of each group g. Groups are consecutive, and `counts` (i32
+ * [groups]) is the number of rows per group. Negative counts are treated as 0, and counts are limited to the remaining
+ * rows, in group order. Rows after the last group have result 0.
+ * Cost: assumes that each row belongs to a group.
  */
 export const groupedMatmulOperator: Operator = defineOperator<GroupedMatmulParams>({
   name: "grouped-matmul",

@@ -2,22 +2,25 @@ import { ShapeError } from "../errors.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec } from "../shape.ts";
 
-/** 8 of the 24 bits of an f32 are left for the position within a bin; also, no device counts more bins fast. */
+/**
+ * Maximum number of bins. At 2¹⁶ bins, 8 of the 24 bits of an f32 remain for the position within a bin. More bins are
+ * slow on all devices.
+ */
 const maxBins = 2 ** 16;
 
-/** Devices may flush values nearer to 0 to zero, so every implementation must. */
+/** Smallest normal f32. Devices may flush smaller magnitudes to 0, so all implementations must do this. */
 const smallest = 2 ** -126;
 const flush = (x: number): number => (Math.abs(x) < smallest ? 0 : x);
 
-/** From this width on, the scale of bins is subnormal. */
+/** Upper bound (exclusive) of the width high − low. From this width on, `scale` may be subnormal. */
 const widest = 2 ** 126;
 
 export type HistogramParams = { readonly bins: number };
 
 /**
- * Counts of f32 values by bins of equal width over [low, high], every step rounded to f32 so that all backends have
- * equal counts: with `width = high − low` and `scale = bins / width`, the bin of x is `min(⌊(x − low) · scale⌋, bins −
- * 1)`, and the last bin if `scale` is infinite. Magnitudes below 2⁻¹²⁶ count as 0.
+ * Histogram: counts of f32 values in bins of equal width over [low, high]. With `width = high − low` and `scale = bins
+ * / width`, the bin of x is `min(⌊(x − low) · scale⌋, bins − 1)`, or the last bin if `scale` is infinite. Each step is
+ * rounded to f32, and magnitudes below 2⁻¹²⁶ are treated as 0, so that all backends return equal counts.
  */
 export const histogramOperator: Operator = defineOperator<HistogramParams>({
   name: "histogram",

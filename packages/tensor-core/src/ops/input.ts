@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 
 export type InputParams = { readonly index: number };
 
-/** An argument of the graph. Only `trace` creates these nodes, with their specs. */
+/** Argument of the graph. Only `trace` creates input nodes, with given specs. */
 export const inputOperator: Operator = defineOperator<InputParams>({
   name: "input",
   role: "argument",

@@ -6,8 +6,8 @@ import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 export type LayerNormParams = { readonly epsilon: number };
 
 /**
- * `(x − mean) · rstd · γ + β` over each row, rstd = 1/√(variance + ε). Outputs y, and for the backward pass mean and
- * rstd of each row, through which no gradient flows.
+ * Layer normalization of each row: `y = (x − mean) · rstd · γ + β` with rstd = 1/√(variance + ε). Outputs: y, and mean
+ * and rstd of each row for the backward pass. No gradient flows through mean and rstd.
  */
 export const layerNormOperator: Operator = defineOperator<LayerNormParams>({
   name: "layer-norm",

@@ -8,7 +8,7 @@ export type LiteralParams = {
   readonly values: readonly (number | string)[];
 };
 
-/** Tensor with values embedded in the graph; `-0`, `NaN` and infinities as strings, see `encodeNumber`. */
+/** Tensor whose values are embedded in the graph; `-0`, `NaN` and infinities are strings, see `encodeNumber`. */
 export const literalOperator: Operator = defineOperator<LiteralParams>({
   name: "literal",
   infer: (_, { dtype, shape, values }) => {

@@ -4,7 +4,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, needRows } from "./shared/rows.ts";
 
-/** Gradient of `log-softmax` from its result y: `g − exp(y) · Σ g` over each row. */
+/** Gradient of `log-softmax`, computed from its result y: `g − exp(y) · Σ g`, with the sum over each row. */
 export const logSoftmaxBackwardOperator: Operator = defineOperator({
   name: "log-softmax-backward",
   infer: ([y]) => {

@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { exponentialSums, mapRows, needRows } from "./shared/rows.ts";
 
-/** `x − log Σ exp(x)` over each row (last dimension), shifted by the row's largest entry. */
+/** Log-softmax of each row (last dimension): `x − log Σ exp(x)`, computed after subtracting the row's maximum. */
 export const logSoftmaxOperator: Operator = defineOperator({
   name: "log-softmax",
   infer: ([x]) => {

@@ -3,7 +3,7 @@ import { divide } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Natural logarithm; -Infinity at 0, NaN below. */
+/** Natural logarithm; -Infinity at 0, NaN for x < 0. */
 export const logOperator: Operator = elementwise({
   name: "log",
   arity: 1,

@@ -5,8 +5,8 @@ import { type Operator, unknownOperator } from "../graph/operator.ts";
 import { operators } from "./table.ts";
 
 /**
- * Operator of a node: a built-in operator, or a user's operator whose definition the graph carries; `undefined` if
- * undefined.
+ * Look up an operator by name: a built-in operator, or a user's operator that the graph defines. Returns `undefined`
+ * for an undefined operator.
  */
 export const findOperator = (graph: Graph, op: string): Operator | undefined =>
   Object.hasOwn(operators, op) ? operators[op] : definitionsOf(graph).operators.get(op);
@@ -19,6 +19,9 @@ export const operatorOf = (graph: Graph, op: string): Operator => {
   return operator;
 };
 
-/** Run functions of users' operators inside a trace for the mesh of their graph, so that they may trace. */
+/**
+ * Run `fn`, which calls functions of users' operators, inside an empty trace with the mesh of the graph, because these
+ * functions may trace.
+ */
 export const withMeshOf = <T>(graph: Graph, fn: () => T): T =>
   withTrace(emptyTrace(operators, definitionsOf(graph)), fn);

@@ -9,7 +9,7 @@ import { listOf } from "./shared/movement-rules.ts";
 
 export type MatmulParams = ProductParams & { readonly transposeA: boolean; readonly transposeB: boolean };
 
-/** Sizes of one product, and the number of products. */
+/** Return the sizes of one matrix product, and the number of products. */
 const sizes = (a: TensorSpec, b: TensorSpec, { transposeA, transposeB }: MatmulParams) => {
   const [a0, a1] = a.shape.slice(-2) as [number, number];
   const [b0, b1] = b.shape.slice(-2) as [number, number];
@@ -30,7 +30,7 @@ const swapsLastTwo = (ref: ValueRef, { producer }: RewriteContext): ValueRef | u
   return order.every((dim, i) => dim === (i === last ? last - 1 : i === last - 1 ? last : i)) ? inputs[0]! : undefined;
 };
 
-/** A product reads a transposed operand without a copy. */
+/** Replace a transposed operand by a transpose flag, so that the transposed copy is not needed. */
 const productOfTransposed: RewriteRule<MatmulParams> = (node, context) => {
   const {
     inputs: [a, b],
@@ -46,8 +46,8 @@ const productOfTransposed: RewriteRule<MatmulParams> = (node, context) => {
 };
 
 /**
- * `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` over equal leading dimensions; either operand may be stored
- * transposed.
+ * Matrix product `y[..., m, n] = Σₖ a[..., m, k] · b[..., k, n]` with equal leading dimensions. Either operand may be
+ * stored transposed.
  */
 export const matmulOperator: Operator = defineOperator<MatmulParams>({
   name: "matmul",
@@ -81,7 +81,7 @@ export const matmulOperator: Operator = defineOperator<MatmulParams>({
     }
     return [{ dtype, shape: [...a!.shape.slice(0, -2), rows, columns] }];
   },
-  // Each gradient is a product of the stored operands, so no transposed copy is needed.
+  // Each gradient is a product with transpose flags, so no transposed copy is needed.
   vjp: ({ inputs: [a, b], cotangents: [cotangent], params: { transposeA, transposeB } }) => {
     const g = asOperand(cotangent!, a!);
     return [

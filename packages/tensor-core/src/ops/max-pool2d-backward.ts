@@ -3,8 +3,8 @@ import { elementCount } from "../shape.ts";
 import { firstMaximum, forEachWindow, poolingCost, type PoolingParams } from "./shared/pooling.ts";
 
 /**
- * Gradient of `max-pool2d`: the operands are the image and the cotangent; each cotangent goes to the first maximum of
- * its window.
+ * Gradient of `max-pool2d`: the operands are the image and the cotangent. Each entry of the cotangent is added at the
+ * first maximum of its window.
  */
 export const maxPool2dBackwardOperator: Operator = defineOperator<PoolingParams>({
   name: "max-pool2d-backward",

@@ -5,7 +5,10 @@ import type { Operator } from "../graph/operator.ts";
 import type { RewriteContext, RewriteRule } from "../graph/rewrite-rule.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** Operand and dimensions of the reduction `reduce`, if `ref` is its result up to reshapes and at most one negation. */
+/**
+ * Return the operand and dimensions of the reduction `reduce` if `ref` is its result, possibly after reshapes and one
+ * negation.
+ */
 const findReduction = (
   ref: ValueRef,
   reduce: "reduce-max" | "reduce-min",
@@ -21,8 +24,8 @@ const findReduction = (
 };
 
 /**
- * Rewrite `max(max(x), −min(x))` as `max(|x|)`: the same bits by one fold instead of two, if a fold computes magnitudes
- * without writing them. Otherwise, two reads of x cost less than computing |x|.
+ * Rewrite `max(max(x), −min(x))` as `max(|x|)`: one fold instead of two, bitwise identical. Only for backends with
+ * folds, which do not write |x| to memory; without folds, reading x twice is cheaper than writing |x|.
  */
 const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
   for (const [a, b] of [inputs, inputs.toReversed()] as [ValueRef, ValueRef][]) {
@@ -42,8 +45,8 @@ const greatestMagnitude: RewriteRule = ({ inputs, specs: [spec] }, context) => {
 };
 
 /**
- * Maximum of `a` and `b`; NaN if either is NaN. If they are equal, each gets half of the gradient; if one is NaN, each
- * gets the whole gradient, as in PyTorch.
+ * Maximum of `a` and `b`; NaN if either is NaN. The gradient flows to the larger operand. If `a` and `b` are equal,
+ * each receives half of the gradient; if either is NaN, each receives the whole gradient, as in PyTorch.
  */
 export const maximumOperator: Operator = elementwise({
   name: "maximum",

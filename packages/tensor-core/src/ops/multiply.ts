@@ -4,7 +4,7 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
-/** `a · b`; integers wrap. */
+/** Product `a · b`; integers wrap around. */
 export const multiplyOperator: Operator = elementwise({
   name: "multiply",
   formula: infix("*"),

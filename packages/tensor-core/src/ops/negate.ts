@@ -9,7 +9,7 @@ const negateOfNegate: RewriteRule = ({ inputs }, { producer }) => {
   return inner.op === "negate" ? inner.inputs[0]! : undefined;
 };
 
-/** `-x`; integers wrap. */
+/** Negation, `-x`; integers wrap around. */
 export const negateOperator: Operator = elementwise({
   name: "negate",
   rewrites: [negateOfNegate],

@@ -5,8 +5,8 @@ import { byteLength, elementCount, formatSpec } from "../shape.ts";
 export type NonzeroParams = { readonly capacity: number };
 
 /**
- * Positions (i32) of the first `capacity` true entries of a bool vector, ascending, padded with 0; and the number of
- * positions (i32).
+ * Indices (i32) of the first `capacity` true entries of a bool vector, ascending, padded with 0; and the number of
+ * valid indices (i32).
  */
 export const nonzeroOperator: Operator = defineOperator<NonzeroParams>({
   name: "nonzero",

@@ -5,7 +5,10 @@ import { byteLength, elementCount } from "../shape.ts";
 
 export type OneHotParams = { readonly depth: number; readonly dtype: DType };
 
-/** 1 if the last index equals the value of `indices` (i32), otherwise 0; indices out of range give only zeros. */
+/**
+ * One-hot encoding: 1 if the index along the last dimension equals the entry of `indices` (i32), otherwise 0. Indices
+ * out of range give a row of zeros.
+ */
 export const oneHotOperator: Operator = defineOperator<OneHotParams>({
   name: "one-hot",
   infer: ([indices], { depth, dtype }) => {

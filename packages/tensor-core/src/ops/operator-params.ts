@@ -49,10 +49,10 @@ import type { TransposeParams } from "./transpose.ts";
 import type { TriangularSolveParams } from "./triangular-solve.ts";
 import type { UnpackBitsParams } from "./unpack-bits.ts";
 
-/** Parameters of operators without parameters. */
+/** Parameter type of operators that have no parameters. */
 type NoParams = { readonly [key in never]: ParamValue };
 
-/** Parameters of the nodes of each operator, by operator name. One row per operator of `table.ts`. */
+/** Parameter type of each built-in operator, by operator name. One row per operator of `table.ts`. */
 export interface OperatorParams {
   readonly absolute: NoParams;
   readonly add: NoParams;

@@ -1,7 +1,10 @@
 import { optimizationBarrier } from "../functions/optimization-barrier.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 
-/** Returns its operands, all at once: see `optimizationBarrier` in `functions/optimization-barrier.ts`. */
+/**
+ * Return all operands unchanged, after all of them are computed. See `optimizationBarrier` in
+ * `functions/optimization-barrier.ts`.
+ */
 export const optimizationBarrierOperator: Operator = defineOperator({
   name: "optimization-barrier",
   rearranges: true,

@@ -11,8 +11,8 @@ const padOfNothing: RewriteRule = ({ inputs, specs }, { spec }) =>
   elementCount(specs[0]!.shape) > 0 && sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
 /**
- * A pad whose operand is contiguous in the result is a `concat` with constants: the memory plan then lets the operand
- * be computed in place.
+ * Replace a pad whose operand is contiguous in the result by a `concat` with constants. The memory plan can then place
+ * the operand directly in the result.
  */
 const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) => {
   const { dtype, shape } = spec(inputs[0]!);
@@ -30,8 +30,8 @@ const padAsConcat: RewriteRule = ({ inputs, params }, { spec, emit, constant }) 
 export type PadParams = { low: readonly number[]; high: readonly number[]; interior: readonly number[]; value: number };
 
 /**
- * Put `low[d]` entries of `value` before dimension d, `high[d]` after it, and `interior[d]` between adjacent entries.
- * The gradient is the strided slice at the entries of `x`.
+ * Pad with `value` along each dimension d: `low[d]` entries before, `high[d]` after, and `interior[d]` between adjacent
+ * entries of `x`. The gradient is the strided slice at the positions of `x`.
  */
 export const padOperator: Operator = defineOperator<PadParams>({
   name: "pad",

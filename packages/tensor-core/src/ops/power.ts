@@ -3,12 +3,15 @@ import { equal, log, multiply, power, subtract, where } from "../functions/eleme
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** IEEE 754 `pow`; JavaScript's `**` differs if the base is 1 or -1 and the exponent NaN or infinite. */
+/**
+ * IEEE 754 `pow`. JavaScript's `**` differs if the base is 1 and the exponent is NaN or infinite, or the base is -1 and
+ * the exponent is infinite.
+ */
 const pow = (a: number, b: number): number => (a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b);
 
 /**
- * `a^b` by the rules of IEEE 754 `pow`. The gradient for `a` is zero if `b` is zero, also at 0⁰; the gradient for `b`
- * is zero if `a` is zero.
+ * Power `a^b`, as IEEE 754 `pow`. The gradient of `a` is zero if `b` is zero, also for 0⁰. The gradient of `b` is zero
+ * if `a` is zero.
  */
 export const powerOperator: Operator = elementwise({
   name: "power",

@@ -3,14 +3,14 @@ import { qrGradient } from "../functions/decomposition.ts";
 import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatSpec, type TensorSpec } from "../shape.ts";
 
-/** Number of matrices, and their size. */
+/** Return the number of matrices in a tensor, and their size. */
 const sizesOf = ({ shape }: TensorSpec): { batch: number; rows: number; columns: number } => ({
   batch: elementCount(shape.slice(0, -2)),
   rows: shape.at(-2)!,
   columns: shape.at(-1)!,
 });
 
-/** `x ← x − (v · x) v` for one column of a matrix, from row `first` on. */
+/** Apply a Householder reflection to one column of a matrix, from row `first` on: `x ← x − (v · x) v`. */
 const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
   let sum = 0;
   for (let i = first; i < v.length; i++) sum += v[i]! * x[i]!;
@@ -20,9 +20,9 @@ const reflect = (x: Float64Array, v: Float64Array, first: number): void => {
 const lengthOf = (x: Float64Array): number => Math.sqrt(x.reduce((sum, entry) => sum + entry * entry, 0));
 
 /**
- * Thin QR factors of one matrix, given by its columns, which are overwritten by those of r.
+ * Compute the thin QR factors of one matrix, given by its columns. Overwrites `columns` with the columns of r.
  *
- * @returns the columns of q.
+ * @returns Columns of q.
  */
 const householder = (columns: readonly Float64Array[], rows: number): Float64Array[] => {
   const reflectors: Float64Array[] = [];
@@ -49,9 +49,10 @@ const householder = (columns: readonly Float64Array[], rows: number): Float64Arr
 };
 
 /**
- * Thin factors `a = q r` of matrices with at least as many rows as columns: the columns of q orthonormal, r upper
- * triangular with a nonnegative diagonal. If columns of `a` are dependent, r has zeros (or rounding errors) on its
- * diagonal, and the columns of q are still orthonormal. A NaN or an infinity in `a` makes all of q and r NaN.
+ * Thin QR factors `a = q r` of matrices with at least as many rows as columns. The columns of q are orthonormal; r is
+ * upper triangular with a nonnegative diagonal. If columns of `a` are linearly dependent, r has zeros (or rounding
+ * errors) on its diagonal, and the columns of q are still orthonormal. If `a` contains NaN or infinity, all entries of
+ * q and r are NaN.
  *
  * Gradient: see `qrGradient`.
  */
@@ -72,7 +73,7 @@ export const qrOperator: Operator = defineOperator({
   cost: ([a], [q, r]) => {
     const { batch, rows, columns } = sizesOf(a!);
     return {
-      // Half of the flops for q, half for r.
+      // Half of the flops are for q, half for r.
       flops: batch * 4 * columns ** 2 * (rows - columns / 3),
       bytesRead: byteLength(a!),
       bytesWritten: byteLength(q!) + byteLength(r!),

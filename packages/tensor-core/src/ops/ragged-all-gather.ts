@@ -6,9 +6,9 @@ import type { Operator } from "../graph/operator.ts";
 import { raggedCollective } from "./shared/ragged-collective.ts";
 
 /**
- * `[C, …], i32 → [P·C, …], i32[P]`: every rank gets the first `rows` rows of all ranks. Adjoint: the sum over ranks of
- * the cotangents of this rank's rows, sent by a ragged all-to-all, which transfers only the counted rows; a
- * reduce-scatter would transfer all.
+ * Ragged all-gather, `[C, …], i32 → [P·C, …], i32[P]`: each rank receives the first `rows` rows of each rank. Adjoint:
+ * the sum over all ranks of the cotangents of this rank's rows. A ragged all-to-all sends the cotangents, because it
+ * transfers only the counted rows; a reduce-scatter would transfer all rows.
  */
 export const raggedAllGatherOperator: Operator = raggedCollective({
   name: "ragged-all-gather",

@@ -3,8 +3,8 @@ import type { Operator } from "../graph/operator.ts";
 import { raggedCollective } from "./shared/ragged-collective.ts";
 
 /**
- * `[P·C, …], i32[P] → [P·C, …], i32[P]`: the first `rows[r]` rows of chunk r are sent to rank r. Adjoint: the same
- * operator with the received counts.
+ * Ragged all-to-all, `[P·C, …], i32[P] → [P·C, …], i32[P]`: the first `rows[r]` rows of chunk r are sent to rank r.
+ * Adjoint: a ragged all-to-all with the received counts.
  */
 export const raggedAllToAllOperator: Operator = raggedCollective({
   name: "ragged-all-to-all",

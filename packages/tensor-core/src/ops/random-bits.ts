@@ -6,8 +6,8 @@ import { threefryWord } from "../random.ts";
 export type RandomBitsParams = { readonly shape: readonly number[] };
 
 /**
- * Random u32 of `shape`: flat element i is word `i mod 2` of Threefry2x32-20 under the key (u32[2]) at counter `(⌊i/2⌋,
- * 0)`.
+ * Random u32 tensor of `shape`: flat element i is word `i mod 2` of Threefry2x32-20 under the key (u32[2]) at counter
+ * `(⌊i/2⌋, 0)`.
  */
 export const randomBitsOperator: Operator = defineOperator<RandomBitsParams>({
   name: "random-bits",
@@ -21,7 +21,7 @@ export const randomBitsOperator: Operator = defineOperator<RandomBitsParams>({
     return [{ dtype: "u32", shape }];
   },
   vjp: () => [undefined],
-  // Twenty rounds of add, rotate, xor per two words.
+  // 20 rounds of add, rotate and xor per two words.
   cost: (_, [output]) => ({ flops: 40 * elementCount(output!.shape), bytesRead: 8, bytesWritten: byteLength(output!) }),
   reference: ([key], { shape }) => [
     Float64Array.from({ length: elementCount(shape) }, (_, i) => threefryWord(key!.data, i)),

@@ -3,7 +3,7 @@ import type { Operator } from "../graph/operator.ts";
 import { greatest, shareAmongTies } from "./shared/extremum.ts";
 import { reduction, trailingFold } from "./shared/reduction.ts";
 
-/** Minimum over `dims`; NaN if any is NaN; the largest value of the dtype if there are no entries. */
+/** Minimum over `dims`; NaN if any entry is NaN; the largest value of the dtype if there are no entries. */
 export const reduceMinOperator: Operator = reduction({
   name: "reduce-min",
   fold: trailingFold,

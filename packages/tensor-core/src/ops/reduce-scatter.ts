@@ -9,7 +9,9 @@ export type ReduceScatterParams = CollectiveParams & {
   readonly reduction: string;
 };
 
-/** `[P·n, …] → [n, …]`: rank r gets chunk r of the reduction over all ranks. Adjoint: all-gather. */
+/**
+ * Reduce-scatter, `[P·n, …] → [n, …]`: rank r receives chunk r of the reduction over all ranks. Adjoint: all-gather.
+ */
 export const reduceScatterOperator: Operator = collective<ReduceScatterParams>({
   name: "reduce-scatter",
   dtypes: reducible,

@@ -9,13 +9,13 @@ export type ReduceParams = CollectiveParams & {
 };
 
 /**
- * Rank `root` gets the sum of all ranks' operands, the others get zeros. Adjoint: the cotangent of `root` on every
- * rank. `reduce` is also the adjoint of `broadcast`, which is why the other ranks get zeros instead of unspecified
- * values.
+ * Reduce: rank `root` receives the sum of the operands of all ranks; other ranks return zeros. Adjoint: broadcast of
+ * the cotangent of `root` to all ranks. Other ranks return zeros, not unspecified values, because `reduce` is the
+ * adjoint of `broadcast`.
  */
 export const reduceOperator: Operator = collective<ReduceParams>({
   name: "reduce",
-  // The result is unused on all ranks except the root.
+  // All ranks must run the node, although only the root uses the result.
   hasEffect: () => true,
   mayOverwrite: () => true,
   dtypes: reducible,

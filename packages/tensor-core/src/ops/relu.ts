@@ -3,7 +3,7 @@ import { lessEqual, where } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `max(x, 0)`; NaN stays NaN. The gradient is 0 at 0, and passes through at NaN, as in PyTorch. */
+/** Rectified linear unit, `max(x, 0)`; NaN stays NaN. The derivative is 0 at 0 and 1 at NaN, as in PyTorch. */
 export const reluOperator: Operator = elementwise({
   name: "relu",
   arity: 1,

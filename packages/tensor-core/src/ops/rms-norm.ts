@@ -6,8 +6,8 @@ import { mapRows, needPerColumn, needRows, rowsOf } from "./shared/rows.ts";
 export type RmsNormParams = { readonly epsilon: number };
 
 /**
- * `x · rstd · γ` over each row, rstd = 1/√(mean x² + ε). Outputs y, and for the backward pass rstd of each row, through
- * which no gradient flows.
+ * Root-mean-square normalization of each row: `y = x · rstd · γ` with rstd = 1/√(mean x² + ε). Outputs: y, and rstd of
+ * each row for the backward pass. No gradient flows through rstd.
  */
 export const rmsNormOperator: Operator = defineOperator<RmsNormParams>({
   name: "rms-norm",

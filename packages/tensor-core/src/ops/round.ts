@@ -8,7 +8,7 @@ const roundTiesToEven = (x: number): number => {
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 };
 
-/** Nearest integer, ties to even. No gradient flows. */
+/** Nearest integer to x, ties to even. No gradient flows. */
 export const roundOperator: Operator = elementwise({
   name: "round",
   arity: 1,

@@ -3,7 +3,7 @@ import { multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `1 / √x`; Infinity at 0, NaN below. */
+/** Reciprocal square root, `1 / √x`; Infinity at 0, NaN for x < 0. */
 export const rsqrtOperator: Operator = elementwise({
   name: "rsqrt",
   arity: 1,

@@ -8,8 +8,8 @@ import { indexedShape, indexedSizes } from "./shared/indexing.ts";
 export type ScatterAddParams = { readonly dim: number };
 
 /**
- * `base` with rows of `updates` added along `dim` at `indices` (i32), in the order of `indices`; indices out of range
- * are skipped.
+ * Add rows of `updates` to `base` along `dim` at `indices` (i32), in the order of `indices`. Indices out of range are
+ * skipped.
  */
 export const scatterAddOperator: Operator = defineOperator<ScatterAddParams>({
   name: "scatter-add",

@@ -9,12 +9,12 @@ export type SendReceiveParams = CollectiveParams & {
 };
 
 /**
- * Point-to-point transfer: for each pair, rank `to` receives the operand of rank `from`; a rank without a sender gets
- * zeros. Adjoint: the reversed pairs.
+ * Point-to-point transfer: for each pair, rank `to` receives the operand of rank `from`; a rank without a sender
+ * returns zeros. Adjoint: a transfer with reversed pairs.
  */
 export const sendReceiveOperator: Operator = collective<SendReceiveParams>({
   name: "send-receive",
-  // The result may be unused on one of the two ranks.
+  // One of the two ranks may not use its result, but the other rank waits for this node.
   hasEffect: () => true,
   result: (input) => input,
   world: (ranks, { pairs }, output) =>

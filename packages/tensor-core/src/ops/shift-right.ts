@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `⌊a / 2^b⌋`: arithmetic for i32, logical for u32; `b` is taken modulo 32. */
+/** Shift right: `⌊a / 2^b⌋`, arithmetic for i32, logical for u32; `b` is taken modulo 32. */
 export const shiftRightOperator: Operator = elementwise({
   name: "shift-right",
   arity: 2,

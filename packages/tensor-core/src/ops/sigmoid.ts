@@ -3,7 +3,7 @@ import { multiply, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `1 / (1 + e^-x)`. */
+/** Logistic sigmoid, `1 / (1 + e^-x)`. */
 export const sigmoidOperator: Operator = elementwise({
   name: "sigmoid",
   arity: 1,

@@ -1,7 +1,7 @@
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** -1, 0 or 1; NaN stays NaN. No gradient flows. */
+/** Sign of x: -1, 0 or 1; NaN stays NaN. No gradient flows. */
 export const signOperator: Operator = elementwise({
   name: "sign",
   arity: 1,

@@ -3,7 +3,7 @@ import { add, multiply, sigmoid, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `x · sigmoid(x)`, also called swish. */
+/** Sigmoid linear unit (swish), `x · sigmoid(x)`. */
 export const siluOperator: Operator = elementwise({
   name: "silu",
   arity: 1,
@@ -11,7 +11,7 @@ export const siluOperator: Operator = elementwise({
   flops: 16,
   scalar: ([x]) => x! / (1 + Math.exp(-x!)),
   vjp: ({ inputs: [x], cotangents: [g] }) => {
-    // d = s·(1 + x·(1 - s)): recomputed from x, so that only x must be kept for the backward pass.
+    // d = s·(1 + x·(1 - s)). s is recomputed, so that only x is saved for the backward pass.
     const s = sigmoid(x!);
     return [multiply(g!, multiply(s, add(1, multiply(x!, subtract(1, s)))))];
   },

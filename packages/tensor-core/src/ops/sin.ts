@@ -3,7 +3,7 @@ import { cos, multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `sin x`, x in radians. */
+/** Sine, `sin x`, x in radians. */
 export const sinOperator: Operator = elementwise({
   name: "sin",
   arity: 1,

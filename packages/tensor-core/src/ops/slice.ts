@@ -16,7 +16,7 @@ const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
   const [offset, step] = [listOf(inner.params["starts"]), listOf(inner.params["strides"])];
   return derive(node, inner.inputs, {
     starts: starts.map((start, dim) => offset[dim]! + start * step[dim]!),
-    // The last selected index plus one: `end` itself may be beyond the operand of the inner slice.
+    // Last selected index plus one, because `end` may be beyond the operand of the inner slice.
     ends: ends.map(
       (end, dim) => offset[dim]! + (end > starts[dim]! ? (end - 1) * step[dim]! + 1 : starts[dim]! * step[dim]!),
     ),
@@ -24,7 +24,7 @@ const sliceOfSlice: RewriteRule = (node, { producer, derive }) => {
   });
 };
 
-/** A slice along broadcast dimensions only is a smaller broadcast. */
+/** Replace a slice that only cuts broadcast dimensions by a smaller broadcast. */
 const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, spec, derive }) => {
   const inner = producer(inputs[0]!);
   if (inner.op !== "broadcast-to") return undefined;
@@ -37,7 +37,10 @@ const sliceOfBroadcast: RewriteRule = ({ inputs, params, specs }, { producer, sp
   return whole && elementCount(shape) > 0 ? derive(inner, inner.inputs, { shape: [...shape] }) : undefined;
 };
 
-/** A slice inside one operand of a `concat` reads that operand: a bucket is unpacked without having been packed. */
+/**
+ * Replace a slice inside one operand of a `concat` by a slice of the operand. Example: a gradient bucket is unpacked
+ * without packing it.
+ */
 const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
   const { inputs, params } = node;
   const inner = producer(inputs[0]!);
@@ -58,7 +61,10 @@ const sliceOfConcat: RewriteRule = (node, { producer, spec, derive }) => {
 
 export type SliceParams = { starts: readonly number[]; ends: readonly number[]; strides: readonly number[] };
 
-/** Offset in elements of a slice whose result is contiguous in memory, otherwise `undefined`. */
+/**
+ * Return the offset in elements of a slice that is contiguous in the memory of its operand; `undefined` if not
+ * contiguous.
+ */
 const contiguousOffset = ({
   inputs: [x],
   outputs: [y],
@@ -67,8 +73,8 @@ const contiguousOffset = ({
   const [{ shape: operand }, { shape: result }] = [x!, y!];
   if (elementCount(result) === 0) return 0;
   const cut = result.findIndex((size) => size > 1);
-  // Before the first dimension longer than 1 any index may be selected; that dimension may be cut; all later dimensions
-  // must be whole.
+  // Contiguous: one index in the leading dimensions, a range with stride 1 in the first dimension longer than 1, and
+  // all later dimensions whole.
   if (cut !== -1 && (strides[cut] !== 1 || result.some((size, dim) => dim > cut && size !== operand[dim])))
     return undefined;
   const steps = rowMajorStrides(operand);
@@ -76,8 +82,8 @@ const contiguousOffset = ({
 };
 
 /**
- * Every `strides[d]`-th index from `starts[d]` up to, not including, `ends[d]`. The gradient has zeros around and
- * between the selected entries.
+ * Select each `strides[d]`-th index from `starts[d]` (inclusive) to `ends[d]` (exclusive) along each dimension d. The
+ * gradient has zeros around and between the selected entries.
  */
 export const sliceOperator: Operator = defineOperator<SliceParams>({
   name: "slice",
@@ -137,5 +143,5 @@ export const sliceOperator: Operator = defineOperator<SliceParams>({
   },
 });
 
-/** Number of indices from the first to the last of `count` steps, both included. */
+/** Return the number of indices from the first to the last of `count` selected indices, both included. */
 const spread = (count: number, stride: number): number => (count === 0 ? 0 : (count - 1) * stride + 1);

@@ -5,7 +5,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { mapRows, needRows } from "./shared/rows.ts";
 
-/** Gradient of `softmax` from its result y: `y · (g − Σ g·y)` over each row. */
+/** Gradient of `softmax`, computed from its result y: `y · (g − Σ g·y)`, with the sum over each row. */
 export const softmaxBackwardOperator: Operator = defineOperator({
   name: "softmax-backward",
   infer: ([y]) => {

@@ -3,7 +3,7 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount } from "../shape.ts";
 import { exponentialSums, mapRows, needRows } from "./shared/rows.ts";
 
-/** `exp(x − max x) / Σ exp(x − max x)` over each row (last dimension). */
+/** Softmax of each row (last dimension): `exp(x − max x) / Σ exp(x − max x)`. */
 export const softmaxOperator: Operator = defineOperator({
   name: "softmax",
   infer: ([x]) => {

@@ -3,7 +3,7 @@ import { multiply, sigmoid } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `log(1 + e^x)`, a smooth relu. */
+/** Softplus, `log(1 + e^x)`. */
 export const softplusOperator: Operator = elementwise({
   name: "softplus",
   arity: 1,

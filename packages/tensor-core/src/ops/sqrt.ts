@@ -3,7 +3,7 @@ import { divide, multiply } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `√x`; NaN below 0. */
+/** Square root, `√x`; NaN for x < 0. */
 export const sqrtOperator: Operator = elementwise({
   name: "sqrt",
   arity: 1,

@@ -3,7 +3,7 @@ import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 import { passThrough } from "./shared/movement-rules.ts";
 
-/** Returns the value; no gradient flows back. */
+/** Return the operand, but block the gradient. */
 export const stopGradientOperator: Operator = {
   ...elementwise({
     name: "stop-gradient",

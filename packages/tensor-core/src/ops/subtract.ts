@@ -6,9 +6,9 @@ import { elementwise, infix } from "./shared/elementwise.ts";
 import { neutral } from "./shared/neutral.ts";
 
 /**
- * `x − scatter(v)` onto zeros becomes `x` with `−v` added at the same positions: the entries that a sparse encoder
- * keeps then cost as much as the entries that it sends. Only if positions are unique, as for `top-k`; otherwise the
- * sums would round differently.
+ * Replace `x − scatter(v)` (onto zeros) by a scatter of `−v` onto `x`. Example: the cost of computing the residual of a
+ * sparse encoder then depends only on the number of sent entries. Only if indices are unique, as from `top-k`; with
+ * duplicate indices, sums would be rounded differently.
  */
 const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constantValue, spec, derive, emit }) => {
   const scatter = producer(b!);
@@ -19,7 +19,7 @@ const subtractScattered: RewriteRule = ({ inputs: [a, b] }, { producer, constant
   return derive(scatter, [a!, indices!, emit("negate", [updates!])]);
 };
 
-/** `a - b`; integers wrap. */
+/** Difference `a - b`; integers wrap around. */
 export const subtractOperator: Operator = elementwise({
   name: "subtract",
   formula: infix("-"),

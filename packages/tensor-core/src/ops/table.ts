@@ -240,7 +240,7 @@ const rows: readonly Operator[] = [
 
 const start = collectiveStartOperator(rows);
 
-/** Built-in operators by name. A new operator is one file and one row. */
+/** Built-in operators by name. To add an operator, add one file in `ops/` and one row in `rows`. */
 export const operators: OperatorTable = Object.fromEntries(
   [...rows, start, collectiveDoneOperator(start), fusedOperator(rows)].map((operator) => [operator.name, operator]),
 );

@@ -3,7 +3,7 @@ import { multiply, subtract } from "../functions/elementwise.ts";
 import type { Operator } from "../graph/operator.ts";
 import { elementwise } from "./shared/elementwise.ts";
 
-/** `tanh x`. */
+/** Hyperbolic tangent, `tanh x`. */
 export const tanhOperator: Operator = elementwise({
   name: "tanh",
   arity: 1,

@@ -7,12 +7,14 @@ import { defineOperator, type Operator } from "../graph/operator.ts";
 import { byteLength, elementCount, formatShape } from "../shape.ts";
 import { linesAlong } from "./shared/along-dim.ts";
 
-/** `by`: rank by "value" or "magnitude". `sorted`: descending order; otherwise in order of position. */
+/**
+ * Parameters of `top-k`. `by`: sort key. `sorted`: whether results are in descending order; if false, in index order.
+ */
 export type TopKParams = { readonly k: number; readonly sorted: boolean; readonly by: "value" | "magnitude" };
 
 /**
- * The `k` largest entries (f32, i32, u32) along the last dimension and their indices (i32); lower indices first among
- * equals, a NaN counts as the maximum.
+ * The `k` largest entries (f32, i32, u32) along the last dimension, and their indices (i32). Equal entries are ordered
+ * by index; NaN is treated as the maximum.
  */
 export const topKOperator: Operator = defineOperator<TopKParams>({
   name: "top-k",
@@ -40,7 +42,7 @@ export const topKOperator: Operator = defineOperator<TopKParams>({
     const size = x!.shape.at(-1)!;
     const rows = elementCount(x!.shape.slice(0, -1));
     const k = values!.shape.at(-1)!;
-    // Rows are concatenated, so that one scatter over flat positions is enough for all rows.
+    // Flatten the rows, so that a single scatter with flat indices handles all rows.
     const flat = add(
       reshape(indices!, [rows, k]),
       multiply(broadcastTo(iota([rows, 1], "i32", { dim: 0 }), [rows, k]), size),

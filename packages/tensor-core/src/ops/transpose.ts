@@ -6,7 +6,10 @@ import { formatShape, rowMajorStrides, sameShape } from "../shape.ts";
 import { moveCost, readStrided } from "./shared/strided.ts";
 import { listOf, ofConstant } from "./shared/movement-rules.ts";
 
-/** A permutation that keeps the order of all dimensions longer than 1 moves no data: [1, n] → [n, 1]. */
+/**
+ * Replace a permutation that keeps the order of all dimensions larger than 1, such as [1, n] → [n, 1], by a reshape,
+ * which moves no data.
+ */
 const transposeAsReshape: RewriteRule = ({ inputs, params, specs }, { spec, emit }) => {
   const { shape } = spec(inputs[0]!);
   const order = listOf(params["permutation"]).filter((dim) => shape[dim] !== 1);

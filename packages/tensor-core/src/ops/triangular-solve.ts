@@ -12,8 +12,8 @@ export type TriangularSolveParams = {
 
 /**
  * Solve `op(l) x = b` for triangular l [..., n, n] and b [..., n, m] over equal leading dimensions; op(l) is l or lᵀ.
- * Only the triangle selected by `lower` is read; its diagonal is not read if `unitDiagonal` is true, which means a
- * diagonal of ones.
+ * Only the triangle selected by `lower` is read. If `unitDiagonal` is true, the diagonal is assumed to be ones and is
+ * not read.
  */
 export const triangularSolveOperator: Operator = defineOperator<TriangularSolveParams>({
   name: "triangular-solve",

@@ -5,7 +5,7 @@ import { zipTrees } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
 export interface MomentumState {
-  /** Decaying sum of past updates, shaped like the parameters. */
+  /** Exponentially decaying sum of past updates, a tree like the parameters. */
   readonly velocity: TensorTree;
 }
 
@@ -17,7 +17,7 @@ export interface MomentumOptions {
 }
 
 /**
- * Heavy-ball momentum: `v ← decay·v + u`; the update is `v`, or with Nesterov's look-ahead `u + decay·v`.
+ * Add heavy-ball momentum: `v ← decay·v + u`. The update is `v`, or `u + decay·v` with Nesterov momentum.
  *
  * Source: Polyak 1964; Nesterov's form as in Sutskever et al. 2013 and PyTorch's SGD (dampening 0).
  */

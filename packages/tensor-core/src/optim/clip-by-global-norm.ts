@@ -9,9 +9,10 @@ import { flattenTree, leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Euclidean norm over all values of all leaves, f32 scalar.
+ * Compute the Euclidean norm of all elements of all leaves, f32 scalar.
  *
- * @param sharding sharding of the leaves; the norm of a sharded leaf includes the shards of all ranks.
+ * @param sharding Sharding of the leaves. The norm of a sharded leaf includes the shards of all ranks. Default:
+ * unsharded.
  * @throws ArgumentError if `sharding` is not a function.
  * Cost: one read of all leaves; for each distinct set of sharding axes, an all-reduce of one number along each axis.
  */
@@ -39,9 +40,9 @@ export const globalNorm = (tree: unknown, sharding: Sharding = unsharded): Tenso
 
 /**
  * Scale all updates by `min(1, maxNorm / norm)`, so that their global norm is at most `maxNorm` and their direction is
- * unchanged. A NaN norm makes every update NaN: a step with bad gradients must be detected earlier, not hidden.
+ * unchanged. If the norm is NaN, all updates become NaN, so that non-finite gradients are not hidden.
  *
- * @param sharding sharding of the updates: see `globalNorm`.
+ * @param sharding Sharding of the updates, see `globalNorm`.
  * Source: Pascanu et al. 2013, arXiv 1211.5063, Algorithm 1.
  */
 export const clipByGlobalNorm = (

@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from "../index.ts";
 
-/** Scale after each step of a sequence; `true` is a step without overflow. */
+/** Return the loss scale after each step of a sequence. `true`: step without overflow; `false`: step with overflow. */
 const scalesAfter = async (steps: readonly boolean[], options: LossScaleOptions): Promise<number[]> => {
   const rule = dynamicLossScale(options);
   const backend = referenceBackend();

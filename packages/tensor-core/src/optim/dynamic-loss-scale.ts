@@ -4,18 +4,18 @@ import { add, equal, full, maximum, minimum as minimumOf, multiply, where } from
 import type { Tensor } from "../graph/tensor.ts";
 
 export interface LossScaleOptions {
-  /** Scale of the first step. Default: 1024. */
+  /** Loss scale of the first step. Default: 1024. */
   readonly initial?: number;
   /** Number of consecutive steps without overflow after which the scale doubles. Default: 2000. */
   readonly growthInterval?: number;
-  /** Smallest scale. Default: 1. */
+  /** Minimum loss scale. Default: 1. */
   readonly minimum?: number;
-  /** Largest scale that doubling may reach. Default: 2²⁴, or `initial` if that is larger. */
+  /** Maximum loss scale. Default: 2²⁴, or `initial` if `initial` is larger. */
   readonly maximum?: number;
 }
 
 export interface LossScaleState {
-  /** Current scale, f32 scalar. */
+  /** Current loss scale, f32 scalar. */
   readonly scale: Tensor;
   /** Number of steps without overflow since the last change of the scale, u32 scalar. */
   readonly soundSteps: Tensor;
@@ -27,19 +27,20 @@ export interface LossScaleState {
 export interface LossScale {
   readonly minimum: number;
   init(): LossScaleState;
-  /** @param sound bool scalar: whether all gradients of the step were finite. */
+  /** Return the state after a step. @param sound Whether all gradients of the step are finite, bool scalar. */
   update(state: LossScaleState, sound: Tensor): LossScaleState;
 }
 
 /**
- * Multiply the loss by a number as large as f16 gradients allow, so that small gradients do not become 0. A step whose
- * gradients overflow is skipped and halves the scale; `growthInterval` consecutive steps without overflow double it.
- * Powers of two do not change the mantissa of gradients.
+ * Create a dynamic loss scale, which multiplies the loss by a number as large as f16 gradients allow, so that small
+ * gradients do not underflow to 0. If gradients overflow, the step is skipped and the scale is halved. After
+ * `growthInterval` consecutive steps without overflow, the scale is doubled. The scale is a power of two, so scaling
+ * does not change the mantissa of gradients.
  *
- * The scale has a maximum because an infinite scale would make every later step overflow. The initial scale is low so
- * that the first step, which may do one-time work, is not skipped.
+ * The scale has a maximum, because with an infinite scale all later steps would overflow. The initial scale is low, so
+ * that the first step, which may include one-time initialization, is not skipped.
  *
- * @throws ArgumentError for a scale that is not a positive power of two, and a maximum below `initial`.
+ * @throws ArgumentError if a scale is not a positive power of two, or if `maximum` is below `initial`.
  * Source: Micikevicius et al. 2017, arXiv:1710.03740, §3.2; growth interval of PyTorch's GradScaler, maximum of NVIDIA
  * Apex.
  */

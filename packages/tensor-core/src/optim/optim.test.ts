@@ -18,8 +18,8 @@ import { addDecayedWeights, decayMatrices } from "./weight-decay.ts";
 
 type Vector = number[];
 /**
- * Independent implementation of an update rule: takes gradient and parameters of step t = 1, 2, …, returns the new
- * parameters.
+ * Independent implementation of an update rule: returns the new parameters, given the gradient and the parameters of
+ * step t = 1, 2, ….
  */
 type PlainRule = (gradient: Vector, params: Vector, t: number) => Vector;
 
@@ -27,14 +27,17 @@ interface Row {
   readonly name: string;
   readonly optimizer: GradientTransformation<unknown>;
   readonly plain: () => PlainRule;
-  /** Number of steps that is enough on the parabola, and for Rosenbrock's valley (with `valley` as optimizer). */
+  /**
+   * Sufficient number of steps to minimize the parabola, and (`valleySteps`, with optimizer `valley`) the Rosenbrock
+   * function.
+   */
   readonly parabolaSteps: number;
   readonly valley: GradientTransformation<unknown>;
   readonly valleySteps: number;
 }
 
 const plainMomentum = (options: { lr: number; mu: number; wd?: number; nesterov?: boolean }) => (): PlainRule => {
-  let buffer: Vector | undefined; // as in PyTorch: the first gradient becomes the buffer
+  let buffer: Vector | undefined; // as in PyTorch, the buffer is initialized with the first gradient
   return (gradient, params) => {
     const g = gradient.map((value, i) => value + (options.wd ?? 0) * params[i]!);
     buffer = buffer === undefined ? [...g] : buffer.map((value, i) => options.mu * value + g[i]!);
@@ -60,7 +63,7 @@ const plainAdam =
     };
   };
 
-// Every optimizer of this package must pass as one row.
+// Each optimizer of this package must have a row.
 const rows: readonly Row[] = [
   {
     name: "sgd",
@@ -106,7 +109,7 @@ const rows: readonly Row[] = [
 
 const specsOf = (tree: unknown): string[] => flattenTree<TensorSpec>(tree).leaves.map(formatSpec);
 
-/** Minimize `loss` from `start`; also counts traces and checks that the state keeps its specs. */
+/** Minimize `loss` from `start`. Also counts traces, and checks that the specs of the state do not change. */
 const descend = async <P>(
   optimizer: GradientTransformation<unknown>,
   loss: (params: P) => Tensor,

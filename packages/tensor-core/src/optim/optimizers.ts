@@ -9,7 +9,7 @@ import { addDecayedWeights, type DecayMask } from "./weight-decay.ts";
 /** Options of SGD. */
 export interface SgdOptions {
   readonly learningRate: Schedule;
-  /** Factor λ of weight decay: adds λw to the gradient. Default: 0. */
+  /** Weight decay factor λ: adds λw to the gradient. Default: 0. */
   readonly weightDecay?: number;
   /** Parameters that decay. Default: all. */
   readonly mask?: DecayMask;
@@ -17,7 +17,7 @@ export interface SgdOptions {
 
 const sgdOptions: OptionNames<SgdOptions> = { learningRate: true, weightDecay: true, mask: true };
 
-/** Plain gradient descent: `w ← w − η(g + λw)`. */
+/** Create plain gradient descent: `w ← w − η(g + λw)`. */
 export const sgd = (options: SgdOptions): GradientTransformation<[EmptyState, ScheduleState]> => {
   const { learningRate, weightDecay = 0, mask } = checkOptions("sgd()", options, sgdOptions);
   return chain(addDecayedWeights(weightDecay, mask), scaleByLearningRate(learningRate));
@@ -29,7 +29,7 @@ export interface MomentumSgdOptions extends SgdOptions {
   readonly decay?: number;
 }
 
-/** Gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`. */
+/** Create gradient descent with heavy-ball momentum, as PyTorch's SGD: `v ← μv + g + λw`, `w ← w − ηv`. */
 export const momentum = (
   options: MomentumSgdOptions,
 ): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
@@ -42,7 +42,7 @@ export const momentum = (
   return chain(addDecayedWeights(weightDecay, mask), accumulateMomentum({ decay }), scaleByLearningRate(learningRate));
 };
 
-/** Gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`. */
+/** Create gradient descent with Nesterov momentum, as PyTorch's SGD with `nesterov`. */
 export const nesterov = (
   options: MomentumSgdOptions,
 ): GradientTransformation<[EmptyState, MomentumState, ScheduleState]> => {
@@ -59,14 +59,14 @@ export const nesterov = (
   );
 };
 
-/** Options of Adam, with its learning rate. */
+/** Options of Adam, including the learning rate. */
 export interface AdamOptimizerOptions extends AdamOptions {
   readonly learningRate: Schedule;
 }
 
 const adamOptions: OptionNames<AdamOptimizerOptions> = { learningRate: true, beta1: true, beta2: true, epsilon: true };
 
-/** Adam. Source: see `scaleByAdam`. */
+/** Create the Adam optimizer. Source: see `scaleByAdam`. */
 export const adam = (options: AdamOptimizerOptions): GradientTransformation<[AdamState, ScheduleState]> => {
   const { learningRate, ...rest } = checkOptions("adam()", options, adamOptions);
   return chain(scaleByAdam(rest), scaleByLearningRate(learningRate));
@@ -74,13 +74,13 @@ export const adam = (options: AdamOptimizerOptions): GradientTransformation<[Ada
 
 /** Options of AdamW: the options of Adam, and decoupled weight decay. */
 export interface AdamWOptions extends AdamOptimizerOptions {
-  /** Decoupled decay. Default: 0.01, as in PyTorch. */
+  /** Factor λ of decoupled weight decay. Default: 0.01, as in PyTorch. */
   readonly weightDecay?: number;
-  /** Parameters that decay. Default: all; `decayMatrices` excludes biases and gains. */
+  /** Parameters to which weight decay applies. Default: all parameters. `decayMatrices` excludes biases and gains. */
   readonly mask?: DecayMask;
 }
 
-/** Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`. */
+/** Create Adam with decoupled weight decay: `w ← w − η(m̂/(√v̂ + ε) + λw)`. Source: see `addDecayedWeights`. */
 export const adamw = (options: AdamWOptions): GradientTransformation<[AdamState, EmptyState, ScheduleState]> => {
   const {
     learningRate,

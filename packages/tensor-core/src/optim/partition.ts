@@ -5,10 +5,10 @@ import type { Tensor } from "../graph/tensor.ts";
 import { flattenTree, leafPaths, unflattenTree } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
-/** Name of the transformation for a parameter, given its path in the tree and its spec. */
+/** Returns the name of the transformation for a parameter, given the parameter's path in the tree and its spec. */
 export type PartitionLabel = (path: string, param: Tensor) => string;
 
-/** Leaves by path. */
+/** Parameters of one group, by path. */
 type Part = Readonly<Record<string, Tensor>>;
 
 const rightCall =
@@ -29,9 +29,9 @@ const requireParts = (label: unknown, parts: unknown): void => {
 };
 
 /**
- * Apply a different transformation to each group of parameters, chosen by label: for example Muon for matrices, Adam
- * for the rest. Each transformation gets only its own parameters, as a flat record by path; the state is a record of
- * the transformations' states.
+ * Apply a different transformation to each group of parameters, for example Muon to matrices and Adam to all other
+ * parameters. `label` selects the group. Each transformation receives only the parameters of its group, as a flat
+ * record by path. The state is a record of the states of all transformations.
  *
  * @throws ArgumentError for a label without a transformation.
  * @example partition((_, param) => (param.rank < 2 ? "vectors" : "matrices"), { matrices: muon(…), vectors: adam(…) })

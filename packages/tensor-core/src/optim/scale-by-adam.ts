@@ -5,26 +5,26 @@ import { zipTrees } from "../tree.ts";
 import type { GradientTransformation, TensorTree } from "./transformation.ts";
 
 export interface AdamState {
-  /** Number of updates so far, i32 scalar. */
+  /** Number of completed updates, i32 scalar. */
   readonly step: Tensor;
-  /** Running mean of the gradient. */
+  /** Exponential moving average of the gradient, a tree like the parameters. */
   readonly mean: TensorTree;
-  /** Running mean of the squared gradient. */
+  /** Exponential moving average of the squared gradient, a tree like the parameters. */
   readonly square: TensorTree;
 }
 
 export interface AdamOptions {
-  /** Decay of the running mean. Default: 0.9. */
+  /** Decay factor of `mean`. Default: 0.9. */
   readonly beta1?: number;
-  /** Decay of the running mean of squares. Default: 0.999. */
+  /** Decay factor of `square`. Default: 0.999. */
   readonly beta2?: number;
-  /** Added to the denominator. Default: 1e-8. */
+  /** Constant ε added to the denominator. Default: 1e-8. */
   readonly epsilon?: number;
 }
 
 /**
- * `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`: the direct subtraction would lose four of
- * seven digits in f32 in the first steps, when `decay^step` is close to 1.
+ * Compute the bias correction `1 − decay^step` as `2y' / (1 + y')` with `y' = tanh(−step·ln(decay)/2)`. In the first
+ * steps, when `decay^step` is close to 1, the direct subtraction in f32 would lose four of seven digits.
  */
 const biasCorrection = (decay: number, step: Tensor): Tensor => {
   if (decay === 0) return full([], 1);
@@ -33,10 +33,10 @@ const biasCorrection = (decay: number, step: Tensor): Tensor => {
 };
 
 /**
- * Adam's direction: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with `m̂ = m/(1−β₁ᵗ)`,
- * `v̂ = v/(1−β₂ᵗ)`.
+ * Compute the update direction of Adam: `m ← β₁m + (1−β₁)g`, `v ← β₂v + (1−β₂)g²`; the update is `m̂ / (√v̂ + ε)` with
+ * `m̂ = m/(1−β₁ᵗ)`, `v̂ = v/(1−β₂ᵗ)`.
  *
- * Cost: two values of state per parameter.
+ * Memory: two f32 values of state per parameter.
  * Source: Kingma and Ba 2015, arXiv 1412.6980, Algorithm 1; ε outside the root of v̂ as in PyTorch.
  */
 export const scaleByAdam = (options: AdamOptions = {}): GradientTransformation<AdamState> => {
@@ -65,7 +65,7 @@ export const scaleByAdam = (options: AdamOptions = {}): GradientTransformation<A
         state.square,
         updates,
       );
-      // One division per step for each correction, one product per element.
+      // Precompute reciprocals, so that each element needs a multiplication instead of a division.
       const meanFactor = divide(1, biasCorrection(beta1, step));
       const squareFactor = divide(1, biasCorrection(beta2, step));
       const direction = zipTrees(

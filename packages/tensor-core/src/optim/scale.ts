@@ -15,11 +15,11 @@ export const scale = (factor: number): GradientTransformation<EmptyState> => {
 };
 
 export interface ScheduleState {
-  /** Number of updates so far, i32 scalar. */
+  /** Number of completed updates, i32 scalar. */
   readonly step: Tensor;
 }
 
-/** Multiply updates by a schedule: `schedule(step) · u`. The state counts steps. */
+/** Multiply updates by a schedule: `schedule(step) · u`. The state contains the step number. */
 export const scaleBySchedule = (schedule: Schedule): GradientTransformation<ScheduleState> => {
   checkSchedule("scaleBySchedule", "its schedule", schedule, -Infinity);
   return {
@@ -29,11 +29,11 @@ export const scaleBySchedule = (schedule: Schedule): GradientTransformation<Sche
 };
 
 /**
- * Multiply updates by the negative learning rate, `−learningRate · u`, which turns a gradient direction into a descent
- * step. The last part of every optimizer. Counts steps also for a constant rate, so that a resumed run may switch to a
- * schedule.
+ * Multiply updates by the negative learning rate, `−learningRate · u`, which converts a gradient direction to a descent
+ * step. Last transformation of every optimizer. Counts steps even if the rate is constant, so that a resumed run can
+ * switch to a schedule.
  *
- * @throws ArgumentError for a rate that is neither a finite number from 0 nor a schedule.
+ * @throws ArgumentError if the rate is neither a finite non-negative number nor a schedule.
  */
 export const scaleByLearningRate = (learningRate: Schedule): GradientTransformation<ScheduleState> => {
   checkSchedule("scaleByLearningRate", "learningRate", learningRate, 0);

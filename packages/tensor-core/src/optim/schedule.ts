@@ -18,12 +18,12 @@ import { Tensor } from "../graph/tensor.ts";
 import { checkNumber, checkOptions } from "../options.ts";
 
 /**
- * A hyperparameter that may change from step to step: a number, or a traced function from the step (i32 scalar, 0 at
+ * Hyperparameter that may change between steps: a number, or a traced function from the step number (i32 scalar, 0 at
  * the first update) to an f32 scalar.
  */
 export type Schedule = number | ((step: Tensor) => Tensor);
 
-/** @throws ArgumentError unless the schedule is a finite number of at least `from` or a function. */
+/** Check a schedule. @throws ArgumentError unless the schedule is a function, or a finite number of at least `from`. */
 export const checkSchedule = (fn: string, name: string, schedule: Schedule, from: number): void => {
   if (typeof schedule === "number") checkNumber(fn, name, schedule, { from, usual: 0.001 });
   else if (typeof schedule !== "function")
@@ -32,7 +32,7 @@ export const checkSchedule = (fn: string, name: string, schedule: Schedule, from
     );
 };
 
-/** Value of a schedule at `step`, f32 scalar. The only function that checks whether a schedule is a number. */
+/** Return the value of a schedule at `step`, f32 scalar. */
 export const resolveSchedule = (schedule: Schedule, step: Tensor): Tensor => {
   if (typeof schedule === "number") return full([], schedule);
   const value = schedule(step);
@@ -48,10 +48,10 @@ const requireSteps = (name: string, steps: number): void => {
     throw new ArgumentError(`${name}: ${steps} steps were given; use an integer from 1`);
 };
 
-/** min(step / steps, 1), f32. */
+/** Return the completed fraction of the schedule, min(step / steps, 1), f32. */
 const progress = (step: Tensor, steps: number): Tensor => minimum(multiply(cast(step, "f32"), 1 / steps), 1);
 
-/** Linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` after that. */
+/** Create a linear ramp from `from` at step 0 to `to` at step `steps`; constant `to` afterwards. */
 export const linearRamp = (options: {
   readonly from: number;
   readonly to: number;
@@ -65,7 +65,7 @@ export const linearRamp = (options: {
 };
 
 /**
- * Half a cosine wave from `initial` at step 0 to `final` (default 0) at step `steps`; constant `final` after that:
+ * Create a cosine decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final` afterwards:
  * `final + (initial − final) · (1 + cos(π·step/steps)) / 2`.
  *
  * Source: Loshchilov and Hutter 2017, arXiv 1608.03983 (without restarts).
@@ -86,7 +86,7 @@ export const cosineDecay = (options: {
   return (step) => add(multiply(add(cos(multiply(progress(step, steps), Math.PI)), 1), (initial - final) / 2), final);
 };
 
-/** `initial · factor^⌊step / every⌋` */
+/** Create a stepwise decay, `initial · factor^⌊step / every⌋`. */
 export const stepDecay = (options: {
   readonly initial: number;
   readonly factor: number;
@@ -101,10 +101,10 @@ export const stepDecay = (options: {
 };
 
 /**
- * Polynomial decay from `initial` at step 0 to `final` (default 0) at step `steps`, constant `final` after that: `final
- * + (initial − final) · (1 − step/steps)^power`; power 1 is linear.
+ * Create a polynomial decay from `initial` at step 0 to `final` (default: 0) at step `steps`, constant `final`
+ * afterwards: `final + (initial − final) · (1 − step/steps)^power`; power 1 is linear.
  *
- * @throws ArgumentError unless the power is above 0.
+ * @throws ArgumentError unless `power` is above 0.
  */
 export const polynomialDecay = (options: {
   readonly initial: number;
@@ -127,10 +127,10 @@ export const polynomialDecay = (options: {
 };
 
 /**
- * Concatenate schedules: `schedules[i]` runs from `boundaries[i - 1]` up to, not including, `boundaries[i]`, and its
- * steps count from its own start.
+ * Concatenate schedules: `schedules[i]` applies from step `boundaries[i - 1]` (inclusive) to step `boundaries[i]`
+ * (exclusive). Each schedule receives step numbers relative to its start.
  *
- * @throws ArgumentError unless there is one boundary fewer than schedules, and boundaries increase.
+ * @throws ArgumentError unless the boundaries increase and their number is one less than the number of schedules.
  * @example joinSchedules([linearRamp({ from: 0, to: 0.1, steps: 100 }), cosineDecay({ initial: 0.1, steps: 900 })],
  * [100])
  */
@@ -161,8 +161,8 @@ export const joinSchedules = (schedules: readonly Schedule[], boundaries: readon
 };
 
 /**
- * Linear warm-up over the first `steps` steps, followed by `schedule` from its start. The first step has a nonzero
- * value: `schedule(0) · (step + 1) / (steps + 1)`.
+ * Create a linear warm-up over the first `steps` steps, followed by `schedule`, which begins at its step 0. The value
+ * at the first step is nonzero: `schedule(0) · (step + 1) / (steps + 1)`.
  *
  * Source: Goyal et al. 2017, arXiv 1706.02677, §2.2.
  */

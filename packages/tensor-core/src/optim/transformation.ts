@@ -5,18 +5,18 @@ import { describe } from "../describe.ts";
 import { ArgumentError } from "../errors.ts";
 import { type Tree, zipTrees } from "../tree.ts";
 
-/** A tree of tensors of unspecified structure, such as one running average per parameter. */
+/** Tree of tensors with unspecified structure, such as one moving average per parameter. */
 export type TensorTree = Tree<Tensor>;
 
-/** Inputs of an update other than the updates and the state. */
+/** Additional inputs of `update`. */
 export interface UpdateContext<P> {
   readonly params: P;
   /**
-   * Whether to recompute values that are expensive to derive from gradients, such as roots of their second moments;
-   * ignored by transformations without such values. Default: true.
+   * Whether to recompute values that are expensive to derive from gradients, such as matrix roots of second moments.
+   * Ignored by transformations without such values. Default: true.
    */
   readonly refresh?: boolean;
-  /** With `refresh`: whether this is the first computation of such values. Default: false. */
+  /** If `refresh` is true: whether the expensive values are computed for the first time. Default: false. */
   readonly first?: boolean;
 }
 
@@ -27,32 +27,32 @@ export interface ObserveOptions {
 }
 
 /**
- * A pure step from gradients to updates, or from updates to better updates. Both functions are traced. Hyperparameters
- * are captured by the closure of the factory; everything that changes is in `State`.
+ * Pure function from gradients to updates, or from updates to transformed updates. `init` and `update` are traced.
+ * Factory functions capture hyperparameters in closures; `State` contains all values that change between steps.
  *
  * `update` returns updates and a state with the same structure, shapes and dtypes as its arguments, so that the outputs
  * of a step are the inputs of the next step.
  *
- * Source: the algebra of optax (`GradientTransformation`), generic in its state here, so that callers need no casts.
+ * Source: `GradientTransformation` of optax; here the state type is a type parameter, so that callers need no casts.
  */
 export interface GradientTransformation<State> {
-  // Methods, not function properties: then a list of optimizers with different states is assignable to a list of
+  // Declared as methods, not function properties, so that optimizers with different state types are assignable to
   // GradientTransformation<unknown>.
   init<P>(params: P): State;
   update<P>(updates: P, state: State, context: UpdateContext<P>): [updates: P, state: State];
   /**
-   * Consume the layer statistics of this step, before `update`. Present only in transformations that use curvature. Not
-   * called in steps without statistics.
+   * Process the layer statistics of a step; called before `update`. Absent: the transformation does not use curvature.
+   * Not called in steps without statistics.
    *
-   * @param statistics means over all ranks, per layer.
+   * @param statistics Statistics of each layer, averaged over all ranks.
    */
   observe?(state: State, statistics: TensorTree, options?: ObserveOptions): State;
 }
 
-/** State of a transformation without state. */
+/** State type of a stateless transformation. */
 export type EmptyState = Readonly<Record<string, never>>;
 
-/** A transformation without state. */
+/** Create a transformation without state. */
 export const stateless = (
   update: <P>(updates: P, context: UpdateContext<P>) => P,
 ): GradientTransformation<EmptyState> => ({
@@ -61,7 +61,7 @@ export const stateless = (
 });
 
 /**
- * Apply transformations in sequence; the state is the list of their states.
+ * Combine transformations to one that applies them in sequence. Its state is the list of their states.
  *
  * @example const optimizer = chain(clipByGlobalNorm(1), adamw({ learningRate: 3e-4 }));
  */
@@ -112,6 +112,9 @@ export const chain = <States extends readonly unknown[]>(
   };
 };
 
-/** `params + updates`, leaf by leaf. Updates of optimizers already point in the descent direction. */
+/**
+ * Return `params + updates`, for each leaf. Updates of optimizers already include the negative sign of the descent
+ * direction.
+ */
 export const applyUpdates = <P>(params: P, updates: P): P =>
   inPhase("update", () => zipTrees((param: Tensor, update: Tensor) => add(param, update), params, updates));

@@ -7,12 +7,15 @@ import { leafPaths, zipTrees } from "../tree.ts";
 import { type EmptyState, type GradientTransformation, stateless } from "./transformation.ts";
 
 /**
- * Parameters to decay, given their path in the tree (`blocks.0.query`) and spec. Returns whether the parameter decays,
- * or a factor of its decay, from 0.
+ * Returns whether weight decay applies to a parameter, given its path in the tree (`blocks.0.query`) and its spec; or a
+ * factor for the decay of the parameter, at least 0.
  */
 export type DecayMask = (path: string, param: Tensor) => boolean | number;
 
-/** Decay matrices and kernels, but not biases and gains of normalization: usual for transformers. */
+/**
+ * Mask that applies decay to matrices and convolution kernels, but not to biases and normalization gains, as usual for
+ * transformers.
+ */
 export const decayMatrices: DecayMask = (_, param) => param.rank >= 2;
 
 const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
@@ -25,8 +28,9 @@ const factorOf = (mask: DecayMask, path: string, param: Tensor): number => {
 };
 
 /**
- * Add `decay·w` to the updates of the parameters `w` that `mask` selects (default: all), times the factor that the mask
- * returns. After `scaleByAdam` this is AdamW's decoupled decay; before it, L2 regularization.
+ * Add `decay·w` to the updates of the parameters `w` selected by `mask` (default: all parameters), multiplied by the
+ * factor if the mask returns one. After `scaleByAdam`, this is AdamW's decoupled weight decay; before `scaleByAdam`, it
+ * is L2 regularization.
  *
  * Source: Loshchilov and Hutter 2019, arXiv 1711.05101.
  */

@@ -14,7 +14,7 @@ const matrix = { dtype: "f32", shape: [4, 4] } as unknown as Tensor;
 const traced = (fn: (x: Tensor) => readonly Tensor[], mesh: Record<string, number>): Graph =>
   trace(fn, [matrix], { mesh }).graph;
 
-/** Collectives of ranks that each trace a different function. */
+/** Return the collectives of ranks that trace different functions. */
 const world = (
   fns: readonly ((x: Tensor) => readonly Tensor[])[],
   axes: (rank: number) => RankCollectives["axes"] = () => ({ data: fns.map((_, rank) => rank) }),
@@ -28,7 +28,7 @@ describe("canonicalOrder", () => {
   test("does not depend on the work of a single rank", () => {
     const ranks = [0, 1].map((rank) => (x: Tensor): Tensor[] => {
       const busy = [1, 2, 3].reduce((value) => matmul(value, x), x);
-      // Each rank does its own work before the other collective.
+      // Each rank has additional work before a different collective.
       return [allReduce(rank === 0 ? busy : x, "data"), allReduce(tanh(rank === 0 ? x : busy), "data")];
     });
     const alone = ranks.map((fn) => collectiveOrderOf(optimize(traced(fn, { data: 2 }))).order);
@@ -47,7 +47,7 @@ describe("canonicalOrder", () => {
       const first = allReduce(allReduce(x, "data"), "data");
       return [first, broadcastFromRoot(second(first), "data")];
     };
-    // Only the operand of the root is used, and only the root has work that needs the first collective.
+    // Only the root's operand is used, and only on the root this operand depends on the first collective.
     const ranks = [
       (x: Tensor): Tensor[] => shared(x, (first) => matmul(first, x)),
       (x: Tensor): Tensor[] => shared(x, () => x),
@@ -149,7 +149,7 @@ describe("canonicalOrder", () => {
       /in a cycle: rank \d needs .*; rank \d needs .*; rank \d needs/,
     );
     const free = ofRank.map(([first, second]) => (x: Tensor): Tensor[] => [allReduce(x, first), allReduce(x, second)]);
-    // ab before ca before bc on all ranks: alone, each rank would begin with the first of its trace.
+    // The common order is ab, ca, bc. Without agreement, each rank would begin with the first collective of its trace.
     expect(canonicalOrder(world(free, axes))).toEqual([
       [0, 1],
       [1, 0],

@@ -7,43 +7,40 @@ import { roleOf } from "../ops/role.ts";
 import { operators } from "../ops/table.ts";
 import { byteLength } from "../shape.ts";
 
-/** One collective of a rank's graph, with the facts that other ranks need. */
+/** Collective of a rank's graph, with the properties needed to compute a common order. */
 export interface GraphCollective {
   readonly axis: string;
-  /** Description that must be equal on all participating ranks: operator, sizes, parameters, priority. */
+  /** Description of the collective: operator, sizes, parameters, priority. Must be equal on all participating ranks. */
   readonly what: string;
   /**
-   * Participating ranks of a `send-receive`, by position along the axis. Other ranks need not have this collective.
-   * Absent: all ranks of the group.
+   * Participating ranks of a `send-receive`, as coordinates along the axis. The graphs of other ranks need not contain
+   * this collective. Absent: all ranks of the group participate.
    */
   readonly ends?: readonly number[];
   /**
-   * Indices of the collectives of this rank that must be done before this one can start; transitive dependencies are
-   * omitted.
+   * Indices of this rank's collectives on which this collective directly depends; transitive dependencies are omitted.
    */
   readonly after: readonly number[];
-  /** Flops plus bytes of all nodes that this rank must compute before the collective. */
+  /** Flops plus bytes of all nodes on which the collective depends. */
   readonly work: number;
 }
 
-/**
- * Collectives of a rank's graph in trace order, and the order in which the rank starts them: indices into that list.
- */
+/** Collectives of a rank's graph in trace order, and their start order as indices into this list. */
 export interface CollectiveOrder {
   readonly collectives: readonly GraphCollective[];
   readonly order: readonly number[];
 }
 
-/** Collectives of a rank's graph, as sent to other ranks. */
+/** Collectives of a rank's graph, in the form that ranks exchange. */
 export interface RankCollectives {
-  /** World ranks of this rank's group along each axis. */
+  /** World ranks of this rank's group along each mesh axis. */
   readonly axes: { readonly [axis: string]: readonly number[] };
   readonly collectives: readonly GraphCollective[];
 }
 
 /**
- * Whether a node starts a collective, or is a collective that no pass has split yet. An operator that returns the
- * rank's coordinate does not communicate and does not count.
+ * Whether a node is a start node of a collective, or a collective that is not split yet. False for an operator that
+ * returns the rank's coordinate, because it does not communicate.
  */
 export const isCollective = (node: Node): boolean =>
   operators[node.op]?.collective !== undefined && roleOf(node) !== "position";
@@ -54,7 +51,7 @@ const workOf = (graph: Graph, node: Node): number => {
   return flops + bytesRead + bytesWritten;
 };
 
-/** Nodes that must run before node `id`, ascending. Cost: O(nodes + edges) before it. */
+/** Return the ids of all nodes on which node `id` depends, ascending. Cost: O(nodes + edges) before node `id`. */
 export const ancestorsOf = (graph: Graph, id: number): number[] => {
   const isAncestor = new Uint8Array(id + 1);
   isAncestor[id] = 1;
@@ -79,15 +76,15 @@ const describe = (graph: Graph, node: Node): Pick<GraphCollective, "axis" | "wha
 };
 
 /**
- * Facts about a graph's collectives that the ranks of a world need to agree on their order. Cost: O(collectives ·
- * (nodes + edges)).
+ * Describe a graph's collectives, as input for computing the common order of all ranks. Cost: O(collectives · (nodes +
+ * edges)).
  *
- * @param nodes the graph's collectives, in trace order.
+ * @param nodes Nodes of the graph's collectives, in trace order.
  */
 export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollective[] => {
   const positions = new Map(nodes.map(({ id }, position) => [id, position]));
   const works: number[] = [];
-  /** Per collective, all collectives that must be done before it. */
+  /** For each collective, the indices of all collectives on which it depends, directly or transitively. */
   const all: Set<number>[] = [];
   return nodes.map((node, position) => {
     const before = new Set<number>();
@@ -97,7 +94,7 @@ export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollec
       if (collective !== undefined) before.add(collective);
       work += works[id] ??= workOf(graph, graph.nodes[id]!);
     }
-    // If collectives are split in place, each is waited for before the next one starts.
+    // If collectives are split in place, each collective must be done before the next collective starts.
     if (node.params["standing"] === true && position > 0)
       for (const earlier of [position - 1, ...all[position - 1]!]) before.add(earlier);
     all.push(before);
@@ -112,7 +109,7 @@ export const collectivesOf = (graph: Graph, nodes: readonly Node[]): GraphCollec
   });
 };
 
-/** Collectives of a scheduled graph, and the order of their starts. */
+/** Return the collectives of a scheduled graph, and their start order. */
 export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   const started = graph.nodes.filter(isCollective);
   const traced = started.toSorted((a, b) => Number(a.params["position"]) - Number(b.params["position"]));
@@ -120,19 +117,19 @@ export const collectiveOrderOf = (graph: Graph): CollectiveOrder => {
   return { collectives: collectivesOf(graph, traced), order: started.map(({ id }) => positions.get(id)!) };
 };
 
-/** One collective of the world, matched across its participating ranks. */
+/** Collective of the world, matched across its participating ranks. */
 export interface MatchedCollective {
   readonly what: string;
-  /** World ranks that must participate, ascending. */
+  /** World ranks whose graphs must contain the collective, ascending. */
   readonly expected: readonly number[];
-  /** Index of the collective in its group, counted from 1. */
+  /** Number of the collective in the sequence of its group, from 1. */
   readonly count: number;
-  /** Index in the list of each participating rank. */
+  /** World rank → index in that rank's list of collectives, for each rank found to participate. */
   readonly positions: Map<number, number>;
   readonly after: Set<MatchedCollective>;
   depth: number;
   work: number;
-  /** Lowest index on any rank, and the first rank found to participate. */
+  /** Lowest index of the collective on any rank. `rank`: first rank found to participate. */
   first: number;
   readonly rank: number;
 }
@@ -140,7 +137,7 @@ export interface MatchedCollective {
 const formatRanks = (ranks: readonly number[]): string =>
   `rank${ranks.length === 1 ? "" : "s"} ${ranks.length < 2 ? "" : `${ranks.slice(0, -1).join(", ")} and `}${ranks.at(-1)}`;
 
-/** Error that describes how the ranks of a group differ in one collective. */
+/** Create the error that describes how the ranks of a group differ in one collective. */
 const mismatchError = (
   { what, count, expected, positions }: MatchedCollective,
   others: ReadonlyMap<number, string>,
@@ -158,8 +155,8 @@ const mismatchError = (
 };
 
 /**
- * Match the collectives of different ranks: the first, the second, … of a group; for a message, the first, the second,
- * … between the same ends.
+ * Match the collectives of different ranks by their number in the sequence of the group. A `send-receive` is matched by
+ * its number among the messages with the same description.
  */
 const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[] => {
   const known = new Map<string, MatchedCollective>();
@@ -170,7 +167,7 @@ const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[
       const members = axes[axis] ?? [];
       const expected = ends === undefined ? members : ends.map((end) => members[end]!);
       const participates = expected.includes(rank);
-      // A message between other ranks transfers nothing on this rank, so it is not matched.
+      // A `send-receive` between other ranks transfers no data on this rank, so it is not matched.
       const group = participates ? `${axis} ${members.join()} ${ends === undefined ? "" : what}` : `alone ${rank}`;
       const count = (counts.get(group) ?? 0) + 1;
       counts.set(group, count);
@@ -197,7 +194,7 @@ const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[
   });
   const all = [...known.values()];
   const unfit = all.filter((matched) => differences.has(matched) || matched.positions.size < matched.expected.length);
-  // Report the earliest mismatch in a trace: later ones are often its consequences.
+  // Report the earliest mismatch in a trace, because later mismatches are often its consequences.
   const [first] = unfit.toSorted((a, b) => a.first - b.first || a.rank - b.rank);
   if (first !== undefined) throw mismatchError(first, differences.get(first) ?? new Map());
   ranks.forEach(({ collectives }, rank) =>
@@ -209,8 +206,8 @@ const matchCollectives = (ranks: readonly RankCollectives[]): MatchedCollective[
 };
 
 /**
- * Set the depth of every collective: the maximum number of collectives on a path to it. @throws CollectiveOrderError
- * with a cycle, if there is one.
+ * Set the depth of each collective: the maximum number of collectives on a path to it. @throws CollectiveOrderError if
+ * dependencies form a cycle; the message has the cycle.
  */
 const computeDepths = (all: readonly MatchedCollective[]): void => {
   const waiting = new Map(all.map((matched) => [matched, matched.after.size]));
@@ -239,7 +236,10 @@ const computeDepths = (all: readonly MatchedCollective[]): void => {
   throw new CollectiveOrderError(`collectives wait for each other in a cycle: ${steps.join("; ")}`);
 };
 
-/** All collectives of a world in their canonical order. @throws CollectiveOrderError as `canonicalOrder` does. */
+/**
+ * Return all collectives of a world in canonical order. @throws CollectiveOrderError in the same cases as
+ * `canonicalOrder`.
+ */
 export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollective[] => {
   const all = matchCollectives(ranks);
   computeDepths(all);
@@ -247,22 +247,24 @@ export const matchedInOrder = (ranks: readonly RankCollectives[]): MatchedCollec
 };
 
 /**
- * Canonical order of collectives: one order of all collectives of a world; every rank starts its own collectives in
- * this order. It is a function of the graphs of all ranks, so ranks with different graphs compute the same order.
+ * Compute the canonical order of all collectives of a world. Each rank starts the collectives of its graph in this
+ * order. The order is a function of the graphs of all ranks, so all ranks compute the same order, even if their graphs
+ * differ.
  *
- * Collectives of a group match between two ranks if they have the same index in the group's sequence. A `send-receive`
- * must also have the same pairs, and only the ranks in its pairs need it. A collective comes after all collectives that
- * any rank needs for it. Among those that are ready, collectives are ordered by the maximum number of collectives on a
- * path to them, then by the maximum work that a rank has before them, then by their index in the trace.
+ * Collectives of two ranks match if they have the same index in the sequence of their group. A `send-receive` must also
+ * have the same pairs, and only the ranks in its pairs need it. A collective comes after all collectives on which it
+ * depends on any rank. Collectives without such a dependency between them are ordered by the maximum number of
+ * collectives on a path to them, then by the maximum `work` on any rank, then by their index in the trace.
  *
- * Ranks that start their collectives in this order cannot deadlock: the first unfinished collective in the order waits
- * for no other.
+ * Ranks that start their collectives in this order cannot deadlock, because the first unfinished collective in the
+ * order does not wait for any other collective.
  *
  * Cost: O(collectives of all ranks · their dependencies).
  *
- * @param ranks collectives of all ranks of the world, in rank order.
- * @returns for each rank, indices into its list in the order of their starts.
- * @throws CollectiveOrderError if ranks have different collectives at the same index, or if no common order exists.
+ * @param ranks Collectives of all ranks of the world, in rank order.
+ * @returns For each rank, indices into its list of collectives, in start order.
+ * @throws CollectiveOrderError if ranks of a group have different collectives at the same index, or if no common order
+ * exists.
  */
 export const canonicalOrder = (ranks: readonly RankCollectives[]): number[][] => {
   const orders: number[][] = ranks.map(() => []);

@@ -12,15 +12,15 @@ const keyOf = (node: Node, inputs: readonly ValueRef[]): string => {
 };
 
 /**
- * Whether a node may be merged with an equal one. Excludes arguments, collectives, which all ranks must have in equal
- * number, and barriers.
+ * Whether a node may be merged with an equal node. False for arguments, for barriers, and for collectives, whose number
+ * must be equal on all ranks.
  */
 const mayMerge = (node: Node): boolean => !isCollective(node) && [undefined, "position"].includes(roleOf(node));
 
 /**
- * Common subexpression elimination: nodes with the same operator, operands, parameters and specs become one, the first.
- * Random bits are a function of their key, so they merge, too. Nodes that are repeated on purpose (recomputation) are
- * protected by an optimization barrier.
+ * Common subexpression elimination: nodes with equal operator, operands, parameters and specs are replaced by the first
+ * of them. This includes random bits, which are a function of their key. An optimization barrier protects recomputed
+ * nodes from merging.
  *
  * Cost: O(nodes + edges).
  */

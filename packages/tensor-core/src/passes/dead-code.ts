@@ -5,9 +5,10 @@ import { operators } from "../ops/table.ts";
 export const hasEffect = ({ op, params }: Node): boolean => operators[op]?.hasEffect?.(params) ?? false;
 
 /**
- * Whether each node, by id, is needed for an output, an input or an effect.
+ * Compute for each node whether it is live: an input, a node with an effect, or a node on which an output or effect
+ * depends.
  *
- * @param reads values that each node reads. Default: its `inputs`.
+ * @param reads Returns the values that a node reads. Default: its `inputs`.
  */
 export const liveNodes = (
   graph: Graph,
@@ -24,10 +25,11 @@ export const liveNodes = (
 };
 
 /**
- * Drop every node that no output depends on. Inputs stay, so the signature of the graph does not change.
+ * Remove nodes on which no output depends. Inputs are kept, so the signature of the graph does not change.
  *
- * A collective with unused outputs is dropped, too: ranks with equal traces drop the same collectives. If only some
- * ranks use its result, compilation fails (`canonicalOrder`). Nodes that another rank waits for stay.
+ * Collectives with unused outputs are also removed: ranks with equal traces remove the same collectives. If only some
+ * ranks use the result of a collective, compilation fails (`canonicalOrder`). Nodes with `hasEffect`, for which another
+ * rank waits, are kept.
  *
  * Cost: O(nodes + edges).
  */

@@ -11,13 +11,13 @@ import { isCollective } from "./collective-order.ts";
 
 const isArgument = (node: Node): boolean => roleOf(node) === "argument";
 
-/** Origin of the operator whose composition is inserted; for the graph itself, an empty scope only. */
+/** Origin of the operator node whose composition is inserted; an empty scope for nodes of the graph itself. */
 type EnclosingOrigin = Pick<Origin, "scope"> & Partial<Origin>;
 
 const joinScopes = (outer: string, inner: string): string =>
   outer === "" || inner === "" ? outer + inner : `${outer}/${inner}`;
 
-/** Whether a composition contains a collective, directly or in the compositions of operators that it uses. */
+/** Whether a composition contains a collective, directly or in nested compositions. */
 const communicates = (graph: Graph): boolean =>
   graph.nodes.some((node) => {
     if (isCollective(node)) return true;
@@ -29,12 +29,12 @@ const communicates = (graph: Graph): boolean =>
   });
 
 /**
- * Replace the nodes of users' operators by their compositions, to any depth of nesting, except operators for which
- * `runs` returns true, because the backend has a kernel. The scope of inserted nodes ends with the operator's name.
- * Runs before all other passes, which then treat inserted nodes like any others.
+ * Replace the nodes of users' operators by their compositions, recursively, except nodes for which `runs` returns true,
+ * because the backend has a kernel. The scope of inserted nodes ends with the operator's name. Must run before all
+ * other passes, so that the passes process the inserted nodes.
  *
- * An operator without composition stays, too, and is rejected by the backend. Returns the same graph if it has only
- * built-in operators.
+ * Nodes of operators without composition are kept; the backend rejects them. Returns the same graph object if the graph
+ * has only built-in operators.
  *
  * @throws OperatorError for an undefined operator, for a composition whose results contradict the shape rule, and for a
  * composition with collectives if `runs` returns true.
@@ -51,7 +51,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
   };
   let collected: Graph = graph;
 
-  /** Append the nodes of `part`, whose inputs are `operands`. */
+  /** Append the nodes of graph `part`, with `operands` as its inputs. Returns its outputs. */
   const insert = (part: Graph, operands: readonly ValueRef[], enclosing: EnclosingOrigin): ValueRef[] => {
     collected = addDefinitions(collected, definitionsOf(part));
     const values: (readonly ValueRef[])[] = [];
@@ -88,7 +88,7 @@ export const expandCompositions = (graph: Graph, runs: (operator: Operator, node
   return withMeshOf(graph, () => {
     const outputs = insert(graph, [], { scope: "" });
     const inputs = nodes.filter(isArgument);
-    // In argument order: the argument of an input node is its index in the list of inputs, not among the nodes.
+    // Number input nodes by their index in `inputs`, which is the argument order, not by node order.
     const order = new Map(graph.nodes.filter(isArgument).map(({ id }, i) => [id, inputs[i]!.id]));
     return addDefinitions(
       { nodes, inputs: graph.inputs.map((id) => order.get(id)!), outputs },

@@ -18,7 +18,7 @@ import { layersOf } from "./layers-of.ts";
 
 const f32 = (...shape: number[]) => ({ dtype: "f32" as const, shape });
 
-/** Layers of a loss, and its tapped values by key. */
+/** Return the layers of a loss function, and its tapped values by key. */
 const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unknown[], rest: unknown[] = []) => {
   let taps: Taps = {};
   const traced = trace(
@@ -32,7 +32,7 @@ const found = (fn: (params: Tensor[], ...rest: Tensor[]) => Tensor, params: unkn
   return { graph: traced.graph, layers: layersOf(traced), taps };
 };
 
-/** Source of a value in another shape, order or dtype. */
+/** Return the key of the original value before reshapes, transposes and casts. */
 const behind = (graph: Graph, ref: ValueRef): string => {
   const node = graph.nodes[ref.node]!;
   return operators[node.op]?.rearranges === true && node.inputs.length === 1
@@ -45,7 +45,7 @@ describe("layersOf", () => {
     const { graph, layers, taps } = found(
       ([w1, b1, w2], x) => {
         const h = relu(add(tap("y1", matmul(tap("a1", x!), w1!)), b1!));
-        // Leading dimensions, a transposed weight, and an f16 weight.
+        // Covers leading dimensions, a transposed weight, and an f16 weight.
         const a = reshape(tap("a2", h), [2, 2, 5]);
         const y = matmul(cast(a, "f16"), transpose(cast(w2!, "f16")));
         return sum(multiply(tap("y2", cast(y, "f32")), 2));
@@ -127,8 +127,7 @@ describe("layersOf", () => {
         shapes.map((shape) => f32(...shape)),
         [f32(4, 3), { dtype: "i32", shape: [2] }, f32(2, 4, 3), f32(5, 2, 4, 3), f32(1, 8, 8, 3)],
       ).layers.map(({ stackDims }) => stackDims);
-    // Experts, alone and together with another use of the same kind; with a penalty; stored as [experts, outputs,
-    // inputs].
+    // Weights of experts: one use; two uses of the same kind; with a penalty; stored as [experts, outputs, inputs].
     expect(stacks(([w], x, counts) => sum(groupedMatmul(x!, w!, counts!)), [2, 3, 7])).toEqual([1]);
     expect(
       stacks(
@@ -142,10 +141,11 @@ describe("layersOf", () => {
     expect(stacks(([w], x, counts) => sum(groupedMatmul(x!, transpose(w!, [0, 2, 1]), counts!)), [2, 3, 3])).toEqual([
       1,
     ]);
-    // Products with leading dimensions that are separate or merged in the leaf.
+    // Matrix products whose leading dimensions are separate or merged in the leaf.
     expect(stacks(([w], _x, _counts, _batch, deep) => sum(matmul(deep!, w!)), [5, 2, 3, 7])).toEqual([2]);
     expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, reshape(w!, [2, 3, 6]))), [2, 3, 3, 2])).toEqual([1]);
-    // A leaf that is reordered, or used as one matrix elsewhere, is not a stack; neither are kernels and plain weights.
+    // Not stacks: a reordered leaf, a leaf that another layer reads as one matrix, convolution kernels and plain
+    // weights.
     expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, transpose(w!, [1, 0, 2]))), [3, 2, 7])).toEqual([0]);
     expect(stacks(([w], _x, _counts, batch) => sum(matmul(batch!, reshape(w!, [2, 3, 7]))), [3, 2, 7])).toEqual([0]);
     expect(

@@ -4,70 +4,77 @@ import { kernelNodeOf } from "../graph/kernel-node.ts";
 import type { LayerKind, LayerReading } from "../graph/operator.ts";
 import { operators } from "../ops/table.ts";
 
-/** One application of a weight: `output = layer(input, weight)`. Values refer to the traced graph. */
+/** One application of a weight: `output = layer(input, weight)`. All values are references to the traced graph. */
 export interface LayerUse {
   readonly kind: LayerKind;
-  /** Node that applies the weight, and its parameters: transposes, strides, ε. */
+  /** Id of the node that applies the weight. `params`: parameters of the node, such as transposes, strides, ε. */
   readonly node: number;
   readonly params: Params;
   /** Input of the layer: activations, images, or the row indices of an embedding. */
   readonly input: ValueRef;
-  /** Weight as the node reads it, operand number `operand`. */
+  /** Weight operand of the node, possibly cast, transposed or reshaped. `operand`: operand index of the weight. */
   readonly weight: ValueRef;
   readonly operand: number;
   /**
-   * Nodes between the leaf and the weight, in order: casts, transposes, reshapes. Empty if the leaf is read directly.
+   * Ids of the nodes between the weight leaf and `weight`, in order: casts, transposes, reshapes. Empty if the node
+   * reads the leaf directly.
    */
   readonly path: readonly number[];
-  /** Result without the bias of a linear layer or a convolution. */
+  /** Result of the layer, before the bias is added in a linear layer or a convolution. */
   readonly output: ValueRef;
   /** Cotangent of `output`, which does not depend on the bias. */
   readonly outputGradient: ValueRef;
-  /** Differentiated leaf that is added to each row of the output, or shifts a norm: see `WeightLayers.weight`. */
+  /**
+   * Bias: the differentiated leaf that is added to each row of `output`, or that shifts a norm. Refers to the leaf like
+   * `WeightLayers.weight`. Absent: the layer has no bias.
+   */
   readonly bias?: ValueRef;
 }
 
-/** Layers of one differentiated leaf. */
+/** Layers that apply one differentiated leaf. */
 export interface WeightLayers {
-  /** The leaf, as passed to the differentiated function. */
+  /** Differentiated leaf, as passed to the differentiated function. */
   readonly weight: ValueRef;
   readonly uses: readonly LayerUse[];
-  /** Nodes of the layers whose bias is this leaf. */
+  /** Ids of the nodes of the layers whose bias is this leaf. */
   readonly biasOf: readonly number[];
-  /** Reasons why some uses of the leaf are not layers, as texts; empty if all uses are layers. */
+  /** Texts that explain why some uses of the leaf are not layers; empty if all uses are layers. */
   readonly unresolved: readonly string[];
   /**
-   * Number of leading dimensions of the leaf that index separate matrices, in all linear layers that read it, such as 1
-   * for weights of experts [experts, inputs, outputs]; 0 if the layers disagree or there is none.
+   * Number of leading dimensions of the leaf that index separate matrices in linear layers, such as 1 for expert
+   * weights [experts, inputs, outputs]. 0 if no linear layer reads the leaf, or if the layers differ.
    */
   readonly stackDims: number;
 }
 
-/** A weight in another shape, order, dtype, or broadcast. */
+/** Weight leaf after reshapes, transposes, casts or broadcasts. */
 interface WeightView {
-  /** Index among the differentiated leaves. */
+  /** Index of the differentiated leaf. */
   readonly leaf: number;
   readonly ref: ValueRef;
   readonly path: readonly number[];
   readonly isBroadcast: boolean;
-  /** Number of leading dimensions of the leaf that are leading dimensions of this value. */
+  /** Number of leading dimensions that the leaf and the view have in common. */
   readonly leadingDims: number;
 }
 
 const nameOf = (node: Node): string => `${node.op}${node.scope === "" ? "" : ` in ${node.scope}`}`;
 
-/** Number of leading dimensions of an operand that are unchanged in its result; Infinity if all are. */
+/**
+ * Return the number of leading dimensions of operand 0 that are unchanged in the result; Infinity if all dimensions
+ * are.
+ */
 const unchangedDims = (graph: Graph, { op, inputs, params, specs }: Node): number => {
   const { keepsOrder, stretches, leadingDimsKept } = operators[op] ?? {};
   if (leadingDimsKept !== undefined) return leadingDimsKept(params);
   if (stretches === true) return 0;
-  if (keepsOrder !== true) return Infinity; // each element keeps its position
+  if (keepsOrder !== true) return Infinity; // each element keeps its position, as in a cast
   const [before, after] = [specOf(graph, inputs[0]!).shape, specs[0]!.shape];
   const first = before.findIndex((size, dim) => size !== after[dim]);
   return first < 0 ? before.length : first;
 };
 
-/** Readers of each value outside the backward pass. */
+/** For each value, return the nodes outside the backward pass that read it, with the operand index of the value. */
 const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: Node, operand: number])[]> => {
   const reads = graph.nodes
     .filter(({ phase }) => phase !== "backward")
@@ -79,13 +86,13 @@ const readersOf = (graph: Graph): ReadonlyMap<string, readonly (readonly [node: 
  * Find the layers of a traced step: for each differentiated weight, the nodes that apply it, their inputs, and the
  * gradients of their results. Used for curvature, second-order statistics and activation compression.
  *
- * Which operators are layers is defined in their files (`OperatorFacts.layer`). A weight may pass through casts,
- * transposes and reshapes, and may be applied several times: a tied embedding has two uses. Ambiguous cases are
- * reported, not guessed: a weight with other readers, a result that was differentiated twice.
+ * The files of the operators define which operators are layers (`OperatorFacts.layer`). A weight may pass through
+ * casts, transposes and reshapes, and may be applied several times: a tied embedding has two uses. Ambiguous cases are
+ * reported in `unresolved`: a weight with other readers, or a result that was differentiated twice.
  *
- * @param traced result of `trace`, before any pass. To compute with the found values, append them to the outputs of the
- * graph and `replay` it.
- * @returns one entry per differentiated leaf, in the order of differentiation and of the leaves.
+ * @param traced Result of `trace`, before any pass. To compute with the returned values, append them to the outputs of
+ * the graph and `replay` the graph.
+ * @returns One entry per differentiated leaf, in the order of differentiation, then of the leaves.
  * Cost: O(nodes + edges).
  */
 export const layersOf = ({
@@ -128,7 +135,7 @@ export const layersOf = ({
   );
 
   const leafOf = (ref: ValueRef): number | undefined => views.get(valueKey(ref))?.leaf;
-  /** Leaf that is added to each row of a value, and the node that adds it. */
+  /** Return the leaf that is added to each row of a value, and the id of the node that adds it. */
   const addedBias = (output: ValueRef): { readonly leaf: number; readonly by: number } | undefined => {
     for (const [node, operand] of readers.get(valueKey(output)) ?? []) {
       const { adds, rearranges } = operators[node.op] ?? {};
@@ -143,7 +150,10 @@ export const layersOf = ({
     return undefined;
   };
 
-  /** A linear layer uses the last two dimensions of its weight; the dimensions before them index matrices. */
+  /**
+   * Compute `stackDims`: a linear layer uses the last two dimensions of its weight; all earlier dimensions index
+   * separate matrices.
+   */
   const stackDimsOf = (own: readonly (typeof readings)[number][]): number => {
     const [first, ...others] = own.map(({ view, layer }) => {
       const dims = layer.kind === "linear" ? specOf(graph, view.ref).shape.length - 2 : 0;

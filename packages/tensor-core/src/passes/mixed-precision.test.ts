@@ -20,7 +20,7 @@ import { mixedPrecision } from "./mixed-precision.ts";
 
 const spec = (...shape: number[]): { dtype: "f32"; shape: number[] } => ({ dtype: "f32", shape });
 
-/** Two layers with attention between them, and a plain gradient step. */
+/** Training step of a model with two linear layers and attention between them, updated by plain gradient descent. */
 const step = (params: { a: Tensor; b: Tensor }, x: Tensor): unknown => {
   const loss = (p: { a: Tensor; b: Tensor }): Tensor => {
     const h = reshape(matmul(x, transpose(p.a)), [1, 2, 3, 4]);

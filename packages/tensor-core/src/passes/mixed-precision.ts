@@ -7,7 +7,7 @@ import { simplify } from "./simplify.ts";
 
 const halfOperandsOf = (node: Node): readonly number[] => operators[node.op]?.halfOperands ?? [];
 
-/** Per node: whether a result reaches an operand of a product, directly or through other nodes. */
+/** For each node, compute whether a product depends on it, directly or through other nodes. */
 const feedsProducts = (graph: Graph): boolean[] => {
   const feeds = graph.nodes.map(() => false);
   for (const node of graph.nodes.toReversed()) {
@@ -19,7 +19,7 @@ const feedsProducts = (graph: Graph): boolean[] => {
   return feeds;
 };
 
-/** Append a cast of `ref`. */
+/** Append a cast of value `ref` to `dtype`. Returns the result. */
 export const appendCast = (
   builder: GraphBuilder,
   ref: ValueRef,
@@ -39,7 +39,10 @@ export const appendCast = (
   };
 };
 
-/** Copy a node with operands `positions` cast to `dtype`, and cast its results back to their original dtypes. */
+/**
+ * Copy a node, cast its operands with the indices `positions` to `dtype`, and cast its results back to their original
+ * dtypes.
+ */
 export const copyCast = (
   builder: GraphBuilder,
   node: Node,
@@ -71,23 +74,23 @@ export const copyCast = (
 export interface MixedPrecisionOptions {
   /** Dtype of operands and results of products. Default: "f16". */
   readonly dtype?: HalfDType;
-  /** Whether nodes of an origin stay f32, such as the exchange of gradients or the optimizer. Default: none. */
+  /** Returns whether nodes of an origin stay f32, such as the gradient exchange or the optimizer. Default: no nodes. */
   readonly keeps?: (origin: Origin) => boolean;
 }
 
 /**
- * Let products (matmul, convolution, attention) read 16-bit operands and store 16-bit results, with sums in f32.
- * Everything else stays f32, and the casts fuse into other kernels. A result that reaches no other product, such as the
- * gradient of a weight, is stored as f32.
+ * Mixed precision: products (matmul, convolution, attention) read 16-bit operands and write 16-bit results, with sums
+ * in f32. All other operators stay f32, and the casts are fused into other kernels. A product result on which no other
+ * product depends, such as a weight gradient, is f32.
  *
  * Products in compositions of users' operators stay f32, because compositions are inserted later, when a backend
  * compiles the graph.
  *
- * Operands of products are saved in half the bytes; if other operators read the same value, it is also kept as f32. f16
- * uses tensor cores if the device has them. Gradients below 6e-8 underflow in f16: scale the loss (see
+ * Saved operands of products need half the memory. A value that other operators also read is additionally saved as f32.
+ * f16 uses tensor cores if the device has them. Gradients below 6e-8 underflow in f16: scale the loss (see
  * `dynamicLossScale`). bf16 has the range of f32, so it needs no loss scale, and 8 bits of precision; f16 has 11.
- * Neither WebGPU nor WebAssembly has bf16 arithmetic, so its products are computed in f32 from rounded operands
- * (`widenHalf`), at no gain in speed. Apply this pass to a whole training step, after differentiation.
+ * Neither WebGPU nor WebAssembly has bf16 arithmetic, so bf16 products are computed in f32 from rounded operands
+ * (`widenHalf`), without speedup. Apply this pass to a whole training step, after differentiation.
  *
  * Source: Micikevicius et al. 2017, "Mixed Precision Training", arXiv:1710.03740; bf16: Kalamkar et al. 2019, "A Study
  * of BFLOAT16 for Deep Learning Training", arXiv:1905.12322.
@@ -96,7 +99,7 @@ export const mixedPrecision = (
   source: Graph,
   { dtype = "f16", keeps = () => false }: MixedPrecisionOptions = {},
 ): Graph => {
-  const graph = eliminateDeadCode(simplify(source)); // transposed operands become flags before casts are inserted
+  const graph = eliminateDeadCode(simplify(source)); // turns transposes into flags before casts are added
   const feeds = feedsProducts(graph);
   const builder = new GraphBuilder();
   for (const node of graph.nodes) {

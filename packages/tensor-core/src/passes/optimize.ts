@@ -8,16 +8,20 @@ import { simplify, simplifyForFolds } from "./simplify.ts";
 import { sinkSlices } from "./sink-slices.ts";
 
 export interface OptimizeOptions {
-  /** Whether to wrap elementwise nodes in `fused` nodes; an object sets the limits of a fused node. Default: true. */
+  /**
+   * Whether to fuse elementwise nodes into `fused` nodes. An object enables fusion with the given limits. Default:
+   * true.
+   */
   readonly fuse?: boolean | FusionOptions;
   /**
-   * Whether to split collectives into start and done; an array is the order in which they start, see
+   * Whether to split collectives into start and done. An array enables the split with the given start order, see
    * `scheduleCollectives`. Default: true.
    */
   readonly schedule?: boolean | readonly number[];
 }
 
-// Real graphs reach a fixed point in two or three rounds; stopping earlier only leaves a less simplified graph.
+// Maximum number of simplification rounds. Typical graphs reach a fixed point in two or three rounds; the limit affects
+// only how far a graph is simplified, not its correctness.
 const maxRounds = 8;
 
 const sameStructure = (a: Graph, b: Graph): boolean =>
@@ -32,8 +36,8 @@ const sameStructure = (a: Graph, b: Graph): boolean =>
   });
 
 /**
- * Standard pipeline from a traced graph to one that a backend compiles: simplify, merge equal nodes and drop dead nodes
- * until nothing changes; then recompute the values that checkpoints do not keep; then fuse elementwise nodes; then
+ * Run the standard passes between tracing and compilation: simplify, merge equal nodes and remove dead nodes until the
+ * graph does not change; then recompute the values that checkpoints do not keep; then fuse elementwise nodes; then
  * schedule collectives.
  */
 export const optimize = (graph: Graph, { fuse = true, schedule = true }: OptimizeOptions = {}): Graph => {
@@ -43,7 +47,7 @@ export const optimize = (graph: Graph, { fuse = true, schedule = true }: Optimiz
     current = eliminateDeadCode(eliminateCommonSubexpressions(simplify(sinkSlices(current))));
     if (sameStructure(before, current)) break;
   }
-  // Forward values that only the backward pass read are unused after they are recomputed there.
+  // After recomputation, forward values that only the backward pass read are dead.
   if (current.nodes.some(({ region }) => region !== "")) current = eliminateDeadCode(recomputeRegions(current));
   if (typeof fuse === "object" && fuse.maxTile !== undefined) current = simplifyForFolds(current);
   if (fuse !== false) current = fuseElementwise(current, fuse === true ? {} : fuse);

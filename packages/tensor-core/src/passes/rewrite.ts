@@ -15,20 +15,20 @@ import { constantOperator } from "../ops/constant.ts";
 import { roleOf } from "../ops/role.ts";
 import { formatSpec, sameSpec } from "../shape.ts";
 
-/** Rules by operator name; `*` rules are tried on every operator, after its own. */
+/** Rewrite rules by operator name. Rules under `*` are tried on every operator, after the operator's rules. */
 export type RewriteRules = { readonly [op: string]: readonly RewriteRule[] };
 
 /**
- * Rebuild the graph from its inputs, and let the rules replace each node as it is added. Rules see operands that are
- * already rewritten, and nodes that they emit are rewritten in turn, so one walk reaches a fixed point of rules that
- * inspect operands. Nodes without users stay; dead-code elimination removes them.
+ * Rebuild the graph node by node, and apply the rules to each added node. Operands are already rewritten, and nodes
+ * that rules emit are also rewritten, so one pass reaches a fixed point for rules that inspect only operands. Unused
+ * nodes are kept; dead-code elimination removes them.
  *
- * @throws InvariantError if a rule changes the dtype or shape of a value, or emits the operator that it replaces
- * instead of deriving it.
+ * @throws InvariantError if a rule changes the dtype or shape of a value, or calls `emit` instead of `derive` for the
+ * operator that it replaces.
  */
 export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
   const nodes: Node[] = [];
-  /** New value of each old node, per output. */
+  /** New values of the outputs of each old node. */
   const moved: ValueRef[][] = [];
   const resolve = (ref: ValueRef): ValueRef => moved[ref.node]![ref.output]!;
   const append = (node: Omit<Node, "id">): ValueRef => {
@@ -36,7 +36,7 @@ export const rewriteGraph = (graph: Graph, rules: RewriteRules): Graph => {
     return { node: nodes.length - 1, output: 0 };
   };
   let origin = ownOrigin;
-  /** Operators that rules are replacing now, outermost first. */
+  /** Operators of the nodes that rules are currently replacing, outermost first. */
   const replaced: string[] = [];
 
   const applyRules = (node: Omit<Node, "id">): ValueRef | undefined => {

@@ -23,7 +23,7 @@ const scheduled = (fn: (...inputs: Tensor[]) => Tensor | readonly Tensor[], inpu
   return graph;
 };
 
-/** Node names in order, without inputs: `op scope`. */
+/** Return the node names `op scope` in order, without inputs. */
 const order = (graph: Graph): string[] =>
   graph.nodes.filter(({ op }) => op !== "input").map(({ op, scope: path }) => `${op} ${path}`.trim());
 
@@ -32,7 +32,7 @@ describe("scheduleCollectives", () => {
     const graph = scheduled((x, w) => {
       const late = scope("layer2", () => matmul(x, w));
       const early = scope("layer1", () => matmul(late, w));
-      // Encoding of both buckets was traced after both gradients.
+      // The encodings of both buckets are traced after both gradients.
       const [second, first] = [
         scope("layer2", () => allReduce(tanh(late), "data")),
         scope("layer1", () => allReduce(tanh(early), "data")),
@@ -46,7 +46,7 @@ describe("scheduleCollectives", () => {
       "matmul layer1",
       "tanh layer1",
       "collective-start layer1",
-      // The bucket that was sent first is used first.
+      // The result of the bucket that is sent first is read first.
       "collective-done layer2",
       "multiply layer2",
       "collective-done layer1",

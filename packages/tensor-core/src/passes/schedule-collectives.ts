@@ -6,13 +6,14 @@ import { roleOf } from "../ops/role.ts";
 import { canonicalOrder, collectivesOf, isCollective } from "./collective-order.ts";
 
 /**
- * Order of all nodes in which collectives start as early as possible and are waited for as late as possible.
+ * Order all nodes so that collectives start as early as possible and are waited for as late as possible.
  *
- * Collectives start in the given order. Before each come only the nodes that it needs, and nodes that no collective
- * needs, at their position in the trace. Among the needed nodes, those that need no collective in progress come first,
- * then those that need only the first of them, and so on: if all-gathers of a step's first parameters are followed by
- * its forward pass, each layer runs as soon as its own parameters are available. All other nodes come last, in the same
- * order: parameters of the bucket that was sent first are updated while later buckets are in progress.
+ * Collectives start in the given order. Each collective is preceded only by the nodes on which it depends, and by ready
+ * nodes on which no collective depends, at their position in the trace. The nodes on which a collective depends are
+ * sorted by the last collective in progress on which they depend; nodes that depend on no such collective come first.
+ * For example, if all-gathers of parameters precede the forward pass, each layer runs as soon as its parameters are
+ * available. All remaining nodes come last, in the same order: parameters of the first gradient bucket are updated
+ * while later buckets are in progress.
  */
 const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   const order: number[] = [];
@@ -26,9 +27,9 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
   const emitted = new Set<number>();
   const finished = new Set<number>();
   const isReady = new Uint8Array(graph.nodes.length);
-  let firstReady = 0; // no node below this id is ready
-  // Last collective, in start order, that a node has to wait for. It never decreases along an edge, so sorting by it
-  // keeps operands before their readers.
+  let firstReady = 0; // no pending node with a lower id is ready
+  // Last collective, in start order, on which each node depends. Never decreases along an edge, so a stable sort by
+  // this value keeps operands before their readers.
   const lastNeed: number[] = [];
   for (const node of graph.nodes)
     lastNeed.push(Math.max(-1, ...node.inputs.map((ref) => Math.max(lastNeed[ref.node]!, issue.get(ref.node) ?? -1))));
@@ -59,7 +60,7 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
       if (!emitted.has(at)) emit(at);
     }
   };
-  /** Ancestors of a node that have not been emitted. The ancestors of an emitted node have all been emitted. */
+  /** Return the ancestors of a node that are not emitted yet. All ancestors of an emitted node are already emitted. */
   const pendingAncestors = (id: number): number[] => {
     const found = new Set<number>();
     const stack = [id];
@@ -94,14 +95,15 @@ const orderNodes = (graph: Graph, collectives: readonly number[]): number[] => {
 };
 
 /**
- * Split every collective into `collective-start`, directly after the nodes that it needs, and `collective-done`,
- * directly before the first node that reads a result, and move independent computation between them (see `orderNodes`).
- * With one bucket per tensor this is wait-free backpropagation.
+ * Split each collective into `collective-start`, directly after the nodes on which it depends, and `collective-done`,
+ * directly before the first node that reads a result. Independent computation moves between start and done (see
+ * `orderNodes`). With one bucket per tensor this is wait-free backpropagation.
  *
- * @param order indices of the graph's collectives in start order. Default: the canonical order of ranks that all have
- * this graph. If graphs differ, `canonicalOrder` of all graphs returns the order of each rank.
- * @throws ArgumentError if the order does not match this graph's collectives, or starts one before a collective that it
- * needs. Cost: O(n log n) for n nodes and edges; without an order, also the cost of `collectivesOf`.
+ * @param order Indices of the graph's collectives in start order. Default: the canonical order if all ranks have this
+ * graph. If graphs differ between ranks, `canonicalOrder` computes the order of each rank.
+ * @throws ArgumentError if the order does not match this graph's collectives, or starts a collective before another
+ * collective on which it depends.
+ * Cost: O(n log n) for n nodes and edges; without an order, also the cost of `collectivesOf`.
  */
 export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Graph => {
   const found = graph.nodes.filter(isUnsplit);
@@ -127,9 +129,8 @@ export const scheduleCollectives = (graph: Graph, order?: readonly number[]): Gr
 const isUnsplit = (node: Node): boolean => isCollective(node) && roleOf(node) !== "start";
 
 /**
- * Split every collective into start and done at its position in the trace, so that each is waited for before anything
- * else is computed: bulk-synchronous communication, as a baseline for overlap. `scheduleCollectives` leaves such a
- * graph unchanged.
+ * Split each collective into start and done at its position in the trace, without computation between start and done:
+ * bulk-synchronous communication, as a baseline for overlap. `scheduleCollectives` does not change such a graph.
  */
 export const blockOnCollectives = (graph: Graph): Graph =>
   splitCollectives(
@@ -138,7 +139,10 @@ export const blockOnCollectives = (graph: Graph): Graph =>
     true,
   );
 
-/** @param atOnce whether to wait for each collective directly after its start. */
+/**
+ * Split each collective into start and done. @param atOnce Whether to wait for each collective directly after its
+ * start.
+ */
 const splitCollectives = (graph: Graph, order: readonly number[], atOnce = false): Graph => {
   const builder = new GraphBuilder();
   const running = new Map<number, number>();

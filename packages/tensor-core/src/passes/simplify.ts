@@ -12,7 +12,7 @@ const foldConstants: RewriteRule = ({ op, inputs, params, specs }, { constantVal
   if (scalar === undefined || inputs.length === 0) return undefined;
   const values = inputs.map(constantValue);
   if (values.some((value) => value === undefined)) return undefined;
-  // A constant is rounded when it is loaded, so the function gets the rounded values.
+  // Kernels round a constant to its dtype when they load it, so compute with the rounded values.
   const loaded = values.map((value, i) => roundToStorage(value!, spec(inputs[i]!).dtype));
   return constant(specs[0]!, roundToStorage(scalar(loaded, params, spec(inputs[0]!).dtype), specs[0]!.dtype));
 };
@@ -22,7 +22,10 @@ const broadcastSource = (ref: ValueRef, { producer }: RewriteContext): Node | un
   return operators[node.op]?.stretches === true ? node : undefined;
 };
 
-/** Compute before broadcasting: `f(broadcast(x), c)` becomes `broadcast(f(x, c))`, on the number of elements of x. */
+/**
+ * Compute before broadcasting: replace `f(broadcast(x), c)` by `broadcast(f(x, c))`, which computes only as many
+ * elements as x has.
+ */
 const computeThenBroadcast: RewriteRule = (node, context) => {
   const { op, inputs, specs } = node;
   if (operators[op]?.scalar === undefined) return undefined;
@@ -54,13 +57,14 @@ const foldRules: RewriteRules = rulesOf("foldRewrites");
  * operands of a product become its flags, constants are folded, and elementwise operators run before their operands are
  * broadcast.
  *
- * The rules of an operator are in its file. All give the same bits, with two exceptions: `x + 0` keeps the sign of a
- * zero that the addition would have made positive (and `0 − 0` of scattered zeros may lose it), and folded f32
- * constants are rounded once instead of at each operator. Nodes without users remain; `eliminateDeadCode` removes them.
+ * The rules of an operator are in the file of the operator. Results are bitwise identical, with two exceptions: `x + 0`
+ * keeps the sign of a zero that the addition would have made positive (and `0 − 0` of scattered zeros may lose it), and
+ * folded f32 constants are rounded once instead of at each operator. Unused nodes are kept; `eliminateDeadCode` removes
+ * them.
  *
  * Cost: O(nodes + edges).
  */
 export const simplify = (graph: Graph): Graph => rewriteGraph(graph, rules);
 
-/** Replace nodes by equal ones that are cheaper if reductions are folds of fused nodes. */
+/** Replace nodes by equal nodes that are cheaper if reductions are folds of fused nodes. */
 export const simplifyForFolds = (graph: Graph): Graph => rewriteGraph(graph, foldRules);

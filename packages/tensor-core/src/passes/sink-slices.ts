@@ -6,7 +6,7 @@ import { elementCount } from "../shape.ts";
 const isSelection = ({ op }: Node): boolean => operators[op]?.selects === true;
 const isConstant = ({ op }: Node): boolean => operators[op]?.constantValue !== undefined;
 
-/** The operand that is not a constant, if there is exactly one. */
+/** Return the only operand that is not a constant; undefined unless there is exactly one. */
 const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
   const variables = new Map(
     node.inputs.filter((ref) => !isConstant(graph.nodes[ref.node]!)).map((ref) => [valueKey(ref), ref]),
@@ -15,11 +15,12 @@ const onlyVariable = (graph: Graph, node: Node): ValueRef | undefined => {
 };
 
 /**
- * Slice before computing: if only slices read `f(x, constants)`, each becomes `f(slice(x), constants)`. The scaling of
- * a reduced bucket by 1/P thus moves after its unpacking, into the update of each parameter, and saves a pass over all
- * gradients.
+ * Move slices before elementwise computations: if all readers of `f(x, constants)` are slices, each slice is replaced
+ * by `f(slice(x), constants)`. Example: the scaling of a reduced gradient bucket by 1/P moves into the update of each
+ * parameter, which saves one pass over all gradients.
  *
- * Applied only if the slices together are not larger than the value that they slice, so no work is added. Exact.
+ * Applied only if the slices together have at most as many elements as the sliced value, so the cost does not increase.
+ * Exact.
  */
 export const sinkSlices = (graph: Graph): Graph => {
   const users: Node[][] = graph.nodes.map(() => []);

@@ -4,11 +4,11 @@ import { operators } from "../ops/table.ts";
 import { copyCast } from "./mixed-precision.ts";
 
 /**
- * Run products of f16 and bf16 operands in f32, between casts, for backends and devices without 16-bit arithmetic. The
- * storage dtype of results is unchanged, so numbers differ only by the rounding of sums. Returns the same graph if
- * there are no such products.
+ * Compute products of f16 and bf16 operands in f32, with casts before and after, for backends and devices without
+ * 16-bit arithmetic. The dtype of results is unchanged, so results differ only by the rounding of sums. Returns the
+ * same graph object if there are no such products.
  *
- * @param dtypes dtypes to widen. Default: both.
+ * @param dtypes Dtypes to widen. Default: f16 and bf16.
  */
 export const widenHalf = (graph: Graph, dtypes: readonly HalfDType[] = ["f16", "bf16"]): Graph => {
   const halves = graph.nodes.map((node) =>

@@ -16,19 +16,19 @@ import {
 import { expandCompositions } from "../passes/expand-compositions.ts";
 
 /**
- * Prepare a graph for the interpreters: users' operators run by their reference, or by their composition if they have
- * no reference.
+ * Prepare a graph for the interpreters: replace users' operators that have no reference implementation by their
+ * compositions.
  */
 export const prepareForReference = (graph: Graph): Graph =>
   expandCompositions(graph, (operator) => operator.referenceIsComposition !== true);
 
 /**
- * Results of one node, by its reference. Throws OperatorError if a user's reference returns results that contradict the
- * shape rule.
+ * Compute the results of one node with the reference implementation of its operator. Throws OperatorError if the
+ * reference of a user's operator returns results that contradict the shape rule.
  */
 const referenceOf = (operator: Operator, node: Node, inputs: readonly ReferenceArray[]): readonly Float64Array[] => {
   if (!isUserOperator(node.op)) return operator.reference(inputs, node.params, node.specs);
-  // Copies, so that a user's function cannot modify its operands.
+  // Pass copies, so that a user's function cannot modify the operands.
   const copies = inputs.map(({ spec, data }) => ({ spec, data: data.slice() }));
   const results: readonly unknown[] = operator.reference(copies, node.params, node.specs);
   const isRight = (data: unknown, output: number): boolean =>
@@ -46,18 +46,18 @@ const describeData = (data: unknown): string =>
     ? `${data.constructor.name} of ${(data as { length?: number }).length ?? 0}`
     : String(data);
 
-/** Groups of ranks that share a collective along an axis, by world rank. */
+/** Function from a mesh axis to the groups of world ranks that run collectives along the axis together. */
 type RankGroups = (axis: string) => readonly (readonly number[])[];
 
 /**
- * Interpret a graph in f64 for a whole world of ranks in lockstep: node by node, all ranks before the next node. Slow
- * and exact; the reference of all tests.
+ * Interpret a graph in f64 for all ranks of a world. Each node is computed on all ranks before the next node. Slow and
+ * exact; the reference of all tests.
  *
- * @param inputs per rank, the graph's inputs.
- * @param groups for an axis, the lists of ranks that form its groups. Default: one group with all ranks.
- * @param operators operators whose references are used, for example test operators that round to f32. Everything else
- * uses the built-in table.
- * @returns per rank, the graph's outputs.
+ * @param inputs Inputs of the graph, for each rank.
+ * @param groups Returns the groups of ranks along an axis. Default: one group with all ranks.
+ * @param operators Operators whose reference implementations are used. Tests pass operators that round to f32. Other
+ * operator properties always come from the built-in table.
+ * @returns Outputs of the graph, for each rank.
  */
 export const interpretWorld = (
   source: Graph,
@@ -103,13 +103,13 @@ export const interpretWorld = (
 };
 
 /**
- * Interpret the graphs of ranks, which may differ in everything except their collectives, in f64. Each rank computes the
- * nodes that the next collective of the world needs; then all ranks of its group run the collective together.
+ * Interpret a different graph on each rank in f64. Graphs may differ in everything except their collectives. Before
+ * each collective, the ranks of its group compute the nodes on which the collective depends.
  *
- * @param sources per rank, its graph.
- * @param inputs per rank, its graph's inputs.
- * @param axes per rank, the ranks of its group along each axis. Default: every axis has all ranks.
- * @returns per rank, its graph's outputs.
+ * @param sources Graph of each rank.
+ * @param inputs Inputs of each rank's graph.
+ * @param axes For each rank, the ranks of its group along each axis. Default: one group with all ranks along each axis.
+ * @returns Outputs of each rank's graph.
  * @throws CollectiveOrderError if the collectives are incompatible.
  */
 export const interpretRanks = (

@@ -12,7 +12,7 @@ class ReferenceDeviceArray extends PrintableDeviceArray implements DeviceArray {
   readonly shape: ReferenceArray["spec"]["shape"];
   readonly value: ReferenceArray;
 
-  protected override dispose(): void {} // its values are in the engine's memory
+  protected override dispose(): void {} // elements are in JavaScript memory and are garbage-collected
 
   constructor(value: ReferenceArray) {
     super();
@@ -27,7 +27,7 @@ const valueOf = (array: DeviceArray): ReferenceArray => {
   throw foreignArray(array);
 };
 
-/** The f64 interpreter as a `Backend`: one rank, no fusion, results are rounded to f32 only on download. */
+/** Create a backend that runs the f64 interpreter: one rank, no fusion. Results are rounded to f32 only on download. */
 export const referenceBackend = (): Backend => ({
   name: "reference",
   compile: (source: Graph): Executable => {

@@ -7,9 +7,9 @@ import { formatSpec } from "../shape.ts";
 import { roleOf } from "../ops/role.ts";
 import { nodesWithin } from "./slice-graph.ts";
 
-/** Values of a step's graph at which it is cut. */
+/** Values at which the graph of a training step is cut into stages. */
 export interface Cuts {
-  /** Names and values of each cut, in order. */
+  /** Names and values of each cut, in the order of the forward pass. */
   readonly cuts: readonly { readonly names: readonly string[]; readonly values: readonly ValueRef[] }[];
   readonly loss: ValueRef;
   readonly aux: readonly ValueRef[];
@@ -20,24 +20,24 @@ export interface Cuts {
 }
 
 export interface Assignment {
-  /** Stage of each node of the forward pass; `undefined` for nodes of the backward pass, and for free nodes. */
+  /** Stage number of each forward node; `undefined` for backward nodes and free nodes. */
   readonly stageOf: readonly (number | undefined)[];
-  /** Whether a node is free: each stage that reads it computes it itself. */
+  /** Whether each node is free: a free node is computed in each stage that reads it. */
   readonly isFree: readonly boolean[];
-  /** Stage that returns a result. */
+  /** Returns the number of the stage that returns a result. */
   readonly homeOf: (ref: ValueRef) => number;
 }
 
-/** Description of a value for messages. */
+/** Describe a value of a graph for messages. */
 export const nameOf = (graph: Graph, ref: ValueRef): string => {
   const { op, scope } = graph.nodes[ref.node]!;
   return `${op} ${formatSpec(specOf(graph, ref))}${scope === "" ? "" : ` in ${scope}`}`;
 };
 
 /**
- * Nodes that depend on parameters alone, or on further arguments alone: a cast weight, a mask, a key. Such nodes belong
- * to no stage, because each stage that reads them has their operands. A node that depends on parameters and arguments
- * belongs to a stage.
+ * Find the free nodes, which depend only on parameters, or only on further arguments: for example, a cast weight, a
+ * mask, a key. Free nodes belong to no stage, because each stage that reads a free node has its operands. A node that
+ * depends on parameters and arguments belongs to a stage.
  */
 const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => boolean): boolean[] => {
   const position = new Map(graph.inputs.map((id, i) => [id, i]));
@@ -62,10 +62,11 @@ const freeNodes = (graph: Graph, numParams: number, isCut: (ref: ValueRef) => bo
 };
 
 /**
- * Assign a stage to each node of the forward pass: a node belongs to the first stage that needs it for a cut or the
- * loss. A node that only further results or the backward pass need belongs to the stage of its operands.
+ * Assign a stage to each node of the forward pass: the first stage whose cut or loss depends on the node. A node on
+ * which only further results or the backward pass depend is assigned to the stage of its operands.
  *
- * @throws ArgumentError with the value that is read across a cut, or the cuts that are out of order.
+ * @throws ArgumentError if a value is read across a cut, or if cuts are out of order. The message names the value or
+ * the cuts.
  */
 export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }: Cuts): Assignment => {
   const last = cuts.length;
@@ -74,7 +75,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   const stageOf: (number | undefined)[] = graph.nodes.map(() => undefined);
   const formatCut = (k: number): string => cuts[k]!.names.map((name) => `"${name}"`).join(" and ");
 
-  /** @param found the stage that has the value. */
+  /** Throw the error for a value that is read across a cut. @param found Number of the stage that has the value. */
   const refuse = (ref: ValueRef, found: number, reader: Node, stage: number): never => {
     const cut = cutOf.get(valueKey(ref));
     const value = cut === undefined ? nameOf(graph, ref) : `"${cuts[cut.k]!.names[cut.i]}" (${nameOf(graph, ref)})`;
@@ -112,7 +113,7 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
   }
   for (const node of graph.nodes) if (stageOf[node.id] !== undefined) check(node, stageOf[node.id]!);
 
-  /** Last stage that reads each free node. */
+  /** Number of the last stage that reads each free node. */
   const home: number[] = graph.nodes.map(() => 0);
   for (const node of graph.nodes.toReversed()) {
     const stage = isFree[node.id]! ? home[node.id]! : stageOf[node.id];
@@ -125,14 +126,14 @@ export const assignStages = (graph: Graph, { cuts, loss, aux, back, numParams }:
 
   const isAux = nodesWithin(graph, aux, () => false);
   const isLive = nodesWithin(graph, [...back, ...aux], () => false);
-  /** Stages that have all operands of a node, for nodes that no cut and no loss needs. */
+  /** Range of stages that have all operands of a node, for nodes on which no cut and no loss depends. */
   const open = new Map<number, { readonly first: number; readonly end: number; readonly anywhere: boolean }>();
   for (const node of graph.nodes) {
     const isForward = isAux.has(node.id) || (node.phase !== "backward" && (isLive.has(node.id) || hasEffect(node)));
     if (!isForward || isFree[node.id]! || stageOf[node.id] !== undefined) continue;
     const ranges = node.inputs.map((ref) => {
       if (isFree[ref.node]!) return { first: 0, end: last, anywhere: true };
-      const cut = cutOf.get(valueKey(ref)); // both adjacent stages have it
+      const cut = cutOf.get(valueKey(ref)); // both adjacent stages have the value
       if (cut !== undefined) return { first: cut.k, end: cut.k + 1, anywhere: false };
       const stage = stageOf[ref.node];
       return stage === undefined ? open.get(ref.node) : { first: stage, end: stage, anywhere: false };

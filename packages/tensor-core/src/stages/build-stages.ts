@@ -8,17 +8,17 @@ import { keptValues, type Reads, sourceOf } from "./kept-values.ts";
 import { nodesWithin, sliceGraph } from "./slice-graph.ts";
 import type { CutValue, KeptValue, Stage } from "./stage.ts";
 
-/** Values of the graph of a whole step, forward and backward, from which its stages are cut. */
+/** Values in the graph of a whole step (forward and backward) at which the graph is cut into stages. */
 export interface StepValues extends Omit<Cuts, "back"> {
-  /** Per stage, the cotangents of its outgoing values. */
+  /** For each stage, the cotangents of its outgoing values. */
   readonly outgoingCotangents: readonly (readonly ValueRef[])[];
-  /** Per stage, its part of the gradient of each parameter. */
+  /** For each stage, its contribution to the gradient of each parameter. */
   readonly gradients: readonly (readonly ValueRef[])[];
 }
 
 /**
- * Per node, the lowest stage whose cotangents the node depends on; `undefined` if the node does not depend on
- * cotangents.
+ * For each node, return the lowest stage on whose cotangents the node depends; `undefined` if the node does not depend
+ * on cotangents.
  */
 const lowestCotangentStage = (
   graph: Graph,
@@ -55,7 +55,7 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
       return { name: names[i]!, spec: { dtype, shape }, hasCotangent: isFloat(dtype) };
     });
 
-  /** Forward values, values kept for the backward pass, and leaves that a stage reads. */
+  /** Return the forward values, the values kept for the backward pass, and the leaves that a stage reads. */
   const partOf = (stage: number) => {
     const incoming = cuts[stage - 1]?.values ?? [];
     const outgoing = cuts[stage]?.values ?? [loss];
@@ -121,7 +121,7 @@ export const buildStages = (graph: Graph, step: StepValues, { stageOf, isFree, h
   };
 
   const parts = outgoingCotangents.map((_, stage) => partOf(stage));
-  // An unused parameter has a gradient, too: zeros. It belongs to stage 0.
+  // The gradient of an unused parameter is zeros. Assign the parameter to stage 0.
   for (let leaf = 0; leaf < numParams; leaf++)
     if (!parts.some(({ leaves }) => leaves.has(leaf))) parts[0]!.leaves.add(leaf);
 

@@ -49,7 +49,7 @@ const cut = (loss: Loss, cuts: CutOptions["cuts"], options: Partial<CutOptions> 
 
 const keptOf = ({ kept }: Stage): string[] => kept.map(({ from, index }) => `${from} ${index}`);
 
-/** The step in stages has the same bits as the whole step. */
+/** Expect that the results of all stages are bitwise identical to those of the whole step. */
 const expectSame = async (loss: Loss, step: CutStep, passes: CutOptions["passes"] = []): Promise<void> => {
   expect(await run(throughStages(step), args)).toEqual(await run(whole(loss), args, { passes }));
 };
@@ -61,7 +61,7 @@ describe("cutStages", () => {
       return [mean(matmul(matmul(hidden, b!), transpose(a!))), []];
     };
     const { stages, shared } = cut(loss, ["hidden"]);
-    // c is unused: the first stage has it, and its gradient is zero.
+    // Parameter c is unused: the first stage has c, and its gradient is zero.
     expect(stages.map(({ params, args: own }) => [params, own])).toEqual([
       [[0, 2], [0]],
       [[0, 1], []],
@@ -85,14 +85,15 @@ describe("cutStages", () => {
     ]);
     await expectSame(loss, step);
     const mixed = cut(loss, ["hidden"], { passes: [mixedPrecision] });
-    // The narrower copies of parameters and arguments are recomputed.
+    // The f16 copies of parameters and arguments are recomputed.
     expect(keptOf(mixed.stages[0]!)).toEqual(["args 0", "outgoing 0"]);
     await expectSame(loss, mixed, [mixedPrecision]);
     const twice: Loss = ({ a, b }, x) => {
       const wide = sin(matmul(x!, a!));
       return [mean(tap("hidden", add(matmul(cast(cast(wide, "f16"), "f32"), b!), multiply(wide, wide)))), []];
     };
-    // Of a value and its narrower copy, only the value is kept, in addition to the operand of the sine.
+    // If the backward pass reads a value and its f16 copy, only the value is kept; also kept is the operand of the
+    // sine.
     expect(keptOf(cut(twice, ["hidden"]).stages[0]!)).toEqual(["params 1", "args 0", "saved 0", "saved 1"]);
     await expectSame(twice, cut(twice, ["hidden"]));
   });
@@ -107,7 +108,7 @@ describe("cutStages", () => {
   });
 
   test("repeats a checkpoint in the backward pass of its own stage, from the first node on", async () => {
-    // The derivative of the sine reads a value that must be repeated before it reads a cotangent.
+    // The derivative of the sine reads a recomputed value before it reads a cotangent.
     const block = (x: Tensor, w: Tensor): Tensor => sin(matmul(tanh(x), w));
     const loss: Loss = ({ a, b }, x) => {
       const hidden = tap("hidden", checkpoint(block)(x!, a!));

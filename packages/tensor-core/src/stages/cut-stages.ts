@@ -21,18 +21,23 @@ import type { CutStep } from "./stage.ts";
 /** Options of `cutStages`. */
 export interface CutOptions {
   /**
-   * Cuts of the step, in the order of the forward pass: the name of a tapped value, or the names of all values that are
-   * passed from one stage to the next. One cut makes two stages.
+   * Cuts of the step, in the order of the forward pass. Each cut is the name of a tapped value, or the names of all
+   * values that a stage passes to the next stage. n cuts make n + 1 stages.
    */
   readonly cuts: readonly (string | readonly string[])[];
-  /** Number of ranks along each mesh axis, and the rank's coordinates, as in `trace`. */
+  /** Number of ranks along each mesh axis, as in `trace`. `place`: mesh coordinates of the traced rank. */
   readonly mesh?: Mesh;
   readonly place?: MeshCoordinates;
-  /** Rewrites of the whole step before it is cut, such as `mixedPrecision` or `rewriteSaved`. */
+  /**
+   * Graph passes applied to the whole step before the step is cut, such as `mixedPrecision` or `rewriteSaved`. Default:
+   * none.
+   */
   readonly passes?: readonly ((graph: Graph) => Graph)[];
 }
 
-/** Values of each cut by name. @throws ArgumentError for a name that was not tapped, or that is in two cuts. */
+/**
+ * Look up the values of each cut by name. @throws ArgumentError for a name that was not tapped, or that is in two cuts.
+ */
 const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string, Tensor>): Tensor[][] => {
   const names = cuts.flat();
   const duplicate = names.find((name, i) => names.indexOf(name) !== i);
@@ -54,29 +59,30 @@ const valuesOf = (cuts: readonly (readonly string[])[], taps: ReadonlyMap<string
 
 const isFloatTensor = ({ dtype }: Tensor): boolean => isFloat(dtype);
 
-/** The value as a separate node, which no pass merges with another. */
+/** Return the value as a separate node, which passes do not merge with other nodes. */
 const separate = (x: Tensor): Tensor => optimizationBarrier(x)[0]!;
 
 /**
  * Cut a step into stages at values that its loss function names by `tap`: a forward and a backward graph per stage, for
  * pipelines of ranks, micro-batches, or parts of a model on different devices. All stages together compute the same as
- * `valueAndGrad`, with the same nodes. Gradients have the same bits, with one exception: if several stages share a
- * parameter and the first of them reads it more than once, its gradient is summed stage by stage. With
- * `mixedPrecision`, a product may be stored as f16 in one case and f32 in the other, because the cotangents of cuts are
- * results, too, and are operands of other products.
+ * `valueAndGrad`, with the same nodes. Gradients are bitwise identical to `valueAndGrad`, with one exception: if
+ * several stages share a parameter, and the first of these stages reads the parameter more than once, its gradient is
+ * summed stage by stage. With `mixedPrecision`, a product may be f16 in the step and f32 in a stage, or the reverse,
+ * because the cotangents of cuts are both results of a stage and operands of products.
  *
- * A node belongs to the stage that needs it first. Nodes that depend on parameters alone, or on further arguments alone
- * (casts, masks, keys, constants), are computed in every stage that reads them; likewise, every stage gets the
+ * Each node belongs to the first stage that needs the node. Nodes that depend on parameters alone, or on further
+ * arguments alone (casts, masks, keys, constants), are computed in each stage that reads them. Each stage receives the
  * parameters and arguments that it reads. A further result is computed in the stage of its operands. Passes are applied
- * to the step before it is cut, then `checkpoint` regions are repeated: recomputed nodes are part of the backward
+ * to the step before it is cut. Then `checkpoint` regions are expanded, so recomputed nodes are part of the backward
  * graphs. A region must not span a cut.
  *
- * A backward graph gets each value of the forward pass once, and does not get values that it can rearrange from others;
- * `Stage.kept` lists the values.
+ * A backward graph receives each forward value once, and does not receive values that are rearrangements of other
+ * values. `Stage.kept` lists the received values.
  *
- * @param fn loss of parameters and further arguments, or `[loss, aux]`, as for `valueAndGradWithAux`.
- * @param args arrays or specs to trace with: parameters first.
- * @throws ArgumentError for a name that was not tapped, and for cuts that do not separate the stages: the message has
+ * @param fn Function of parameters and further arguments that returns the loss, or `[loss, aux]`, as for
+ * `valueAndGradWithAux`.
+ * @param args Arrays or specs to trace with: the parameters, then the further arguments.
+ * @throws ArgumentError for a name that was not tapped, and for cuts that do not separate the stages. The message names
  * the value that is read across the cut.
  * Cost: O(stages · (nodes + edges)).
  * Source: the stages of GPipe, Huang et al. 2018, arXiv:1811.06965.
@@ -105,8 +111,8 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
     const loss = scalarLoss("cutStages", traced);
     const cuts = valuesOf(names, taps);
     const leaves = flattenTree<Tensor>(own).leaves;
-    // Each stage is differentiated separately, the last stage first: the gradients of its parameters are the stage's
-    // own part.
+    // Differentiate each stage separately, from the last stage to the first. The result is the stage's contribution to
+    // the gradients of its parameters.
     const outgoingCotangents: Tensor[][] = [inPhase("backward", () => [separate(full([], 1, loss.dtype))])];
     const gradients: Tensor[][] = [];
     for (let stage = names.length; stage >= 0; stage--) {
@@ -122,7 +128,7 @@ export const cutStages = <P, Rest extends readonly unknown[]>(
   const transformed = passes.reduce((graph, pass) => keepDefinitions(graph, pass(graph)), traced.graph);
   const graph = withoutRegions(recomputeRegions(transformed));
 
-  // Outputs are numbered in trees, because value references of a graph would be flattened as records.
+  // Build trees of output indices: value references are records, which tree functions would flatten.
   const outputIndex = unflattenTree<{
     readonly loss: number;
     readonly aux: unknown;

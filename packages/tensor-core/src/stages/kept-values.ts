@@ -4,26 +4,31 @@ import { roleOf } from "../ops/role.ts";
 import { byteLength, sameSpec } from "../shape.ts";
 import type { KeptValue } from "./stage.ts";
 
-/** Values of the forward pass that the backward pass of a stage reads. */
+/** Functions and values that describe the forward pass of a stage to `keptValues`. */
 export interface Reads {
-  /** Values that both passes have anyway, by `valueKey`: inputs and outputs of the forward pass. */
+  /**
+   * Inputs and outputs of the forward pass, by `valueKey`. The backward pass can read these values without saving them.
+   */
   readonly available: ReadonlyMap<string, KeptValue>;
   /** Whether a node belongs to the stage's forward pass. */
   readonly isForward: (node: Node) => boolean;
-  /** Called with every other node that the backward pass would have to run; throws if that is not allowed. */
+  /**
+   * Called with each value that is neither available nor computed by the forward pass, so that its node would have to
+   * run in the backward pass. Throws if that node must not run there.
+   */
   readonly visit: (ref: ValueRef) => void;
 }
 
-/** Forward values that the backward pass gets, and the values of its nodes that refer to them. */
+/** Forward values that are kept for the backward pass. */
 export interface Kept {
   readonly values: readonly KeptValue[];
-  /** Per kept value, all values that are equal to it. */
+  /** For each kept value, all references in the graph to equal values. */
   readonly names: readonly (readonly ValueRef[])[];
   /** Values that the forward pass returns only for the backward pass. */
   readonly saved: readonly ValueRef[];
 }
 
-/** Original of a value, found through barriers and nodes that return their operand unchanged. */
+/** Return the original of a value: follows barriers and nodes that return their operand unchanged. */
 export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef => {
   for (let current = ref; ; ) {
     const node = graph.nodes[current.node]!;
@@ -39,11 +44,11 @@ export const sourceOf = (graph: Graph, ref: ValueRef, reads: Reads): ValueRef =>
 };
 
 /**
- * Find the forward values that the backward pass needs to compute `outputs`: no value twice, and no value that can be
- * rearranged from another. A transposed weight, a broadcast mean and a constant are recomputed; results of arithmetic
- * are kept.
+ * Find the forward values that the backward pass needs to compute `outputs`: without duplicates, and without values
+ * that are rearrangements of other kept values. Transposed weights, broadcast means and constants are recomputed.
+ * Results of arithmetic are kept.
  *
- * @param given cotangents of the stage's outgoing values.
+ * @param given Cotangents of the stage's outgoing values.
  */
 export const keptValues = (
   graph: Graph,
@@ -51,7 +56,7 @@ export const keptValues = (
   given: ReadonlySet<string>,
   reads: Reads,
 ): Kept => {
-  /** Values needed so far that only the forward pass has. */
+  /** Keys of the values found so far that only the forward pass computes. */
   let needed = new Set<string>();
   const isRecomputed = (ref: ValueRef): boolean => {
     const node = graph.nodes[ref.node]!;
@@ -84,7 +89,7 @@ export const keptValues = (
     }
     return found;
   };
-  // A value found may make other values unnecessary; each round removes values, so the loop ends.
+  // A new kept value may make other kept values unnecessary. Each round removes values, so the loop ends.
   for (let found = walk(); ; found = walk()) {
     const own = [...found.keys()].filter((key) => !reads.available.has(key));
     if (own.length !== needed.size) {

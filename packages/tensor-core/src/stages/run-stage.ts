@@ -5,17 +5,17 @@ import type { Stage } from "./stage.ts";
 
 /** Inputs of the forward pass of a stage. */
 export interface StageInputs {
-  /** Parameters of the stage: the leaves with the numbers in `stage.params`. */
+  /** Parameters of the stage: the parameter leaves with the indices `stage.params`. */
   readonly params: readonly Tensor[];
   readonly args: readonly Tensor[];
-  /** Outgoing values of the previous stage. */
+  /** Outgoing values of the previous stage; empty for the first stage. */
   readonly incoming: readonly Tensor[];
 }
 
 /** Results of a stage's forward pass, and the values that its backward pass needs. */
 export interface StageForward {
   readonly outgoing: readonly Tensor[];
-  /** Further results: the leaves with the numbers in `stage.aux`. */
+  /** Further results of the stage: the result leaves with the indices `stage.aux`. */
   readonly aux: readonly Tensor[];
   readonly kept: readonly Tensor[];
 }
@@ -44,12 +44,12 @@ export const stageForward = (stage: Stage, { params, args, incoming }: StageInpu
 };
 
 /**
- * Apply the backward pass of a stage, inside a traced function: once per application of the forward pass.
+ * Apply the backward pass of a stage, inside a traced function. Call once for each call of `stageForward`.
  *
- * @param kept the `kept` values of `stageForward`.
- * @param cotangents cotangents of the outgoing values that have one. For the last stage, the weight of the loss, such
- * as `full([], 1 / numMicroBatches)`.
- * @returns cotangents of the incoming values that have one, and gradients of `stage.params`.
+ * @param kept Values `kept` of the result of `stageForward`.
+ * @param cotangents Cotangents of the outgoing values with `hasCotangent`. For the last stage, the weight of the loss,
+ * such as `full([], 1 / numMicroBatches)`.
+ * @returns Cotangents of the incoming values with `hasCotangent`, and gradients of `stage.params`.
  */
 export const stageBackward = (
   stage: Stage,

@@ -9,18 +9,18 @@ import {
 } from "../graph/graph.ts";
 import { inputOperator } from "../ops/input.ts";
 
-/** Part of a graph to extract as a separate graph. */
+/** Part of a graph that `sliceGraph` extracts as a separate graph. */
 export interface GraphSlice {
-  /** Inputs of the part, in order; each input may represent several equal values. */
+  /** Values of the original graph that become inputs, in order. Each input may replace several equal values. */
   readonly given: readonly (readonly ValueRef[])[];
   readonly outputs: readonly ValueRef[];
-  /** Nodes that must run even if no output needs them. */
+  /** Ids of nodes that must run even if no output depends on them. */
   readonly effects?: readonly number[];
 }
 
 /**
- * Nodes that a part needs to compute its outputs from the given values. @param isGiven whether a value is given, by
- * `valueKey`.
+ * Find the nodes needed to compute outputs from given values. @param isGiven Returns whether the value with a
+ * `valueKey` is given.
  */
 export const nodesWithin = (
   graph: Graph,
@@ -38,7 +38,7 @@ export const nodesWithin = (
   return needed;
 };
 
-/** Extract the nodes between given values and outputs of a graph. Cost: O(nodes + edges). */
+/** Extract the nodes between given values and outputs as a new graph. Cost: O(nodes + edges). */
 export const sliceGraph = (graph: Graph, { given, outputs, effects = [] }: GraphSlice): Graph => {
   const builder = new GraphBuilder();
   const keys = new Set<string>();

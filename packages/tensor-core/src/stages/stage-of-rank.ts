@@ -6,36 +6,37 @@ import type { Tensor } from "../graph/tensor.ts";
 import { stageBackward, stageForward, type StageForward } from "./run-stage.ts";
 import type { CutStep, CutValue, Stage } from "./stage.ts";
 
-/** Stage of one rank, with messages to its neighbors. */
+/** Stage of one rank, including the messages from and to the adjacent ranks. */
 export interface RankStage {
   readonly stage: Stage;
   /**
-   * Receive the incoming values from the previous rank, compute, and send the outgoing values. For the last stage,
-   * `outgoing` is the loss.
+   * Receive the incoming values from the previous rank, run the forward pass, and send the outgoing values to the next
+   * rank. For the last stage, `outgoing` is the loss.
    */
   forward(params: readonly Tensor[], args: readonly Tensor[]): StageForward;
   /**
-   * Receive cotangents from the next rank, compute, and send cotangents to the previous rank. All ranks call this
-   * method in the same order.
+   * Receive cotangents from the next rank, run the backward pass, and send cotangents to the previous rank. All ranks
+   * must process micro-batches in the same order.
    *
-   * @param weight weight of the loss, for the last stage. Default: 1.
-   * @returns gradients of `stage.params`: this rank's part, see `sumShared`.
+   * @param weight Weight of the loss; used only in the last stage. Default: 1.
+   * @returns This stage's contribution to the gradients of `stage.params`, see `sumShared`.
    */
   backward(forward: StageForward, weight?: Tensor): readonly Tensor[];
   /**
-   * Sum the gradients of parameters that several stages share, so that all of them continue with the same bits. Once
-   * per step, after the last micro-batch. Cost: one message per shared gradient to each other rank that has it.
+   * Sum the gradients of shared parameters over stages, with bitwise identical results on all ranks that have the
+   * parameter. Call once per step, after the last micro-batch. Cost: for each shared gradient, one message to each
+   * other rank that has the parameter.
    */
   sumShared(gradients: readonly Tensor[]): readonly Tensor[];
 }
 
 /**
- * Create the stage of a rank: rank s along `axis` has stage s, receives from rank s − 1 and sends to rank s + 1; in the
- * backward pass the opposite. For a function that is traced per rank (`meshCoordinate`): the graphs of ranks differ, and are
- * connected by their messages. Micro-batches are calls of `forward`, then of `backward`, in any order that is the same
- * on all ranks.
+ * Create the stage of the traced rank. Rank s along `axis` runs stage s. It receives from rank s − 1 and sends to rank
+ * s + 1 in the forward pass, and the reverse in the backward pass. Use in a function that is traced separately per rank
+ * (`meshCoordinate`): the graphs of ranks differ, and exchange messages. For each micro-batch, call `forward`, then
+ * `backward`. Calls for different micro-batches may be interleaved in any order that is equal on all ranks.
  *
- * @throws ArgumentError if the number of ranks along the axis is not the number of stages.
+ * @throws ArgumentError if the number of ranks along the axis differs from the number of stages.
  * @example
  * const step = (params: Tensor[], batches: Tensor[][]) => {
  *   const { forward, backward } = stageOfRank(cutStep, "pipeline");
@@ -86,7 +87,7 @@ export const stageOfRank = ({ stages, shared }: CutStep, axis: string): RankStag
             const pairs = owners.map((from, at) => [from, owners[(at + step) % owners.length]!] as const);
             parts.set(pairs.find(([, to]) => to === rank)![0], sendReceive(own, axis, pairs));
           }
-          // From the last stage to the first, the order of cotangents: all owners add in the same order.
+          // Add from the last stage to the first, as cotangents are added, so that all owners add in the same order.
           return owners
             .toReversed()
             .map((owner) => parts.get(owner)!)

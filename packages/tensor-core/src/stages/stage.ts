@@ -2,18 +2,18 @@ import type { Graph } from "../graph/graph.ts";
 import type { TensorSpec } from "../shape.ts";
 import type { TreeStructure } from "../tree.ts";
 
-/** A value that is passed from one stage to the next. */
+/** Value that a stage passes to the next stage. */
 export interface CutValue {
-  /** Name given by `tap`. */
+  /** Name of the value, as passed to `tap`. */
   readonly name: string;
   readonly spec: TensorSpec;
-  /** Whether a cotangent is sent back for the value, which requires a floating-point dtype. */
+  /** Whether the next stage sends back a cotangent of the value. Only floating-point values have cotangents. */
   readonly hasCotangent: boolean;
 }
 
 /**
- * Source of a forward value for the backward pass: an input or output of the forward pass, by index, or a value that
- * the forward pass returns only for the backward pass ("saved").
+ * Location of a forward value for the backward pass: an input or output of the forward pass, by index, or a value that
+ * the forward graph returns only for the backward pass ("saved").
  */
 export interface KeptValue {
   readonly from: "params" | "args" | "incoming" | "outgoing" | "saved";
@@ -21,39 +21,42 @@ export interface KeptValue {
 }
 
 /**
- * One stage of a step: a graph of its forward pass and a graph of its backward pass. Both are plain data and may be run
- * anywhere, once per micro-batch. `stageForward` and `stageBackward` apply them.
+ * One stage of a step: a graph of its forward pass and a graph of its backward pass. Both graphs are plain data and run
+ * once per micro-batch. `stageForward` and `stageBackward` apply the graphs.
  */
 export interface Stage {
-  /** Numbers of the parameter leaves of the stage, ascending. */
+  /** Indices of the parameter leaves that the stage reads, ascending. */
   readonly params: readonly number[];
-  /** Numbers of the leaves of further arguments that the stage reads. */
+  /** Indices of the leaves of further arguments that the stage reads. */
   readonly args: readonly number[];
-  /** Values from the previous stage; empty in the first stage. */
+  /** Values received from the previous stage; empty in the first stage. */
   readonly incoming: readonly CutValue[];
-  /** Values for the next stage; the loss in the last stage. */
+  /** Values passed to the next stage; in the last stage, the loss. */
   readonly outgoing: readonly CutValue[];
-  /** Numbers of the leaves of further results that the stage computes. */
+  /** Indices of the leaves of further results that the stage computes. */
   readonly aux: readonly number[];
-  /** Inputs: params, args, incoming. Outputs: outgoing, aux, then values saved for the backward pass. */
+  /**
+   * Graph of the forward pass. Inputs: params, args, incoming. Outputs: outgoing, aux, then the values saved for the
+   * backward pass.
+   */
   readonly forward: Graph;
   /**
-   * Inputs: the kept values, then the cotangents of `outgoing`. Outputs: the cotangents of `incoming`, then the
-   * gradients of `params`. Values without a cotangent are omitted.
+   * Graph of the backward pass. Inputs: the kept values, then the cotangents of `outgoing`. Outputs: the cotangents of
+   * `incoming`, then the gradients of `params`. Cut values without `hasCotangent` are omitted.
    */
   readonly backward: Graph;
   readonly kept: readonly KeptValue[];
 }
 
-/** A parameter that several stages read: its gradient is the sum of the stages' gradients. */
+/** Parameter that several stages read. The gradient of the parameter is the sum of the gradients of these stages. */
 export interface SharedParam {
   readonly leaf: number;
-  /** Path in the tree of parameters. */
+  /** Path of the parameter in the tree of parameters. */
   readonly path: string;
   readonly stages: readonly number[];
 }
 
-/** A step cut into stages. */
+/** Training step cut into stages. */
 export interface CutStep {
   readonly stages: readonly Stage[];
   readonly shared: readonly SharedParam[];

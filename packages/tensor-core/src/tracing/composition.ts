@@ -25,10 +25,10 @@ export const compose = (
 };
 
 /**
- * Graph of the composition of a user's operator. Mesh, coordinates and the operators being composed are taken from the
- * running trace.
+ * Trace the composition of a user's operator to a graph. Mesh, coordinates and the stack of operators being composed
+ * are taken from the running trace.
  *
- * @throws OperatorError for a composition that uses its own operator.
+ * @throws OperatorError if the composition uses the operator that it defines.
  */
 export const traceComposition = (operator: Operator, inputs: readonly TensorSpec[], params: Params): Graph => {
   const outer = runningTrace();
@@ -39,7 +39,10 @@ export const traceComposition = (operator: Operator, inputs: readonly TensorSpec
   }).graph;
 };
 
-/** Throws OperatorError if the results of a composition differ in dtype or shape from the results of its node. */
+/**
+ * Check that the results of a composition have the dtypes and shapes of the node's results. Throws OperatorError if
+ * not.
+ */
 export const checkComposition = (op: string, composed: Graph, stated: readonly TensorSpec[]): void => {
   const results = composed.outputs.map((ref) => specOf(composed, ref));
   if (results.length !== stated.length || !results.every((spec, output) => sameSpec(spec, stated[output]!)))

@@ -19,7 +19,7 @@ import {
 } from "../index.ts";
 import { emitOne } from "../graph/emit.ts";
 
-/** The functions as JavaScript may call them, without type checks. */
+/** All exported functions without parameter types, as JavaScript programs may call them. */
 const loose = functions as unknown as { readonly [name: string]: (...args: unknown[]) => Tensor };
 
 const x = NdArray.from([
@@ -52,7 +52,7 @@ describe("outside of a traced function", () => {
       }
     })();
     const program = message.slice(message.indexOf("import "));
-    // In the package's own folder, its name resolves to itself as in an installation.
+    // Run in the folder of the package, in which the package name resolves as in an installation.
     const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
       cwd: new URL("../..", import.meta.url),
       timeout: 60_000,

@@ -13,7 +13,7 @@ import type { Tensor } from "../graph/tensor.ts";
 import { replay } from "./replay.ts";
 import { trace } from "./trace.ts";
 
-/** An input that is used twice, an unused input, a result that is an input, and two scopes. */
+/** Function with an input that is read twice, an unused input, a result that is also an input, and two scopes. */
 const model = (x: Tensor, w: Tensor, unused: Tensor): Tensor[] => {
   const y = scope("a", () => tanh(matmul(x, w)));
   return [

@@ -8,8 +8,8 @@ import { addDefinition } from "../graph/operator.ts";
 import type { Tensor } from "../graph/tensor.ts";
 
 /**
- * Create a function that runs emitting functions with the origin of the original nodes: scopes and regions are nested
- * in the running ones, and the phase is the node's phase unless that is `forward`, which means the phase of the running
+ * Create a function that runs `fn` with the origin of a replayed node. Scope and region of the origin are nested in
+ * those of the running trace. The phase is that of the origin, or, if that is `forward`, the phase of the running
  * trace.
  */
 const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
@@ -35,20 +35,20 @@ const replayOrigin = (): (<T>(origin: Origin, fn: () => T) => T) => {
 
 export interface ReplayOptions {
   /**
-   * Called with each value of the graph as soon as it exists, inputs first. Nodes that the callback emits come before
-   * the nodes that follow: for example statistics of a layer, next to the layer.
+   * Called with each value of the graph immediately after it is created; inputs first. Nodes emitted by the callback
+   * precede the remaining nodes of the graph. Example: statistics of a layer, computed next to the layer.
    */
   readonly onValue?: (ref: ValueRef, value: Tensor) => void;
 }
 
 /**
- * Apply a graph inside the running trace, as if its traced function were called again: its nodes are appended with
- * these tensors as inputs, so gradients flow through them. Unlike a function, a graph is plain data and can come from
- * another thread.
+ * Apply a graph inside the running trace, as if its traced function were called again: appends the graph's nodes with
+ * `inputs` as arguments, so gradients flow through the nodes. Unlike a function, a graph is plain data and can come
+ * from another thread.
  *
- * @param inputs one tensor per input of the graph, with the same dtype and shape.
- * @returns one tensor per output.
- * @throws ArgumentError if inputs differ from those that the graph was traced with.
+ * @param inputs One tensor per input of the graph, with the same dtype and shape.
+ * @returns One tensor per output of the graph.
+ * @throws ArgumentError if the number, dtypes or shapes of inputs differ from the graph's inputs.
  */
 export const replay = (graph: Graph, inputs: readonly Tensor[], { onValue }: ReplayOptions = {}): Tensor[] => {
   if (inputs.length !== graph.inputs.length)

@@ -19,21 +19,21 @@ import {
 import { type Graph, GraphBuilder, ownOrigin, type ValueRef, valueKey } from "../graph/graph.ts";
 import { Tensor } from "../graph/tensor.ts";
 
-/** A traced function: its graph, and the tree structures of its inputs and outputs. */
+/** Result of tracing a function: its graph, and the tree structures of its inputs and outputs. */
 export interface Traced {
   readonly graph: Graph;
   readonly inputs: TreeStructure;
   readonly outputs: TreeStructure;
   /**
-   * Results of differentiation: cotangents by value. Valid only for this graph, not for graphs that passes create from
-   * it.
+   * Results of differentiation: cotangents by value. Valid only for `graph`, not for graphs that passes create from
+   * `graph`.
    */
   readonly derivatives: Derivatives;
-  /** Whether the function contains custom derivatives, which the graph does not represent. */
+  /** Whether the function contains custom derivatives. `graph` does not represent custom derivatives. */
   readonly hasOwnDerivatives: boolean;
 }
 
-/** Graph without the nodes that only carried a custom derivative: readers use the original values. */
+/** Remove the nodes that only carry a custom derivative; their consumers read the original values. */
 const withoutGradientRules = (
   graph: Graph,
   { gradientRules, derivatives }: TraceState,
@@ -63,7 +63,7 @@ const withoutGradientRules = (
   };
 };
 
-/** Cure for an argument that is not an array. */
+/** Return the cure for an argument that is not an array. */
 const cureOf = (value: unknown): string => {
   if (value === undefined) return "pass an NdArray";
   if (typeof value === "number") return `write NdArray.scalar(${value})`;
@@ -93,14 +93,16 @@ const refuseArgument = (args: unknown, path: string): never => {
 /**
  * Run `fn` once on symbolic tensors and record its operators.
  *
- * @param fn plain function over trees of tensors; must not depend on values, only on shapes.
- * @param args trees whose leaves have `dtype` and `shape` (arrays on host or device, or plain specs); the outermost
- * level is the argument list.
- * @param options.mesh number of ranks along each mesh axis that collective operators refer to.
- * @param options.place mesh coordinates of the rank that the function is traced for, as returned by `meshCoordinate`. Graphs
- * may then differ between ranks.
- * @param options.composing users' operators whose compositions contain the function; only for tracing compositions.
- * @throws ArgumentError if a leaf is not an array, and if the function returns anything other than its own tensors.
+ * @param fn Plain function of trees of tensors. May depend on shapes and dtypes, but not on element values.
+ * @param args List of arguments: trees whose leaves have `dtype` and `shape` (host arrays, device arrays, or plain
+ * specs).
+ * @param options.mesh Number of ranks along each mesh axis, for collective operators.
+ * @param options.place Mesh coordinates of the traced rank; `meshCoordinate` returns them. Graphs may then differ
+ * between ranks.
+ * @param options.composing Names of the users' operators whose compositions contain the function. Used only for tracing
+ * compositions.
+ * @throws ArgumentError if a leaf is not an array, and if the function returns anything other than tensors of its
+ * trace.
  */
 export const trace = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,
@@ -161,10 +163,10 @@ export const trace = <Args extends readonly unknown[], Result>(
 };
 
 /**
- * Trace a function separately, for the mesh and the rank of the running trace, to inspect its graph before `replay`
- * inserts it. The function must not use tensors other than its arguments.
+ * Trace a function in a separate trace with the mesh and rank of the running trace, to inspect the graph before
+ * `replay` inserts it. The function must not use tensors of the running trace, except as arguments.
  *
- * @param args trees of the running trace's tensors, or of specs.
+ * @param args Trees of specs, or of tensors of the running trace.
  */
 export const traceWithin = <Args extends readonly unknown[], Result>(
   fn: (...args: Args) => Result,

@@ -1,13 +1,13 @@
 import { elementCount, type Shape } from "../../shape.ts";
 
-/** Flat positions of a line along a dimension: `size` positions `start`, `start + stride`, …. */
+/** Line of elements along a dimension: `size` elements with the flat indices `start`, `start + stride`, …. */
 export interface Line {
   readonly start: number;
   readonly stride: number;
   readonly size: number;
 }
 
-/** All lines of `shape` along `dim`, in the order of the dense array without that dimension. */
+/** Return all lines of `shape` along `dim`, in row-major order of the other dimensions. */
 export const linesAlong = (shape: Shape, dim: number): Line[] => {
   const size = shape[dim]!;
   const inner = elementCount(shape.slice(dim + 1));

@@ -8,9 +8,9 @@ export type AttentionParams = { causal: boolean; scale: number };
 /** Sizes of an attention node. */
 export interface AttentionSizes {
   readonly batch: number;
-  /** Heads of one batch entry. */
+  /** Number of query heads per batch entry. */
   readonly headsEach: number;
-  /** Batch entries × heads: each has its own queries. */
+  /** Total number of query heads: batch size × `headsEach`. */
   readonly heads: number;
   /** Number of query heads that share one head of keys and values. */
   readonly group: number;
@@ -19,7 +19,7 @@ export interface AttentionSizes {
   readonly width: number;
 }
 
-/** Sizes of an attention node, from queries [B, H, T, D] and keys [B, G, S, D]. */
+/** Compute the sizes of an attention node from queries [B, H, T, D] and keys [B, G, S, D]. */
 export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes => {
   const [batch, headsEach, queries, width] = inputs[0]!.shape as [number, number, number, number];
   const [, keyHeads, keys] = inputs[1]!.shape as [number, number, number];
@@ -34,7 +34,7 @@ export const attentionSizes = (inputs: readonly TensorSpec[]): AttentionSizes =>
   };
 };
 
-/** @throws ShapeError unless q, k, v, and the limits if given, match. */
+/** Check the operands of attention. @throws ShapeError unless q, k, v, and the limits if given, match. */
 export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limits: TensorSpec | undefined): void => {
   const [a, b] = [q.shape, k.shape];
   const specs = [q, k, v];
@@ -62,13 +62,16 @@ export const needAttention = (q: TensorSpec, k: TensorSpec, v: TensorSpec, limit
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(value, most));
 
-/** Number of keys of a batch entry, and number of keys before the first query. */
+/** Visible range of a batch entry: number of keys, and number of keys before the first query. */
 export interface AttentionSpan {
   readonly keys: number;
   readonly start: number;
 }
 
-/** Span of each batch entry. Without limits: all keys, and the last query is at the last key. */
+/**
+ * Return the span of each batch entry. Without limits, all keys are visible, and the last query has the position of the
+ * last key.
+ */
 export const attentionSpans = (
   { batch, queries, keys }: AttentionSizes,
   limits: ArrayLike<number> | undefined,
@@ -79,13 +82,13 @@ export const attentionSpans = (
       : { keys: clamp(limits[b]!, 0, keys), start: clamp(limits[batch + b]!, -queries, keys) },
   );
 
-/** Number of keys that a query sees. */
+/** Return the number of keys to which a query attends. */
 export const visibleKeys = (query: number, { keys, start }: AttentionSpan, causal: boolean): number =>
   causal ? clamp(query + 1 + start, 0, keys) : keys;
 
 /**
- * Number of query-key pairs that are multiplied, without limits: a causal query sees one key more than the previous
- * query.
+ * Return the number of query-key pairs that are multiplied, ignoring limits. If causal, each query attends to one more
+ * key than the previous query.
  */
 export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: AttentionParams): number => {
   const { heads, queries, keys } = attentionSizes(inputs);
@@ -94,11 +97,11 @@ export const visiblePairs = (inputs: readonly TensorSpec[], { causal }: Attentio
   return (heads * seeing * (2 * keys - seeing + 1)) / 2;
 };
 
-/** First row of k and v that belongs to a query row's head. */
+/** Return the first row of k and v for the head of a query row. */
 export const firstKey = (row: number, { queries, keys, group }: AttentionSizes): number =>
   Math.floor(Math.floor(row / queries) / group) * keys;
 
-/** Scaled scores of one query row with the keys that it sees. */
+/** Compute the scaled scores of one query row with its visible keys. */
 export const scoresOf = (
   row: number,
   q: ReferenceArray,

@@ -14,20 +14,22 @@ import { byteLength, formatSpec, type TensorSpec } from "../../shape.ts";
 
 export interface CollectiveRule<P extends CollectiveParams> extends OperatorFacts<P> {
   readonly name: string;
-  /** Allowed dtypes of the operand. Absent: all. */
+  /** Dtypes that the operator accepts. Absent: all dtypes. */
   readonly dtypes?: readonly DType[];
   readonly result: (input: TensorSpec, params: P) => TensorSpec;
-  /** Number of additions or comparisons per rank, for a bandwidth-optimal algorithm. */
+  /** Returns the number of additions or comparisons per rank, for a bandwidth-optimal algorithm. */
   readonly flops?: (input: TensorSpec, params: P) => number;
-  /** Reference: from the data of every rank to the results of every rank; `ranks` has `axisSize` entries. */
+  /**
+   * Reference implementation: returns the results of all ranks, given their operands. `ranks` has `axisSize` entries.
+   */
   readonly world: (ranks: readonly ReferenceArray[], params: P, output: TensorSpec) => Float64Array[];
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
 
-/** Dtypes that can be reduced. 16-bit floats are added in f32 and rounded once per addition. */
+/** Dtypes that collectives can reduce. 16-bit floats are added in f32, and each sum is rounded. */
 export const reducible: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 
-/** An operator with one operand, computed jointly by all ranks of a mesh axis. */
+/** Create a collective operator with one operand, computed jointly by all ranks of a mesh axis. */
 export const collective = <P extends CollectiveParams>({
   dtypes,
   result,
@@ -67,7 +69,7 @@ export const collective = <P extends CollectiveParams>({
   });
 };
 
-/** Throw if a graph runs in a world of another size than it was traced for. */
+/** Throw if the number of ranks differs from the axis size in the trace. */
 export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: CollectiveParams): void => {
   if (numRanks === axisSize) return;
   throw new ArgumentError(
@@ -75,7 +77,7 @@ export const checkRanks = (op: string, numRanks: number, { axis, axisSize }: Col
   );
 };
 
-/** Chunk length when dimension 0 is split into one chunk per rank. */
+/** Return the number of rows per chunk when dimension 0 is split into one chunk per rank. */
 export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParams): number => {
   const rows = leadingRows(op, input);
   if (rows % params.axisSize !== 0) {
@@ -87,7 +89,7 @@ export const chunkRows = (op: string, input: TensorSpec, params: CollectiveParam
   return rows / params.axisSize;
 };
 
-/** Size of dimension 0, which is split between the ranks or gathered from them. */
+/** Return the size of dimension 0, along which data is split between ranks or gathered from ranks. */
 export const leadingRows = (op: string, input: TensorSpec): number => {
   const rows = input.shape[0];
   if (rows === undefined)

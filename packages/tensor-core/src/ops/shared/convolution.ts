@@ -6,10 +6,10 @@ import { byteLength, elementCount, formatShape, formatSpec, type Shape, type Ten
 import { type Sliding, slidingPositions } from "../../window.ts";
 import { productDtype, type ProductParams } from "./product-dtype.ts";
 
-/** Parameters of the three convolution operators. */
+/** Parameters of `conv2d` and its two gradient operators. */
 export type ConvolutionParams = Params & Sliding & ProductParams & { readonly groups: number };
 
-/** Output shape of a convolution of `x` [N, H, W, C] with `w` [height, width, C / groups, O]. */
+/** Compute the output shape of a convolution of `x` [N, H, W, C] with `w` [height, width, C / groups, O]. */
 export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, op: string): number[] => {
   const [batch, height, width, channels] = x as [number, number, number, number];
   const [kernelHeight, kernelWidth, perGroup, outChannels] = w as [number, number, number, number];
@@ -35,7 +35,7 @@ export const convolutionShape = (x: Shape, w: Shape, params: ConvolutionParams, 
   return [batch, ...slidingPositions([height, width], [kernelHeight, kernelWidth], params, op), outChannels];
 };
 
-/** Dtype of a convolution of two operands, which must have 4 dimensions. */
+/** Return the result dtype of a convolution, after checking that both operands have 4 dimensions. */
 export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: ConvolutionParams): DType => {
   for (const input of inputs) {
     if (input.shape.length !== 4)
@@ -46,7 +46,10 @@ export const imagesDtype = (op: string, inputs: readonly TensorSpec[], params: C
   return productDtype(op, inputs, params);
 };
 
-/** Cost of a convolution or its gradients; flops are those of the convolution, and padding counts as work. */
+/**
+ * Compute the cost of a convolution or one of its gradients. Flops are those of the convolution, including products
+ * with padding.
+ */
 export const convolutionCost = (
   w: Shape,
   y: Shape,
@@ -59,8 +62,9 @@ export const convolutionCost = (
 });
 
 /**
- * Visit every product of a convolution with the offsets of its three elements; taps outside the image are skipped. All
- * three operators are one trilinear form, `Σ x·w·y`, solved for a different factor.
+ * Call `visit` for each product of a convolution, with the offsets of its elements in x, w and y. Kernel taps outside
+ * the image are skipped. `conv2d` and its gradients are derivatives of the trilinear form `Σ x·w·y` with respect to y,
+ * x or w.
  */
 export const forEachProduct = (
   xShape: Shape,

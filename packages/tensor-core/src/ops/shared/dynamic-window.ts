@@ -2,9 +2,11 @@ import { ShapeError } from "../../errors.ts";
 import type { ReferenceArray } from "../../graph/operator.ts";
 import { formatShape, formatSpec, rowMajorStrides, type Shape, type TensorSpec } from "../../shape.ts";
 
-// A window of fixed size whose start indices are known only at run time.
+// Windows of fixed size whose start indices are known only at run time.
 
-/** @throws ShapeError unless `starts` are i32, one per dimension of `x`, and a window of `sizes` fits into `x`. */
+/**
+ * Check a window. @throws ShapeError unless `starts` is i32 [rank of x], and a window of size `sizes` fits into `x`.
+ */
 export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes: Shape): void => {
   const rank = x.shape.length;
   if (starts.dtype !== "i32" || starts.shape.length !== 1 || starts.shape[0] !== rank)
@@ -19,13 +21,13 @@ export const needWindow = (op: string, x: TensorSpec, starts: TensorSpec, sizes:
     );
 };
 
-/** Offset of the first element of the window, with each start clamped so that the window is inside. */
+/** Compute the offset of the window's first element, with starts clamped so that the window is inside `shape`. */
 export const windowOffset = (shape: Shape, sizes: Shape, starts: ArrayLike<number>): number =>
   rowMajorStrides(shape).reduce(
     (offset, stride, dim) => offset + stride * Math.max(0, Math.min(starts[dim]!, shape[dim]! - sizes[dim]!)),
     0,
   );
 
-/** `windowOffset` for values of the reference interpreter. */
+/** Like `windowOffset`, for values of the reference interpreter. */
 export const referenceOffset = (x: ReferenceArray, sizes: Shape, starts: ReferenceArray): number =>
   windowOffset(x.spec.shape, sizes, starts.data);

@@ -8,19 +8,20 @@ import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from
 export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly name: string;
   readonly arity: number;
-  /** Allowed dtypes of the operands. */
+  /** Dtypes that the operator accepts. */
   readonly dtypes: readonly DType[];
-  /** Dtype of the result. Default: the dtype of the operands. */
+  /** Returns the dtype of the result. Default: the dtype of the operands. */
   readonly result?: (inputs: readonly TensorSpec[], params: P) => DType;
-  /** Flops per element for the cost model. Default: 1. */
+  /** Number of flops per element, for the cost model. Default: 1. */
   readonly flops?: number;
   readonly scalar: (values: readonly number[], params: P, dtype: DType) => number;
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
 
 /**
- * An operator that computes each element of its result from the same element of its operands. All operands have the
- * same shape and dtype (`functions/` inserts `broadcast-to` nodes first), so fusion needs no index rules.
+ * Create an operator that computes each element of its result from the corresponding elements of its operands. All
+ * operands must have equal shape and dtype (the functions in `functions/` insert `broadcast-to` nodes), so fusion needs
+ * no index rules.
  */
 export const elementwise = <P extends Params = Params>({
   arity,
@@ -67,7 +68,7 @@ export const elementwise = <P extends Params = Params>({
     },
   });
 
-/** Formula of a binary operator with an infix sign. */
+/** Create the formula of a binary operator with an infix sign, for printed programs. */
 export const infix =
   (sign: string) =>
   ([a, b]: readonly string[]): string =>

@@ -1,13 +1,16 @@
 import { ShapeError } from "../../errors.ts";
 import { formatSpec, type TensorSpec } from "../../shape.ts";
 
-/** Rows `begin` … `end` − 1 of a group. */
+/** Row range of a group: rows `begin` … `end` − 1. */
 export interface GroupRange {
   readonly begin: number;
   readonly end: number;
 }
 
-/** Rows of each group, in order; a count is limited to the remaining rows, and a negative count is 0. */
+/**
+ * Compute the row range of each group, in order. Counts are limited to the remaining rows; negative counts are treated
+ * as 0.
+ */
 export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange[] => {
   let end = 0;
   return Array.from(counts, (count) => {
@@ -17,7 +20,9 @@ export const groupRanges = (counts: ArrayLike<number>, rows: number): GroupRange
   });
 };
 
-/** @throws ShapeError unless `x` is an f32 matrix and the counts are i32, one per group. */
+/**
+ * Check the operands of a grouped product. @throws ShapeError unless `x` is an f32 matrix and `counts` is i32 [groups].
+ */
 export const needGroups = (op: string, x: TensorSpec, counts: TensorSpec, groups: number): void => {
   if (x.dtype !== "f32" || x.shape.length !== 2)
     throw new ShapeError(op, `got ${formatSpec(x)}, expected f32 [rows, width]; cast or reshape it`);

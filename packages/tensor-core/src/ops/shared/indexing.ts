@@ -3,8 +3,8 @@ import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, type Shape, type TensorSpec } from "../../shape.ts";
 
 /**
- * Sizes of an indexed dimension: `outer` blocks of `size` rows of `inner` elements each, of which `count` rows are
- * selected per block.
+ * Sizes for indexing along a dimension: `outer` blocks of `size` rows of `inner` elements; `count` rows are selected
+ * per block.
  */
 export interface IndexedSizes {
   readonly outer: number;
@@ -20,7 +20,7 @@ export const indexedSizes = (shape: Shape, indices: Shape, dim: number): Indexed
   count: elementCount(indices),
 });
 
-/** `shape` with dimension `dim` replaced by the dimensions of the indices. */
+/** Return the shape of `x` with dimension `dim` replaced by the dimensions of the indices. */
 export const indexedShape = (op: string, x: TensorSpec, indices: TensorSpec, dim: number): number[] => {
   if (indices.dtype !== "i32")
     throw new ShapeError(op, `indices are ${formatSpec(indices)}, but must be i32; cast them`);
@@ -29,7 +29,7 @@ export const indexedShape = (op: string, x: TensorSpec, indices: TensorSpec, dim
   return [...x.shape.slice(0, dim), ...indices.shape, ...x.shape.slice(dim + 1)];
 };
 
-/** Value for an index out of range: conspicuous in every dtype in which that is possible. */
+/** Result for an index out of range, by dtype: NaN for floats, an extreme value for integers, true for bool. */
 export const invalidValue: Readonly<Record<DType, number>> = {
   f32: NaN,
   f16: NaN,

@@ -2,14 +2,14 @@ import type { ParamValue } from "../../graph/graph.ts";
 import type { RewriteRule } from "../../graph/rewrite-rule.ts";
 import { sameShape } from "../../shape.ts";
 
-// Rewrite rules that are shared by operators that move elements without arithmetic. All are exact.
+// Rewrite rules shared by operators that move elements without arithmetic. All rules are exact.
 
-/** A list of numbers in the parameters of another node. */
+/** Return a parameter of another node as a list of numbers. */
 export const listOf = (value: ParamValue | undefined): readonly number[] => value as readonly number[];
 
 export const passThrough: RewriteRule = ({ inputs }) => inputs[0]!;
 
-/** Moving the elements of a constant gives a constant. */
+/** Replace an operator on a constant by a constant with the result's shape. */
 export const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, constant }) => {
   const value = constantValue(inputs[0]!);
   return value === undefined ? undefined : constant(specs[0]!, value);
@@ -18,6 +18,6 @@ export const ofConstant: RewriteRule = ({ inputs, specs }, { constantValue, cons
 export const sameSpecAsOperand: RewriteRule = ({ inputs, specs }, { spec }) =>
   sameShape(spec(inputs[0]!).shape, specs[0]!.shape) ? inputs[0]! : undefined;
 
-/** Cast to the same dtype. */
+/** Remove a cast to the dtype of the operand. */
 export const castToOwn: RewriteRule = ({ inputs, specs }, { spec }) =>
   spec(inputs[0]!).dtype === specs[0]!.dtype ? inputs[0]! : undefined;

@@ -1,8 +1,8 @@
 import type { RewriteRule } from "../../graph/rewrite-rule.ts";
 
 /**
- * Drop an operand that changes nothing: `x · 1`, `x / 1`, `x − 0`, `x + 0`. The bits are the same, except that `x + 0`
- * keeps the sign of a zero that the addition would have made positive.
+ * Create a rule that removes a neutral operand: `x · 1`, `x / 1`, `x − 0`, `x + 0` become `x`. Exact, except that `x +
+ * 0` would convert −0 to +0, and the rule keeps −0.
  */
 export const neutral =
   (side: "either" | "right", value: number): RewriteRule =>

@@ -4,10 +4,13 @@ import { cast } from "../../functions/elementwise.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import { formatSpec, type TensorSpec } from "../../shape.ts";
 
-/** Storage dtype of a product of f16 or bf16 operands; sums are f32 in any case. Default: the operands' dtype. */
+/**
+ * Parameters of a product. `resultDtype`: dtype of the result for f16 or bf16 operands, default: the operands' dtype.
+ * Sums are always f32.
+ */
 export type ProductParams = { readonly resultDtype?: "f32" | HalfDType };
 
-/** Dtype of a product: operands are all f32, all f16 or all bf16. @throws ShapeError for others. */
+/** Return the result dtype of a product. @throws ShapeError unless operands are all f32, all f16 or all bf16. */
 export const productDtype = (op: string, operands: readonly TensorSpec[], { resultDtype }: ProductParams): DType => {
   const [first] = operands;
   if (operands.some(({ dtype }) => dtype !== first!.dtype) || (first!.dtype !== "f32" && !isHalf(first!.dtype)))
@@ -18,6 +21,6 @@ export const productDtype = (op: string, operands: readonly TensorSpec[], { resu
   return resultDtype ?? first!.dtype;
 };
 
-/** Cast the cotangent of a product for use as an operand of its gradient products. */
+/** Cast the cotangent of a product to the operand's dtype, for use in a gradient product. */
 export const asOperand = (cotangent: Tensor, { dtype }: Tensor): Tensor =>
   cotangent.dtype === dtype ? cotangent : cast(cotangent, dtype);

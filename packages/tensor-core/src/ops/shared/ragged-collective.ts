@@ -18,9 +18,9 @@ export interface RaggedRule extends RaggedFact {
 }
 
 /**
- * An operator whose chunks have capacity for a fixed number of rows; the second operand is the number of rows to send,
- * known at run time. Results: the chunks of all ranks in rank order, padded with zeros after the received rows, and the
- * number of rows received from each rank.
+ * Create a ragged collective operator. Its chunks have capacity for a fixed number of rows; its second operand is the
+ * number of rows to send, known at run time. Results: the received chunks in rank order, with zeros after the received
+ * rows, and the number of rows received from each rank.
  */
 export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule): Operator => {
   const capacityOf = (x: TensorSpec, params: CollectiveParams): number =>
@@ -68,7 +68,7 @@ export const raggedCollective = ({ name, kind, chunkPerRank, vjp }: RaggedRule):
       ];
     },
     vjp,
-    // An upper bound: shapes contain the capacity, not the actual number of rows.
+    // Upper bound of the cost, because shapes contain the capacity, not the actual number of rows.
     cost: (inputs, outputs) => ({
       flops: 0,
       bytesRead: inputs.reduce((sum, spec) => sum + byteLength(spec), 0),

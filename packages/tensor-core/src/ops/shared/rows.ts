@@ -1,19 +1,19 @@
 import { ShapeError } from "../../errors.ts";
 import { elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
-/** Number of rows of a tensor, and their width: a row runs along the last dimension. */
+/** Return the number of rows of a tensor, and the row width. A row runs along the last dimension. */
 export const rowsOf = (spec: TensorSpec): { rows: number; width: number } => ({
   rows: elementCount(spec.shape.slice(0, -1)),
   width: spec.shape.at(-1)!,
 });
 
-/** Throw unless a tensor is f32 and has rows. */
+/** Throw unless a tensor is f32 and has at least one dimension. */
 export const needRows = (op: string, x: TensorSpec): void => {
   if (x.dtype !== "f32" || x.shape.length === 0)
     throw new ShapeError(op, `got ${formatSpec(x)}, expected f32 of rank 1 or more; cast or reshape it`);
 };
 
-/** Throw unless a vector is f32 with one entry per column of `x`. */
+/** Throw unless `vector` is f32 with one entry per column of `x`. */
 export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: TensorSpec): void => {
   if (vector.dtype !== "f32" || !sameShape(vector.shape, x.shape.slice(-1))) {
     throw new ShapeError(
@@ -23,13 +23,13 @@ export const needPerColumn = (op: string, what: string, vector: TensorSpec, x: T
   }
 };
 
-/** Maximum of a row; −∞ for an empty row. */
+/** Return the maximum of a row; −∞ for an empty row. */
 export const rowMax = (row: Float64Array): number =>
   row.reduce((max, value) => (Number.isNaN(value) || value > max ? value : max), -Infinity);
 
 /**
- * Maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. A row without a softmax (with
- * NaN or +∞, or only −∞) has NaN for both.
+ * Compute the maximum of a row and `Σ exp(row − max)`, without overflow; −∞ and 0 for an empty row. Both are NaN for a
+ * row whose softmax is undefined (with NaN or +∞, or only −∞).
  */
 export const exponentialSums = (row: Float64Array): { max: number; total: number } => {
   const max = rowMax(row);
@@ -37,13 +37,13 @@ export const exponentialSums = (row: Float64Array): { max: number; total: number
   return Number.isNaN(total) ? { max: NaN, total } : { max, total };
 };
 
-/** `log Σ exp(row)`. */
+/** Compute `log Σ exp(row)`. */
 export const logSumExp = (row: Float64Array): number => {
   const { max, total } = exponentialSums(row);
   return max + Math.log(total);
 };
 
-/** Apply `fn` to each row and replace the row by the result. */
+/** Apply `fn` to each row, and return an array of the resulting rows. */
 export const mapRows = (
   spec: TensorSpec,
   fn: (row: number, start: number, end: number) => ArrayLike<number>,

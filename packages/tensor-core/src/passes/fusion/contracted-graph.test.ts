@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ContractedGraph } from "./contracted-graph.ts";
 
-/** Whether the graph with vertices renamed by `owner` has a cycle between different vertices. */
+/** Whether the graph has a cycle between different vertices after each vertex is replaced by its `owner`. */
 const hasCycle = (successors: readonly (readonly number[])[], owner: (vertex: number) => number): boolean => {
   const edges = new Map<number, Set<number>>();
   successors.forEach((list, vertex) => {

@@ -1,16 +1,16 @@
 /**
- * A directed acyclic graph whose vertices may be merged as long as it stays acyclic. Maintains a topological order and
+ * Directed acyclic graph whose vertices may be merged if the graph stays acyclic. Maintains a topological order and
  * repairs it only between the two merged vertices (as in Pearce and Kelly's dynamic topological sort).
  */
 export class ContractedGraph {
-  /** Vertices in topological order; -1 at the position of a vertex merged into another. */
+  /** Vertices in topological order; -1 at the position of a vertex that was merged into another vertex. */
   readonly order: number[];
   private readonly position: number[];
   private readonly owner: number[];
   private readonly contents: number[][];
   private readonly successors: readonly (readonly number[])[];
 
-  /** @param successors per vertex, the vertices that depend on it; vertex numbers are a topological order. */
+  /** @param successors For each vertex, the vertices that depend on it. Vertex numbers must be in topological order. */
   constructor(successors: readonly (readonly number[])[]) {
     this.successors = successors;
     this.order = successors.map((_, vertex) => vertex);
@@ -19,17 +19,17 @@ export class ContractedGraph {
     this.contents = this.order.map((vertex) => [vertex]);
   }
 
-  /** Vertex that represents `vertex` after merges. */
+  /** Return the vertex that represents `vertex` after merges. */
   find(vertex: number): number {
     return this.owner[vertex]!;
   }
 
-  /** Original vertices merged into this one, ascending. */
+  /** Return the original vertices that were merged into `vertex`, ascending. */
   members(vertex: number): readonly number[] {
     return this.contents[vertex]!;
   }
 
-  /** Vertices outside that depend on this one, with repetitions. */
+  /** Yield the other vertices that depend on `vertex`, possibly with repetitions. */
   *after(vertex: number): Iterable<number> {
     for (const member of this.contents[vertex]!) {
       for (const next of this.successors[member]!) {
@@ -41,7 +41,7 @@ export class ContractedGraph {
 
   /**
    * Merge two vertices; returns the merged vertex, or `undefined` if a path through a third vertex leads from one to
-   * the other. Cost: at most the vertices ordered between the two and their edges.
+   * the other. Cost: at most O(vertices between `a` and `b` in the order, and their edges).
    */
   merge(a: number, b: number): number | undefined {
     const [first, last] = this.position[a]! < this.position[b]! ? [a, b] : [b, a];

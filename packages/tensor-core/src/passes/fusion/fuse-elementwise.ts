@@ -11,37 +11,37 @@ import { type Extents, refine } from "./iteration-space.ts";
 
 export interface FusionOptions {
   /**
-   * Maximum number of registers of one fused node: its inputs and instructions. A kernel keeps a block of values per
-   * register, and with more registers the blocks exceed the first-level cache. Default: 64.
+   * Maximum number of registers of one fused node: one per input and instruction. A kernel stores a block of values per
+   * register; with too many registers, the blocks exceed the level 1 cache. Default: 64.
    */
   readonly maxRegisters?: number;
   /**
-   * Maximum number of inputs and results of one fused node. 24 is enough for Adam with decay and clipping; WebGPU binds
-   * fewer buffers. Default: 24.
+   * Maximum number of inputs and results of one fused node. 24 is enough for Adam with weight decay and clipping.
+   * WebGPU can bind fewer buffers. Default: 24.
    */
   readonly maxOperands?: number;
   /**
-   * Number of elements of a result that a kernel has available at a time, for kernels that can reduce them in place:
-   * see `FusedParams.folds`. Absent: reductions stay separate nodes.
+   * Maximum tile size: number of result elements that a kernel keeps at a time and can reduce in place, see
+   * `FusedParams.folds`. Absent: reductions stay separate nodes.
    */
   readonly maxTile?: number;
 }
 
-/** A fused node under construction. */
+/** Fused node under construction. */
 interface Group {
   readonly extents: Extents;
-  /** Maximum number of collectives on a path from the inputs to the group. */
+  /** Maximum number of collectives on a path from the graph's inputs to the group. */
   readonly depth: number;
 }
 
 const isElementwise = (node: Node): boolean => operators[node.op]?.scalar !== undefined;
 
-/** Whether a node's result depends on the participation of other ranks. */
+/** Whether a node's result is available only after communication with other ranks. */
 const isExchange = (node: Node): boolean => roleOf(node) === "done" || (isCollective(node) && roleOf(node) !== "start");
 
 const lengthOf = ({ extents }: Group): number => extents.at(-1) ?? 1;
 
-/** Readers of each value that several nodes read as a whole, in order. */
+/** For each value that several nodes read as a whole, return the ids of its readers, ascending. */
 const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: readonly boolean[]): number[][] => {
   const readers = new Map<string, number[]>();
   for (const node of graph.nodes) {
@@ -59,9 +59,9 @@ const readersOf = (graph: Graph, loads: readonly (Loads | undefined)[], live: re
 };
 
 /**
- * Edges plus an edge from each collective to the next one of the trace. Fusion across collectives could make a
- * collective wait for another that is traced later. On a rank with another graph the dependency might be reversed, and
- * no common order would exist.
+ * Return the edges of the graph, plus an edge from each collective to the next collective of the trace. Without these
+ * edges, fusion could make a collective wait for a later one in the trace; on a rank with a different graph, the
+ * dependency might be reversed, so that no common order would exist.
  */
 const withTraceOrder = (
   graph: Graph,
@@ -75,22 +75,25 @@ const withTraceOrder = (
 };
 
 /**
- * Turn every elementwise node into (a part of) a `fused` node: one kernel and one pass over memory for a whole group.
- * Only nodes that can be views stay separate.
+ * Replace groups of elementwise nodes by `fused` nodes: one kernel and one pass over memory per group. Only nodes whose
+ * result can be a view stay separate.
  *
  * Adjacent nodes are fused under three conditions: they iterate over the same number of elements in the same order
  * (reshapes between them do not matter), no path through other nodes leads from one to the other, and the fused program
  * stays small. Constants become instructions; `broadcast-to` operands are read in place with stride 0. Values that
- * other nodes need become results. The update of one parameter by SGD or Adam is one node.
+ * nodes outside the group read become results. For example, the update of one parameter by SGD or Adam is one fused
+ * node.
  *
  * With `maxTile`, a reduction over the last dimensions (`sum`, `reduce-max` and `reduce-min` of f32, `pack-bits`) is
- * fused with the node that computes its operand, which is then not written unless other nodes read it. Reductions of
- * the same value are fused, too, and read it once. A node must not read a reduction of the same fused node.
+ * fused with the node that computes its operand, and the operand is written to memory only if other nodes read it.
+ * Several reductions of one value are fused and read the value once. A member must not read the result of a reduction
+ * in the same fused node.
  *
- * A group is never fused with a node that waits for more collectives, unless all results of the group go to that node:
- * an encoded gradient must not wait for a gradient that was sent earlier.
+ * A group is never fused with a node that depends on more collectives, unless only that node reads the results of the
+ * group. Otherwise, an encoded gradient would wait for the exchange of another gradient.
  *
- * Dead nodes are dropped. The `shape` of a fused node has its contiguous dimensions merged, and at least one dimension.
+ * Dead nodes are removed. In the `shape` of a fused node, contiguous dimensions are merged; at least one dimension is
+ * kept.
  */
 export const fuseElementwise = (
   graph: Graph,
@@ -156,9 +159,9 @@ export const fuseElementwise = (
     if (merged !== undefined) groups.set(merged, { extents, depth: Math.max(a.depth, b.depth) });
   };
 
-  // From the last node to the first: a value is fused with its earliest possible user. Values that only the backward
-  // pass needs (the mask of a ReLU, the derivative of a GELU) are then computed there from values that the forward pass
-  // keeps, instead of being written in the forward pass and kept as well.
+  // Process nodes from last to first, so that each value is fused with its earliest possible reader. Values that only
+  // the backward pass reads (the mask of a ReLU, the derivative of a GELU) are then computed in the backward pass from
+  // saved values. Otherwise, the forward pass would write and save them.
   for (const node of graph.nodes.toReversed()) {
     const own = loads[node.id];
     if (!live[node.id]! || own === undefined) continue;

@@ -24,20 +24,20 @@ import {
   broadcastStrides,
 } from "./iteration-space.ts";
 
-/** Source of an input of a fused node's member: a number, or a value through a view. */
+/** Operand of a member of a fused node: a number, or a value read through a strided view. */
 export type Load =
   | { readonly kind: "number"; readonly value: number | string; readonly dtype: DType }
   | { readonly kind: "value"; readonly ref: ValueRef; readonly shape: Shape; readonly strides: readonly number[] };
 
-/** Loads of one elementwise node or fold, and the iteration order that fits all of them. */
+/** Loads of one elementwise node or fold, and their common iteration space. */
 export interface Loads {
   readonly extents: Extents;
   readonly list: readonly Load[];
-  /** Fold of a reduction; absent for elementwise nodes. */
+  /** Fold that computes a reduction. Absent: elementwise node. */
   readonly fold?: FusedFold;
 }
 
-/** Follow reshapes back to the original value. */
+/** Return the value before any reshapes. */
 const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   let current = ref;
   for (
@@ -49,13 +49,16 @@ const skipReshapes = (graph: Graph, ref: ValueRef): ValueRef => {
   return current;
 };
 
-/** Load of a constant node; undefined for other nodes. */
+/** Return the load of a constant node; undefined for other nodes. */
 const constantLoad = ({ op, params, specs }: Node): Load | undefined => {
   const value = operators[op]?.constantValue?.(params);
   return value === undefined ? undefined : { kind: "number", value, dtype: specs[0]!.dtype };
 };
 
-/** Replace reshapes, constants and broadcast operands by loads, as far as one iteration order permits. */
+/**
+ * Return the loads of an elementwise node. Reads through reshapes, constants and broadcasts if one common iteration
+ * space permits it.
+ */
 export const loadsOf = (graph: Graph, node: Node): Loads => {
   const { shape } = node.specs[0]!;
   let extents = extentsOf(shape);
@@ -87,7 +90,8 @@ export const loadsOf = (graph: Graph, node: Node): Loads => {
 };
 
 /**
- * Load of a reduction over the last dimensions that a kernel can fuse with its operand; `undefined` for any other node.
+ * Return the load of a reduction over the last dimensions that a kernel can fuse with its operand; `undefined` for
+ * other nodes.
  */
 export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads | undefined => {
   const fold = operators[op]?.fold;
@@ -100,7 +104,7 @@ export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads |
   if (size === 1) return undefined;
   const ref = skipReshapes(graph, inputs[0]!);
   const { constantValue, stretches } = operators[graph.nodes[ref.node]!.op] ?? {};
-  // Reductions of a constant or a repeated value are left to other simplifications.
+  // Other passes simplify reductions of constants and repeated values.
   if (constantValue !== undefined || stretches === true) return undefined;
   const extents = size === count ? extentsOf(shape) : refine(extentsOf(shape), [size, count])!;
   return {
@@ -110,7 +114,7 @@ export const foldLoadsOf = (graph: Graph, { op, inputs, params }: Node): Loads |
   };
 };
 
-/** Common prefix of all scope paths. */
+/** Return the longest common prefix of all scope paths. */
 const commonScope = (scopes: readonly string[]): string => {
   const paths = scopes.map((scope) => scope.split("/"));
   const first = paths[0]!;
@@ -119,10 +123,10 @@ const commonScope = (scopes: readonly string[]): string => {
 };
 
 /**
- * Append the `fused` node that computes `members` (elementwise nodes of `graph` and folds, ascending), and map the
- * values of `results`.
+ * Append a `fused` node that computes `members` (ids of elementwise nodes and folds of `graph`, ascending), and map the
+ * values in `results` to its outputs.
  *
- * @param loads per node of `graph`; only those of members are read.
+ * @param loads Loads of each node of `graph`; only the loads of members are read.
  */
 export const emitFused = (
   builder: GraphBuilder,
@@ -168,7 +172,7 @@ export const emitFused = (
   for (const id of members) {
     const { op, params, specs } = graph.nodes[id]!;
     const args = loads[id]!.list.map(registerOf);
-    // A fold has no register: nothing inside the node reads its result.
+    // A fold has no register, because no member of the node reads its result.
     registers.set(id, loads[id]!.fold === undefined ? append({ op, args, dtype: specs[0]!.dtype, params }) : args[0]!);
   }
 
@@ -192,7 +196,7 @@ export const emitFused = (
   results.forEach((id, output) => builder.map({ node: id, output: 0 }, { node: fused, output }));
 };
 
-/** Append a reduction that was not fused as its original operator. */
+/** Append a reduction with its original operator if it was not fused. */
 export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, { list: [load] }: Loads): void => {
   const { ref, shape } = load as Load & { readonly kind: "value" };
   let operand = builder.resolve(ref);
@@ -214,7 +218,7 @@ export const emitReduction = (builder: GraphBuilder, graph: Graph, node: Node, {
   builder.map({ node: node.id, output: 0 }, { node: id, output: 0 });
 };
 
-/** Operand of an elementwise node whose result may be a view of that operand; undefined otherwise. */
+/** Return the operand of an elementwise node if the result may be a view of the operand; undefined otherwise. */
 export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }: Loads): ValueRef | undefined =>
   operators[op]?.viewOffset !== undefined &&
   load?.kind === "value" &&
@@ -222,7 +226,7 @@ export const sourceOfView = (graph: Graph, { op, specs }: Node, { list: [load] }
     ? load.ref
     : undefined;
 
-/** Append an elementwise node that was not fused unchanged, so that it is a view instead of a pass over memory. */
+/** Append an unchanged elementwise node whose result is a view of `source`. A fused node would copy the elements. */
 export const emitView = (builder: GraphBuilder, graph: Graph, node: Node, source: ValueRef): void => {
   const { id, op, params, specs } = node;
   const { shape } = specOf(graph, source);

@@ -1,8 +1,8 @@
 import { elementCount, rowMajorStrides, type Shape } from "../../shape.ts";
 
 /**
- * Row-major iteration over n elements, as the ascending extents of its inner blocks: `[64, 10]` is {10, 640}, a flat
- * 640 is {640}. Dimensions of size 1 are omitted. Each extent divides the next one.
+ * Iteration space over n elements in row-major order: ascending extents of the nested blocks. Shape `[64, 10]` has the
+ * extents {10, 640}, shape `[640]` has {640}. Dimensions of size 1 are omitted. Each extent divides the next extent.
  */
 export type Extents = readonly number[];
 
@@ -17,7 +17,8 @@ export const extentsOf = (shape: Shape): Extents => {
 };
 
 /**
- * Coarsest iteration that refines both, or `undefined`: `[64, 10]` and `[640]` have one, `[4, 6]` and `[6, 4]` do not.
+ * Compute the coarsest iteration space that refines both `a` and `b`, or `undefined` if there is none: `[64, 10]` and
+ * `[640]` have a common refinement, `[4, 6]` and `[6, 4]` do not.
  */
 export const refine = (a: Extents, b: Extents): Extents | undefined => {
   const merged = [...new Set([...a, ...b])].sort((x, y) => x - y);
@@ -26,18 +27,21 @@ export const refine = (a: Extents, b: Extents): Extents | undefined => {
     : undefined;
 };
 
-/** Sizes of the dimensions of an iteration, outermost first. */
+/** Return the dimension sizes of an iteration space, outermost first. */
 export const sizesOf = (extents: Extents): number[] =>
   extents.map((extent, i) => (i === 0 ? extent : extent / extents[i - 1]!)).reverse();
 
-/** Strides over `shape` of a dense tensor of shape `from` that is broadcast to it; 0 along broadcast dimensions. */
+/**
+ * Return the strides of a dense tensor of shape `from` that is broadcast to `shape`, in elements; 0 along broadcast
+ * dimensions.
+ */
 export const broadcastStrides = (from: Shape, shape: Shape): number[] => {
   const own = rowMajorStrides(from);
   const lead = shape.length - from.length;
   return shape.map((size, dim) => (dim < lead || (from[dim - lead] === 1 && size !== 1) ? 0 : own[dim - lead]!));
 };
 
-/** Express a view over a finer iteration: `strides` over `shape` become strides over `sizesOf(extents)`. */
+/** Convert the strides of a view over `shape` to strides over the finer shape `sizesOf(extents)`. */
 export const refineStrides = (shape: Shape, strides: readonly number[], extents: Extents): number[] => {
   if (elementCount(shape) === 0) return [1];
   const finer: number[] = [];
@@ -51,7 +55,7 @@ export const refineStrides = (shape: Shape, strides: readonly number[], extents:
   return finer.reverse();
 };
 
-/** Merge adjacent dimensions if every view has the same stride through both. At least one dimension is left. */
+/** Merge adjacent dimensions through which each view has one common stride. Keeps at least one dimension. */
 export const collapse = (
   shape: Shape,
   views: readonly (readonly number[])[],

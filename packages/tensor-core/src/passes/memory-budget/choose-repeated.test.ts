@@ -6,7 +6,7 @@ import { type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 const repeatedStep = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep =>
   new StepWalk(step).run(Uint8Array.from(step.nodes, (_, id) => (repeated.has(id) ? 1 : 0)));
 
-/** A random step: forward nodes of earlier values, then backward nodes, each with one result. */
+/** Generate a random step: forward nodes that read earlier values, then backward nodes. Each node has one result. */
 const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
   fc
     .record({
@@ -44,7 +44,7 @@ const randomStep = (maxForward: number): fc.Arbitrary<StepShape> =>
       };
     });
 
-/** Peak from the sets of live values, run by run: an independent computation of the same number. */
+/** Compute the peak from the set of live values at each execution, independently of `StepWalk`. */
 const naive = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => {
   const runs: { readonly reads: string[]; readonly writes: string[] }[] = [];
   const done = new Set<number>();
@@ -92,7 +92,7 @@ const naive = (step: StepShape, repeated: ReadonlySet<number>): RepeatedStep => 
 const subsets = (ids: readonly number[]): Set<number>[] =>
   Array.from({ length: 2 ** ids.length }, (_, set) => new Set(ids.filter((__, i) => (set >> i) & 1)));
 
-/** A chain of layers, each of which is read once more by the backward pass. */
+/** Create a chain of layers. The backward pass reads the result of each layer one time. */
 const chain = (flops: readonly number[], bytes = 4): StepShape => {
   const layers = flops.length;
   return {
@@ -156,7 +156,8 @@ describe("chooseRepeated", () => {
       }),
       { numRuns: 100, seed: 7 },
     );
-    // Thirteen candidates are too many for the exact search, and few enough to check all subsets.
+    // 13 candidates: too many for the exact search of `chooseRepeated`, but few enough to check all subsets in the
+    // test.
     const layers = 13;
     fc.assert(
       fc.property(

@@ -1,6 +1,8 @@
 import { producersOf, type RepeatedStep, type StepShape, StepWalk } from "./step-walk.ts";
 
-/** Candidates for recomputation, ascending: nodes whose results the backward pass reads, and their ancestors. */
+/**
+ * Return the candidates for recomputation, ascending: nodes whose results the backward pass reads, and their ancestors.
+ */
 export const repeatCandidates = (step: StepShape): number[] => {
   const producers = producersOf(step);
   const found = new Set<number>();
@@ -20,8 +22,8 @@ export interface Choice extends RepeatedStep {
 }
 
 /**
- * Whether choice `a` is better than `b` for a limit: within the limit by flops, then by bytes; above the limit by
- * bytes.
+ * Whether choice `a` is better than `b`. Choices that meet the limit are compared by flops, then by peak bytes; choices
+ * above the limit are compared by peak bytes.
  */
 const isBetter = (a: RepeatedStep, b: RepeatedStep, maxBytes: number): boolean => {
   const [over, otherOver] = [a.peakBytes > maxBytes, b.peakBytes > maxBytes];
@@ -29,12 +31,12 @@ const isBetter = (a: RepeatedStep, b: RepeatedStep, maxBytes: number): boolean =
   return over ? a.peakBytes < b.peakBytes : a.flops < b.flops || (a.flops === b.flops && a.peakBytes < b.peakBytes);
 };
 
-/** Up to this number of candidates, all subsets are evaluated. */
+/** Maximum number of candidates for which all subsets are evaluated. */
 const exactUpTo = 12;
-/** Maximum number of passes of the search over all nodes, as long as each pass improves the choice. */
+/** Maximum number of search passes over all nodes. The search ends earlier if a pass does not improve the choice. */
 const maxPasses = 3;
 
-/** Set of nodes to repeat, as an argument for `StepWalk`. */
+/** Convert a set of node ids to the argument of `StepWalk.run`. */
 const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
   const mask = new Uint8Array(nodes.length);
   for (const id of ids) mask[id] = 1;
@@ -42,13 +44,13 @@ const maskOf = ({ nodes }: StepShape, ids: Iterable<number>): Uint8Array => {
 };
 
 /**
- * For each number of blocks, divide the candidates into blocks and repeat all nodes whose results are not read in a
- * later block: the schedules of Chen et al. 2016, arXiv:1604.06174, which take O(√n) memory on a chain of n layers.
- * Blocks have equally many nodes, or equally many bytes with each cut at the smallest number of live bytes.
+ * Generate block schedules for different numbers of blocks: divide the candidates into blocks, and repeat all nodes
+ * whose results no later block reads (Chen et al. 2016, arXiv:1604.06174; O(√n) memory on a chain of n layers). Blocks
+ * have equal numbers of nodes, or about equal bytes, with cuts at local minima of the live bytes.
  */
 const blockSchedules = (step: StepShape, candidates: readonly number[]): number[][] => {
   const candidateIndex = new Map(candidates.map((id, at) => [id, at]));
-  // Index of the last forward reader of each candidate, and the bytes that are live across each cut.
+  // Index of the last forward reader of each candidate, for the number of live bytes at each possible cut.
   const readUntil = candidates.map((_, at) => at);
   const producers = producersOf(step);
   step.nodes.forEach(({ inputs, isBackward }, id) => {
@@ -61,7 +63,7 @@ const blockSchedules = (step: StepShape, candidates: readonly number[]): number[
   });
   readUntil[candidates.length - 1] = candidates.length; // read by the loss
   const bytesAt = candidates.map((id) => step.nodes[id]!.outputs.reduce((sum, value) => sum + step.bytes[value]!, 0));
-  const liveBytes = new Float64Array(candidates.length + 1); // before each index
+  const liveBytes = new Float64Array(candidates.length + 1); // live bytes before each candidate
   bytesAt.forEach((bytes, at) => {
     liveBytes[at + 1]! += bytes;
     liveBytes[readUntil[at]! + 1]! -= bytes;
@@ -80,7 +82,7 @@ const blockSchedules = (step: StepShape, candidates: readonly number[]): number[
   const schedules: number[][] = [[...candidates]];
   const numNodes = candidates.length;
   const root = Math.sqrt(numNodes);
-  const counts = new Set([Math.floor(root), Math.ceil(numNodes / Math.ceil(root))]); // √n blocks, and blocks of √n
+  const counts = new Set([Math.floor(root), Math.ceil(numNodes / Math.ceil(root))]); // √n blocks, and √n nodes each
   for (let count = 2; count <= numNodes; count = Math.ceil(1.3 * count)) counts.add(count);
   for (const count of counts) {
     const length = Math.ceil(numNodes / count);
@@ -99,8 +101,8 @@ const blockSchedules = (step: StepShape, candidates: readonly number[]): number[
 };
 
 /**
- * Start from a block schedule. While the limit is met, keep the nodes with most flops per byte; while it is not met,
- * apply changes that reduce the peak.
+ * Improve a block schedule by local search. If the limit is met, stop repeating nodes, those with most flops per byte
+ * first. If the limit is not met, apply changes that reduce the peak.
  */
 const searchFrom = (
   step: StepShape,
@@ -119,7 +121,7 @@ const searchFrom = (
   for (let pass = 0; pass < maxPasses; pass++) {
     let changed = false;
     for (const id of order) {
-      // Repeating more never costs less: within the limit, nodes are only removed.
+      // Repeating more nodes never reduces flops, so if the limit is met, nodes are only removed from the set.
       if (mask[id] === 0 && best.peakBytes <= maxBytes) continue;
       mask[id] = 1 - mask[id]!;
       const now = walk.run(mask);
@@ -132,15 +134,15 @@ const searchFrom = (
 };
 
 /**
- * Choose the nodes of the forward pass to recompute in the backward pass, so that at most `maxBytes` are alive at one
- * time: with the fewest flops, or with the lowest peak if no choice meets the limit.
+ * Choose the forward nodes to recompute in the backward pass, so that at most `maxBytes` bytes are alive at one time.
+ * Minimizes the recomputed flops; if no choice meets the limit, minimizes the peak bytes.
  *
- * Exact for up to 12 candidates. For more, starts from block schedules and removes nodes that need not be repeated,
- * those with most flops per byte first: no block schedule within the limit has fewer flops than the result.
+ * Optimal for up to 12 candidates. For more candidates, uses local search from block schedules; the result needs at
+ * most as many flops as any block schedule within the limit.
  *
  * Cost: O(2¹²) or O(candidates) runs of a `StepWalk`.
- * Source: the problem is that of Jain et al. 2020, "Checkmate", arXiv:1910.02653, with each value computed at most
- * twice.
+ * Source: the problem of Jain et al. 2020, "Checkmate", arXiv:1910.02653, restricted to at most two computations of
+ * each value.
  */
 export const chooseRepeated = (step: StepShape, maxBytes: number): Choice => {
   const walk = new StepWalk(step);

@@ -13,30 +13,33 @@ import { withoutRegions } from "../recompute/recompute-regions.ts";
 import { isLiteral, mayRunAgain, recomputeValues } from "../recompute/recompute-values.ts";
 
 export interface RecomputeOptions {
-  /** Maximum bytes of intermediates of the planned step. */
+  /** Maximum size of the step's intermediate values in bytes. */
   readonly maxBytes: number;
-  /** Bytes of intermediates of a graph, by the memory plan of the backend. */
+  /** Returns the size in bytes of the intermediate values of a graph, according to the memory plan of the backend. */
   readonly workspaceBytes: (graph: Graph) => number;
 }
 
-/** Choice of recomputed values that keeps a step within a limit. */
+/** Graph with recomputed values that meets a memory limit. */
 export interface Recomputation {
   readonly graph: Graph;
-  /** Planned bytes before and after recomputation. */
+  /** Planned bytes of intermediate values without recomputation. `bytesAfter`: planned bytes with recomputation. */
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** Flops of repeated nodes, and of the step without recomputation. */
+  /** Flops of the repeated nodes. `flops`: flops of the step without recomputation. */
   readonly repeatedFlops: number;
   readonly flops: number;
-  /** Number of repeated nodes per operator. */
+  /** Number of repeated nodes by operator name. */
   readonly repeated: { readonly [op: string]: number };
 }
 
-/** Whether a node's results are views of an operand, which cost nothing to repeat. */
+/** Whether a node's results are views of an operand. Repeating a view has no cost. */
 const isView = (graph: Graph, node: Node): boolean =>
   findOperator(graph, node.op)?.viewOffset?.(kernelNodeOf(graph, node)) !== undefined;
 
-/** Description of a graph for the choice: without views and constants. `ids` are the nodes of the graph. */
+/**
+ * Describe a graph for `chooseRepeated`, without views and constants. `ids`: node id in the graph of each node of
+ * `step`.
+ */
 const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readonly number[] } => {
   const numbers = new Map<string, number>();
   const bytes: number[] = [];
@@ -72,7 +75,7 @@ const shapeOf = (graph: Graph): { readonly step: StepShape; readonly ids: readon
   return { step: { nodes, bytes, returned: graph.outputs.flatMap((ref) => numbers.get(valueKey(ref)) ?? []) }, ids };
 };
 
-/** Repeat these nodes, and the views of their results, where the backward pass reads them. */
+/** Repeat the chosen nodes and the views of their results before the backward nodes that read them. */
 const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
   if (chosen.size === 0) return graph;
   const groups: (string | undefined)[] = [];
@@ -83,22 +86,21 @@ const repeatNodes = (graph: Graph, chosen: ReadonlySet<number>): Graph => {
   return eliminateDeadCode(recomputeValues(graph, { groups, keeps: () => false }));
 };
 
-/** Maximum number of rounds that adjust the limit of the choice until the memory plan meets its limit. */
+/** Maximum number of rounds of the search for the peak limit of `chooseRepeated` whose memory plan meets `maxBytes`. */
 const maxRounds = 6;
-/** Share of the limit that may stay unused: using it would save hardly any flops. */
+/** Fraction of `maxBytes` that may stay unused; using it would save almost no flops. */
 const tolerance = 0.02;
 
 /**
- * Keep the intermediates of a step within a limit: choose the forward values that the backward pass recomputes instead
- * of reading kept ones, with as few flops as possible. Returns the simplified graph if it already meets the limit.
+ * Limit the memory of a step's intermediate values: choose forward values to recompute in the backward pass instead of
+ * saving them, with as few flops as possible. If the simplified graph already meets the limit, recomputes nothing.
  *
- * The choice uses lifetimes alone (`chooseRepeated`) and is checked by the memory plan, which needs less because of
- * fusion and in-place results.
+ * `chooseRepeated` chooses values by their lifetimes alone. The memory plan then checks the choice; its size is usually
+ * smaller, because of fusion and in-place results.
  *
- * @param graph a whole traced step, after passes such as `mixedPrecision`. `checkpoint` regions are recomputed in any
- * case.
- * @throws ArgumentError if no choice meets the limit; the message has the smallest size that was found.
- * Cost: two to seven memory plans, and a choice for each except the first.
+ * @param graph Whole traced step, after passes such as `mixedPrecision`. `checkpoint` regions are always recomputed.
+ * @throws ArgumentError if no choice meets the limit; the message has the smallest size found.
+ * Cost: one memory plan; if recomputation is needed, one to six further plans, each with one call of `chooseRepeated`.
  */
 export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: RecomputeOptions): Recomputation => {
   const tidy = withoutRegions(optimize(graph, { fuse: false, schedule: false }));
@@ -121,7 +123,10 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
 
   const none = new StepWalk(step).run(new Uint8Array(step.nodes.length)).peakBytes;
   let [least, best]: [number, Recomputation | undefined] = [bytesBefore, undefined];
-  /** Limits of the choice for which the plan took too much, and for which it did not. */
+  /**
+   * Bounds of the search for the peak limit, in bytes. `tooMuch`: lowest limit so far whose plan exceeded `maxBytes`.
+   * `enough`: highest limit so far whose plan did not.
+   */
   let [tooMuch, enough] = [none, 0];
   let bound = Math.max(0, none - (bytesBefore - maxBytes));
   for (let round = 0; round < maxRounds; round++) {
@@ -133,18 +138,19 @@ export const recomputeWithin = (graph: Graph, { maxBytes, workspaceBytes }: Reco
       if (best === undefined || choice.flops < best.repeatedFlops) best = result(choice, now, bytes);
       enough = Math.max(bound, choice.peakBytes);
     } else tooMuch = Math.min(bound, choice.peakBytes);
-    // If no choice meets its limit, the choice has the lowest peak that was found.
+    // If no choice meets `bound`, `chooseRepeated` has returned the lowest peak, so a lower bound cannot help.
     if (
       bound === 0 ||
       (best === undefined && choice.peakBytes > bound) ||
       (bytes <= maxBytes && maxBytes - bytes <= tolerance * maxBytes)
     )
       break;
-    // Correct by the difference between plan and choice; if that leaves the known range, bisect.
+    // Correct the limit by the difference between planned bytes and chosen peak; if the result is outside the bounds,
+    // bisect.
     const next = choice.peakBytes + (maxBytes - bytes);
     bound = next > enough && next < tooMuch ? next : (tooMuch + enough) / 2;
     if (tooMuch - enough <= tolerance * none && best !== undefined) break;
-    // Try the smallest possible limit before the search ends without a result.
+    // If no round has succeeded by half of the rounds, try the smallest possible limit.
     if (best === undefined && round >= maxRounds / 2 - 1) bound = 0;
   }
   if (best !== undefined) return best;

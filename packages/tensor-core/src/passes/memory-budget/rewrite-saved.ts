@@ -17,17 +17,17 @@ import { addCotangentBarrier, rewriteBackwardReads } from "../recompute/cotangen
 import { withoutRegions } from "../recompute/recompute-regions.ts";
 import { isLiteral } from "../recompute/recompute-values.ts";
 
-/** Encoding of values that are kept between the forward and backward pass. Both functions are traced. */
+/** Encoding of values that are saved for the backward pass. `encode` and `decode` are traced functions. */
 export interface SavedCode {
-  /** Encode a value; the result is kept instead. */
+  /** Encodes a value. The result is saved instead of the value. */
   readonly encode: (x: Tensor) => readonly Tensor[];
-  /** Decode a value to its original dtype and shape. */
+  /** Decodes a saved result of `encode` to the original dtype and shape, `spec`. */
   readonly decode: (codes: readonly Tensor[], spec: TensorSpec) => Tensor;
-  /** Whether to encode a value. Default: all values of f32. */
+  /** Returns whether to encode a value. Default: all f32 values. */
   readonly selects?: (spec: TensorSpec, origin: Origin) => boolean;
 }
 
-/** Append the nodes of `part`, with `operands` as its inputs; returns its outputs. */
+/** Append the nodes of graph `part`, with `operands` as its inputs. Returns its outputs. */
 const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[], origin: Origin): ValueRef[] => {
   const moved = new Map<string, ValueRef>();
   part.inputs.forEach((node, i) => moved.set(valueKey({ node, output: 0 }), operands[i]!));
@@ -41,19 +41,19 @@ const splice = (builder: GraphBuilder, part: Graph, operands: readonly ValueRef[
 };
 
 /**
- * Create a pass that keeps forward values for the backward pass in encoded form: for example half of the bits, or
- * blocks of 8-bit numbers. A value is encoded where it is computed and decoded before its first reader in the backward
- * pass; the forward pass reads the original.
+ * Create a pass that saves forward values for the backward pass in encoded form, such as 16-bit floats or blocks of
+ * 8-bit numbers. A value is encoded where it is computed and decoded before its first reader in the backward pass; the
+ * forward pass reads the original value.
  *
- * Arguments, constants, integers and results of the step are not encoded. Each decoding is behind a barrier that waits
- * for a cotangent, so that it is not moved into the forward pass. Gradients change by the rounding of the code.
- * `checkpoint` regions are recomputed first, so their values are not kept; values that the recomputation reads are
- * encoded.
+ * Arguments, constants, integers and results of the step are not encoded. Before each decoding, a barrier waits for a
+ * cotangent, so that no pass moves the decoding into the forward pass. Gradients change by the rounding error of the
+ * code. `checkpoint` regions are expanded before encoding, so their inner values are not saved; values that the
+ * recomputation reads are encoded.
  *
- * @param code decodes to the original values, up to rounding.
- * @returns a pass for `jit`, after `mixedPrecision`.
- * @throws ArgumentError for a code that decodes to another dtype or shape.
- * Cost: an encoding and a decoding per value.
+ * @param code Encoding whose `decode` restores the original values, up to rounding.
+ * @returns A pass for `jit`, to be applied after `mixedPrecision`.
+ * @throws ArgumentError if `decode` returns another dtype or shape.
+ * Cost: one encoding and one decoding per saved value.
  * @example jit(step, backend, { passes: [rewriteSaved({ encode: (x) => [cast(x, "bf16")], decode: ([x]) => cast(x!,
  * "f32") })] });
  */

@@ -1,43 +1,44 @@
 /**
- * One node of a step, as input of the choice of nodes to repeat. Values are numbered from 0. A view has the number of
- * the value that it views.
+ * Node of a step, as input for choosing the nodes to repeat. Values are numbered from 0. A view has the number of the
+ * value that it views.
  */
 export interface StepNode {
   readonly flops: number;
   readonly inputs: readonly number[];
   readonly outputs: readonly number[];
   /**
-   * Whether the node belongs to the backward pass and reads copies of repeated values; other nodes read the originals.
+   * Whether the node belongs to the backward pass. Backward nodes read the copies of repeated values; other nodes read
+   * the originals.
    */
   readonly isBackward: boolean;
   readonly mayRepeat: boolean;
 }
 
-/** Nodes of a step in order, and the memory of its values. */
+/** Nodes of a step in execution order, and the memory of the step's values. */
 export interface StepShape {
   readonly nodes: readonly StepNode[];
-  /** Bytes per value; 0 for values outside the workspace, such as arguments. */
+  /** Size of each value in bytes; 0 for values outside the workspace, such as arguments. */
   readonly bytes: readonly number[];
-  /** Values that stay alive until the end. */
+  /** Numbers of the values that stay alive until the end of the step. */
   readonly returned: readonly number[];
 }
 
-/** Cost of a step with some nodes repeated. */
+/** Memory and compute cost of a step in which some nodes are repeated. */
 export interface RepeatedStep {
-  /** Maximum bytes alive at one time. */
+  /** Maximum number of bytes alive at one time. */
   readonly peakBytes: number;
-  /** Flops of all repeated nodes. */
+  /** Total flops of the repeated nodes. */
   readonly flops: number;
 }
 
-/** Per value, the node that computes it; -1 for arguments. */
+/** For each value, return the index of the node that computes it; -1 for arguments. */
 export const producersOf = ({ nodes, bytes }: StepShape): Int32Array => {
   const producers = new Int32Array(bytes.length).fill(-1);
   nodes.forEach(({ outputs }, id) => outputs.forEach((value) => (producers[value] = id)));
   return producers;
 };
 
-/** Concatenated lists, and the start of each list. */
+/** Concatenate lists. Returns the elements `all`, and the start index `begin` of each list. */
 const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32Array; readonly all: Int32Array } => {
   const begin = new Int32Array(lists.length + 1);
   lists.forEach((list, i) => (begin[i + 1] = begin[i]! + list.length));
@@ -45,17 +46,21 @@ const flatten = (lists: readonly (readonly number[])[]): { readonly begin: Int32
 };
 
 /**
- * Simulates a step many times, each time with other nodes repeated. A repeated node runs just before the first backward
- * node that depends on its result. Its results are kept until their last reader.
+ * Simulator of the memory use of a step, for different sets of repeated nodes. A repeated node runs again directly
+ * before the first backward node that depends on its result. The copies of its results are kept until their last
+ * reader.
  */
 export class StepWalk {
   private readonly step: StepShape;
   private readonly producers: Int32Array;
   private readonly inputs: ReturnType<typeof flatten>;
   private readonly outputs: ReturnType<typeof flatten>;
-  /** Nodes in execution order; copies as bitwise complements. */
+  /** Indices of the executed nodes, in execution order. A repeated execution of node i is stored as ~i. */
   private readonly runs: Int32Array;
-  /** Per value, and then per copy of a value, the last run that reads or writes it; -1 if there is none. */
+  /**
+   * For each value, then for each copy of a value: index in `runs` of the last read or write; -1 if never read or
+   * written.
+   */
   private readonly last: Int32Array;
   private readonly freed: Float64Array;
   private readonly isComputed: Uint8Array;
@@ -71,7 +76,7 @@ export class StepWalk {
     this.isComputed = new Uint8Array(step.nodes.length);
   }
 
-  /** Fill `runs`. */
+  /** Fill `runs` with the execution order. Returns the number of executions, and the flops of the repeated nodes. */
   private order(isRepeated: Uint8Array): { readonly numRuns: number; readonly flops: number } {
     const { producers, inputs, runs, isComputed } = this;
     const { nodes } = this.step;
@@ -103,12 +108,12 @@ export class StepWalk {
     return { numRuns, flops };
   }
 
-  /** Repeated nodes of the last run that a backward node needed; ascending. */
+  /** Return the nodes that were repeated in the last `run`, ascending: only nodes on which a backward node depends. */
   lastRepeated(): number[] {
     return [...this.isComputed.entries()].flatMap(([id, isComputed]) => (isComputed === 1 ? [id] : []));
   }
 
-  /** @param isRepeated per node, 1 for repeated nodes. Cost: O(nodes + edges). */
+  /** Simulate the step. @param isRepeated For each node, 1 if it is repeated, otherwise 0. Cost: O(nodes + edges). */
   run(isRepeated: Uint8Array): RepeatedStep {
     const { producers, inputs, outputs, runs, last, freed } = this;
     const { nodes, bytes, returned } = this.step;

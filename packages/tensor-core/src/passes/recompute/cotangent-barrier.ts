@@ -4,8 +4,8 @@ import { roleOf } from "../../ops/role.ts";
 import { isCollective } from "../collective-order.ts";
 
 /**
- * Value of a backward node that a barrier may wait for: its result, or for a barrier its last value, which is the
- * cotangent that it waited for.
+ * Return the value of a backward node that a barrier can wait for: the node's result, or, if the node is a barrier, the
+ * cotangent for which that barrier waits (its last value).
  */
 const cotangentOf = (node: Node): ValueRef | undefined => {
   if (roleOf(node) === "barrier") return { node: node.id, output: node.specs.length - 1 };
@@ -14,10 +14,10 @@ const cotangentOf = (node: Node): ValueRef | undefined => {
 };
 
 /**
- * Append an optimization barrier around `inputs` that also waits for a cotangent, so that no schedule moves the readers
- * of its results into the forward pass, where they would keep memory alive.
+ * Append an optimization barrier around `inputs` that also waits for a cotangent, so that no schedule moves readers of
+ * the barrier into the forward pass, where their results would keep memory alive.
  *
- * @returns the node; its first results are the inputs, in order.
+ * @returns Id of the barrier node. Its first results are the inputs, in order.
  */
 export const addCotangentBarrier = (
   builder: GraphBuilder,
@@ -30,19 +30,20 @@ export const addCotangentBarrier = (
   return builder.add({ op: optimizationBarrierOperator.name, inputs: all, params: {}, specs, ...origin });
 };
 
-/** Rewriting of the values that backward nodes read. */
+/** Functions that replace the values that backward nodes read. */
 export interface BackwardReads {
-  /** Called after another node has been copied. */
+  /** Called after each node outside the backward pass has been copied. */
   readonly onCopy?: (node: Node) => void;
   /**
-   * Values that a backward node reads in the new graph, per input; nodes may be appended before it.
+   * Returns the value in the new graph for each input of a backward node. May append nodes, which then precede the
+   * backward node.
    *
-   * @param lastCotangent latest value that the backward pass has computed, for a barrier to wait for.
+   * @param lastCotangent Latest value of the backward pass for which a barrier can wait; undefined before the first.
    */
   readonly readsOf: (node: Node, lastCotangent: ValueRef | undefined) => readonly ValueRef[];
 }
 
-/** Rebuild a graph with other inputs of its backward nodes. */
+/** Rebuild a graph, replacing the inputs of its backward nodes. */
 export const rewriteBackwardReads = (graph: Graph, readsWith: (builder: GraphBuilder) => BackwardReads): Graph => {
   const builder = new GraphBuilder();
   const { onCopy, readsOf } = readsWith(builder);

@@ -25,7 +25,7 @@ type Wrap = <F extends (...args: never[]) => unknown>(fn: F) => F;
 const plain: Wrap = (fn) => fn;
 const again: Wrap = (fn) => checkpoint(fn as never) as never;
 
-/** A sequence of blocks, in checkpoints of the given number of blocks. */
+/** Return the training graph of a sequence of blocks. Each checkpoint contains `perPart` blocks. */
 const deep = (block: Block, numBlocks: number, wrap: Wrap, perPart = 1): Graph =>
   trace(
     (weights: Tensor[], x: Tensor) =>
@@ -57,7 +57,7 @@ describe("recomputeRegions", () => {
   ] as const)("lowers the peak of %s", (_, block, share) => {
     const most = share * peak(deep(block, 12, plain));
     expect(peak(deep(block, 12, again))).toBeLessThan(most);
-    // Passes that merge equal nodes, run afterwards, do not undo it.
+    // Later passes that merge equal nodes do not undo the recomputation.
     const repeated = recomputeRegions(deep(block, 12, again));
     expect(peak({ ...repeated, nodes: repeated.nodes.map((node) => ({ ...node, region: "" })) })).toBeLessThan(most);
   });
@@ -66,8 +66,8 @@ describe("recomputeRegions", () => {
     const nested = deep((x, w) => checkpoint(transformer)(x, w), 16, again, 4);
     expect(peak(nested)).toBeLessThan(peak(deep(transformer, 16, again)));
     expect(peak(nested)).toBeLessThan(peak(deep(transformer, 16, again, 4)));
-    // Products of a block: three in the forward pass, once more for each checkpoint around it; two for each in the
-    // backward pass.
+    // Number of matrix products per block: three in the forward pass, three more for each enclosing checkpoint, and six
+    // gradient products in the backward pass.
     const products = (graph: Graph): number => optimize(graph).nodes.filter(({ op }) => op === "matmul").length;
     const [once, twice] = [products(deep(transformer, 16, plain)), products(nested)];
     expect(twice).toBeGreaterThan(once);
@@ -106,7 +106,7 @@ describe("recomputeRegions", () => {
       );
       return optimize(graph, { fuse: false }).nodes.filter(({ op }) => op === "tanh").length;
     };
-    // Two in the forward pass. The last one leaves the region, so it is kept.
+    // Two in the forward pass. Nodes outside the region read the last one, so it is kept.
     expect([count("backward"), count("update")]).toEqual([3, 2]);
   });
 });

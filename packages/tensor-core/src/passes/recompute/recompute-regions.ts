@@ -3,14 +3,14 @@ import { mayRunAgain, recomputeValues } from "./recompute-values.ts";
 
 const depthOf = ({ region }: Node): number => (region === "" ? 0 : region.split("/").length);
 
-/** Path of the outermost `depth` regions around a node; undefined if the node is nested less deep. */
+/** Return the path of the outermost `depth` regions around a node; undefined if the node is in fewer regions. */
 const regionAt = (node: Node, depth: number): string | undefined =>
   depthOf(node) < depth ? undefined : node.region.split("/").slice(0, depth).join("/");
 
-/** Recompute, for the backward pass, values of the regions at nesting depth `depth`. */
+/** Recompute in the backward pass the values of regions at nesting depth `depth`. */
 const repeatAt = (graph: Graph, depth: number): Graph => {
   const groups = graph.nodes.map((node) => (mayRunAgain(node) ? regionAt(node, depth) : undefined));
-  // Values that leave a region in the forward pass are kept anyway.
+  // Forward values that nodes outside the region read are kept, so they are not recomputed.
   const keptKeys = new Set(graph.outputs.map(valueKey));
   for (const node of graph.nodes) {
     if (node.phase === "backward") continue;
@@ -21,11 +21,11 @@ const repeatAt = (graph: Graph, depth: number): Graph => {
 };
 
 /**
- * Recompute the values inside `checkpoint` regions in the backward pass, instead of keeping them. Innermost regions
- * come first: values of the outer region that a repeated inner region reads are then repeated in turn.
+ * Recompute the values inside `checkpoint` regions in the backward pass, instead of keeping them. Innermost regions are
+ * processed first, so that values of an outer region that a repeated inner region reads are also repeated.
  *
- * Runs after passes that change how a value is computed (`mixedPrecision`), so that repeated values have the same bits.
- * Called by `optimize`. Returns the same graph if there are no regions. Exact.
+ * Must run after passes that change how a value is computed (`mixedPrecision`), so that repeated values are bitwise
+ * identical. `optimize` calls this pass. Returns the same graph object if there are no regions. Exact.
  *
  * Cost: O(depth · (nodes + edges)).
  */
@@ -35,7 +35,7 @@ export const recomputeRegions = (graph: Graph): Graph => {
   return current;
 };
 
-/** Graph without region marks, after they have been processed. */
+/** Remove the region marks from all nodes, after the regions were processed. */
 export const withoutRegions = (graph: Graph): Graph => ({
   ...graph,
   nodes: graph.nodes.map((node) => ({ ...node, region: "" })),

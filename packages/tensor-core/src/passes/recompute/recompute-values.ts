@@ -4,38 +4,37 @@ import { isCollective } from "../collective-order.ts";
 import { hasEffect } from "../dead-code.ts";
 import { addCotangentBarrier, type BackwardReads, rewriteBackwardReads } from "./cotangent-barrier.ts";
 
-/**
- * Whether a node may run a second time: it belongs to the forward pass, does not communicate, and has no side effect.
- */
+/** Whether a node may be recomputed: true for forward nodes without communication and side effects. */
 export const mayRunAgain = (node: Node): boolean =>
   node.phase === "forward" &&
   [undefined, "position", "barrier"].includes(roleOf(node)) &&
   !isCollective(node) &&
   !hasEffect(node);
 
-/** Whether a node is a constant of the graph: it has no operands and is available anywhere. */
+/** Whether a node is a constant, such as `full` or `iota`: it has no operands, so it needs no recomputation. */
 export const isLiteral = (node: Node): boolean => node.inputs.length === 0 && roleOf(node) === undefined;
 
-/** Values to recompute. */
+/** Choice of the values to recompute. */
 export interface Repetition {
   /**
-   * Group of each node that is recomputed; `undefined` for nodes that are not. Groups do not repeat each other's nodes.
+   * Group name of each recomputed node; `undefined` for other nodes. Repeating a group never repeats nodes of another
+   * group.
    */
   readonly groups: readonly (string | undefined)[];
-  /** Whether a value of a group is kept anyway. */
+  /** Returns whether a value of a group is kept, so that it is not recomputed. */
   readonly keeps: (ref: ValueRef) => boolean;
 }
 
 const backwardScope = (scope: string): string => (scope === "" ? "backward" : `${scope}/backward`);
 
 /**
- * Let backward nodes read copies of forward values: for each value of a group that is not kept, the nodes of the group
- * that it depends on are appended again just before the first backward node that reads it. The copies belong to the
- * backward pass.
+ * Let backward nodes read copies of forward values. For each value of a group that is not kept, the group's nodes on
+ * which the value depends are appended a second time, directly before the first backward node that reads the value. The
+ * copies belong to the backward pass.
  *
- * Copies read values from outside the group through an optimization barrier, which also waits for a cotangent. So no
- * pass merges a copy with its original, and no schedule moves it into the forward pass, where it would keep memory
- * alive.
+ * Copies read values from outside the group through an optimization barrier that also waits for a cotangent. Therefore,
+ * no pass merges a copy with its original, and no schedule moves a copy into the forward pass, where it would keep
+ * memory alive.
  *
  * Exact. Cost: O(nodes + edges).
  */
@@ -46,11 +45,11 @@ const createRepeater = (graph: Graph, { groups, keeps }: Repetition, builder: Gr
   const copies = new Map<string, ValueRef>();
   const barrierOutputs = new Map<string, ValueRef>();
 
-  /** Whether readers in the group use a copy of the value. */
+  /** Whether readers of the value in `group` use a copy. */
   const isRepeated = (ref: ValueRef, group: string | undefined): group is string =>
     group !== undefined && groups[ref.node] === group && !keeps(ref);
 
-  /** Append the nodes of a group that these values depend on, unless they have been appended. */
+  /** Append copies of the group's nodes on which the given values depend, except nodes that are already copied. */
   const repeat = (
     values: readonly ValueRef[],
     group: string,
