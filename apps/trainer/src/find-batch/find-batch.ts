@@ -21,7 +21,7 @@ import { prepareOn, runJob } from "../run/run-job.ts";
 import { batchesUpTo, type BatchTrial, chooseBatch, isOver } from "./choose-batch.ts";
 import { type MemoryBound, memoryBound } from "./memory-bound.ts";
 
-/** Source of a job: each batch is tried as if the file contained it. */
+/** Job file and overrides. Each batch size is tried as if the file contained it. */
 export interface JobSource {
   readonly file: string;
   readonly overrides: readonly Override[];
@@ -38,19 +38,19 @@ export interface FoundBatch {
   /** The job as given in its file. */
   readonly job: Job;
   readonly bound: MemoryBound;
-  /** Trials, in order. */
+  /** Trials, in the order in which they were run. */
   readonly tries: readonly BatchTrial[];
-  /** Undefined if no batch can be trained with. */
+  /** Chosen trial. Undefined: training failed with every batch size. */
   readonly chosen: BatchTrial | undefined;
 }
 
-/** Steps per trial; the first step compiles. */
+/** Number of steps per trial; the first step compiles. */
 const steps = 5;
 
-/** Override that sets the batch of a job. */
+/** Returns the override that sets the batch size of a job. */
 export const batchOverride = (batch: number, origin: string): Override => ({ path: ["batch"], value: batch, origin });
 
-/** Planned memory of a rank in bytes: state, intermediates, and its samples. */
+/** Returns the planned memory of a rank in bytes: state, intermediates, and the rank's samples. */
 const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): number => {
   const samples = step.graph.inputs
     .slice(step.stateInputs)
@@ -59,7 +59,7 @@ const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): 
   return prepared.stateBytes + step.plan.workspaceBytes + samples;
 };
 
-/** Device that steps are planned for; undefined on the CPU. */
+/** Returns facts about the device that steps are planned for; undefined on the CPU. */
 const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof prepareStep>[1]> => {
   if (backend !== "webgpu") return undefined;
   const opened = await openWebGpu();
