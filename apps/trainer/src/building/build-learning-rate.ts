@@ -75,5 +75,5 @@ export const buildLearningRate = (job: LearningRateJob, steps: ScheduledSteps, o
   const schedule = warmUp(job.warmupSteps, own ?? buildDecay(job, numSteps));
   const { offset = 0 } = steps;
   if (offset === 0 || typeof schedule === "number") return schedule;
-  return (step) => schedule(maximum(add(step, offset), 0)); // negative if more updates were skipped than steps completed
+  return (step) => schedule(maximum(add(step, offset), 0)); // below 0 if more updates were skipped than steps completed
 };

@@ -95,7 +95,7 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
 
 const outOfMemory = "out of memory when a step was run";
 
-/** Runs steps of a batch whose plan fits into memory. */
+/** Runs steps with a batch size whose plan fits into memory. */
 const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions): Promise<BatchTrial> => {
   try {
     return { ...planned, secondsPerSample: await timeSteps(job, options) };
@@ -105,7 +105,7 @@ const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions
   }
 };
 
-/** Formats a trial as a line for people. */
+/** Formats a trial as one human-readable line. */
 const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTrial): string =>
   [
     `batch ${batch}`,
@@ -115,12 +115,13 @@ const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTria
   ].join(", ");
 
 /**
- * Searches for the batch beyond which the time per sample no longer decreases, or memory is exceeded: plans the step of
- * batches, each twice the one before, runs some real steps of those within the memory limit, and stops after two that
- * gain nothing. Ranks are those of the job, on this machine; this process decides alone, so that all ranks have the
- * same batch.
+ * Searches for the batch size beyond which the time per sample no longer decreases, or memory is exceeded. Plans the
+ * step of each batch size, which is twice the previous one, runs some real steps if the plan is within the memory
+ * limit, and stops after two batch sizes that save no time. The ranks are those of the job, on this machine. Only this
+ * process chooses, so that all ranks have the same batch size.
  *
- * @throws ConfigError, and errors of a run before its first step; "interrupted" if a person stops the search.
+ * @throws ConfigError, and the errors that a run can throw before its first step; "interrupted" if the user stops the
+ * search.
  */
 export const findBatch = async (source: JobSource, options: FindBatchOptions): Promise<FoundBatch> => {
   const load = (batch: number): Promise<Job> =>
@@ -152,7 +153,7 @@ export const findBatch = async (source: JobSource, options: FindBatchOptions): P
       one = await tryBatch(tried, { batch, plannedBytes }, options);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // not a valid batch of this job, such as too small
+      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // invalid for this job, such as too small
     }
     tries.push(one);
     options.progress.note(trialLine(one));
