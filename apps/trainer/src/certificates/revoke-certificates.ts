@@ -72,7 +72,7 @@ export const revokeCertificates = ({
     const entries = new Map(
       [...known.values()].flatMap(({ serial, revokedAt }) => (revokedAt === undefined ? [] : [[serial, revokedAt]])),
     );
-    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // not in an older authority file
+    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // if missing there
     const number = [authority.listNumber, before?.number ?? 0n].reduce((a, b) => (a > b ? a : b)) + 1n;
     const { makeRevocationList } = await import("./make-revocation-list.ts");
     const text = await makeRevocationList(authority, number, entries);

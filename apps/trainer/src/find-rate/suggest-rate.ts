@@ -50,7 +50,7 @@ export class LossCurve {
     if (!Number.isFinite(loss)) return true;
     this.losses.push({ rate, loss });
     this.mean = smoothing * this.mean + (1 - smoothing) * loss;
-    const smoothed = this.mean / (1 - smoothing ** this.losses.length); // bias correction, because the mean starts at zero
+    const smoothed = this.mean / (1 - smoothing ** this.losses.length); // bias correction for a mean that starts at 0
     this.least = Math.min(this.least, smoothed);
     return this.least > 0 && smoothed > divergence * this.least;
   }

@@ -29,7 +29,9 @@ export interface Job {
   readonly zero: 0 | 1;
   /** Compute backend. `auto` is resolved before a run starts; the job stored by the run contains the result. */
   readonly backend: "auto" | "cpu" | "webgpu";
-  /** Whether matrix products on the CPU use the BLAS that was built on this machine, if there is one. */
+  /**
+   * `auto`: matrix products on the CPU use the BLAS that was built on this machine, if there is one. `off`: no BLAS.
+   */
   readonly blas: "auto" | "off";
   /**
    * Number of CPU threads of each rank. Default: the cores of the rank's machine divided among all ranks on that
@@ -178,7 +180,7 @@ interface Limits {
   readonly validationFrom?: "draw" | "end" | undefined;
   readonly trainSamples?: number | undefined;
   readonly testSamples?: number | undefined;
-  /** Evaluates on the training samples, as `run --overfit` does. */
+  /** `training`: evaluates on the training samples, as `run --overfit` does. Absent: evaluates on held-out samples. */
   readonly judgeBy?: "training" | undefined;
 }
 

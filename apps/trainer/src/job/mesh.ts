@@ -42,8 +42,9 @@ export const expertShardReplicasAxis = "expert-shard-replicas";
 /** Mesh axis of all ranks. Exists only if some ranks have the same samples. */
 export const worldAxis = "world";
 
-/** Mesh axis of ranks on the same host. `acrossHostsAxis`: mesh axis of ranks with the same position on each host. */
+/** Mesh axis of ranks on the same host. */
 export const insideHostsAxis = "inside-hosts";
+/** Mesh axis of ranks with the same position on each host. */
 export const acrossHostsAxis = "across-hosts";
 
 /**

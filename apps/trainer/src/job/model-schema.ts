@@ -185,7 +185,10 @@ export const modelSchema: z.ZodType<ModelJob> = z
 const ofImages: readonly ModelJob["kind"][] = ["mlp", "cnn", "resnet18"];
 const ofText: readonly ModelJob["kind"][] = ["gpt"];
 
-/** Built-in models that can train on each kind of data. Absent: the data determines which models can train on it. */
+/**
+ * Built-in models that can train on each kind of data. Absent: any model is allowed, because user data defines its
+ * task.
+ */
 const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind"][]>>> = {
   mnist: ofImages,
   "fashion-mnist": ofImages,
