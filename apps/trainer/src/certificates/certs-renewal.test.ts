@@ -34,7 +34,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs a command. Returns its output. */
+/** Runs `skein-train certs`. Returns its output. */
 const certs = async (...args: string[]): Promise<string> => {
   let printed = "";
   vi.spyOn(process.stdout, "write").mockImplementation((text) => {
@@ -148,7 +148,7 @@ describe("certs renew", () => {
     for (const [name, text] of Object.entries(after))
       expect(text === before[name], name).toBe(name === "authority.pem");
     for (const files of [coordinatorFiles(certificates), ...[0, 1, 2].map((rank) => rankFiles(certificates, rank))]) {
-      const identity = readTlsIdentity(files); // reads nothing that does not fit
+      const identity = readTlsIdentity(files); // throws if key and certificate do not match
       const [old, renewed] = [
         new X509Certificate(before[files.certificate.split("/").at(-1)!]!),
         new X509Certificate(identity.certificate),

@@ -27,8 +27,8 @@ export const flatSettings = (settings: Readonly<Record<string, unknown>>): Recor
 };
 
 /**
- * Formats the differing settings for messages, with the old and the new value: ` (batch: 4, now 2; model.hidden: [16],
- * now [64])`.
+ * Formats the differing settings for messages, with the old and the new value:
+ * ` (batch: 4, now 2; model.hidden: [16], now [64])`.
  *
  * @param before settings of a checkpoint. Absent: unknown.
  * @returns an empty string if `before` is absent, or all settings are equal.

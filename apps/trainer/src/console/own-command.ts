@@ -58,9 +58,9 @@ const packageManagerCommand = (name: string, { folder, env, exists, real }: Surr
 };
 
 /**
- * Returns the command that starts this program again when pasted into a shell: `npx skein-train`, `pnpm exec
- * skein-train`, or `skein-train` if it is on PATH. If none of these works, returns Node with the path of the script,
- * which always works.
+ * Returns the command that starts this program again when pasted into a shell: `npx skein-train`,
+ * `pnpm exec skein-train`, or `skein-train` if it is on PATH. If none of these works, returns Node with the path of the
+ * script, which always works.
  *
  * @param name program name, which is also the name of its launcher.
  */

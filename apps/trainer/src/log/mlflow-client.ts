@@ -137,11 +137,14 @@ export class MlflowClient {
     for (const params of chunks(entries, maxEntries)) await this.ask("POST", "runs/log-batch", { run_id: run, params });
   }
 
-  /** as in protobuf's JSON */
+  /**
+   * Logs points. Repeating a call has no effect.
+   * @param points at most `maxPoints` points.
+   */
   async logPoints(run: string, points: readonly MlflowPoint[]): Promise<void> {
     const metrics = points.map(({ value, ...point }) => ({
       ...point,
-      value: Number.isFinite(value) ? value : String(value), // the representation of non-finite numbers in protobuf's JSON
+      value: Number.isFinite(value) ? value : String(value), // as in protobuf's JSON
     }));
     await this.ask("POST", "runs/log-batch", { run_id: run, metrics });
   }

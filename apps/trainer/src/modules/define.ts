@@ -120,8 +120,8 @@ export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>({
 };
 
 /**
- * Defines a schedule of the learning rate after the warm-up, with checked options, for `learningRate: { peak, schedule:
- * { kind: module, file, options } }`.
+ * Defines a schedule of the learning rate after the warm-up, with checked options, for
+ * `learningRate: { peak, schedule: { kind: module, file, options } }`.
  *
  * @example export default defineSchedule({ create: ({ peak, steps }) => cosineDecay({ initial: peak, steps }) });
  */

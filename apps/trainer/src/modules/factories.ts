@@ -8,9 +8,9 @@ import type { DataSet, OwnModel, Task } from "../task/task.ts";
  * Export of the module of `model: { kind: module, file }`: creates the model of a task. Called in each rank's thread
  * with `options` of the job, so it must return the same model each time.
  *
- * A batch has the tree structure of the samples, see `arrayRecords` of `@skein/data`, and each leaf has the shape `[B,
- * …]`. Held-out batches also contain `mask`, bool [B]. `apply` receives the field `inputs`; if there is no such field,
- * it receives the whole batch except `mask`.
+ * A batch has the tree structure of the samples, see `arrayRecords` of `@skein/data`. Each leaf has the shape
+ * `[B, …]`. Held-out batches also contain `mask`, bool [B]. `apply` receives the field `inputs`; if there is no such
+ * field, it receives the whole batch except `mask`.
  *
  * @example export default ((task, { hidden = 64 }) => mlp({ sizes: [...task.inputs.shape, hidden, task.classes!] }))
  * satisfies ModelFactory<{ hidden?: number }>;
