@@ -148,7 +148,7 @@ export class TraceError extends SkeinError {
   }
 }
 
-/** Error for a system limit on a resource of this process, its user or its container. */
+/** Error for a system limit that denies this process, its user or its container more of a resource. */
 export class ExhaustedError extends SkeinError {
   override name = "ExhaustedError";
 
@@ -219,8 +219,8 @@ const shortened = (text: string, most: number): string => {
 };
 
 /**
- * Describes an error as plain data. Errors of Skein keep their kind, system errors are environment errors, and all
- * other errors are bugs of Skein. Secrets in URLs are redacted, because user code may quote URLs.
+ * Describes an error as plain data. Errors of Skein keep their kind, system errors become environment errors, and all
+ * other errors are treated as bugs of Skein. Secrets in URLs are redacted, because user code may quote URLs.
  */
 export const describeError = (error: unknown): ErrorReport => {
   const known = explainShortage(error instanceof Error ? error : new Error(String(error)));

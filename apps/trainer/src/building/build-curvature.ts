@@ -57,7 +57,7 @@ const hasOwnFactors = (job: CurvatureJob): boolean =>
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
 
-/** Bucket size of factors in bytes. Undefined: buckets are planned, or the job does not set buckets. */
+/** Returns the bucket size of factors in bytes; undefined if buckets are planned, or the job does not set buckets. */
 export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
   buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
 
@@ -127,7 +127,7 @@ const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
 export interface CurvatureInput {
   /** Finds the layers of the job's model. */
   readonly find: () => ModelLayers;
-  /** Matrix dimensions of parameters that are stacks of matrices. */
+  /** Returns the number of leading dimensions of a parameter that index separate matrices. */
   readonly stackDims: StackDims;
   /** Returns the mesh axis along which ranks have equal values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;

@@ -178,7 +178,7 @@ export const buildCompression = (
   return (step) => aggregatorForStep(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };
 
-/** First bucket size that tuning tries, in bytes: the geometric mean of the bounds. */
+/** Returns the first bucket size that tuning tries, in bytes: the geometric mean of the bounds. */
 export const firstTunedBytes = ({
   minBytes,
   maxBytes,

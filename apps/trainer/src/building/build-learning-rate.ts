@@ -15,7 +15,7 @@ import type { LearningRateJob } from "../job/job.ts";
 /** Initial learning rate of one-cycle, as a fraction of its peak. */
 const oneCycleStart = 1 / 25;
 
-/** Number of steps of a phase that covers a share of all steps. The result is at least 1 and less than `steps`. */
+/** Returns the number of steps of a phase that covers a share of all steps: at least 1, and less than `steps`. */
 const stepsOf = (share: number, steps: number): number => Math.min(Math.max(1, Math.round(share * steps)), steps - 1);
 
 const buildDecay = (job: LearningRateJob, steps: number): Schedule => {

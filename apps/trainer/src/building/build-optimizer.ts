@@ -31,7 +31,7 @@ const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settin
 interface RuleInput {
   /** Job settings for single parameters. */
   readonly groups: ParameterGroups;
-  /** Matrix dimensions of parameters that are stacks of matrices. */
+  /** Returns the number of leading dimensions of a parameter that index separate matrices. */
   readonly stackDims: StackDims;
   /** Returns the mesh axis along which ranks have equal values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;

@@ -46,8 +46,8 @@ const renumberedField = (field: Field, count: number, numbers: readonly number[]
 };
 
 /**
- * Returns samples with new class numbers. @param numbers new number of each class. @param names class names by new
- * number.
+ * Returns samples with new class numbers.
+ * @param numbers new number of each class. @param names class names by new number.
  */
 const renumbered = <Some extends TrainingSamples>(
   samples: Some,

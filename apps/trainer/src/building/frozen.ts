@@ -41,7 +41,7 @@ export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet
   return frozen;
 };
 
-/** Parameters that a run does not train. */
+/** Names of the parameters that a run does not train. */
 export interface Freezing {
   /** Paths of the frozen parameters. */
   readonly frozen: ReadonlySet<string>;

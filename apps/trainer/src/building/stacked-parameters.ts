@@ -5,9 +5,9 @@ import type { Job } from "../job/job.ts";
 import { needsWholeMatrices } from "../job/mesh-schema.ts";
 
 /**
- * Returns the matrix dimensions of the trained parameters that the job's optimizer treats as stacks of matrices,
- * derived from the layers that read the parameters. Layers are searched only if the optimizer needs matrices and a
- * parameter has more than two dimensions.
+ * Returns a function from the path of a trained parameter to the number of its leading dimensions that index separate
+ * matrices, derived from the layers that read the parameter. Layers are searched only if the job's optimizer needs
+ * matrices and a parameter has more than two dimensions.
  *
  * @param trained tree of specs.
  * @param sharding how ranks shard parameters.

@@ -27,7 +27,7 @@ const manifestName = "manifest.json";
  */
 const maxManifestBytes = 64 * 2 ** 20;
 
-/** Formats specs as text whose hash identifies a model. The text does not depend on the order of the specs. */
+/** Formats specs as text whose hash identifies a model. The order of the specs does not affect the text. */
 export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
   [...specs]
     .map(([name, spec]) => `${name} ${formatSpec(spec)}\n`)
@@ -64,7 +64,7 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
   }
 };
 
-/** Checkpoints of a run to keep: the `newest` newest checkpoints, and the checkpoint of step `step`. */
+/** Checkpoints of a run that are not removed: the newest `newest` checkpoints, and the checkpoint of step `step`. */
 export interface KeptCheckpoints {
   readonly newest: number;
   readonly step?: number | undefined;
@@ -218,7 +218,7 @@ export const readCheckpoint = (files: Files, folder: string, secret: string | un
 /** Whether a run has saved a checkpoint, valid or not. */
 export const hasCheckpoint = (files: Files, output: string): boolean => checkpointFolders(files, output).length > 0;
 
-/** Step of the newest checkpoint of a run, valid or not; 0 if there is no checkpoint. */
+/** Returns the step of the newest checkpoint of a run, valid or not; 0 if there is no checkpoint. */
 export const newestStep = (files: Files, output: string): number =>
   Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 

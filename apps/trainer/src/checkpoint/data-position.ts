@@ -70,7 +70,7 @@ export const dataPositionOf = (
     stepOffset,
   }: {
     readonly stepsPerEpoch: number;
-    /** See `stepOffsetAfter`. */
+    /** Number of steps that the data position is ahead of the step number, see `stepOffsetAfter`. */
     readonly stepOffset: number;
     readonly job: Pick<Job, "batch">;
     readonly data: Pick<TrainingData, "train">;

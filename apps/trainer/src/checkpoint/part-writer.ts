@@ -22,7 +22,10 @@ export class PartWriter {
   private waiting: (() => void) | undefined;
   private failure: Error | undefined;
 
-  /** @param written called for each checkpoint when all files of this rank are on disk. */
+  /**
+   * Creates a writer.
+   * @param written called for each checkpoint when all files of this rank are on disk.
+   */
   constructor(written: (step: number, files: readonly SavedFile[]) => void) {
     this.written = written;
   }

@@ -55,7 +55,7 @@ export const evaluateRun = async (
 };
 
 /**
- * `skein-train evaluate`: evaluates a checkpoint of a run.
+ * Runs `skein-train evaluate`: evaluates a checkpoint of a run.
  *
  * @returns the exit code.
  * @throws CheckpointError, and errors of preparing the job.

@@ -10,7 +10,7 @@ import { evaluatedBy } from "../run-files/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** Requires that the options can be used with several jobs. @throws ConfigError. */
+/** Requires that no option conflicts with running several jobs. @throws ConfigError. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {
   const names = jobs.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);

@@ -116,8 +116,8 @@ const withCommands = (text: string, pattern: RegExp, command: () => string): str
   text.search(pattern) < 0 ? text : text.replaceAll(pattern, () => `${command()} `);
 
 /**
- * Replaces `skein-train` in commands such as `skein-train resume …` by the command that the user typed. Some messages
- * come from packages that do not know how the program was started.
+ * Replaces `skein-train` in commands such as `skein-train resume …` by the command with which the user started this
+ * program. Some messages come from packages that do not know this command.
  */
 export const asTyped = (text: string, command: () => string = typedCommand): string =>
   withCommands(text, anyCommand, command);

@@ -24,7 +24,7 @@ export interface Processes {
   readonly lost: Promise<LostProcess>;
   /**
    * Waits until all processes have exited, and kills processes that do not exit in time.
-   * @param atOnce whether the processes have nothing left to report or save, so that they are ended immediately.
+   * @param atOnce whether to end the processes immediately, because they have nothing left to report or save.
    */
   end(atOnce: boolean): Promise<void>;
 }

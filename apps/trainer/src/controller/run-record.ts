@@ -51,7 +51,7 @@ export interface RunRecordInput {
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
-/** Collects one part per rank for each step until the parts of all ranks are there. */
+/** Collects one value from each rank per step, and returns them together when the values of all ranks have arrived. */
 class PartCollector<T> {
   private readonly byStep = new Map<number, (T | undefined)[]>();
   private readonly worldSize: number;
@@ -61,8 +61,7 @@ class PartCollector<T> {
   }
 
   /**
-   * Adds the part of a rank. Returns the parts of all ranks, in rank order, when the last part arrives; undefined
-   * before.
+   * Adds the value of a rank. Returns the values of all ranks, in rank order, with the last value; undefined before.
    */
   add(step: number, rank: number, part: T): T[] | undefined {
     const parts = this.byStep.get(step) ?? Array<T | undefined>(this.worldSize).fill(undefined);

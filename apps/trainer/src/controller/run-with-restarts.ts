@@ -37,7 +37,7 @@ export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
    */
   readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
   /**
-   * Interval of steps recorded in detail: every `detailEvery`-th step; each of the other steps is one span. Default: 1.
+   * Interval of steps that are recorded in detail. Each of the other steps is recorded as a single span. Default: 1.
    */
   readonly detailEvery?: number | undefined;
   readonly interruption: Interruption;
@@ -54,10 +54,7 @@ export interface Outcome {
   readonly traceFault?: SkeinError;
 }
 
-/**
- * Number of steps in a trace file, from the first step on: enough to see where time is spent, few enough to open the
- * file.
- */
+/** Number of first steps in a trace file: enough to see where time is spent, few enough to open the file. */
 const stepsOfTrace = 20;
 
 /** Error codes of machine and link failures, after which the same job may succeed. */

@@ -4,7 +4,7 @@ import type { ControllerMessage } from "../members/control-messages.ts";
 export interface StopRoundInput {
   /** Number of processes of the run. */
   readonly processes: number;
-  /** Number of the first step after which the run may stop. */
+  /** First step after which the run may stop. */
   readonly minStep: number;
   readonly tell: (message: ControllerMessage) => void;
 }

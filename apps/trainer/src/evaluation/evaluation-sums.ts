@@ -1,4 +1,4 @@
-/** Sums over this rank's part of the held-out samples, with the names that the model gives them. */
+/** Sums over this rank's part of the held-out samples, by the names that the model defines. */
 export interface EvaluationSums {
   readonly lossSum: number;
   readonly count: number;

@@ -45,9 +45,9 @@ const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): 
   );
 
 /**
- * Writes the trained model of a run as an ONNX model of its forward pass. The model has an input for each sample field
- * that the model uses, named by the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`),
- * or one result per leaf of the output tree; and accepts batches of any size. Class names are in the metadata
+ * Writes the trained model of a run as an ONNX model of its forward pass. The ONNX model accepts batches of any size.
+ * It has one input per sample field that the model uses, named by the path of the field, such as `inputs`. Its result
+ * is `logits` (or `values`, or `outputs`), or one result per leaf of the output tree. Class names are in the metadata
  * `classes`, as a JSON list. Weights of more than 2 GiB are in a separate file, see `replaceOnnxFiles`.
  *
  * @returns the names of the written files.

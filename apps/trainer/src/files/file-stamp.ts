@@ -11,8 +11,8 @@ export interface FileStamp {
 }
 
 /**
- * Resolution of file times in milliseconds, rounded up: within this time after a write, another write may have the same
- * time.
+ * Upper bound, in milliseconds, of the resolution of file times: after a write, another write within this time may have
+ * the same time.
  */
 const coarseMilliseconds = 2000;
 

@@ -8,7 +8,7 @@ const maxValues = 200_000;
 export const maxFileBytes: number = 2 ** 22;
 
 /**
- * Requires that a value is within the limits of depth and size for display.
+ * Requires that a value is small and shallow enough to be displayed.
  * @throws Error with a message of a few words.
  */
 export const requireBounded = (whole: unknown): void => {

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, rmdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Creates a folder and its parents. Not implemented with Node's `recursive` option, which does not return below /proc
- * and /sys, because folders there report ENOENT when something is created in them.
+ * Creates a folder and its parents. Node's `recursive` option is not used, because it does not return below /proc and
+ * /sys, whose folders report ENOENT when something is created in them.
  *
  * @returns the created folders, outermost first.
  * @throws the system's error; then all created folders are removed.

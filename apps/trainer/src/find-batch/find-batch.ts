@@ -115,10 +115,10 @@ const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTria
   ].join(", ");
 
 /**
- * Searches for the batch size beyond which the time per sample no longer decreases, or memory is exceeded. Plans the
- * step of each batch size, which is twice the previous one, runs some real steps if the plan is within the memory
- * limit, and stops after two batch sizes that save no time. The ranks are those of the job, on this machine. Only this
- * process chooses, so that all ranks have the same batch size.
+ * Searches for the batch size beyond which the time per sample no longer decreases, or memory is exceeded. Each batch
+ * size is twice the previous one. For each, this function plans the step and, if the plan is within the memory limit,
+ * runs some real steps. The search stops after two batch sizes that save no time. Ranks are those of the job, on this
+ * machine. Only this process chooses, so that all ranks have the same batch size.
  *
  * @throws ConfigError, and the errors that a run can throw before its first step; "interrupted" if the user stops the
  * search.

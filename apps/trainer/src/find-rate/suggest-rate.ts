@@ -77,7 +77,7 @@ export const smoothLosses = (points: readonly RatedLoss[]): SmoothedLoss[] => {
   });
 };
 
-/** Number of steps on either side to which a slope is fitted. */
+/** Number of points on either side of a point that are included in the fit of a slope. */
 const reach = 2;
 
 /**

@@ -16,7 +16,7 @@ export interface Generation extends Sampling {
   readonly count: number;
   /** Stop text; a continuation ends before its first occurrence. Absent: no stop text. */
   readonly stop?: string | undefined;
-  /** Called with each new part of the text of continuation `index` during generation. */
+  /** Called with each new part of the text of continuation `index`. */
   readonly onText?: (text: string, index: number) => void;
 }
 

@@ -34,8 +34,8 @@ interface Source {
 const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) => String(path[i]) === String(key));
 
 /**
- * Returns the text offset of the deepest existing element of `path`: of its key if there is one, otherwise of its
- * value.
+ * Returns the text offset of the deepest existing element of `path`: of the element's key if there is one, otherwise of
+ * its value.
  */
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
@@ -397,7 +397,7 @@ export const readJobFile = (file: string): string => {
   }
 };
 
-/** Keys of a job that contain paths of files and folders of data, the model and modules. */
+/** Keys of a job that contain paths of files and folders. */
 const pathKeys: readonly (readonly string[])[] = [
   ["data", "folder"],
   ["data", "testFile"],

@@ -82,11 +82,11 @@ export type CompressionJob =
 export type BucketsJob =
   | { readonly kind: "per-tensor" }
   | { readonly kind: "fixed-size"; readonly bytes: number }
-  /** Merges tensors so that the exchange finishes earliest, given a measured backward pass and measured links. */
+  /** Buckets with which the exchange finishes earliest, given a measured backward pass and measured links. */
   | { readonly kind: "mg-wfbp"; readonly plan: "exact" | "greedy" | "simultaneous"; readonly profileSteps: number }
-  /** Merges tensors so that they are sent while links are idle between the measured exchanges of tokens. */
+  /** Buckets that are sent while links are idle between the measured exchanges of tokens. */
   | { readonly kind: "moe-idle"; readonly profileSteps: number }
-  /** Tunes the bucket size during the run. */
+  /** Buckets whose size is tuned during the run. */
   | {
       readonly kind: "tuned";
       readonly trials: number;

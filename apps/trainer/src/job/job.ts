@@ -23,7 +23,7 @@ export interface Job {
   readonly name: string;
   readonly seed: number;
   readonly ranks: number;
-  /** Number of ranks along each axis of the mesh. */
+  /** Number of ranks along each axis of the device mesh. */
   readonly mesh: MeshJob;
   /** ZeRO stage. 1: ranks with equal parameters shard the optimizer state. 0: no sharding. */
   readonly zero: 0 | 1;
@@ -74,7 +74,7 @@ export interface Job {
   readonly buckets: BucketsJob;
   readonly overlap: OverlapName;
   readonly priorities: PrioritiesName;
-  /** Connection between ranks. */
+  /** Transport between ranks. */
   readonly transport: TransportName;
   readonly network: NetworkJob;
   /** Order of summation in collectives. `rank`: results have the same bits on every transport and network. */
@@ -85,8 +85,8 @@ export interface Job {
   /** User callbacks. They do not affect results. */
   readonly callbacks?: ModuleJob | ProgramJob | undefined;
   /**
-   * Interval of steps at which histograms of weights and gradients are recorded. Histograms do not affect results.
-   * Absent: recorded on request only.
+   * Number of steps between two recordings of histograms of weights and gradients. Histograms do not affect results.
+   * Absent: histograms are recorded only on request.
    */
   readonly histograms?: { readonly everySteps: number } | undefined;
   readonly checkpoint: {
@@ -159,7 +159,7 @@ export interface NetworkJob {
   readonly socketsPerPair?: number | undefined;
   /** Path of the link measurements written by `skein-train links`. */
   readonly links?: string | undefined;
-  /** Use of the lossless codec. */
+  /** When to use the lossless codec. */
   readonly codec: "auto" | "always" | "never";
   /** Bytes covered by the checksum: headers and payloads, or headers only. */
   readonly checksum?: "payload" | "header" | undefined;
@@ -348,7 +348,7 @@ export interface ExpertsJob {
   readonly activation: "gelu" | "swiglu";
   /** Whether a shared expert processes every token. */
   readonly shared: boolean;
-  /** Capacity of an expert, as a multiple of its equal share of the tokens; `all`: no token is dropped. */
+  /** Capacity of an expert, as a multiple of its equal share of the tokens. `all`: no token is dropped. */
   readonly capacity: number | "all";
   /** Order in which an expert with too many tokens accepts them; the remaining tokens are dropped. */
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
@@ -370,8 +370,8 @@ export interface ExpertsJob {
   /** Settings for moving experts between ranks during training. Absent: experts do not move. */
   readonly placement?: PlacementJob | undefined;
   /**
-   * Number of steps between two recordings of routing, and number of newest recorded steps to keep. Absent: no
-   * recording.
+   * `everySteps`: number of steps between two recordings of the routing. `keep`: number of recordings to keep, newest
+   * first. Absent: no recording.
    */
   readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
@@ -462,7 +462,7 @@ interface AfterPreconditioning {
   readonly weightDecay: number;
 }
 
-/** Scaling of a preconditioned gradient. */
+/** Method of scaling a preconditioned gradient. */
 export interface UpdateSizeJob {
   readonly size: "kl-clip" | "gradient-norm" | "free";
   readonly klClip: number;
@@ -501,8 +501,8 @@ export type CurvatureJob =
 
 /**
  * Grouping of factors into messages, in the order of their computation. `per-factor`: one factor per message.
- * `fixed-size`: up to a number of bytes. `planned`: so that factors arrive earliest, from measurements before the first
- * step.
+ * `fixed-size`: messages of up to `bytes` bytes. `planned`: grouping with which factors arrive earliest, from
+ * measurements before the first step.
  */
 export type FactorBucketsJob =
   | { readonly kind: "per-factor" }

@@ -118,7 +118,7 @@ const expertFaults = (job: Job, fault: Fault): void => {
     );
 };
 
-/** Checks the options of experts that are sharded by ranks along "tensor". */
+/** Reports the faults in the options of experts that are sharded by ranks along "tensor". */
 const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
   if (model.kind !== "gpt" || model.experts === undefined || model.experts.shards === "none") return;
   const { shards, dispatch, placement, chunks, backwardChunks = chunks } = model.experts;

@@ -31,7 +31,7 @@ export const ownProgram: { readonly kind: z.ZodLiteral<"program">; readonly dige
 /** Description of values that only `train` sets. */
 export const programRule = "An object passed to train() by a program; not for job files.";
 
-/** Schema of a user object: from a module, or passed by a program. */
+/** Returns the schema of a user object, which is made by a module or passed by a program. */
 export const userObject = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
   z
     .discriminatedUnion("kind", [z.strictObject(ownModule), z.strictObject(ownProgram).describe(programRule)])

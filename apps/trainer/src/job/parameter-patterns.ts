@@ -19,7 +19,7 @@ const asGlob = (path: string): string => path.replaceAll(/(?<!\.)\.(?!\.)/g, "/"
 
 /**
  * Whether a pattern selects a parameter: by the parameter's path (`*` matches one name, `**` any number of names), by
- * the path of a module that contains the parameter, or by shape (`norms-and-biases`).
+ * the path of a submodule that contains the parameter, or by shape (`norms-and-biases`).
  */
 export const selectsParameter = (pattern: string, { path, shape }: NamedParameter): boolean => {
   if (pattern === normsAndBiases) return shape.length < 2;
@@ -31,7 +31,7 @@ export const selectsParameter = (pattern: string, { path, shape }: NamedParamete
 export const namedParameters = (params: unknown): NamedParameter[] =>
   [...leavesByPath<{ readonly shape: Shape }>(params)].map(([path, { shape }]) => ({ path, shape }));
 
-/** Returns the paths of all modules and parameters of a model. */
+/** Returns the paths of all submodules and parameters of a model. */
 const namesOf = (parameters: readonly NamedParameter[]): string[] => [
   ...new Set(
     parameters.flatMap(({ path }) => {

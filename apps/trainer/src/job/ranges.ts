@@ -15,7 +15,7 @@ export const width: z.ZodInt = z
   .min(1)
   .max(2 ** 20);
 
-/** Maximum number of layers of a model. The number is limited because each layer is traced. */
+/** Maximum number of layers of a model. Limited because each layer is traced. */
 export const maxLayers = 1024;
 
 /** Maximum side length of an image, in pixels. */

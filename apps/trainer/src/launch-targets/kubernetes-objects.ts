@@ -36,7 +36,9 @@ export interface Container {
     readonly name: string;
     readonly mountPath: string;
     readonly readOnly?: true;
-    /** Only folder of the volume to mount. `$(NAME)` is replaced by a variable of the container. */
+    /**
+     * Path of the only folder of the volume that is mounted. `$(NAME)` is replaced by the container's variable NAME.
+     */
     readonly subPathExpr?: string;
   }[];
 }

@@ -63,7 +63,7 @@ const shellCode = (code: number | null, signal: NodeJS.Signals | null): number =
 export interface AttemptSignals {
   /** Signal that asks ranks to save and stop. */
   readonly stop: NodeJS.Signals;
-  /** Signal that ends ranks immediately after they were asked to stop. */
+  /** Signal that ends ranks immediately, if they were already asked to stop. */
   readonly end: NodeJS.Signals;
 }
 

@@ -1,6 +1,6 @@
 import { LaunchError } from "./errors.ts";
 
-/** Implementation of mpirun; each has different options. Hydra is the mpirun of MPICH. */
+/** Implementations of mpirun, which have different options. Hydra is the mpirun of MPICH. */
 export type MpirunVersion = "open-mpi-4" | "open-mpi-5" | "hydra";
 
 /** Parses the output of `mpirun --version`. @throws LaunchError for an unknown implementation. */

@@ -5,7 +5,7 @@ export const coordinatorVariable = "SKEIN_COORDINATOR";
 /** Name of the environment variable with the join secret, read by the process of every rank. */
 export const secretVariable = "SKEIN_SECRET";
 
-/** Default port of the rendezvous, if the ranks do not share their machines with other runs. */
+/** Default port of the rendezvous. Used if the ranks do not share their machines with other runs. */
 export const defaultPort = 29410;
 
 /** Paths of job, results and certificates for ranks. */

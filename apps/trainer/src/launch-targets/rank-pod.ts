@@ -17,7 +17,7 @@ const indexVariable = "JOB_COMPLETION_INDEX";
 const certificatesFolder = "/etc/skein/certificates";
 const claimFolder = "/output";
 
-/** Seconds between the request to end a pod and its kill, for a last checkpoint. */
+/** Seconds between the request to end a pod and its kill. A last checkpoint can be saved in this time. */
 const graceSeconds = 120;
 const userId = 1000;
 

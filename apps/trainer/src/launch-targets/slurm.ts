@@ -4,7 +4,7 @@ import type { Launch } from "./launch-target.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { shellQuote } from "../console/shell-quote.ts";
 
-/** Seconds before its time limit at which Slurm warns the job: enough to save and to be queued again. */
+/** Number of seconds before its time limit at which Slurm warns the job: enough to save and to be queued again. */
 const warningSeconds = 120;
 
 const twoDigits = (value: number): string => String(value).padStart(2, "0");

@@ -31,7 +31,8 @@ export interface Supervision {
 const longestPauses = 30;
 
 /**
- * Exit code of ranks that had not started yet, and so did not handle the signal with which launchers ask them to stop.
+ * Exit code of ranks that had not started yet when launchers asked them to stop, so that they did not handle the
+ * signal.
  */
 const endedByStop = 128 + constants.signals.SIGUSR2;
 

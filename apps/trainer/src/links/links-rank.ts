@@ -84,7 +84,7 @@ class Meter {
   }
 }
 
-/** Measures the reduction time of one summand in seconds per byte, with 1 MiB. */
+/** Measures the time to add one summand in a reduction, in seconds per byte, with 1 MiB. */
 const reduceSecondsPerByte = ({ module, connection }: LinksRankInput, arena: Arena): number => {
   const arithmetic = wasmArithmetic(module, connection.memory);
   const bytes = 2 ** 20;

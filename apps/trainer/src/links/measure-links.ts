@@ -17,7 +17,9 @@ class LinkRecord {
   }
 }
 
-/** Fits lines to the times of the slowest rank, because an all-to-all ends when all ranks have their data. */
+/**
+ * Fits lines to the all-to-all times of the slowest rank, because an all-to-all ends when all ranks have their data.
+ */
 const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
   parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({
     level,

@@ -17,7 +17,7 @@ export interface LogOptions extends GlobalOptions {
   readonly to: string;
 }
 
-/** Returns points with estimated times. Lines of metrics contain no time, so the durations of steps are added up. */
+/** Returns points with estimated times. Lines of metrics contain no time, so the durations of steps are summed. */
 const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
   let milliseconds = startedAt;
   return lines.flatMap((line) => {

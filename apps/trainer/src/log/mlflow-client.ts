@@ -11,7 +11,7 @@ import { visibleLine } from "@skein/tensor-core/backend";
 /** One value of a metric at one step. */
 export interface MlflowPoint {
   readonly key: string;
-  /** Metric value. May be NaN or infinite, which the protocol represents by names. */
+  /** Metric value. May be NaN or infinite; the protocol sends these values as text. */
   readonly value: number;
   readonly step: number;
   /** Time in milliseconds since 1970. */
@@ -34,7 +34,7 @@ const maxNameLength = 250;
 export class MlflowFault extends Error {
   override name = "MlflowFault";
 
-  /** Whether a retry would be rejected again. */
+  /** Whether the server would reject the same request again. */
   readonly isLasting: boolean;
 
   constructor(message: string, isLasting: boolean, options?: ErrorOptions) {

@@ -12,8 +12,8 @@ const cutTo = (text: string, length: number): string => {
 };
 
 /**
- * Converts a name to a valid MLflow key: letters, digits and `_-. /`, as a normalized path, because servers may store a
- * file under the name. Colons are replaced because servers on Windows reject them.
+ * Converts a name to a valid MLflow key: letters, digits and `_-. /`, as a normalized path, because servers may use the
+ * name as a file path. Colons are replaced because servers on Windows reject colons.
  */
 export const mlflowKey = (name: string): string => {
   const parts = cutTo(name.replaceAll(/[^\p{L}\p{N}_\-. /]/gu, "_"), maxKeyLength)

@@ -1,6 +1,6 @@
 import type { Assignment, RankMessage } from "../rank/messages.ts";
 
-/** How a run ended. */
+/** Kind of end of a run. */
 export type Ending = "finished" | "stopped" | "failed";
 
 /** Messages from the controller of a run to its processes. */

@@ -24,6 +24,6 @@ export type OpenMemberWorld = (place: {
   readonly kernels: WebAssembly.Module;
   /** Build of the WebAssembly kernels. */
   readonly build: WasmBuild;
-  /** Receives human-readable lines. */
+  /** Receives human-readable lines for the user. */
   readonly onNote: (line: string) => void;
 }) => Promise<MemberWorld>;

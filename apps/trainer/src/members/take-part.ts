@@ -41,7 +41,7 @@ export interface MemberOptions {
   /** Ranks in the process of the controller. Default: none, as for a launcher. */
   readonly controllerRanks?: readonly number[];
   /**
-   * Notified if this process is asked to end. Before ranks have started, the process ends immediately; later, the
+   * Interruption of this process. Before ranks have started, an interruption ends the process immediately; later, the
    * process asks the controller to let the run save and stop.
    */
   readonly interruption?: Interruption;

@@ -52,8 +52,8 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
 
 /**
  * Calls user functions on events of a run, one after the other, in parallel with the run's steps. Steps never wait for
- * calls. Functions slower than steps miss some events, see `WaitingEvents`, so that the end of a run waits only for
- * calls with the kept events.
+ * calls. If functions are slower than steps, some events are dropped, see `WaitingEvents`. So the end of a run waits
+ * only for the calls of the remaining events.
  */
 export class CallbackQueue {
   private readonly waiting = new WaitingEvents<RunEvent>();

@@ -200,7 +200,7 @@ const requireParameters = (params: unknown, what: string): void => {
   );
 };
 
-/** Checks the logits facts that user code declares. */
+/** Checks the facts about logits that user code declares. */
 const checkedLogitsFacts = (logits: unknown, what: string): LogitsFacts => {
   const ignoreIndex: unknown = isObject(logits) ? logits["ignoreIndex"] : undefined;
   if (!isObject(logits) || (ignoreIndex !== undefined && !Number.isInteger(ignoreIndex)))

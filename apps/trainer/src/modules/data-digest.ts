@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { isEncoded, isFileWindows, isStreamed } from "@skein/data";
 import type { TrainingData } from "../task/task.ts";
 
-/** Maximum number of bytes per call, because OpenSSL rejects 2 GiB or more. */
+/** Maximum number of bytes per hash update, because OpenSSL rejects 2 GiB or more. */
 const maxConcurrent = 2 ** 30;
 
 /**
  * Computes the SHA-256 of all samples: fields, layouts and bytes, independent of file paths. For encoded samples, the
- * encoded bytes are hashed; for streams, the names of the shards. Includes the augmentation.
+ * encoded bytes are hashed; for streams, the names of the shards. The augmentation is also hashed.
  */
 export const dataDigest = ({ train, test, predicts, classes, augmentation }: TrainingData): string => {
   const hash = createHash("sha256");

@@ -44,7 +44,10 @@ const maxTried = 3;
 const numParts = 2;
 /** Scales of the gradients in the two steps of the trial. */
 const scales = [1e-3, 1] as const;
-/** Factor of the entries that the other rank holds. A norm or a mean that includes them exceeds any bound. */
+/**
+ * Factor of the entries that the other rank of the trial holds. It is so large that a norm or a mean of all entries
+ * exceeds any bound.
+ */
 const otherScale = 1e6;
 
 const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number): NdArray =>

@@ -33,7 +33,7 @@ export interface GivenParts {
   readonly recordings: PartRecordings;
 }
 
-/** Plain data about a program's parts, in addition to their graphs. */
+/** Plain data about the schedule, optimizer, compression and metrics of a program, in addition to their graphs. */
 interface Facts {
   rate?: number;
   elementwise?: boolean;
