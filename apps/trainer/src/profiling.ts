@@ -106,7 +106,10 @@ export interface ProfiledJob {
    * milliseconds, whereas tracing a step takes seconds.
    */
   exchange(tensors: readonly GradientTensor[], plan?: ExchangePlan): PreparedGraph;
-  /** Returns the plan that the job would make from these times before its first step, if its exchange is planned. */
+  /**
+   * Returns the exchange plan that the job would make from these times before its first step. Only for a job whose
+   * exchange is planned.
+   */
   planBy(times: PricedTimes): BucketedPlan;
   /**
    * Returns the job with other values, given as for `set`. Samples are loaded again only if the values change the data.

@@ -13,7 +13,7 @@ export const arenaHostMemory = (arena: Arena): HostMemory => ({
   release: (bytes) => arena.release(bytes.byteOffset),
 });
 
-/** An open backend and the function that closes it. */
+/** An open backend, and the function that closes the backend. */
 export interface OpenBackend {
   readonly backend: Backend;
   close(): void | Promise<void>;

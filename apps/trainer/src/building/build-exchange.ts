@@ -172,7 +172,7 @@ export const buildCompression = (
       [
         ...denseUntil(warmupSteps, first).slice(0, -1),
         ...cycles.map((cycle, i) => ({ fromStep: warmupSteps + i * stepsEach, aggregator: cycle[turn]! })),
-      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: applyMomentum(job, aggregator) })), // all steps
+      ].map(({ fromStep, aggregator }) => ({ fromStep, aggregator: applyMomentum(job, aggregator) })), // dense steps too
     ),
   );
   return (step) => aggregatorForStep(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);

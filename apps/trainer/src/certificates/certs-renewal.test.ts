@@ -263,7 +263,7 @@ describe("certs revoke", () => {
     expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list contains 2/);
     expect(listed()).toEqual(new Set([stolen, renewed]));
     await renew("--rank", "1");
-    expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // what came after is worth something
+    expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // the new certificate is valid
     expect(await revoke("--rank", "2")).toMatch(/the list contains 3/);
     expect(listed()).toEqual(new Set([stolen, renewed, other]));
     expect(() => readTlsIdentity(rankFiles(certificates, 2))).toThrow(
@@ -316,9 +316,9 @@ describe("certs revoke", () => {
     await revoke("--rank", "1");
     expect(listed()).toEqual(new Set([0, 1].map((rank) => serialIn(rankFiles(certificates, rank).certificate))));
     expect(number()).toBeGreaterThan(before);
-    rmSync(coordinatorFiles(certificates).revoked); // and the other way round
+    rmSync(coordinatorFiles(certificates).revoked); // the next list is made from the authority file alone
     await revoke("--rank", "2");
-    expect(listed().size).toBe(2); // the list contained only rank 0
+    expect(listed().size).toBe(2); // only the removed list contained rank 0
   });
 
   test.each<[string, string[], RegExp]>([

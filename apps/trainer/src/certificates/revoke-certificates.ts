@@ -72,7 +72,8 @@ export const revokeCertificates = ({
     const entries = new Map(
       [...known.values()].flatMap(({ serial, revokedAt }) => (revokedAt === undefined ? [] : [[serial, revokedAt]])),
     );
-    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // if missing there
+    // An authority file that is older than the list lacks some revocations.
+    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now);
     const number = [authority.listNumber, before?.number ?? 0n].reduce((a, b) => (a > b ? a : b)) + 1n;
     const { makeRevocationList } = await import("./make-revocation-list.ts");
     const text = await makeRevocationList(authority, number, entries);

@@ -10,7 +10,7 @@ interface AroundCompression {
   readonly denseBelow: number;
   /** Whether biases, gains and other vectors are sent without compression. */
   readonly denseVectors: boolean;
-  /** Decay of the momentum that is exchanged instead of gradients; 0: no momentum. */
+  /** Decay of the momentum, which is exchanged instead of gradients; 0: gradients are exchanged. */
   readonly momentum: number;
 }
 

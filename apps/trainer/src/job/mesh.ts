@@ -11,7 +11,7 @@ export const dataAxis = "data";
 /** Mesh axis of ranks among which the experts of each layer are divided. */
 export const expertAxis = "expert";
 
-/** Mesh axis of ranks that hold the same experts. */
+/** Mesh axis of ranks that have copies of the same experts. */
 export const expertReplicasAxis = "expert-replicas";
 
 /** Returns the mesh axes whose product is the expert axis, outermost first: one axis per level of token exchange. */
@@ -36,7 +36,7 @@ export const tensorAxis = "tensor";
  */
 export const expertShardsAxis = "expert-shards";
 
-/** Mesh axis of ranks that hold the same shards of the same experts. */
+/** Mesh axis of ranks that have copies of the same shards of the same experts. */
 export const expertShardReplicasAxis = "expert-shard-replicas";
 
 /** Mesh axis of all ranks. Exists only if some ranks have the same samples. */

@@ -54,7 +54,7 @@ export const rankEnvironment = (plan: LaunchPlan, coordinatorHost: string): EnvV
   { name: coordinatorVariable, value: `${coordinatorHost}:${portOf(plan)}` },
   { name: secretVariable, valueFrom: { secretKeyRef: { name: `${runName(plan)}-secret`, key: secretVariable } } },
   { name: "HOME", value: "/tmp" }, // for shader caches, because the root file system is read-only
-  ...(plan.gpus > 0 ? [{ name: "NVIDIA_DRIVER_CAPABILITIES", value: "graphics,compute,utility" }] : []), // Vulkan
+  ...(plan.gpus > 0 ? [{ name: "NVIDIA_DRIVER_CAPABILITIES", value: "graphics,compute,utility" }] : []), // for Vulkan
 ];
 
 export const restrictedContainer: Container["securityContext"] = {

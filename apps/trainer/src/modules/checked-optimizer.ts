@@ -81,6 +81,7 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
       );
     return resolveSchedule(() => rate, step);
   };
-  trace(schedule, [{ dtype: "i32", shape: [] } as never]); // here, so that callers are not blamed
+  // Traced here, so that faults of the schedule are not reported as faults of its callers.
+  trace(schedule, [{ dtype: "i32", shape: [] } as never]);
   return schedule;
 };

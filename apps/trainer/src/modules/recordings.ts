@@ -12,8 +12,8 @@ import { ModuleError } from "../errors.ts";
 import { composed } from "./composed-graph.ts";
 
 /**
- * A traced function of a program as plain data: its graph for each signature with which it was called. The function
- * itself cannot be sent to the threads of ranks, but its recording can, and computes the same results.
+ * A traced function of a program as plain data: the function's graph for each signature with which it was called. The
+ * function itself cannot be sent to the threads of ranks, but its recording can, and computes the same results.
  */
 export type Recording = Map<string, Pick<Traced, "graph" | "outputs">>;
 
