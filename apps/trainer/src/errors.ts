@@ -4,8 +4,8 @@ import { asTyped, resumeLine } from "./console/own-command.ts";
 import { redactSecrets } from "./console/redact-secrets.ts";
 
 /**
- * Exit codes of the command line. Launchers that restart ranks use them: wrong usage (2) fails again on every attempt,
- * and `temporary` (EX_TEMPFAIL of BSD's sysexits) may succeed after some time.
+ * Exit codes of the command line. They tell launchers whether to restart ranks: wrong usage (2) fails again on every
+ * attempt, and `temporary` (EX_TEMPFAIL of BSD's sysexits) may succeed after some time.
  */
 export const exitCodes = {
   ok: 0,
@@ -27,8 +27,8 @@ export const stopCodes: readonly number[] = [
 ];
 
 /**
- * A job file or option that cannot be used. One line per fault: location, value, rule, cure. In quoted values, secrets
- * in addresses are redacted, and terminal control characters are escaped.
+ * Error for an unusable job file or option. The message has one line per fault: location, value, rule and cure. In
+ * quoted values, secrets in URLs are redacted, and terminal control characters are escaped.
  */
 export class ConfigError extends SkeinError {
   override name = "ConfigError";
@@ -39,8 +39,8 @@ export class ConfigError extends SkeinError {
 }
 
 /**
- * A user module or object for a part of a job that cannot be used; the message quotes its error, or describes what
- * it should have returned.
+ * Error for an unusable user module or object. The message quotes the error of the user code, or describes the result
+ * that it should have returned.
  */
 export class ModuleError extends SkeinError {
   override name = "ModuleError";
@@ -50,7 +50,7 @@ export class ModuleError extends SkeinError {
   }
 }
 
-/** A user callback that does not return within its timeout. */
+/** Error for a user callback that does not return within its timeout. */
 export class CallbackError extends SkeinError {
   override name = "CallbackError";
 
@@ -59,7 +59,7 @@ export class CallbackError extends SkeinError {
   }
 }
 
-/** A checkpoint of a different model, or no checkpoint when one is needed. */
+/** Error for a checkpoint of a different model, or for a missing checkpoint. */
 export class CheckpointError extends SkeinError {
   override name = "CheckpointError";
 
@@ -68,7 +68,10 @@ export class CheckpointError extends SkeinError {
   }
 }
 
-/** A checkpoint that is truncated, altered, or cannot be read, such as on a disk that is temporarily unavailable. */
+/**
+ * Error for a checkpoint that is truncated or altered, or cannot be read, for example on a temporarily unavailable
+ * disk.
+ */
 export class DamagedCheckpointError extends SkeinError {
   override name = "DamagedCheckpointError";
 
@@ -77,7 +80,7 @@ export class DamagedCheckpointError extends SkeinError {
   }
 }
 
-/** A disk without space for the files of a run. */
+/** Error for a disk without space for the files of a run. */
 export class DiskFullError extends SkeinError {
   override name = "DiskFullError";
 
@@ -87,8 +90,8 @@ export class DiskFullError extends SkeinError {
 }
 
 /**
- * A loss or gradient that is not finite. The settings of the job cause it, and the same steps from the same checkpoint
- * reproduce it bit for bit: so the user has to act, and launchers do not restart the job.
+ * Error for a loss or gradient that is not finite. The settings of the job cause it, and the same steps from the same
+ * checkpoint reproduce it bit for bit. So the user must change the job, and launchers do not restart it.
  */
 export class NonFiniteError extends SkeinError {
   override name = "NonFiniteError";
@@ -99,8 +102,8 @@ export class NonFiniteError extends SkeinError {
 }
 
 /**
- * A command that finished without the desired outcome: samples that were not memorized, no batch size, no learning
- * rate, no trial with a loss. Another attempt ends the same, so the user has to act.
+ * Error for a command that finished without the desired outcome: samples were not memorized, or no batch size, no
+ * learning rate or no trial with a loss was found. Another attempt would end the same, so the user must change the job.
  */
 export class OutcomeError extends SkeinError {
   override name = "OutcomeError";
@@ -110,7 +113,7 @@ export class OutcomeError extends SkeinError {
   }
 }
 
-/** A run that ended early because of its environment, not because of a bug of ours or bad input. */
+/** Error for a run that ended early because of its environment, not because of a bug in Skein or bad input. */
 export class RunError extends SkeinError {
   override name = "RunError";
 
@@ -131,7 +134,7 @@ export class RunError extends SkeinError {
   }
 }
 
-/** A trace that could not be written after the run. */
+/** Error for a trace that could not be written after the run. */
 export class TraceError extends SkeinError {
   override name = "TraceError";
 
@@ -145,7 +148,7 @@ export class TraceError extends SkeinError {
   }
 }
 
-/** The system refuses this process, its user or its container more of a resource. */
+/** Error for a system limit that denies this process, its user or its container more of a resource. */
 export class ExhaustedError extends SkeinError {
   override name = "ExhaustedError";
 
@@ -154,13 +157,14 @@ export class ExhaustedError extends SkeinError {
   }
 }
 
-/** Whether the system lacked file handles or processes; an immediate retry would fail the same way. */
+/** Whether file handles or processes were exhausted. An immediate retry would fail the same way. */
 export const isShortage = ({ code }: Pick<ErrorReport, "code">): boolean =>
   code === "out-of-handles" || code === "out-of-processes";
 
 /**
- * Converts an error about a shortage of file handles or processes to an `ExhaustedError` with a cure; returns other
- * errors unchanged. Errors of Node, and errors that quote the system's error, name the shortage only in their text.
+ * Converts an error caused by a shortage of file handles or processes to an `ExhaustedError` with a cure; returns all
+ * other errors unchanged. Errors of Node, and errors that quote the system's error, name the shortage only in their
+ * text.
  */
 const explainShortage = (error: Error): Error => {
   const [cause] = error.message.split(/[;\n]/) as [string];
@@ -180,7 +184,7 @@ const explainShortage = (error: Error): Error => {
   return error;
 };
 
-/** A process was disconnected from a run because its certificate was revoked. */
+/** Error for a process that was disconnected from a run because its certificate was revoked. */
 export class RevokedError extends SkeinError {
   override name = "RevokedError";
 
@@ -194,7 +198,7 @@ export class RevokedError extends SkeinError {
   }
 }
 
-/** An error as sent from a worker. */
+/** An error as plain data, as sent by a thread or process. */
 export interface ErrorReport {
   readonly kind: ErrorKind;
   readonly code: string;
@@ -202,12 +206,9 @@ export interface ErrorReport {
   readonly stack: string;
 }
 
-/**
- * Maximum length of the message and the stack of an error, in characters; a user module may throw an error of any
- * length.
- */
+/** Maximum lengths of an error's message and stack, in characters. A user module may throw an error of any length. */
 const [maxMessage, maxStack] = [8_000, 16_000];
-/** Characters kept at the end of a message, which contains the cure. */
+/** Number of characters kept at the end of a shortened message, which contains the cure. */
 const endLength = 1_000;
 
 const shortened = (text: string, most: number): string => {
@@ -218,12 +219,12 @@ const shortened = (text: string, most: number): string => {
 };
 
 /**
- * Describes an error as plain data: our errors keep their kind, system errors are environment errors, all other errors
- * are bugs of ours. Secrets in addresses are redacted, because user code may quote addresses.
+ * Describes an error as plain data. Errors of Skein keep their kind, system errors become environment errors, and all
+ * other errors are treated as bugs of Skein. Secrets in URLs are redacted, because user code may quote URLs.
  */
 export const describeError = (error: unknown): ErrorReport => {
   const known = explainShortage(error instanceof Error ? error : new Error(String(error)));
-  // Redact before shortening: in a truncated address the end of its password cannot be found.
+  // Redacted before shortening, because the end of a password cannot be found in a truncated URL.
   const message = shortened(redactSecrets(known.message), maxMessage);
   const stack = shortened(redactSecrets(known.stack ?? known.message), maxStack);
   if (known instanceof SkeinError) return { kind: known.kind, code: known.code, message, stack };
@@ -236,7 +237,10 @@ export const describeError = (error: unknown): ErrorReport => {
   };
 };
 
-/** Converts a report from a worker back to an error; `where` names the worker. */
+/**
+ * Converts a report from a thread or process back to an error.
+ * @param where name of the thread or process.
+ */
 export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: string): SkeinError => {
   const error = new SkeinError(kind, code, `${where}: ${message}`);
   error.stack = `${where}: ${stack}`;
@@ -245,7 +249,10 @@ export const reviveError = ({ kind, code, message, stack }: ErrorReport, where: 
 
 const isDiskFull = (code: string): boolean => code === "ENOSPC" || code === "EDQUOT";
 
-/** Explains a full disk for a file that was to be written completely; returns other errors unchanged. */
+/**
+ * Returns an error that explains a full disk, for a file that was to be written completely; returns all other errors
+ * unchanged.
+ */
 export const explainFullExport = (error: unknown, output: string): unknown => {
   const { code } = describeError(error);
   if (!isDiskFull(code)) return error;
@@ -255,7 +262,10 @@ export const explainFullExport = (error: unknown, output: string): unknown => {
   );
 };
 
-/** Explains a full disk with what is saved and how to continue; returns other errors unchanged. */
+/**
+ * Returns an error that explains a full disk, with the saved state and the way to continue; returns all other errors
+ * unchanged.
+ */
 export const explainDiskFull = (error: unknown, output: string, checkpoint: string | undefined): unknown => {
   const { code } = describeError(error);
   if (!isDiskFull(code)) return error;
@@ -272,7 +282,8 @@ export const explainDiskFull = (error: unknown, output: string, checkpoint: stri
 };
 
 /**
- * Errors that may disappear without a change of the job: a full disk, or a resource that an earlier start still holds.
+ * Codes of errors that may disappear without a change of the job: a full disk, or a resource that an earlier start
+ * still uses.
  */
 const temporary: ReadonlySet<string> = new Set([
   "checkpoint-damaged",
@@ -284,7 +295,10 @@ const temporary: ReadonlySet<string> = new Set([
   "port-in-use",
 ]);
 
-/** Missing parts of the installation: a retry fails the same way, so launchers must not restart the run. */
+/**
+ * Codes of errors for missing parts of the installation. A retry fails the same way, so launchers must not restart the
+ * run.
+ */
 const incurable: ReadonlySet<string> = new Set(["mpi-missing"]);
 
 export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): number => {
@@ -292,6 +306,6 @@ export const exitCodeOf = ({ kind, code }: Pick<ErrorReport, "kind" | "code">): 
   return temporary.has(code) ? exitCodes.temporary : exitCodes.failure;
 };
 
-/** Text for people: the message for errors that the user can act on, the stack for bugs of ours. */
+/** Formats an error for the user: the message for errors that the user can fix, the stack for bugs of Skein. */
 export const formatError = ({ kind, message, stack }: ErrorReport): string =>
   kind === "invariant" ? `internal error: ${stack}` : asTyped(message);

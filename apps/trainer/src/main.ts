@@ -4,11 +4,14 @@ import { enableCompileCache } from "node:module";
 import { memberCommand, stayWithController } from "./processes/stay-with-controller.ts";
 import { cacheFolder } from "./files/cache-folder.ts";
 
-// Before the modules below are loaded, which takes a while, so that signals and the end of the controller are handled
-// at once.
+// Called before the modules below are loaded, which takes a while, so that signals and the end of the controller are
+// handled immediately.
 if (process.argv[2] === memberCommand) stayWithController();
 
-/** Folder for compiled modules, writable by this user only, because anyone who can write there can have code run. */
+/**
+ * Returns the folder for compiled modules. Only this user can write to it, because anyone who can write there could
+ * have code run.
+ */
 const compiledFolder = (): string | undefined => {
   const folder = cacheFolder("compiled", (line) => {
     if (!process.argv.includes("--quiet")) process.stderr.write(`${line}\n`);
@@ -22,7 +25,7 @@ const compiledFolder = (): string | undefined => {
   }
 };
 
-// Loading and compiling our modules takes half of the time of a short run, in each of its threads and processes; child
+// Loading and compiling our modules takes half of the time of a short run, in each of its threads and processes. Child
 // processes find the folder by the environment variable.
 const { env } = process;
 const folder = env["NODE_COMPILE_CACHE"] || compiledFolder();
@@ -31,7 +34,7 @@ if (folder !== undefined) {
   enableCompileCache(folder);
 }
 await import("./commands/command-line.ts").catch((error: NodeJS.ErrnoException) => {
-  // Loading modules needs file handles, so errors cannot be explained by the modules that would be loaded.
+  // The modules that explain errors cannot be loaded without free file handles.
   if (error.code !== "EMFILE" && error.code !== "ENFILE") throw error;
   process.stderr.write(
     `no file handle is left (${error.message}); raise the limit before the start, such as with: ulimit -n 4096\n`,

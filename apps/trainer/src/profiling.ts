@@ -44,7 +44,7 @@ export { writeStderr, writeStdout } from "./console/terminal.ts";
 export type { GradientTensor } from "./preparation/prepared-exchange.ts";
 export type { PreparedStep } from "./preparation/prepared-step.ts";
 
-/** Values of the command line that override the job file. */
+/** Command-line options that override the job file. */
 export type JobOptions = Partial<Pick<RunOptions, "ranks" | "transport" | "set" | "certificates" | "insecure">>;
 
 /** Facts about a job for profilers. */
@@ -53,9 +53,9 @@ export interface JobFacts {
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
-  /** Clock that times kernels: of the host, of the device, or none if the adapter has no timestamp queries. */
+  /** Clock that times kernels. `none`: the adapter has no timestamp queries. */
   readonly kernelClock: "host" | "device" | "none";
-  /** Samples per step, over all ranks. */
+  /** Number of samples per step, over all ranks. */
   readonly samplesPerStep: number;
   readonly trainSamples: number;
   /** Bytes of parameters, optimizer state and residuals on a rank. */
@@ -68,55 +68,64 @@ export interface JobFacts {
   readonly exchange: "given" | "planned" | "tuned";
 }
 
-/** Times that an exchange is planned from instead of measurements. */
+/** Predicted times from which an exchange is planned, instead of measurements. */
 export interface PricedTimes extends Omit<ExchangeTimes, "dense" | "experts"> {
   /**
-   * Time in seconds at which each gradient is ready, by the number of its bucket in a step that exchanges each tensor
-   * by itself; undefined if no message is sent.
+   * Returns the time in seconds at which each gradient is ready, by the number of its bucket in a step that exchanges
+   * each tensor separately; returns undefined if no message is sent.
    */
   readonly readySeconds: (bucket: number) => number | undefined;
-  /** Such a step by its spans, and an exchange of tokens: where buckets go by layers of experts. */
+  /**
+   * Returns the spans of a step that exchanges each tensor separately, and a cost model of the exchange of tokens.
+   * Needed if buckets are planned around the layers of experts.
+   */
   readonly experts?: (() => { readonly spans: readonly Span[]; readonly allToAll: LinearCollectiveModel }) | undefined;
 }
 
 /** Result of a profiled run. */
 export interface ProfiledRun {
-  /** Spans of all steps; fewer steps than requested if the run was stopped. */
+  /** Spans of all steps. Contains fewer steps than requested if the run was stopped. */
   readonly ranks: readonly RankSpans[];
-  /** Plan made before the first step. Undefined: the exchange is not planned. */
+  /** Exchange plan made before the first step. Undefined: the exchange is not planned. */
   readonly plan: ExchangePlan | undefined;
 }
 
-/** A job whose steps can be profiled. Its data are loaded, and all rules are checked. */
+/** A job whose steps can be profiled. Its data is loaded, and all rules are checked. */
 export interface ProfiledJob {
   readonly facts: JobFacts;
   /**
    * Returns the training step as the backend of this job runs it.
    *
-   * @param plan of a planned exchange. Default: the plan that such a job starts with, each tensor by itself.
+   * @param plan exchange plan. Default: the plan with which a planned job starts, each tensor in a separate bucket.
    */
   step(plan?: ExchangePlan): PreparedStep;
-  /** Returns the gradients, by the number of their bucket in a step that exchanges each tensor by itself. */
+  /** Returns the gradients, indexed by the number of their bucket in a step that exchanges each tensor separately. */
   gradients(): readonly GradientTensor[];
   /**
-   * Returns the exchange of some gradients in one bucket by itself, see `traceExchange`. Takes milliseconds; tracing a
-   * step takes seconds.
+   * Returns the exchange of some gradients in a single bucket, without the rest of the step, see `traceExchange`. Takes
+   * milliseconds, whereas tracing a step takes seconds.
    */
   exchange(tensors: readonly GradientTensor[], plan?: ExchangePlan): PreparedGraph;
-  /** Returns the plan that the job would make from these times before its first step, if its exchange is planned. */
+  /**
+   * Returns the exchange plan that the job would make from these times before its first step. Only for a job whose
+   * exchange is planned.
+   */
   planBy(times: PricedTimes): BucketedPlan;
-  /** Returns the job with other values, given as for `set`. Samples are reloaded only if the values change the data. */
+  /**
+   * Returns the job with other values, given as for `set`. Samples are loaded again only if the values change the data.
+   */
   with(set: readonly string[]): Promise<ProfiledJob>;
   /** Returns the groups of ranks by mesh axis. */
   groups(): { readonly [axis: string]: AxisGroups };
   /** Measures the links between the job's ranks. @throws ConfigError if the ranks are threads, which have no links. */
   links(): Promise<LinkFile>;
-  /** Measures the rates of the backend, in a moment. */
+  /** Briefly measures the rates of the backend. */
   rates(): Promise<BackendRates>;
   /**
-   * Runs some steps without checkpoints, evaluations or an output folder that remains.
+   * Runs some steps without checkpoints or evaluations, in a temporary output folder.
    *
-   * @param options with `detailEvery`, one step in this many is recorded in detail, and each other step as one span.
+   * @param options with `detailEvery`, every `detailEvery`-th step is recorded in detail, and each of the other steps
+   * is one span.
    * @throws the error that ended the run.
    */
   run(
@@ -130,8 +139,8 @@ export interface ProfiledJob {
 }
 
 /**
- * Returns the backend that a job is profiled on. `auto` is a hardware GPU if there is one, because users want to know
- * which backend is faster.
+ * Returns the backend on which a job is profiled. `auto` selects a hardware GPU if there is one, because users want to
+ * know which backend is faster.
  */
 const profiledBackend = async (
   requested: Job["backend"],
@@ -147,7 +156,7 @@ const profiledBackend = async (
   return { name: "cpu", device: undefined };
 };
 
-/** Returns the WebGPU device of this machine. @throws ConfigError if there is none. */
+/** Returns the WebGPU device of this machine. @throws ConfigError if there is no device. */
 export const deviceHere = async (): Promise<DeviceFacts> => (await profiledBackend("webgpu")).device!;
 
 /** Returns the shaders of a job's training step on a WebGPU device, which need not exist on this machine. */
@@ -160,7 +169,7 @@ export const jobShaders = async (
   return traceStep(await prepare({ ...job, compression: withoutWarmup(job.compression) })).shaders(facts);
 };
 
-/** Plans from predicted times as a run plans from measurements. */
+/** Plans from predicted times in the same way as a run plans from measurements. */
 const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedTimes): BucketedPlan => {
   const { job, trained } = prepared;
   const unplanned = buildParts(partsInputOf(prepared));
@@ -183,14 +192,14 @@ const planBy = (prepared: Prepared, { readySeconds, experts, ...times }: PricedT
   return decidePlan(job, unplanned, { ...times, dense }).plan;
 };
 
-/** Removes the first, denser steps from a compression, so that a profile shows the rest of a run. */
+/** Removes the denser first steps from a compression, so that a profile shows the remaining steps of a run. */
 const withoutWarmup = (compression: Job["compression"]): Job["compression"] => ({
   ...compression,
   ...("warmupSteps" in compression && { warmupSteps: 0 }),
   ...("densityWarmup" in compression && { densityWarmup: undefined }),
 });
 
-/** Progress that reports only notes. */
+/** Returns a progress display that reports only notes. */
 const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
   update: () => undefined,
   note: (line) => onNote?.(line),
@@ -205,7 +214,10 @@ const notes = (onNote: ((line: string) => void) | undefined): Progress => ({
 export const openJob = (file: string, options: JobOptions = {}): Promise<ProfiledJob> =>
   openWith(file, options, undefined);
 
-/** @param before the job with other values, whose loaded samples may be reused. */
+/**
+ * Opens a job, and reuses loaded samples if possible.
+ * @param before the job with other values, whose loaded samples may be reused.
+ */
 const openWith = async (
   file: string,
   { set = [], ...options }: JobOptions,

@@ -17,7 +17,7 @@ test.each([
   expect(report).toMatchObject({ kind: "environment", code });
   expect(report.message).toMatch(/^no .* \(.*\); raise .*$/);
   expect([isShortage(report), exitCodeOf(report)]).toEqual([true, 1]);
-  // From a rank, with its name, and not explained twice.
+  // An error from a rank has the name of the rank, and is not explained twice.
   expect(describeError(reviveError(report, "rank 1")).message).toBe(`rank 1: ${report.message}`);
 });
 

@@ -55,80 +55,89 @@ import { inLogicalOrder, type TrainedWeights } from "./checkpoint/logical-expert
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";
 import type { Summary } from "./run-files/summary.ts";
 
-/** Parts of a job that a job file gives by name or module, and that a program may also give as an object or factory. */
+/**
+ * Fields of a job that a job file gives by name or module, and that a program may also give as an object or factory.
+ */
 interface ProgramParts<Params, State> {
-  /** Samples, or the name of a data set. */
+  /** Samples, a factory of samples, or the name of a data set. */
   readonly data: DataSet | DataFactory<never> | DataInput;
-  /** A model, or the name of one. */
+  /** A model, a factory of a model, or the name of a built-in model. */
   readonly model: Model<Params, State, unknown, Sums, unknown> | ModelFactory<never> | ModelInput;
   readonly optimizer: OwnOptimizer | OptimizerFactory<never> | JobInput["optimizer"];
   readonly compression?: Aggregator | Codec | CompressionFactory<never> | JobInput["compression"];
   readonly metrics?: OwnMetrics | MetricsFactory<never> | JobInput["metrics"];
   readonly callbacks?: Callbacks | CallbacksFactory<never> | JobInput["callbacks"];
-  /** `schedule` is a number, a function of the step as in `@skein/tensor-core`, or made by `defineSchedule`. */
+  /**
+   * Learning rate. `schedule` is a number, a function of the step as in `@skein/tensor-core`, or a result of
+   * `defineSchedule`.
+   */
   readonly learningRate: Omit<JobInput["learningRate"], "schedule"> & {
     readonly schedule?: Schedule | ScheduleFactory<never> | JobInput["learningRate"]["schedule"];
   };
 }
 
 /**
- * A job with the keys of a job file. A part that a job file gives by name or module may be an object of the program
- * here, or a factory, called once with the arguments of a module's factory and the defaults of its options.
+ * A job with the keys of a job file. A field that a job file gives by name or module may also be an object of the
+ * program, or a factory, which is called once with the arguments of a module's factory and the defaults of its options.
  */
 export type TrainJob<Params = unknown, State = unknown> = Omit<JobInput, keyof ProgramParts<Params, State>> &
   ProgramParts<Params, State>;
 
 export interface TrainOptions {
-  /** Output folder. Default: `runs/<name>/<1, 2, …>` in the working folder. */
+  /** Output folder. Default: `runs/<name>/<1, 2, …>` in the working directory. */
   readonly output?: string;
   /**
-   * Whether to continue from the newest checkpoint in `output`, if there is one. Default: false, and a folder that
+   * Whether to continue from the newest checkpoint in `output`, if there is one. Default: false; then a folder that
    * contains a run is rejected.
    */
   readonly resume?: boolean;
-  /** Stops the run after the current step, and saves; the result then has no summary. */
+  /** Signal that stops the run after the current step, and saves. The result then has no summary. */
   readonly signal?: AbortSignal;
   /**
-   * Called after each step, with the mean loss over all ranks. If it throws, the run saves and stops, and the error is
-   * thrown. Not awaited.
+   * Called after each step, with the mean loss over all ranks. Not awaited. If it throws, the run saves and stops, and
+   * the error is thrown by the run.
    */
   readonly onStep?: (standing: StepProgress) => void;
   /** Called with each line that `skein-train run` would print: evaluations, restarts, remarks on the job. */
   readonly onNote?: (line: string) => void;
-  /** File for a Chrome trace of the first steps. Default: no trace. */
+  /** Path for a Chrome trace of the first steps. Default: no trace. */
   readonly trace?: string;
-  /** Maximum number of automatic restarts without a newer checkpoint, after the loss of a rank. Default: 3. */
+  /**
+   * Maximum number of automatic restarts without a newer checkpoint in between. The run restarts after the loss of a
+   * rank. Default: 3.
+   */
   readonly maxRestarts?: number;
 }
 
 /** Result of a run. */
 export interface TrainResult<Params = unknown, State = unknown> {
-  /** Output folder, with metrics, checkpoints and the job. */
+  /** Output folder, which contains metrics, checkpoints and the job. */
   readonly output: string;
   readonly step: number;
   readonly totalSteps: number;
   /** Summary of the run. Undefined: the run was stopped before its end. */
   readonly summary: Summary | undefined;
-  /** The newest checkpoint. Undefined: nothing was saved. */
+  /** Path of the newest checkpoint. Undefined: no checkpoint was saved. */
   readonly checkpoint: string | undefined;
-  /** Error that prevented a requested trace. Undefined: no error. */
+  /** Error because of which a requested trace was not written. Undefined: no error. */
   readonly traceFault: SkeinError | undefined;
   /**
-   * Returns the parameters of that checkpoint, read from its file and checked; experts in the order of their numbers.
+   * Returns the parameters in the newest checkpoint, read from its file and verified. Experts are in the order of their
+   * numbers.
    *
    * @throws CheckpointError if there is no checkpoint.
    */
   parameters(): MapTree<Params, Tensor, NdArray>;
   /**
-   * Returns the model state of that checkpoint, such as running statistics and gate biases. Apply the model to these
-   * parameters with this state.
+   * Returns the model state in the newest checkpoint, such as running statistics and gate biases. Apply the model to
+   * the result of `parameters()` with this state.
    *
    * @throws CheckpointError if there is no checkpoint.
    */
   state(): MapTree<State, Tensor, NdArray>;
 }
 
-/** Keys of a job whose values contain functions, which only some parts may be. */
+/** Returns the keys of a job whose values contain functions. Only some keys allow functions. */
 const functionsIn = (job: object): string[] =>
   Object.entries(job).flatMap(([key, part]: [string, unknown]) =>
     typeof part === "function" ||
@@ -137,7 +146,7 @@ const functionsIn = (job: object): string[] =>
       : [],
   );
 
-/** Placeholder for the digest of an object until the rest of the job is checked. */
+/** Placeholder for the digest of an object until all other fields of the job are checked. */
 const unknownDigest = "0".repeat(64);
 
 const programPart = { kind: "program", digest: unknownDigest } as const;
@@ -149,14 +158,14 @@ const withPaths = <Like extends object>(job: Like): Like =>
     return file instanceof URL ? { ...module, file: fileURLToPath(file) } : module;
   });
 
-/** Location of the keys of a program's job, for errors. */
+/** Returns the location of the keys of a program's job, for errors. */
 const programLocation = (): string => "train()";
 
-/** Objects that a program gave instead of names, by the keys of its job. */
+/** Objects that a program passed instead of names, by job key. */
 type GivenObjects = ProgramObjects & Readonly<Partial<Record<"data" | "model" | "callbacks", unknown>>>;
 
 /**
- * Splits a program's job into a job as in a job file, with `kind: program` for each object of the program, and these
+ * Splits a program's job into a job as in a job file, with `kind: program` for each object of the program, and the
  * objects.
  */
 const separateObjects = ({
@@ -196,11 +205,11 @@ const separateObjects = ({
 };
 
 /**
- * Checks that the program's objects can be passed to ranks, as graphs: ranks must be threads, and buckets must be known
- * from the start.
+ * Requires that the program's objects can be passed to ranks as graphs: ranks must be threads, and buckets must be
+ * known from the start.
  */
 const requireThreads = (job: Job, objects: GivenObjects): void => {
-  const own = Object.keys(objects).filter((key) => key !== "callbacks"); // these stay in this process
+  const own = Object.keys(objects).filter((key) => key !== "callbacks"); // callbacks stay in this process
   const isOne = own.length === 1;
   if (own.length > 0 && job.transport !== "threads")
     throw new ConfigError([
@@ -212,7 +221,10 @@ const requireThreads = (job: Job, objects: GivenObjects): void => {
     ]);
 };
 
-/** Digest of the graphs that determine the training; graphs that only show outputs of samples are left out. */
+/**
+ * Computes the digest of the graphs that determine the training. Graphs that are used only to show outputs of samples
+ * are excluded.
+ */
 const modelDigest = ({ outputs: _, logits: __, ...steering }: TracedModel): string => sha256(JSON.stringify(steering));
 
 /** Returns the job with digests of the program's objects, and the objects in the form that ranks receive. */
@@ -277,16 +289,16 @@ const weightsOf = (folder: string | undefined, prepared: Prepared): TrainedWeigh
   });
 };
 
-/** An event of a run, or a note for people. */
+/** An event of a run, or a human-readable note. */
 export type TrainEvent = RunEvent | { readonly type: "note"; readonly line: string };
 
 /**
- * A run in progress: a promise of its result, and an async iterable of its events. Leaving the loop stops the run after
- * the current step and saves.
+ * A run in progress: a promise of its result, and an async iterable of its events. Leaving the loop over events stops
+ * the run after the current step and saves.
  *
- * The run does not wait for the loop. For a loop that is slower than the run, the newest 1000 steps and 1000 notes are
- * kept, and older ones are dropped; then the last event is a note with their number. All other events are delivered,
- * and all events in order.
+ * The run does not wait for the loop. If the loop is slower than the run, the newest 1000 steps and 1000 notes are
+ * kept, and older steps and notes are dropped; then the last event is a note with the number of dropped events. All
+ * other events are delivered, and all events are in order.
  */
 export interface TrainRun<Params = unknown, State = unknown>
   extends Promise<TrainResult<Params, State>>,
@@ -295,8 +307,8 @@ export interface TrainRun<Params = unknown, State = unknown>
 }
 
 /**
- * Wraps a function of the program: if it throws, or its promise is rejected, the error is kept and the run stops after
- * saving.
+ * Wraps a function of the program. If the function throws, or its promise is rejected, the error is kept, and the run
+ * saves and stops.
  */
 const stopsOnFault = <Argument>(
   fn: ((argument: Argument) => unknown) | undefined,
@@ -312,7 +324,7 @@ const stopsOnFault = <Argument>(
     if (failed) return;
     try {
       const given = fn?.(argument);
-      if (given instanceof Promise) given.catch(failOnce); // otherwise Node would exit because of an unhandled rejection
+      if (given instanceof Promise) given.catch(failOnce); // else Node would exit because of an unhandled rejection
     } catch (fault) {
       failOnce(fault);
     }
@@ -320,12 +332,12 @@ const stopsOnFault = <Argument>(
 };
 
 /**
- * Trains a job of this program, with the keys of a job file. Data and model are given by name as there, or as objects:
- * samples as `DataSet`, a model as `@skein/models` creates it. The computation is the same as of `skein-train run`, in
- * threads of this process or in processes.
+ * Trains a job of this program, with the keys of a job file. Data and model are given by name as in a job file, or as
+ * objects: samples as a `DataSet`, a model as created by `@skein/models`. The computation is the same as in
+ * `skein-train run`, in threads of this process or in processes.
  *
- * A model that is an object is traced once, in this process; ranks receive its graphs, so the model must not depend on
- * values, only on shapes.
+ * A model object is traced once, in this process, and ranks receive its graphs. So the model must not depend on values,
+ * only on shapes.
  *
  * @throws ConfigError, DataError, ModuleError, ShapeError for faults of the program's input, before anything is
  * written; later, the error that ended the run, or the error of `onStep` or `onNote`, after the run has saved.

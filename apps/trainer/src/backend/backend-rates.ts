@@ -4,13 +4,13 @@ import { collectivePricer, computeSeconds, type Device, type PreparedGraph, step
 export interface BackendRates {
   /** Flops per second of a matrix product of medium size. */
   readonly flopsPerSecond: number;
-  /** Bytes read and written per second by an elementwise kernel. */
+  /** Memory throughput of an elementwise kernel: bytes read and written per second. */
   readonly bytesPerSecond: number;
-  /** Overhead of a kernel, in seconds. */
+  /** Fixed overhead of one kernel, in seconds. */
   readonly kernelSeconds: number;
 }
 
-/** A device model that reaches the measured rates in every operator. */
+/** Returns a device model whose operators all reach the measured rates. */
 export const deviceOfRates = (
   { flopsPerSecond, bytesPerSecond, kernelSeconds }: BackendRates,
   { name, kind, memoryBytes }: Pick<Device, "name" | "kind" | "memoryBytes">,
@@ -26,13 +26,13 @@ export const deviceOfRates = (
   efficiencies: [],
 });
 
-/** Collectives that take no time. */
+/** Collective prices of zero seconds, for a single rank. */
 const freeCollectives = collectivePricer({ worldSize: 1, sharesMemory: true });
 
 /**
- * Estimated seconds of the kernels of a prepared step, without collectives.
+ * Estimates the total seconds of the kernels of a prepared step, without collectives.
  *
- * @param axes of the mesh along which the graph communicates.
+ * @param axes mesh axes along which the graph communicates.
  */
 export const estimateSeconds = (
   prepared: PreparedGraph,

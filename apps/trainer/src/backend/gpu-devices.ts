@@ -1,15 +1,15 @@
 import { readdirSync } from "node:fs";
 
 /**
- * Device files of GPUs on Linux, by folder: of the drivers of Mesa, NVIDIA, Windows (WSL), Mali, Adreno, Tegra and
- * PowerVR.
+ * Names of GPU device files on Linux, by folder, for the drivers of Mesa, NVIDIA, Windows (WSL), Mali, Adreno, Tegra
+ * and PowerVR.
  */
 const deviceFiles: Readonly<Record<string, RegExp>> = {
   "/dev/dri": /^renderD\d+$/,
   "/dev": /^(nvidia\d+|dxg|mali\d*|kgsl-3d\d+|nvhost-gpu|nvgpu|nvmap|pvr.*)$/,
 };
 
-/** Names in a folder; an empty list if the folder does not exist. */
+/** Returns the file names in a folder; an empty list if the folder does not exist. */
 const namesIn = (folder: string): readonly string[] => {
   try {
     return readdirSync(folder);
@@ -19,9 +19,9 @@ const namesIn = (folder: string): readonly string[] => {
 };
 
 /**
- * Whether this machine may have a GPU, determined without loading a driver. A WebGPU request loads all drivers: this
- * takes a second, and Mesa's software adapter, which would not be chosen, makes Dawn print warnings that cannot be
- * turned off.
+ * Whether this machine may have a GPU, determined without loading a driver. A WebGPU request would load all drivers,
+ * which takes a second. Mesa's software adapter, which Skein would not choose, would also make Dawn print warnings that
+ * cannot be turned off.
  */
 export const mayHaveGpu = (
   platform: string = process.platform,

@@ -2,21 +2,27 @@ import { type BlasFiles, findBlas, openBlas } from "@skein/blas/node";
 import type { Blas } from "@skein/cpu-kernels";
 import type { Job } from "../job/job.ts";
 
-/** The BLAS for a job's products on the CPU: the BLAS that was built on this machine, unless the job sets `off`. */
+/**
+ * Returns the BLAS for matrix products of a job on the CPU: the BLAS that was built on this machine; undefined if there
+ * is no BLAS, or the job sets `off`.
+ */
 export const blasOf = ({ blas }: Pick<Job, "blas">): BlasFiles | undefined => (blas === "off" ? undefined : findBlas());
 
 /**
  * Opens the BLAS of a job in this thread.
  *
- * @throws BlasError if the BLAS was built, but can no longer be used: a job that continued without it would give other
- * bits.
+ * @throws BlasError if the BLAS was built, but can no longer be used. Continuing without BLAS would change the bits of
+ * results.
  */
 export const openJobBlas = (job: Pick<Job, "blas">): Blas | undefined => {
   const location = blasOf(job);
   return location && openBlas(location);
 };
 
-/** Describes what computes matrix products: part of a build's name, because the bits of results depend on it. */
+/**
+ * Describes the implementation of matrix products. The description is part of a build's name, because the bits of
+ * results depend on the implementation.
+ */
 export const productsBy = (job: Pick<Job, "blas">): string => {
   const blas = openJobBlas(job);
   return blas === undefined ? "products in WebAssembly" : `products by ${blas.identity}`;

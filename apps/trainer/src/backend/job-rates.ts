@@ -6,16 +6,16 @@ import { openJobBlas } from "./job-blas.ts";
 import { threadsOf } from "./job-threads.ts";
 import { measureCpuRates, measureRates } from "./measure-rates.ts";
 
-/** Rates of a backend, and the device if it is a WebGPU backend. */
+/** Measured rates of a backend, and facts about its device; `device` is undefined for the CPU backend. */
 export interface JobRates {
   readonly rates: BackendRates;
   readonly device: DeviceFacts | undefined;
 }
 
 /**
- * Measures the rates of one rank of a job on a backend, in a moment.
+ * Briefly measures the rates of one rank of a job on a backend.
  *
- * @throws AdapterError if there is no such device.
+ * @throws AdapterError if there is no device for the backend.
  */
 export const measureJobRates = async (
   job: Pick<Job, "blas" | "ranks" | "threads">,

@@ -6,7 +6,10 @@ const side = 512;
 const elements = 2 ** 22;
 const chain = 20;
 
-/** Seconds of a call that ends with reading back one number: the minimum of three calls after a first one. */
+/**
+ * Measures the seconds of a call that ends with reading back one number: the minimum of three calls after a warm-up
+ * call.
+ */
 const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
   await call();
   const times: number[] = [];
@@ -19,8 +22,8 @@ const secondsOf = async (call: () => Promise<unknown>): Promise<number> => {
 };
 
 /**
- * Measures a backend with a matrix product, a sweep over memory and a chain of tiny kernels. Takes well below a second
- * on a CPU or a GPU.
+ * Measures the rates of a backend with a matrix product, a sweep over memory and a chain of tiny kernels. Takes well
+ * below a second on a CPU or a GPU.
  */
 export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   const one = backend.upload(NdArray.from([1]));
@@ -47,7 +50,7 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
       Math.max(1e-9, (await time(fn, input, repeats)) - idle) / repeats;
     const product = await seconds((x) => matmul(x, x), square, 4);
     const sweep = await seconds((x) => add(x, 1), long, 4);
-    // Products of one element do not fuse: each is a separate kernel.
+    // Matrix products of one element do not fuse: each product is a separate kernel.
     const tiny = backend.upload(NdArray.zeros("f32", [1, 1]));
     const kernels = await seconds(
       (x) => Array.from({ length: chain }).reduce((y: Tensor) => matmul(y, x), x),
@@ -66,7 +69,7 @@ export const measureRates = async (backend: Backend): Promise<BackendRates> => {
   }
 };
 
-/** Measures the rates of a CPU backend, created for this. */
+/** Measures the rates of a CPU backend that is created for the measurement. */
 export const measureCpuRates = async (options: CpuBackendOptions): Promise<BackendRates> => {
   const backend = await createCpuBackend(options);
   try {

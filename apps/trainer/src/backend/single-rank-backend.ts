@@ -5,8 +5,8 @@ import { threadsOf } from "./job-threads.ts";
 import type { Job } from "../job/job.ts";
 
 /**
- * Opens the backend for a program with a single rank, with the same bits as in a job: `cpu`, unless the run chose
- * another backend. The caller closes it.
+ * Opens the backend for a program with a single rank: `cpu`, unless the run chose another backend. Results have the
+ * same bits as in a job. The caller closes the backend.
  */
 export const openSingleRankBackend = async ({
   backend,

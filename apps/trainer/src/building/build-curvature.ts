@@ -37,7 +37,7 @@ import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../job/mesh.ts
 
 type KfacJob = Extract<CurvatureJob, { kind: "kfac" }>;
 
-/** The form of a job's K-FAC; `auto` starts as `mpd` until measurements exist. */
+/** Returns the K-FAC form of a job. `auto` starts as `mpd` until measurements exist. */
 const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {
   switch (form) {
     case "kaisa":
@@ -51,13 +51,13 @@ const formOf = ({ form, gradientWorkers: fraction }: KfacJob): KfacForm => {
   }
 };
 
-/** Whether each rank keeps the factors of its own samples. */
+/** Whether each rank has separate factors, computed from its own samples. */
 const hasOwnFactors = (job: CurvatureJob): boolean =>
   job.kind === "kfac" && (job.form === "dp" || job.form === "dp-hybrid");
 
 const kfacInverseOf = ({ inverse }: KfacJob): FactorInverse => (inverse === "eigen" ? eigenInverse : choleskyInverse);
 
-/** Bucket size of factors in bytes; undefined if buckets are planned, or not given. */
+/** Returns the bucket size of factors in bytes; undefined if buckets are planned, or the job does not set buckets. */
 export const factorBucketBytes = (buckets: FactorBucketsJob | undefined): number | undefined =>
   buckets?.kind === "per-factor" ? 0 : buckets?.kind === "fixed-size" ? buckets.bytes : undefined;
 
@@ -90,14 +90,17 @@ const buildPreconditioner = (
   }
 };
 
-/** Mode of each step by the number of updates before it, for K-FAC; other optimizers refresh in each step. */
+/**
+ * Returns a function from the number of updates before a step to the curvature mode of the step. K-FAC follows
+ * `factorEvery` and `inverseEvery`; other optimizers refresh in each step.
+ */
 const modesOf = (job: CurvatureJob): ((updates: number) => CurvatureMode) => {
   if (job.kind !== "kfac") return () => "refresh";
   const { factorEvery, inverseEvery } = job;
   return (updates) => (updates % inverseEvery === 0 ? "refresh" : updates % factorEvery === 0 ? "observe" : "keep");
 };
 
-/** Returns the layers of the model. @throws ConfigError if there are no layers. */
+/** Returns the layers of the model. @throws ConfigError if the model has no layers. */
 const requireLayers = (kind: string, { layers, firstOrder }: ModelLayers): readonly Layer[] => {
   if (layers.length > 0) return layers;
   const reasons = firstOrder.map(({ path, why }) => `${path}: ${why}`).join("; ");
@@ -114,28 +117,30 @@ const withMomentum = (
 ): GradientTransformation<unknown> =>
   chain(preconditioner, momentum({ learningRate, decay, weightDecay, mask })) as GradientTransformation<unknown>;
 
-/** Whether a weight computes the scores of a gate: its gradient comes from few experts at a time. */
+/**
+ * Whether a weight is a router weight, which computes gate scores. Its gradient comes from only a few experts per step.
+ */
 const isRouter = (path: string, { scopes }: ModelLayers): boolean =>
   scopes.get(path)!.some((scope) => isGateNode({ scope }));
 
-/** Inputs of the curvature in addition to the job. */
+/** Inputs of `buildCurvature` in addition to the job. */
 export interface CurvatureInput {
   /** Finds the layers of the job's model. */
   readonly find: () => ModelLayers;
-  /** Stack dimensions of parameters that are stacks of matrices. */
+  /** Returns the number of leading dimensions of a parameter that index separate matrices. */
   readonly stackDims: StackDims;
-  /** Mesh axis along which ranks have the same values of the parameter at a path. */
+  /** Returns the mesh axis along which ranks have equal values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
   readonly groups: ParameterGroups;
-  /** Plan from measurements. Undefined: no plan was made. */
+  /** Curvature plan from measurements. Undefined: no plan was made. */
   readonly plan: CurvaturePlan | undefined;
 }
 
 /**
- * Builds the additions of an optimizer to a step if it needs more than each gradient by itself; otherwise returns
- * undefined.
+ * Builds the curvature work of a step if the optimizer needs curvature; returns undefined if the optimizer needs only
+ * each gradient by itself.
  *
- * @throws ConfigError for a model without a layer.
+ * @throws ConfigError if the model has no layers.
  */
 export const buildCurvature = (
   job: Job,

@@ -21,7 +21,7 @@ const jobOf = (compression: object, more: object = {}): object => ({
   ...more,
 });
 
-/** Required options of a kind. */
+/** Required options of each kind of compression. */
 const needed: { readonly [kind: string]: object } = {
   "hierarchical-top-k": { ranksPerHost: 2 },
   threshold: { threshold: 0.01 },
@@ -33,7 +33,7 @@ const kinds = (
   }
 ).properties.compression.oneOf
   .flatMap(({ properties: { kind } }) => kind.enum ?? [kind.const!])
-  .filter((kind) => kind !== "module" && kind !== "program"); // exchange what they please
+  .filter((kind) => kind !== "module" && kind !== "program"); // user code exchanges anything
 
 const partsOf = (job: object): ReturnType<typeof buildParts> =>
   buildParts({
@@ -43,13 +43,13 @@ const partsOf = (job: object): ReturnType<typeof buildParts> =>
     train: { fields: {} },
   });
 
-/** A collective of a step, such as "all-reduce:max f32[4]", and its phase. */
+/** A collective of a traced step, such as "all-reduce:max f32[4]", and the last name of its scope. */
 interface StepCollective {
   readonly text: string;
   readonly scope: string;
 }
 
-/** Collectives of a step in the order in which they start, with their operands. */
+/** Returns the collectives of a step, with their operands, in the order in which they start. */
 const collectivesOf = (job: object, step: number): StepCollective[] => {
   const parts = partsOf(job);
   const batch = { inputs: { dtype: "f32", shape: [2, 28, 28, 1] }, labels: { dtype: "i32", shape: [2] } };
@@ -78,14 +78,15 @@ const exchanged = (job: object, step = 0): string[] =>
     .toSorted();
 
 /**
- * Exchange of four ranks with 19,090 gradients in four tensors (784 × 24, 24, 24 × 10, 10), in one bucket: with k = 190
- * entries, in blocks of the default sizes, in shards of 4,773 (150 words of bits), at rank 4.
+ * Expected collectives for each kind of compression, on four ranks, for 19,090 gradients in four tensors (784 × 24, 24,
+ * 24 × 10, 10) in one bucket: k = 190 entries, blocks of the default sizes, shards of 4,773 entries (150 words of
+ * bits), and rank-4 factors.
  */
 const exchangedBy: { readonly [kind: string]: readonly string[] } = {
   identity: ["all-reduce f32[19090]"],
   "top-k": ["all-gather u32[190,2]"],
   "random-k": ["all-reduce f32[190]"],
-  "gaussian-k": ["ragged-all-gather u32[254,2]"], // room for 4k/3
+  "gaussian-k": ["ragged-all-gather u32[254,2]"], // capacity of 4k/3
   "g-top-k": ["send-receive u32[190,2]", "send-receive u32[190,2]"],
   "ok-top-k": [
     ...Array.from({ length: 4 }, () => "all-reduce i32[256]"),
@@ -94,12 +95,12 @@ const exchangedBy: { readonly [kind: string]: readonly string[] } = {
     "ragged-all-to-all u32[760,2]",
   ].toSorted(),
   "ms-top-k": ["all-gather u32[190,2]"],
-  // hosts of two ranks
+  // with two ranks per host
   "hierarchical-top-k": ["all-gather f32[9545]", "all-gather u32[95,2]", "reduce-scatter f32[19090]"],
   threshold: ["ragged-all-gather u32[1909,2]"],
   dgc: ["all-gather u32[190,2]"],
   ef21: ["all-gather u32[190,2]"],
-  // a tenth of each, without a plan
+  // a tenth of the entries of each tensor, because there is no plan
   lags: ["all-gather u32[1,2]", "all-gather u32[1881,2]", "all-gather u32[2,2]", "all-gather u32[24,2]"],
   "majority-vote": ["all-gather u32[1,151]", "all-to-all u32[4,151]"],
   "scaled-sign": ["all-gather u32[598]"],
@@ -108,11 +109,11 @@ const exchangedBy: { readonly [kind: string]: readonly string[] } = {
   "tern-grad": ["all-gather u32[4,150]", "all-reduce:max f32[4]", "all-to-all u32[4,2,150]"],
   "eight-bit": ["all-gather f32[75,1]", "all-gather u8[75,255]"],
   agoq: ["all-gather f32[1,19,1]", "all-gather u8[1,19,252]", "all-to-all f32[4,19,1]", "all-to-all u8[4,19,252]"],
-  "power-sgd": ["all-reduce f32[3410]", "all-reduce f32[96]"], // 24 × 10 is not worth it
+  "power-sgd": ["all-reduce f32[3410]", "all-reduce f32[96]"], // 24 × 10 is sent whole: factors would save too little
   "acp-sgd": ["all-reduce f32[3266]"],
 };
 
-/** Collectives that DeAR defers to the next step, and what else is exchanged then. */
+/** Expected collectives of a step with DeAR that run during the forward pass, for each kind of compression. */
 const carriedBy: { readonly [kind: string]: readonly string[] } = {
   identity: ["all-gather f32[4773]"],
   "tern-grad": ["all-gather u32[4,150]"],
@@ -128,10 +129,10 @@ describe("every compression that a job file may name", () => {
     const wanted = exchangedBy[kind]!;
     expect(exchanged(jobOf(compression, buckets))).toEqual(wanted);
     expect(exchanged(jobOf(compression, { ...buckets, overlap: "none" }))).toEqual(wanted);
-    // The messages differ, not the way of the exchange.
+    // Momentum changes the contents of the messages, but not the collectives.
     if (kind !== "identity") expect(exchanged(jobOf({ ...compression, momentum: 0.5 }, buckets))).toEqual(wanted);
     if (kind === "acp-sgd") {
-      // the other factors, 24 and 10 columns of 4, and vectors
+      // the other factors, 24 and 10 columns of rank 4, and the vectors
       expect(exchanged(jobOf(compression), 1)).toEqual(["all-reduce f32[170]"]);
       return;
     }
@@ -147,7 +148,7 @@ describe("every compression that a job file may name", () => {
         .map(({ text }) => text)
         .toSorted(),
     ).toEqual(carriedBy[kind] ?? []);
-    // The flags of non-finite gradients, one per tensor.
+    // Flags of non-finite gradients, one per tensor.
     expect(all.filter(({ scope }) => scope === "update").map(({ text }) => text)).toEqual(["all-reduce i32[4]"]);
   });
 });
@@ -162,7 +163,7 @@ test("with DeAR, fixed-size buckets are filled in the order of the forward pass"
     { kind: "fixed-size", bytes: 76_000 },
     { kind: "tuned", minBytes: 76_000, maxBytes: 76_000 },
   ]) {
-    // 75,264 + 96 + 960 + 40 bytes: one tensor of a small layer has its own bucket.
+    // The tensors have 75,264 + 96 + 960 + 40 bytes, so with DeAR one tensor of the small layer has a separate bucket.
     expect(bucketsOf({ buckets })).toEqual([head, stem]);
     expect(bucketsOf({ buckets, overlap: "dear" })).toEqual([["layers.1.weight"], ["layers.1.bias", ...stem!]]);
   }
@@ -202,7 +203,7 @@ test.each(["top-k", "random-k", "ms-top-k"])("%s quantizes its values if the job
 
 test("TernGrad clips at 2.5 standard deviations by default, and has one scale per tensor", () => {
   const aggregator = (more: object): Aggregator => partsOf(jobOf({ kind: "tern-grad", ...more })).compressorAt(0);
-  // Without clipping it is unbiased.
+  // Without clipping, the aggregator is unbiased.
   expect([{}, { clip: 2.5 }, { clip: 4 }, { clip: 0 }].map((more) => aggregator(more).biased)).toEqual([
     true,
     true,

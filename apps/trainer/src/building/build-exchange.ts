@@ -43,14 +43,17 @@ import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "../job/job.ts";
 import { acrossHostsAxis, insideHostsAxis } from "../job/mesh.ts";
 
-/** Builds the aggregators that compress tensors, used in turn in consecutive steps; mostly a single one. */
+/**
+ * Builds the aggregators that compress tensors. Consecutive steps use the aggregators in turn; most jobs have a single
+ * aggregator.
+ */
 const buildCycle = (
   job: CompressionJob,
   density: number,
   plan: ExchangePlan | undefined,
   own: Aggregator | undefined,
 ): readonly Aggregator[] => {
-  // Compressors with different states have different types; here all are treated alike.
+  // Compressors with different states have different types; this code treats all states alike.
   const withFeedback = <State>(aggregator: Aggregator<State>): Aggregator =>
     ("errorFeedback" in job && job.errorFeedback ? withErrorFeedback(aggregator) : aggregator) as Aggregator;
   const withValues = <Payload extends { readonly values: Tensor }>(compressor: Compressor<[], Payload>): Aggregator => {
@@ -101,7 +104,8 @@ const buildCycle = (
     case "ef21":
       return [withEf21(topKCompressor({ density })) as Aggregator];
     case "lags": {
-      // A planned density of 1 is dense: the same mean in fewer bytes than all entries with their positions.
+      // A planned density of 1 is sent dense, which needs fewer bytes than all entries with their positions and has the
+      // same mean.
       const layerwise = (each: number): Aggregator =>
         each === 1 ? (identityCompressor() as Aggregator) : withFeedback(topKCompressor({ density: each }));
       const planned = Object.entries(plan?.densities ?? {}).map(([path, each]) => [path, layerwise(each)] as const);
@@ -128,7 +132,7 @@ const buildCycle = (
   }
 };
 
-/** Sends small tensors and vectors dense, if the job asks for it. */
+/** Sends small tensors and vectors without compression, if the job sets `denseBelow` or `denseVectors`. */
 const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
   if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
   const isLarge = hasAtLeast(job.denseBelow);
@@ -137,15 +141,15 @@ const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator
   ]) as Aggregator;
 };
 
-/** Applies the aggregator to the momentum instead of gradients, if the job asks for it. */
+/** Applies the aggregator to the momentum instead of gradients, if the job sets `momentum`. */
 const applyMomentum = (job: CompressionJob, aggregator: Aggregator): Aggregator =>
   job.kind === "identity" || job.kind === "dgc" || job.momentum === 0
     ? aggregator
     : (withMomentum(aggregator, job) as Aggregator);
 
 /**
- * Returns the aggregator of each step, counted from 0: dense in the warm-up, then with the warm-up densities, then the
- * final one. All use the same state.
+ * Returns the aggregator of each step, counted from 0: dense during the warm-up, then with the warm-up densities, then
+ * with the final density. All aggregators share one state.
  *
  * @param own user aggregator, if the job names one.
  */
@@ -162,7 +166,7 @@ export const buildCompression = (
   const cycles = [...densities, "density" in job ? job.density : 1].map((density) =>
     buildCycle(job, density, plan, own).map((one) => partitionDense(job, one)),
   );
-  // Each aggregator of the cycle goes through all phases.
+  // Each aggregator of the cycle passes through all phases.
   const turns = cycles[0]!.map((first, turn) =>
     definePhases(
       [
@@ -174,7 +178,7 @@ export const buildCompression = (
   return (step) => aggregatorForStep(turns[Math.max(0, step - warmupSteps) % turns.length]!, step);
 };
 
-/** First bucket size of the search: the geometric mean of the bounds. */
+/** Returns the first bucket size that tuning tries, in bytes: the geometric mean of the bounds. */
 export const firstTunedBytes = ({
   minBytes,
   maxBytes,
@@ -184,8 +188,8 @@ export const firstTunedBytes = ({
 }): number => Math.round(Math.sqrt(minBytes * maxBytes));
 
 /**
- * Buckets of at most this many bytes, filled in the order in which gradients become ready; with DeAR, in the order in
- * which the forward pass needs parameters, so that its first bucket is full.
+ * Returns buckets of at most `bytes` bytes, filled in the order in which gradients become ready. With DeAR, buckets are
+ * filled in the order in which the forward pass needs parameters, so that its first bucket is full.
  */
 export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapName): BucketPlan => {
   if (overlap !== "dear") return bucketsOfSize(params, bytes);
@@ -197,7 +201,7 @@ export const sizedBuckets = (params: unknown, bytes: number, overlap: OverlapNam
   return planDear({ tensors: tensors.reverse() }, bytes);
 };
 
-/** Buckets before any measurement; planned and tuned buckets start with these. */
+/** Returns the buckets used before any measurement. Planned and tuned buckets start with these buckets. */
 export const buildBuckets = (job: BucketsJob, params: unknown, overlap: OverlapName): BucketPlan => {
   switch (job.kind) {
     case "per-tensor":

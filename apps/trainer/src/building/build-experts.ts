@@ -73,7 +73,10 @@ const buildGate = (job: Omit<ExpertsJob, "dispatch" | "chunks">, width: number):
   }
 };
 
-/** Builds a dispatcher. @param axes of the ranks that exchange tokens, from the outermost. */
+/**
+ * Builds a token dispatcher.
+ * @param axes mesh axes of the ranks that exchange tokens, outermost axis first.
+ */
 const buildDispatcher = (dispatch: SettledExperts["dispatch"], axes: readonly string[]): TokenDispatcher => {
   switch (dispatch) {
     case "dense":
@@ -87,11 +90,14 @@ const buildDispatcher = (dispatch: SettledExperts["dispatch"], axes: readonly st
   }
 };
 
-/** Capacity of each expert. */
+/** Returns the rule for the capacity of each expert. */
 export const capacityOf = ({ capacity, dropOrder }: Pick<ExpertsJob, "capacity" | "dropOrder">): CapacityRule =>
   capacity === "all" ? capacityByMaximum() : capacityByFactor({ factor: capacity, dropOrder: dropOrders[dropOrder] });
 
-/** Builds the computation of the experts. @param width of a token. */
+/**
+ * Builds the computation of the experts.
+ * @param width number of features per token.
+ */
 export const buildExpert = (
   job: Pick<ExpertsJob, "activation" | "hidden" | "topK">,
   width: number,
@@ -100,7 +106,10 @@ export const buildExpert = (
   return (job.activation === "gelu" ? geluExperts(sizes) : swigluExperts(sizes)) as Experts<unknown>;
 };
 
-/** Builds the experts of a GPT. @param width of a token. */
+/**
+ * Builds the experts of a GPT.
+ * @param width number of features per token.
+ */
 export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob): GptExperts => {
   const { every, normalisation } = job;
   const experts = buildExpert(job, width);
@@ -113,7 +122,7 @@ export const buildExperts = (job: SettledExperts, width: number, mesh: MeshJob):
     ...(job.shared && { shared: experts }),
     capacity: capacityOf(job),
     normalisation,
-    // With split-after-gate, the shards send slots themselves.
+    // With split-after-gate, the shards themselves send the token slots.
     ...(job.shards !== "split-after-gate" && { dispatcher: buildDispatcher(job.dispatch, levels) }),
     ...(shards && { shards }),
     chunks: job.chunks,

@@ -12,10 +12,10 @@ import {
 } from "@skein/tensor-core";
 import type { LearningRateJob } from "../job/job.ts";
 
-/** Initial learning rate of one-cycle, as a share of its peak. */
+/** Initial learning rate of one-cycle, as a fraction of its peak. */
 const oneCycleStart = 1 / 25;
 
-/** Number of steps for a share of all steps; at least one step is left on both sides. */
+/** Returns the number of steps of a phase that covers a share of all steps: at least 1, and less than `steps`. */
 const stepsOf = (share: number, steps: number): number => Math.min(Math.max(1, Math.round(share * steps)), steps - 1);
 
 const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
@@ -38,7 +38,7 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
       return joinSchedules([peak, linearRamp({ from: peak, to: final, steps: falling })], [steps - falling]);
     }
     case "one-cycle": {
-      // Smith and Topin 2018, arXiv 1708.07120, with cosine in both directions, and the initial rate of PyTorch's
+      // Smith and Topin 2018, arXiv 1708.07120, but with cosine in both directions and the initial rate of PyTorch's
       // OneCycleLR.
       if (steps < 2) return peak;
       const rising = stepsOf(riseShare, steps);
@@ -53,7 +53,7 @@ const buildDecay = (job: LearningRateJob, steps: number): Schedule => {
   }
 };
 
-/** Range of steps of a schedule. */
+/** Number of steps of a schedule, and its offset from the updates. */
 export interface ScheduledSteps {
   /** Number of steps at the end of the run, where decays reach `final`. */
   readonly totalSteps: number;
@@ -61,10 +61,13 @@ export interface ScheduledSteps {
   readonly offset?: number;
 }
 
-/** Number of steps of the schedule itself. */
+/** Returns the number of steps of the schedule. */
 export const scheduleStepsOf = ({ totalSteps, offset = 0 }: ScheduledSteps): number => totalSteps + offset;
 
-/** Builds the learning-rate schedule of a job. @param own user schedule after the warm-up, if the job names one. */
+/**
+ * Builds the learning-rate schedule of a job.
+ * @param own user schedule after the warm-up, if the job names one.
+ */
 export const buildLearningRate = (job: LearningRateJob, steps: ScheduledSteps, own?: Schedule): Schedule => {
   if (job.schedule !== undefined && own === undefined)
     throw new InvariantError("a learning rate was built without its user schedule");
@@ -72,5 +75,5 @@ export const buildLearningRate = (job: LearningRateJob, steps: ScheduledSteps, o
   const schedule = warmUp(job.warmupSteps, own ?? buildDecay(job, numSteps));
   const { offset = 0 } = steps;
   if (offset === 0 || typeof schedule === "number") return schedule;
-  return (step) => schedule(maximum(add(step, offset), 0)); // more updates may have been skipped than steps were done
+  return (step) => schedule(maximum(add(step, offset), 0)); // below 0 if more updates were skipped than steps completed
 };

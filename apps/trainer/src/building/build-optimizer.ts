@@ -23,19 +23,19 @@ import { scaleUpdates, decayMaskOf, type ParameterGroups } from "./parameter-gro
 import { shardedOptimizer } from "./sharded-optimizer.ts";
 import type { Job, OptimizerJob, PrecisionJob } from "../job/job.ts";
 
-/** Returns the settings of a part of a job without its kind. */
+/** Returns the settings of a section of the job without its `kind`. */
 const settingsOf = <Part extends { readonly kind: string }>({ kind: _, ...settings }: Part): Omit<Part, "kind"> =>
   settings;
 
-/** Inputs of an optimizer in addition to the job. */
+/** Inputs of the optimizer rule in addition to the job. */
 interface RuleInput {
-  /** Options of single parameters in the job. */
+  /** Job settings for single parameters. */
   readonly groups: ParameterGroups;
-  /** Stack dimensions of parameters that are stacks of matrices. */
+  /** Returns the number of leading dimensions of a parameter that index separate matrices. */
   readonly stackDims: StackDims;
-  /** Mesh axis along which ranks have the same values of the parameter at a path. */
+  /** Returns the mesh axis along which ranks have equal values of the parameter at a path. */
   readonly replicaAxis: (path: string) => string;
-  /** Curvature of the job, if its optimizer needs it. */
+  /** Curvature work of a step. Undefined: the optimizer does not use curvature. */
   readonly curvature: Curvature | undefined;
   /** User optimizer, if the job names one. */
   readonly own: GradientTransformation<unknown> | undefined;
@@ -99,7 +99,8 @@ export const buildOptimizer = (
 };
 
 /**
- * Returns the update counter: the last part of every optimizer counts its updates; states of several parts form a tree.
+ * Returns the update counter in an optimizer's state. The last part of every optimizer counts its updates; a chained
+ * optimizer has a tree of states.
  */
 const updatesIn = (state: unknown): Tensor => {
   const { step } = state as Partial<ScheduleState>;
@@ -107,15 +108,15 @@ const updatesIn = (state: unknown): Tensor => {
 };
 
 /**
- * Returns a function that computes the learning rate of the next update, f32 scalar, from the state of the job's
- * optimizer. Traced.
+ * Returns a traced function that computes the learning rate of the next update, an f32 scalar, from the state of the
+ * job's optimizer.
  */
 export const buildLearningRateOf =
   (rate: Schedule): ((optimizerState: unknown) => Tensor) =>
   (state) =>
     resolveSchedule(rate, updatesIn(state));
 
-/** Builds the loss scale; undefined if gradients have the range of f32. */
+/** Builds the loss scale; returns undefined if gradients have the range of f32. */
 export const buildLossScale = (job: PrecisionJob): LossScale | undefined => {
   switch (job.kind) {
     case "f32":

@@ -55,7 +55,7 @@ test("labels keep their names under the numbers of a checkpoint, whatever the or
           labelsOf(of[part]).map((label) => of.classNames?.[label]);
         for (const part of ["train", "test"] as const) expect(read(part, matched)).toEqual(read(part, data));
         if (isMatched) expect(matched.classNames).toEqual(theirs);
-        expect(labelsOf(data.train)).toEqual([...names.keys(), 0, 0, 1]); // the data given is unchanged
+        expect(labelsOf(data.train)).toEqual([...names.keys(), 0, 0, 1]); // the original data is unchanged
       },
     ),
     { numRuns: examples(60, 1000), seed: 44 },

@@ -17,11 +17,14 @@ const maxListed = 8;
 const listed = (names: readonly string[]): string =>
   names.length <= maxListed ? names.join(", ") : `${names.slice(0, maxListed).join(", ")}, … (${names.length} in all)`;
 
-/** Class names of data; undefined if the names are only the class numbers. */
+/** Returns the class names of data; undefined if the names are only the class numbers. */
 export const namesOf = ({ classNames }: Pick<TrainingData, "classNames">): readonly string[] | undefined =>
   classNames?.every((name, number) => name === String(number)) ? undefined : classNames;
 
-/** Class names of a checkpoint by number; undefined if its config.json has none, or placeholders such as LABEL_0. */
+/**
+ * Returns the class names of a checkpoint, indexed by class number; undefined if its config.json has no names, or only
+ * placeholders such as LABEL_0.
+ */
 const checkpointNames = ({ config }: Pick<PretrainedJob, "config">): readonly string[] | undefined => {
   const names = config?.["id2label"];
   if (typeof names !== "object" || names === null) return undefined;
@@ -31,8 +34,7 @@ const checkpointNames = ({ config }: Pick<PretrainedJob, "config">): readonly st
 };
 
 /**
- * Returns a field of labels, i32, with new class numbers; labels that are not a class, such as an ignored label, are
- * kept.
+ * Returns a label field, i32, with new class numbers. Labels that are not a class, such as an ignored label, are kept.
  */
 const renumberedField = (field: Field, count: number, numbers: readonly number[]): Field => {
   const all = Array.from({ length: count }, (_, i) => i);
@@ -44,8 +46,8 @@ const renumberedField = (field: Field, count: number, numbers: readonly number[]
 };
 
 /**
- * Returns samples with new class numbers. @param numbers new number of each class. @param names class names by new
- * number.
+ * Returns samples with new class numbers.
+ * @param numbers new number of each class. @param names class names by new number.
  */
 const renumbered = <Some extends TrainingSamples>(
   samples: Some,
@@ -72,8 +74,9 @@ const renumbered = <Some extends TrainingSamples>(
 };
 
 /**
- * Returns the data with the class numbers of the job's checkpoint: classes are matched by name, so that a trained head
- * keeps its meaning. Without a trained head, or without names on both sides, returns the data unchanged.
+ * Returns the data with the class numbers of the job's checkpoint. Classes are matched by name, so that a trained head
+ * keeps its meaning. If there is no trained head, or the data or the checkpoint has no class names, returns the data
+ * unchanged.
  *
  * @throws ConfigError for classes that the checkpoint does not name.
  */

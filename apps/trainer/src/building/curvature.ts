@@ -2,12 +2,12 @@ import type { CurvatureFigures, FactorInverse, Layer, ObserveLayersOptions, Stat
 import { type GradientTransformation, InvariantError, type Tensor } from "@skein/tensor-core";
 
 /**
- * Curvature work of a step. "keep": use the known inverses. "observe": also gather statistics. "refresh": also
- * recompute inverses. "begin": the first refresh of a run, if it is done differently.
+ * Curvature work of a step. "keep": uses the existing inverses. "observe": also gathers statistics. "refresh": gathers
+ * statistics and recomputes inverses. "begin": the first refresh of a run, if it differs from later refreshes.
  */
 export type CurvatureMode = "keep" | "observe" | "refresh" | "begin";
 
-/** Names of modes in names of compiled steps, and so in traces. */
+/** Name of each mode in names of compiled steps and in traces. */
 export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   keep: "curvature kept",
   observe: "curvature observed",
@@ -15,43 +15,45 @@ export const modeNames: Readonly<Record<CurvatureMode, string>> = {
   begin: "curvature begun",
 };
 
-/** Options of an update for a mode. */
+/** Returns the update options for a mode. */
 export const refreshing = (mode: CurvatureMode): { readonly refresh: boolean; readonly first: boolean } => ({
   refresh: mode === "refresh" || mode === "begin",
   first: mode === "begin",
 });
 
-/** Additions to a step for an optimizer that uses curvature, not only each gradient by itself. */
+/** Additional work of a step for an optimizer that uses curvature. */
 export interface Curvature {
-  /** Transforms gradients to updates: preconditioning, momentum, learning rate. */
+  /** Transforms gradients into updates: preconditioning, momentum, learning rate. */
   readonly rule: GradientTransformation<unknown>;
-  /** Whether the state of the rule holds `CurvatureFigures`. */
+  /** Whether the state of `rule` contains `CurvatureFigures`. */
   readonly hasFigures: boolean;
   /**
-   * Names of the factors that the entries of `stale` in the state of the rule describe. Empty: the rule has no such
-   * state.
+   * Names of the K-FAC factors, in the order of the `stale` flags in the state of `rule`. Empty: the rule has no flags.
    */
   readonly factorNames: readonly string[];
-  /** @param updates number of updates made before the step. */
+  /**
+   * Returns the curvature mode of a step.
+   * @param updates number of updates before the step.
+   */
   modeAt(updates: number): CurvatureMode;
   /**
-   * Options for gathering statistics in a step; traced. Absent: the optimizer uses no statistics. @param key u32[2], of
-   * the step and rank.
+   * Returns the options for gathering statistics in a traced step. Absent: the optimizer uses no statistics.
+   * @param key random key of the step and rank, u32[2].
    */
   readonly observing: ((key: Tensor) => ObserveLayersOptions) | undefined;
-  /** Inputs for planning K-FAC. Absent: another optimizer. */
+  /** Inputs for planning K-FAC. Absent: the optimizer is not K-FAC. */
   readonly planned?: PlannedCurvature;
 }
 
-/** Facts about K-FAC in a job that planning needs. */
+/** Facts about the job's K-FAC that planning needs. */
 export interface PlannedCurvature {
   readonly layers: readonly Layer[];
   readonly inverse: FactorInverse;
-  /** Size of factor blocks. Infinity: factors are whole. */
+  /** Maximum number of rows of a factor block. Infinity: factors are not divided into blocks. */
   readonly blockSize: number;
 }
 
-/** The optimizer's state after processing the statistics of a step. Traced. */
+/** Returns the optimizer's state after processing the statistics of a step. Traced. */
 export const observing = <State>(
   optimizer: GradientTransformation<unknown>,
   state: State,
@@ -62,15 +64,15 @@ export const observing = <State>(
     ? state
     : (optimizer.observe(state, statistics as never, refreshing(mode)) as State);
 
-/** Find a part of an optimizer's state with `read`. States of chained optimizers are lists. */
+/** Searches an optimizer's state for the part that `read` accepts. States of chained optimizers are lists. */
 const findIn = <T>(state: unknown, read: (one: object) => T | undefined): T | undefined =>
   Array.isArray(state)
     ? state.map((one) => findIn(one, read)).find((found) => found !== undefined)
     : read(state as object);
 
 /**
- * Flags of the K-FAC factors that the last refresh could not invert, one per entry of `factorNames`. `isOwn`: the flags
- * are those of this rank, because each rank inverts its own factors.
+ * Returns flags of the K-FAC factors that the last refresh could not invert, one per entry of `factorNames`. `isOwn`:
+ * whether the flags are those of this rank only, because each rank inverts its own factors.
  */
 export const staleFactors = <Leaf>(state: unknown): { readonly flags: Leaf; readonly isOwn: boolean } | undefined =>
   findIn(state, (one) => {
@@ -79,7 +81,7 @@ export const staleFactors = <Leaf>(state: unknown): { readonly flags: Leaf; read
     return flags && { flags, isOwn: shared?.stale === undefined };
   });
 
-/** Get the curvature figures from an optimizer's state. */
+/** Returns the curvature metrics from an optimizer's state. */
 export const curvatureFigures = (state: unknown): CurvatureFigures => {
   const figures = findIn(state, (one) => (one as { readonly figures?: CurvatureFigures }).figures);
   if (figures === undefined) throw new InvariantError("an optimizer that uses curvature has no curvature figures");

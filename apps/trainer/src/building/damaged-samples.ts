@@ -1,24 +1,27 @@
 import type { DamagedImage } from "@skein/data/node";
 
-/** Maximum number of damaged samples that are reported by name; further ones are only counted. */
+/** Maximum number of damaged samples reported by name; further damaged samples are only counted. */
 const maxReported = 20;
 
-/** Damaged samples found by all ranks: images that were replaced by others, and samples that were skipped. */
+/** Damaged samples found by all ranks: replaced images and skipped samples. */
 export class DamagedSamples {
   private readonly names = new Set<string>();
   private numLeftOut = 0;
 
-  /** Number of samples that were skipped. */
+  /** Number of skipped samples. */
   get leftOut(): number {
     return this.numLeftOut;
   }
 
-  /** Number of damaged images that were replaced by others. */
+  /** Number of damaged images that were replaced by other images. */
   get images(): number {
     return this.names.size - this.numLeftOut;
   }
 
-  /** Records a damaged sample. @returns a line for people the first time that the sample is found. */
+  /**
+   * Records a damaged sample.
+   * @returns a human-readable line the first time the sample is found, otherwise undefined.
+   */
   add({ name, why, isLeftOut = false }: DamagedImage): string | undefined {
     if (this.names.has(name)) return undefined;
     this.names.add(name);

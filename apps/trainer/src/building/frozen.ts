@@ -4,15 +4,15 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { namedParameters, selectParameters } from "../job/parameter-patterns.ts";
 
-// Frozen parameters have no gradient: loss and gradients, exchange, clipping, optimizer and running mean use a tree of
-// the trained parameters, which has an empty list for each frozen leaf. The state of a run, and so a checkpoint, has
-// all parameters, with the same names regardless of freezing.
+// Frozen parameters have no gradient. Loss, gradients, exchange, clipping, optimizer and running mean use a tree of the
+// trained parameters, which has an empty list in place of each frozen leaf. The state of a run, and so a checkpoint,
+// has all parameters; their names do not depend on freezing.
 
-/** Placeholder of a frozen leaf: a list without leaves. */
+/** Placeholder for a frozen leaf: a list without leaves. */
 const frozenLeaf: readonly never[] = [];
 
 /**
- * Paths of the parameters that a job freezes: for each parameter, the last pattern that matches it decides, and a
+ * Returns the paths of the parameters that a job freezes. For each parameter, the last matching pattern decides; a
  * pattern with `!` unfreezes.
  *
  * @param params tree of the model's parameters, or of their specs.
@@ -41,17 +41,17 @@ export const frozenPaths = (freeze: Job["freeze"], params: unknown): ReadonlySet
   return frozen;
 };
 
-/** Parameters that a run does not train. */
+/** Names of the parameters that a run does not train. */
 export interface Freezing {
   /** Paths of the frozen parameters. */
   readonly frozen: ReadonlySet<string>;
 }
 
-/** The trained parameters of a model. */
+/** Returns the tree of the trained parameters of a model. */
 export const trainedOf = <T>({ frozen }: Freezing, params: T): T =>
   frozen.size === 0 ? params : (mapTree(params, (leaf: unknown, path) => (frozen.has(path) ? frozenLeaf : leaf)) as T);
 
-/** Replace the parameters of a model that are also in `changed`. */
+/** Replaces the parameters of a model that are also in `changed`. */
 export const withParameters = <T>(params: T, changed: unknown): T => {
   const byPath = leavesByPath<unknown>(changed);
   return mapTree(params, (leaf: unknown, path) => byPath.get(path) ?? leaf) as T;

@@ -36,7 +36,8 @@ test("the loss is (1 − ε) times the loss of the labels plus ε times the mean
     };
   }, referenceBackend());
   const { smoothed, judged, ofLabels, ofOthers, same } = await run(randomKey(3), inputs);
-  // of two classes: torch.nn.functional.cross_entropy(…, label_smoothing=ε) is (1 − ε) · nll + ε / 2 · (both)
+  // For two classes, torch.nn.functional.cross_entropy(…, label_smoothing=ε) is (1 − ε) · nll + ε / 2 · (sum of both
+  // losses).
   expect(smoothed.item()).toBeCloseTo(0.85 * ofLabels.item() + 0.15 * ofOthers.item(), 6);
   expect(judged.item()).toBe(ofLabels.item());
   expect(same.item()).toBe(ofLabels.item());

@@ -4,7 +4,7 @@ import type { Job } from "../job/job.ts";
 import { meshOf, samplesAtOnce } from "../job/mesh.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";
 
-/** Returns the model with label smoothing in its loss, if the job asks for it. */
+/** Returns the model with label smoothing in its loss, if the job sets `labelSmoothing`. */
 export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "labelSmoothing">): AnyModel =>
   labelSmoothing === undefined
     ? model
@@ -14,8 +14,8 @@ export const withSmoothing = (model: AnyModel, { labelSmoothing }: Pick<Job, "la
       };
 
 /**
- * Requires that the model's loss smooths labels if the job asks for it. A user loss may ignore the option: so the loss
- * is traced with and without smoothing.
+ * Requires that the model's loss smooths labels if the job sets `labelSmoothing`. A user loss may ignore the option, so
+ * the loss is traced with and without smoothing, and the two graphs are compared.
  *
  * @throws ConfigError if both graphs are equal; errors of the model's functions.
  */

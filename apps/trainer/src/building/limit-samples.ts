@@ -3,11 +3,11 @@ import type { DataSet } from "../task/task.ts";
 import { isSequence } from "./validation-split.ts";
 
 /**
- * Returns at most `limit` samples. Samples with one class each are drawn at random, stratified by class and identical
- * in every run, because files are often sorted by class. Otherwise returns the first samples, because samples of a
- * sequence continue each other.
+ * Returns at most `limit` samples. Samples with one class per sample are drawn at random, stratified by class, with the
+ * same draw in every run, because files are often sorted by class. All other samples are taken from the beginning,
+ * because samples of a sequence continue each other.
  *
- * @param limit Absent: all samples.
+ * @param limit maximum number of samples. Absent: all samples.
  */
 export const limitSamples = <Of extends Samples>(
   samples: Of,

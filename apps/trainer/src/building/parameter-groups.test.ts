@@ -16,7 +16,10 @@ const base = {
   learningRate: { peak: 0.25 },
 };
 
-/** Two updates of an optimizer with the same gradients: how far the second moves the parameters, by path. */
+/**
+ * Makes two updates of an optimizer with equal gradients. Returns the change of each parameter by the second update, by
+ * path.
+ */
 const moves = async (settings: object): Promise<ReadonlyMap<string, number[]>> => {
   const job = checkJob({ ...base, ...settings } as never, { file: "test" });
   const { model, optimizer, frozen, mesh } = buildParts({
@@ -28,7 +31,7 @@ const moves = async (settings: object): Promise<ReadonlyMap<string, number[]>> =
   expect(frozen.size).toBe(0);
   const result = await evaluate(
     (key: Tensor, other: Tensor) => {
-      // biases are initialized to zero
+      // Biases are initialized to zero, so 0.5 is added.
       const [params, gradients] = [key, other].map((own) =>
         mapTree(model.init(own).params, (x: Tensor) => add(x, 0.5)),
       );

@@ -4,15 +4,18 @@ import type { Freezing } from "./frozen.ts";
 import type { Job } from "../job/job.ts";
 import { namedParameters, selectParameters } from "../job/parameter-patterns.ts";
 
-/** Settings of a job for single parameters, by path; parameters without settings are not listed. */
+/** Job settings for single parameters, by path. Parameters without settings are not listed. */
 export interface ParameterGroups {
-  /** Factors of the learning rate. */
+  /** Factor of the learning rate, by parameter path. */
   readonly rates: ReadonlyMap<string, number>;
-  /** Factors of the weight decay. */
+  /** Factor of the weight decay, by parameter path. */
   readonly decays: ReadonlyMap<string, number>;
 }
 
-/** @throws ConfigError for a pattern that matches no parameter, or only frozen parameters. */
+/**
+ * Resolves the job's patterns for learning rates and weight decays to parameters.
+ * @throws ConfigError for a pattern that matches no parameter, or only frozen parameters.
+ */
 export const parameterGroups = (
   { rates, weightDecays }: Pick<Job, "rates" | "weightDecays">,
   params: unknown,
@@ -33,7 +36,10 @@ export const parameterGroups = (
   return { rates: factorsByPath("rates", rates), decays: factorsByPath("weightDecays", weightDecays) };
 };
 
-/** Decay mask with the job's factors for some parameters. @param others mask of all other parameters. */
+/**
+ * Returns a decay mask with the job's factors for some parameters.
+ * @param others mask of all other parameters.
+ */
 export const decayMaskOf =
   ({ decays }: Pick<ParameterGroups, "decays">, others: DecayMask): DecayMask =>
   (path, param) =>
@@ -42,10 +48,10 @@ export const decayMaskOf =
 const scaledBy = (move: Tensor, factor: number): Tensor => (factor === 1 ? move : multiply(move, factor));
 
 /**
- * Multiply the updates of some parameters by a factor, which is equivalent to another learning rate, because every
- * optimizer multiplies by the learning rate last. The state is the state of the optimizer.
+ * Multiplies the updates of some parameters by a factor. This is equivalent to another learning rate, because every
+ * optimizer multiplies by the learning rate last. The state is the state of `optimizer`.
  *
- * Cost: one product per number of these parameters.
+ * Cost: one multiplication per entry of the parameters in `rates`.
  */
 export const scaleUpdates = <State>(
   optimizer: GradientTransformation<State>,

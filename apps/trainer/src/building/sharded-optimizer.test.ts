@@ -24,11 +24,11 @@ const rules: readonly (readonly [string, GradientTransformation<unknown>])[] = [
   ["momentum", momentum({ learningRate }) as GradientTransformation<unknown>],
   ["nesterov", nesterov({ learningRate }) as GradientTransformation<unknown>],
   ["adam", adam({ learningRate }) as GradientTransformation<unknown>],
-  // Decays matrices and not vectors, a distinction that slices must preserve.
+  // Decays matrices but not vectors. Slices must preserve this distinction.
   ["adamw", adamw({ learningRate, weightDecay: 0.5, mask: decayMatrices }) as GradientTransformation<unknown>],
 ];
 
-// Sizes that the ranks divide and that they do not, fewer entries than ranks, none, a scalar.
+// Sizes that are divisible by the number of ranks, sizes that are not, fewer entries than ranks, no entries, a scalar.
 const shapes = { matrix: [3, 5], even: [4, 6], vector: [7], tiny: [2], single: [1, 1], scalar: [], empty: [0, 3] };
 const arrays = (seed: number): Record<string, NdArray> =>
   Object.fromEntries(
@@ -48,7 +48,7 @@ const all = (numRanks: number): number[] => Array.from({ length: numRanks }, (_,
 
 type Arrays = Record<string, Tensor>;
 
-/** Two updates on each rank: the updates, and the state after them. */
+/** Makes two updates on each rank. Returns the updates, and the state after them. */
 const updatesOn = (
   numRanks: number,
   rule: GradientTransformation<unknown>,

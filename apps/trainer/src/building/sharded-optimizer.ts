@@ -1,5 +1,5 @@
-// Shapes: n entries of a parameter, or of a rank's shard of the parameter; P ranks that hold the same entries, k = ⌈n /
-// P⌉ entries of a rank's slice.
+// Symbols: n is the number of entries of a parameter, or of a rank's shard of the parameter. P ranks hold equal
+// entries. A rank's slice has k = ⌈n / P⌉ entries.
 import {
   allGather,
   axisIndex,
@@ -22,13 +22,14 @@ import {
 } from "@skein/tensor-core";
 import { axisSize } from "@skein/tensor-core/backend";
 
-// ZeRO, stage 1: each of the ranks that hold the same parameters keeps the optimizer's state of 1/P of the entries,
-// updates these entries, and receives the updates of the other entries from the other ranks. DeepSpeed calls it
-// `zero_optimization.stage: 1`, PyTorch `ZeroRedundancyOptimizer`, Megatron the distributed optimizer.
+// ZeRO, stage 1. Each of the P ranks that hold equal parameters keeps the optimizer state of 1/P of the entries,
+// updates these entries, and receives the updates of all other entries from the other ranks. DeepSpeed calls this
+// technique `zero_optimization.stage: 1`, PyTorch `ZeroRedundancyOptimizer`, Megatron the distributed optimizer.
 
 /**
- * Shape of a rank's slice: k entries, in as many dimensions as the parameter has, because optimizers distinguish
- * matrices from vectors by their dimensions. Absent: the tensor is not sliced, because it is a scalar or empty.
+ * Returns the shape of a rank's slice: k entries, with as many dimensions as the parameter, because optimizers
+ * distinguish matrices from vectors by the number of dimensions. Undefined: the tensor is not sliced, because it is a
+ * scalar, is empty, or is held by a single rank.
  */
 export const sliceShape = (shape: Shape, numRanks: number): Shape | undefined => {
   const count = elementCount(shape);
@@ -36,7 +37,7 @@ export const sliceShape = (shape: Shape, numRanks: number): Shape | undefined =>
   return shape.map((_, dim) => (dim === 0 ? Math.ceil(count / numRanks) : 1));
 };
 
-/** This rank's slice of a tensor that all ranks of an axis hold. The last slices may be padded with zeros. */
+/** Returns this rank's slice of a tensor that all ranks of an axis hold. The last slices may be padded with zeros. */
 const ownSlice = (x: Tensor, axis: string): Tensor => {
   const shape = sliceShape(x.shape, axisSize(axis));
   if (shape === undefined) return x;
@@ -47,7 +48,10 @@ const ownSlice = (x: Tensor, axis: string): Tensor => {
   return reshape(dynamicSlice(padded, [multiply(axisIndex(axis), each)], [each]), shape);
 };
 
-/** The whole tensor from the slices of all ranks. @param shape of the whole. */
+/**
+ * Assembles a whole tensor from the slices of all ranks.
+ * @param own this rank's slice. @param shape shape of the whole tensor.
+ */
 const fromSlices = (own: Tensor, axis: string, shape: Shape): Tensor => {
   if (sliceShape(shape, axisSize(axis)) === undefined) return own;
   const flat = gatherSlices(own, axis);
@@ -55,23 +59,24 @@ const fromSlices = (own: Tensor, axis: string, shape: Shape): Tensor => {
   return reshape(flat.shape[0] === count ? flat : slice(flat, [0], [count]), shape);
 };
 
-/** Concatenation of all slices: [k, …] on each rank to [P·k]. */
+/** Concatenates the slices of all ranks: [k, …] on each rank to [P·k]. */
 export const gatherSlices = (own: Tensor, axis: string): Tensor =>
   allGather(reshape(own, [elementCount(own.shape)]), axis);
 
 /**
- * Shard the state of an optimizer over the ranks that hold the same parameters. The updates are the same as without
+ * Shards the state of an optimizer over the ranks that hold equal parameters. The updates are the same as without
  * sharding, because the optimizer works element by element and gradients are equal on these ranks. The last bit of a
- * parameter may differ: an update is rounded before it is sent, but without sharding its last product and the sum with
- * the parameter can be one fused operation.
+ * parameter may differ: with sharding, an update is rounded before it is sent; without sharding, the last product of
+ * the update and its sum with the parameter can be one fused operation.
  *
  * Cost: 1/P of the optimizer's state and flops; an all-gather of the updates, `(P−1)/P · 4n` bytes sent per rank, in
  * addition to the exchange of the gradients.
  *
- * @param rule works element by element: the update of an entry depends only on that entry and on the number of
- * dimensions.
- * @param axisOf the axis along which ranks hold the same parameter, by path. Source: Rajbhandari et al. 2020, arXiv
- * 1910.02054 (P_os), with whole gradients on every rank.
+ * Source: Rajbhandari et al. 2020, arXiv 1910.02054 (P_os), with whole gradients on every rank.
+ *
+ * @param rule optimizer that works element by element: the update of an entry depends only on the entry and on the
+ * number of dimensions of the parameter.
+ * @param axisOf returns the axis along which ranks hold equal values of a parameter, by path.
  */
 export const shardedOptimizer = <State>(
   rule: GradientTransformation<State>,
@@ -94,15 +99,18 @@ export const shardedOptimizer = <State>(
   };
 };
 
-/** A leaf of the optimizer's state of which a rank has a slice. */
+/** A leaf of the optimizer's state that is sliced over ranks. */
 export interface SlicedLeaf {
-  /** Axis along which the ranks hold the other slices. */
+  /** Axis along which ranks hold the slices of the leaf. */
   readonly axis: string;
-  /** Shape of all slices together. */
+  /** Shape of the concatenated slices, with padding. */
   readonly shape: Shape;
 }
 
-/** The leaves of a state that are slices, by path. @param params specs, by path. @param leaves specs of the state. */
+/**
+ * Returns the sliced leaves of a state, by path.
+ * @param leaves specs of the state, by path. @param params specs of the parameters, by path.
+ */
 export const slicedLeaves = (
   leaves: ReadonlyMap<string, { readonly shape: Shape }>,
   params: ReadonlyMap<string, { readonly shape: Shape }>,
@@ -120,11 +128,11 @@ export const slicedLeaves = (
   return found;
 };
 
-/** The whole tensor from gathered slices, without padding. */
+/** Returns the whole tensor from its concatenated slices, without the padding. */
 export const wholeOfGathered = ({ dtype, data }: NdArray, shape: Shape): NdArray =>
   new NdArray(dtype, shape, data.slice(0, elementCount(shape)) as HostData);
 
-/** The slice at position `position` of `numRanks` slices. */
+/** Returns slice number `position` of the `numRanks` slices of a whole tensor. */
 export const sliceOfWhole = ({ dtype, shape, data }: NdArray, position: number, numRanks: number): NdArray => {
   const own = sliceShape(shape, numRanks)!;
   const each = own[0]!;

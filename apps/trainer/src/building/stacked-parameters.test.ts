@@ -20,7 +20,7 @@ compression: { kind: identity }
 evaluation: { batch: 8 }
 `;
 
-/** Specs of the state of a job on text, by path. */
+/** Returns the shapes of the training state of a job on text, by path. */
 const stateOf = (...set: string[]): ReadonlyMap<string, readonly number[]> => {
   const job = parseJob(
     text,

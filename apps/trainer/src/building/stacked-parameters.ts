@@ -5,12 +5,13 @@ import type { Job } from "../job/job.ts";
 import { needsWholeMatrices } from "../job/mesh-schema.ts";
 
 /**
- * Returns which trained parameters are stacks of matrices for the optimizer of a job, as used by the layers that read
- * them. Layers are searched only if the optimizer needs matrices and a parameter has more than two dimensions.
+ * Returns a function from the path of a trained parameter to the number of its leading dimensions that index separate
+ * matrices, derived from the layers that read the parameter. Layers are searched only if the job's optimizer needs
+ * matrices and a parameter has more than two dimensions.
  *
  * @param trained tree of specs.
  * @param sharding how ranks shard parameters.
- * @throws ConfigError if a rank has a part of a matrix.
+ * @throws ConfigError if a rank has only a part of a matrix.
  */
 export const stackDimsOf = (
   { optimizer }: Pick<Job, "optimizer">,

@@ -19,7 +19,7 @@ import type { DataSet, TrainingData } from "../task/task.ts";
 type Text = Documents["text"];
 type TokenJob = Extract<DataJob, { readonly kind: "tokens" }>;
 
-/** Windows of a training text, and of its end or of another text for evaluation. */
+/** Returns the windows of a training text, and the evaluation windows of its end or of a separate text. */
 const windowsOf = (text: Text, { window, testFraction }: TextJob, heldOut?: Text): Pick<DataSet, "train" | "test"> => {
   const { train, valid } = heldOut === undefined ? splitText(text, testFraction) : { train: text, valid: heldOut };
   return {
@@ -31,7 +31,7 @@ const windowsOf = (text: Text, { window, testFraction }: TextJob, heldOut?: Text
 const predictionOf = (tokenizer: Tokenizer | undefined): Pick<DataSet, "predicts" | "classes"> =>
   tokenizer === undefined ? { predicts: "bytes", classes: 256 } : { predicts: "tokens", classes: tokenizer.vocabulary };
 
-/** Windows of a text whose tokens are its bytes, or tokens of a tokenizer. */
+/** Returns the windows of a text whose tokens are its bytes, or come from a tokenizer. */
 const windowsIn = (text: Text, job: TextJob, tokenizer: Tokenizer | undefined, heldOut?: Text): DataSet => ({
   ...windowsOf(text, job, heldOut),
   ...predictionOf(tokenizer),
@@ -45,14 +45,14 @@ export const mobyDickData = async (job: TextJob): Promise<DataSet> => {
   return windowsIn(await joinDocuments([loadMobyDick({ from: import.meta.url })], { tokenizer }), job, tokenizer);
 };
 
-/** Options of the evaluation texts. Files of plain text have no field, unlike the training files. */
+/** Returns the options of the evaluation texts. Plain-text files have no text field, unlike the training files. */
 const evaluationTexts = (
   job: Extract<DataJob, { readonly kind: "text" }>,
   file: string | readonly string[],
   tokenizer: Tokenizer | undefined,
 ): DocumentOptions => ({ ...job, file, field: haveFields(file) ? job.field : undefined, tokenizer });
 
-/** Windows of concatenated texts, or of streamed texts. */
+/** Loads windows of concatenated texts, or of streamed texts. */
 export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>): Promise<TrainingData> => {
   const tokenizer = tokenizerOf(job);
   const { testFile, stream } = job;
@@ -75,7 +75,7 @@ export const textData = async (job: Extract<DataJob, { readonly kind: "text" }>)
   };
 };
 
-/** Windows of tokens that stay on disk. */
+/** Returns windows of tokens that stay on disk. */
 const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
   const { file, testFile, testFraction, window } = job;
   if (vocabulary === undefined)
@@ -95,7 +95,7 @@ const filedData = (job: TokenJob, vocabulary: number | undefined): DataSet => {
   };
 };
 
-/** Windows of tokens that are read from files. */
+/** Returns windows of tokens that are read from files. */
 export const tokenData = (job: TokenJob): DataSet => {
   const { file, testFile } = job;
   const tokenizerVocabulary = tokenizerOf(job)?.vocabulary;

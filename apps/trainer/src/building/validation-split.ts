@@ -12,18 +12,21 @@ import { ConfigError } from "../errors.ts";
 import type { DataJob } from "../job/job.ts";
 import type { DataSet } from "../task/task.ts";
 
-/** Whether samples share bytes with their neighbors, as overlapping windows of a time series do. */
+/** Whether adjacent samples share bytes, as overlapping windows of a time series do. */
 const overlaps = ({ fields }: Records): boolean =>
   Object.values(fields).some((field) => field.strideBytes > 0 && field.strideBytes < sampleBytes(field));
 
-/** Whether neighboring samples continue each other, so that a random draw would leak training samples. */
+/**
+ * Whether adjacent samples continue each other, so that a random draw would leak training data into the validation set.
+ */
 export const isSequence = ({ train, predicts }: Pick<DataSet, "train" | "predicts">): boolean =>
   predicts === "bytes" || predicts === "tokens" || isFileWindows(train) || (!isEncoded(train) && overlaps(train));
 
 /**
  * Holds out validation samples, which replace the test samples.
  *
- * @returns both parts: the beginning and the end of a sequence, otherwise a random draw stratified by class.
+ * @returns training and validation samples: the beginning and the end of a sequence, or a random draw stratified by
+ * class.
  * @throws ConfigError for a random draw from a token file that stays on disk. @throws DataError for fewer than two
  * samples.
  */

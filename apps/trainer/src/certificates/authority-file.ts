@@ -6,9 +6,9 @@ import { ConfigError } from "../errors.ts";
 import { nodeFiles } from "../files/files.ts";
 import type { Authority } from "./issue-certificate.ts";
 
-/** A certificate that an authority has signed. */
+/** Record of a certificate that an authority has signed. */
 export interface IssuedRecord {
-  /** Serial number in the form of Node's `serialNumber`. */
+  /** Serial number of the certificate, formatted like Node's `serialNumber`. */
   readonly serial: string;
   readonly validTo: Date;
   /** Identities in the certificate, such as `skein:rank:3` or `skein:coordinator`. */
@@ -18,18 +18,18 @@ export interface IssuedRecord {
 }
 
 /**
- * An authority that was kept, with the record of all certificates that it signed: so all certificates on a stolen host
- * can be revoked.
+ * A saved authority, with records of all certificates that it signed. The records make it possible to revoke all
+ * certificates on a stolen host.
  */
 export interface KeptAuthority extends Authority {
-  /** The authority's certificate as PEM text, as in the folders for hosts. */
+  /** The authority's certificate as PEM text, as stored in the certificate folders of hosts. */
   readonly text: string;
   readonly issued: readonly IssuedRecord[];
-  /** Number of the newest revocation list; 0: there is no list. */
+  /** Number of the newest revocation list; 0: no list was created. */
   readonly listNumber: bigint;
 }
 
-/** Returns the record of a certificate in PEM form. */
+/** Returns the record of a PEM certificate. */
 export const recordOf = (certificate: string): IssuedRecord => {
   const { serialNumber, validToDate, subjectAltName } = new X509Certificate(certificate);
   const uris = (subjectAltName ?? "")
@@ -39,12 +39,12 @@ export const recordOf = (certificate: string): IssuedRecord => {
 };
 
 /**
- * Maximum size of an authority file. A record takes about a hundred bytes: enough for 4096 ranks, renewed dozens of
- * times.
+ * Maximum size of an authority file in bytes. A record has about a hundred bytes, so the limit allows 4096 ranks whose
+ * certificates are renewed dozens of times.
  */
 const maxAuthorityBytes = 64 * 2 ** 20;
 
-/** Formats the file of an authority: key, certificate, and one line per signed certificate. */
+/** Formats an authority file: key, certificate, and one line per signed certificate. */
 export const authorityText = (
   key: string,
   certificate: string,
@@ -60,7 +60,7 @@ export const authorityText = (
 
 const recordLine = /^issued ([0-9A-F]+) (\S+) (skein:[a-z0-9:,]*)(?: revoked (\S+))?$/;
 
-/** Parses the lines outside of PEM blocks. @throws ConfigError for an unknown line. */
+/** Parses the lines outside the PEM blocks of an authority file. @throws ConfigError for an unknown line. */
 const recordsOf = (text: string, path: string): Pick<KeptAuthority, "issued" | "listNumber"> => {
   const issued: IssuedRecord[] = [];
   let listNumber: bigint | undefined;
@@ -118,8 +118,8 @@ const readAuthority = async (path: string): Promise<KeptAuthority & { readonly k
 };
 
 /**
- * Runs `change` with exclusive access to a kept authority. `change` receives `save`, which records signed and revoked
- * certificates; call `save` before a signed certificate is handed out, so that every certificate is recorded.
+ * Runs `change` with exclusive access to a saved authority. `change` receives `save`, which records signed and revoked
+ * certificates. Call `save` before handing out a signed certificate, so that every certificate is recorded.
  *
  * @throws ConfigError while another command uses the authority.
  */
@@ -131,7 +131,7 @@ export const withAuthority = async <Result>(
   ) => Promise<Result>,
 ): Promise<Result> => {
   const lock = `${path}.lock`;
-  await readAuthority(path); // first, to report faults of the file: the lock would only report a missing folder
+  await readAuthority(path); // reports faults of the file; the lock would only report a missing folder
   try {
     closeSync(openSync(lock, "wx", 0o600));
   } catch (error) {
@@ -150,17 +150,17 @@ export const withAuthority = async <Result>(
   }
 };
 
-/** Replaces a file with a key atomically, readable only by its owner at all times. */
+/** Replaces a key file atomically. The key is readable only by its owner at all times. */
 export const replaceKey = (path: string, text: string): void => {
   const temporary = `${path}.new`;
-  rmSync(temporary, { force: true }); // otherwise the old file's mode would be kept
+  rmSync(temporary, { force: true }); // writing to an existing file would keep its mode
   closeSync(openSync(temporary, "wx", 0o600));
   nodeFiles.writeDurably(temporary, [new TextEncoder().encode(text)]);
   nodeFiles.rename(temporary, path);
   nodeFiles.syncFolder(dirname(resolve(path)));
 };
 
-/** Resolves symbolic links of a path's folders, whether the path exists or not. */
+/** Resolves symbolic links in the folders of a path. The path need not exist. */
 const realPath = (path: string): string => {
   const absolute = resolve(path);
   try {
@@ -171,7 +171,7 @@ const realPath = (path: string): string => {
   }
 };
 
-/** Requires that the authority's key is not in the folder for hosts. @throws ConfigError. */
+/** Requires that the authority's key file is outside the certificate folder of hosts. @throws ConfigError. */
 export const checkAuthorityPath = (path: string, folder: string): void => {
   const relativePath = relative(realPath(folder), realPath(path));
   if (relativePath !== ".." && !relativePath.startsWith(`..${sep}`) && !isAbsolute(relativePath))

@@ -7,10 +7,10 @@ import { explainPath } from "../files/places.ts";
 import { authorityText, checkAuthorityPath, recordOf } from "./authority-file.ts";
 import type { Authority } from "./issue-certificate.ts";
 
-/** Default validity of certificates in days: longer than a run, short enough that forgotten certificates expire. */
+/** Default validity of certificates in days: longer than a run, but short enough that forgotten certificates expire. */
 export const defaultDays = 30;
 
-/** Default validity in days of an authority that is kept to renew certificates. */
+/** Default validity, in days, of an authority that is saved to renew certificates. */
 export const defaultAuthorityDays = 365;
 
 const filesOf = (folder: string, name: string): Required<TlsFiles> => ({
@@ -20,34 +20,35 @@ const filesOf = (folder: string, name: string): Required<TlsFiles> => ({
   revoked: join(folder, "revoked.pem"),
 });
 
-/** Paths of the coordinator's files in a folder of certificates. */
+/** Returns the paths of the coordinator's files in a certificate folder. */
 export const coordinatorFiles = (folder: string): Required<TlsFiles> => filesOf(folder, "coordinator");
 
 /**
- * Paths of a rank's files in a folder of certificates. A process of several ranks uses the files of any of its ranks.
+ * Returns the paths of a rank's files in a certificate folder. A process with several ranks uses the files of any of
+ * its ranks.
  */
 export const rankFiles = (folder: string, rank: number): Required<TlsFiles> => filesOf(folder, `rank-${rank}`);
 
 interface CertificateOptions {
   readonly ranks: number;
-  /** Number of ranks per process: each certificate names all ranks of its process. Default: 1. */
+  /** Number of ranks per process. Each certificate names all ranks of its process. Default: 1. */
   readonly ranksPerProcess?: number;
   readonly hosts: readonly string[];
   readonly days?: number;
-  /** Validity of the authority in days. Default: same as `days`. */
+  /** Validity of the authority in days. Default: `days`. */
   readonly authorityDays?: number;
 }
 
 /** Identities of all processes of a run. */
 interface IssuedIdentities {
   readonly coordinator: TlsIdentity;
-  /** By rank. */
+  /** Identities of the ranks, indexed by rank. */
   readonly ranks: readonly TlsIdentity[];
 }
 
 /**
- * Creates an authority, and with it a certificate for the coordinator and for each rank. The authority's key is not
- * kept, so nothing else can be issued, renewed or revoked: for a run that creates its own certificates in memory.
+ * Creates an authority, and certificates for the coordinator and for each rank. The authority's key is not saved, so no
+ * further certificates can be issued, renewed or revoked. For a run that creates its certificates in memory.
  */
 export const issueIdentities = async (options: CertificateOptions): Promise<IssuedIdentities> => {
   const { identities } = await issueWithAuthority(options);
@@ -61,7 +62,7 @@ const issueWithAuthority = async ({
   days = defaultDays,
   authorityDays = days,
 }: CertificateOptions): Promise<{ readonly authority: Authority; readonly identities: IssuedIdentities }> => {
-  // Loaded on demand: loading takes 130 ms, which would delay every start of skein-train.
+  // Imported on demand: the import takes 130 ms, which would delay every start of skein-train.
   const { issueCertificate, makeAuthority } = await import("./issue-certificate.ts");
   const authority = await makeAuthority("skein", authorityDays);
   const text = `${authority.certificate.toString("pem")}\n`;
@@ -79,12 +80,13 @@ const issueWithAuthority = async ({
 };
 
 /**
- * Issues identities and writes them into a folder; keys have mode 0600.
+ * Issues identities and writes them into a folder; key files have mode 0600.
  *
- * @param keepAuthority file for the authority's key, outside of that folder. Absent: certificates cannot be renewed or
+ * @param keepAuthority file for the authority's key, outside `folder`. Absent: certificates cannot be renewed or
  * revoked.
- * @returns the written paths. @throws ConfigError if one of the paths exists, or the key would be in the folder; then
- * nothing is written.
+ * @returns the written paths.
+ * @throws ConfigError if one of the paths exists, or the authority's key would be inside `folder`. Then nothing is
+ * written.
  */
 export const writeCertificates = async ({
   folder,
@@ -115,7 +117,7 @@ export const writeCertificates = async ({
   return files.map(({ path }) => path);
 };
 
-/** Writes all files, or none on an error. */
+/** Writes all files; after an error, removes the files written so far. */
 const writeNew = (
   folder: string,
   files: readonly { readonly path: string; readonly text: string; readonly mode: number }[],
@@ -131,7 +133,7 @@ const writeNew = (
     for (const path of new Set([folder, ...files.map((file) => dirname(file.path))]))
       made.push(...makeFolders(path, 0o700));
     for (const { path, text, mode } of files) {
-      // exclusive, so that no link can be created there between the check and the write
+      // Opened exclusively, so that nobody can create a link at the path between the check and the write.
       const file = openSync(path, "wx", mode);
       written.push(path);
       try {

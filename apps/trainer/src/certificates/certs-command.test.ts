@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs the command. Returns its exit code and its output. */
+/** Runs `skein-train certs`. Returns its exit code and its output. */
 const certs = async (...args: string[]): Promise<{ readonly code: number | undefined; readonly printed: string }> => {
   let code: number | undefined;
   let printed = "";
@@ -119,7 +119,7 @@ describe("skein-train certs init", () => {
     );
     expect(readdirSync(output)).toEqual(["rank-1.key.pem"]);
     expect(readFileSync(rankFiles(output, 1).key, "utf8")).toBe("precious");
-    expect((await certs("--ranks", "1", "--output", output)).code).toBe(0); // other names may be there
+    expect((await certs("--ranks", "1", "--output", output)).code).toBe(0); // files with other names are allowed
   });
 
   test.each([

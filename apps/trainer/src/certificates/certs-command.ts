@@ -19,7 +19,7 @@ interface InitOptions {
   readonly json?: boolean;
 }
 
-/** Options that select certificates and their authority. */
+/** Command-line options that select certificates and their authority. */
 interface ChoiceOptions {
   readonly authority: string;
   readonly certificates: string;
@@ -38,7 +38,7 @@ const wholeNumber = (option: string, text: string, most: number): number => {
   return value;
 };
 
-/** Parses a list of ranks: `3`, `0,4-7`. */
+/** Parses a list of ranks, such as `3` or `0,4-7`. */
 const rankList = (text: string | undefined): number[] | undefined =>
   text?.split(",").flatMap((part) => {
     const match = /^(\d{1,4})(?:-(\d{1,4}))?$/.exec(part.trim());

@@ -34,7 +34,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs a command. Returns its output. */
+/** Runs `skein-train certs`. Returns its output. */
 const certs = async (...args: string[]): Promise<string> => {
   let printed = "";
   vi.spyOn(process.stdout, "write").mockImplementation((text) => {
@@ -148,7 +148,7 @@ describe("certs renew", () => {
     for (const [name, text] of Object.entries(after))
       expect(text === before[name], name).toBe(name === "authority.pem");
     for (const files of [coordinatorFiles(certificates), ...[0, 1, 2].map((rank) => rankFiles(certificates, rank))]) {
-      const identity = readTlsIdentity(files); // reads nothing that does not fit
+      const identity = readTlsIdentity(files); // throws if key and certificate do not match
       const [old, renewed] = [
         new X509Certificate(before[files.certificate.split("/").at(-1)!]!),
         new X509Certificate(identity.certificate),
@@ -263,7 +263,7 @@ describe("certs revoke", () => {
     expect(await revoke("--rank", "1")).toMatch(/Revoked 2 certificates; the list contains 2/);
     expect(listed()).toEqual(new Set([stolen, renewed]));
     await renew("--rank", "1");
-    expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // what came after is worth something
+    expect(() => readTlsIdentity(rankFiles(certificates, 1))).not.toThrow(); // the new certificate is valid
     expect(await revoke("--rank", "2")).toMatch(/the list contains 3/);
     expect(listed()).toEqual(new Set([stolen, renewed, other]));
     expect(() => readTlsIdentity(rankFiles(certificates, 2))).toThrow(
@@ -316,9 +316,9 @@ describe("certs revoke", () => {
     await revoke("--rank", "1");
     expect(listed()).toEqual(new Set([0, 1].map((rank) => serialIn(rankFiles(certificates, rank).certificate))));
     expect(number()).toBeGreaterThan(before);
-    rmSync(coordinatorFiles(certificates).revoked); // and the other way round
+    rmSync(coordinatorFiles(certificates).revoked); // the next list is made from the authority file alone
     await revoke("--rank", "2");
-    expect(listed().size).toBe(2); // the list contained only rank 0
+    expect(listed().size).toBe(2); // only the removed list contained rank 0
   });
 
   test.each<[string, string[], RegExp]>([

@@ -1,4 +1,4 @@
-import "reflect-metadata"; // first: @peculiar/x509 finds its parts through it
+import "reflect-metadata"; // must come first: @peculiar/x509 needs it to find its parts
 import { isIP } from "node:net";
 import {
   AuthorityKeyIdentifierExtension,
@@ -18,7 +18,10 @@ import { coordinatorUri, rankUri } from "@skein/collectives/node";
 import { ConfigError } from "../errors.ts";
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-/** Tolerance for slow clocks of other hosts, for which new certificates are already valid. */
+/**
+ * Tolerance for slow clocks of other hosts, in milliseconds. A new certificate is valid from this long before its
+ * issue.
+ */
 export const clockToleranceMilliseconds: number = 5 * 60_000;
 const dayMilliseconds = 86_400_000;
 
@@ -38,25 +41,28 @@ export interface IssueOptions {
   /** Validity in days. Infinity: valid at all times, independent of clocks. */
   readonly days: number;
   readonly role: "rank" | "coordinator";
-  /** Ranks that the certificate identifies, for the role rank: all ranks that are threads of one process. */
+  /** Ranks that the certificate identifies, for the role `rank`: all ranks that run as threads of one process. */
   readonly ranks?: readonly number[];
-  /** Names and addresses of its host; empty: valid on any host. */
+  /** Host names and addresses of the certificate's host. Empty: valid on any host. */
   readonly hosts: readonly string[];
 }
 
-/** Algorithm of signatures and keys: ECDSA on P-256. */
+/** Algorithm of keys and signatures: ECDSA on P-256. */
 export const signingAlgorithm: typeof algorithm = algorithm;
 
 const newKeys = (): Promise<CryptoKeyPair> => crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
 
-/** 127 random bits: positive and unique. RFC 5280 §4.1.2.2. */
+/** Returns a random serial number of 127 bits, which is positive and unique. RFC 5280 §4.1.2.2. */
 const newSerial = (): string => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0]! &= 0x7f;
   return Buffer.from(bytes).toString("hex");
 };
 
-/** Validity of certificates that exist only in memory during a run: clock changes do not invalidate them. RFC 5280. */
+/**
+ * Validity of certificates that exist only in memory during a run, so that clock changes do not invalidate them. RFC
+ * 5280.
+ */
 const allTimes = { notBefore: new Date("1970-01-01T00:00:00Z"), notAfter: new Date("9999-12-31T23:59:59Z") } as const;
 
 const validity = (days: number): { readonly notBefore: Date; readonly notAfter: Date } => {
@@ -100,8 +106,8 @@ const hostNames = (hosts: readonly string[]): JsonGeneralNames =>
   });
 
 /**
- * Issues a certificate to a rank's process or to the coordinator. Its URIs state the identity, `skein:rank:<n>` or
- * `skein:coordinator`; it serves both ends of a connection.
+ * Issues a certificate to a rank's process or to the coordinator. The certificate's URIs contain the identity,
+ * `skein:rank:<n>` or `skein:coordinator`. The certificate is valid for the client and the server of a connection.
  */
 export const issueCertificate = (
   authority: Authority,
@@ -119,7 +125,7 @@ export const issueCertificate = (
   );
 };
 
-/** Issues a certificate with a new key for the same identity and hosts as `before`. */
+/** Issues a certificate with a new key for the identity and hosts of the certificate `before`. */
 export const reissueCertificate = (
   authority: Authority,
   before: X509Certificate,

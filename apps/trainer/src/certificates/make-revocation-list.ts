@@ -1,4 +1,4 @@
-import "reflect-metadata"; // first: @peculiar/x509 finds its parts through it
+import "reflect-metadata"; // must come first: @peculiar/x509 needs it to find its parts
 import { AuthorityKeyIdentifierExtension, Extension, X509CrlGenerator, X509CrlReason } from "@peculiar/x509";
 import { type Authority, clockToleranceMilliseconds, pem, signingAlgorithm } from "./issue-certificate.ts";
 
@@ -11,11 +11,12 @@ const derInteger = (value: bigint): Uint8Array<ArrayBuffer> => {
 };
 
 /**
- * Creates a list of revoked certificates (a CRL of RFC 5280), as PEM text. The list is valid until the authority
- * expires: an outdated list is recognized by its number, and a list that expired earlier would make all peers be
- * rejected if no new list was created in time.
+ * Creates a certificate revocation list (CRL, RFC 5280) as PEM text. The list is valid until the authority expires.
+ * Peers recognize an outdated list by its number. A shorter validity would cause all peers to be rejected if no new
+ * list were created in time.
  *
- * @param number increases from list to list. @param entries serial numbers with the time of each revocation.
+ * @param number number of the list; must increase from list to list.
+ * @param entries revocation time of each certificate, by serial number.
  */
 export const makeRevocationList = async (
   authority: Authority,
@@ -38,5 +39,5 @@ export const makeRevocationList = async (
       await AuthorityKeyIdentifierExtension.create(authority.keys.publicKey),
     ],
   });
-  return pem("X509 CRL", new Uint8Array(list.rawData)); // OpenSSL does not know the label that the library uses
+  return pem("X509 CRL", new Uint8Array(list.rawData)); // OpenSSL does not know the PEM label that the library uses
 };

@@ -7,10 +7,12 @@ import { type KeptAuthority, recordOf, replaceKey, withAuthority } from "./autho
 import { coordinatorFiles, rankFiles } from "./certificate-folder.ts";
 
 interface RenewOptions {
-  /** File with the authority's key. */
+  /** Path of the file with the authority's key. */
   readonly authority: string;
   readonly folder: string;
-  /** Ranks whose files are renewed. Absent, and no coordinator: all files in the folder. */
+  /**
+   * Ranks whose certificates are renewed. If `ranks` and `coordinator` are both absent: all certificates in the folder.
+   */
   readonly ranks?: readonly number[] | undefined;
   readonly coordinator?: boolean | undefined;
   readonly days: number;
@@ -18,7 +20,7 @@ interface RenewOptions {
 
 const dayMilliseconds = 86_400_000;
 
-/** Ranks with a certificate in a folder, ascending. */
+/** Returns the ranks that have a certificate in a folder, in ascending order. */
 const ranksIn = (folder: string): number[] => {
   let names: string[];
   try {
@@ -34,7 +36,7 @@ const ranksIn = (folder: string): number[] => {
     .sort((a, b) => a - b);
 };
 
-/** Requires that the folder's certificates are of this authority. @throws ConfigError. */
+/** Requires that the certificates in a folder were signed by this authority. @throws ConfigError. */
 export const checkFolderAuthority = (folder: string, authority: KeptAuthority, path: string): void => {
   const { authority: file } = coordinatorFiles(folder);
   const found = parseCertificate(readPem(file, "certificate"), file);
@@ -45,13 +47,13 @@ export const checkFolderAuthority = (folder: string, authority: KeptAuthority, p
 };
 
 /**
- * Replaces keys and certificates of the same ranks and hosts by new ones from the same authority. Old certificates stay
- * valid until they expire, unless they are revoked.
+ * Replaces keys and certificates by new ones from the same authority, for the same ranks and hosts. Old certificates
+ * stay valid until they expire, unless they are revoked.
  *
- * Each file is replaced atomically; a reader between the replacements of key and certificate finds that they do not
- * match, and reads again.
- * @returns the written paths, and the expiry of the new certificates.
- * @throws ConfigError or CertificateError; then nothing is replaced.
+ * Each file is replaced atomically. A process that reads between the replacements of key and certificate finds that
+ * they do not match, and reads both again.
+ * @returns the written paths, and the expiry time of the new certificates.
+ * @throws ConfigError or CertificateError. Then no file is replaced.
  */
 export const renewCertificates = ({
   authority: path,
@@ -81,7 +83,7 @@ export const renewCertificates = ({
       renewed.push({ files, ...(await reissueCertificate(authority, new Certificate(before), days)) });
     }
     const records = renewed.map(({ certificate }) => recordOf(certificate));
-    // Expired certificates are removed from the record, except revoked ones, which stay on the list.
+    // Drops the records of expired certificates, except revoked certificates, which stay on the list.
     const unexpired = authority.issued.filter(
       ({ validTo, revokedAt }) => revokedAt !== undefined || validTo.getTime() > Date.now() - dayMilliseconds,
     );
@@ -96,7 +98,7 @@ export const renewCertificates = ({
     };
   });
 
-/** Requires that the authority outlives new certificates. @throws ConfigError. */
+/** Requires that new certificates expire before the authority. @throws ConfigError. */
 const checkLife = (end: Date, days: number, path: string): void => {
   const left = Math.floor((end.getTime() - Date.now()) / dayMilliseconds);
   if (days <= left) return;

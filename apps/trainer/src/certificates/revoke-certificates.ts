@@ -15,22 +15,22 @@ import { coordinatorFiles } from "./certificate-folder.ts";
 import { checkFolderAuthority } from "./renew-certificates.ts";
 
 interface RevokeOptions {
-  /** File with the authority's key. */
+  /** Path of the file with the authority's key. */
   readonly authority: string;
   /** Folder in which the revocation list is written. */
   readonly folder: string;
-  /** Ranks whose certificates are revoked, whenever they were issued. */
+  /** Ranks whose certificates are revoked, including older certificates of these ranks. */
   readonly ranks?: readonly number[] | undefined;
-  /** Whether all certificates of the coordinator are revoked. */
+  /** Whether to revoke all certificates of the coordinator. */
   readonly coordinator?: boolean | undefined;
-  /** Files of single certificates to revoke. */
+  /** Paths of single certificates to revoke. */
   readonly certificates?: readonly string[] | undefined;
 }
 
 /** Result of a revocation. */
 interface Revoked {
   readonly list: string;
-  /** Serial numbers that were added to the list. */
+  /** Serial numbers that this revocation added to the list. */
   readonly serials: readonly string[];
   /** Number of certificates on the list. */
   readonly count: number;
@@ -55,7 +55,7 @@ export const revokeCertificates = ({
     const named = certificates.map((file) => namedIn(file, authority, path));
     const uris = new Set([...ranks.map(rankUri), ...(coordinator ? [coordinatorUri] : [])]);
     const known = new Map([...authority.issued, ...named].map((record) => [record.serial, record]));
-    // the authority's record contains more than the file
+    // The authority's record of a certificate contains more than the certificate file.
     for (const record of authority.issued) known.set(record.serial, record);
     for (const uri of uris)
       if (![...known.values()].some((record) => record.uris.includes(uri)))
@@ -72,7 +72,8 @@ export const revokeCertificates = ({
     const entries = new Map(
       [...known.values()].flatMap(({ serial, revokedAt }) => (revokedAt === undefined ? [] : [[serial, revokedAt]])),
     );
-    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now); // the file of the authority is older than the list
+    // An authority file that is older than the list lacks some revocations.
+    for (const serial of before?.serials ?? []) if (!entries.has(serial)) entries.set(serial, now);
     const number = [authority.listNumber, before?.number ?? 0n].reduce((a, b) => (a > b ? a : b)) + 1n;
     const { makeRevocationList } = await import("./make-revocation-list.ts");
     const text = await makeRevocationList(authority, number, entries);
@@ -90,7 +91,10 @@ const namedIn = (file: string, authority: KeptAuthority, path: string): IssuedRe
   return { ...recordOf(certificate.toString()), serial: serialOf(certificate.serialNumber) };
 };
 
-/** Reads the revocation list of a folder. @throws ConfigError if the list is damaged or not of this authority. */
+/**
+ * Reads the revocation list in a folder; undefined if there is no list.
+ * @throws ConfigError if the list is damaged, or was not signed by this authority.
+ */
 const listIn = (path: string, authority: KeptAuthority): ReturnType<typeof parseRevocationList> | undefined => {
   if (!existsSync(path)) return undefined;
   try {

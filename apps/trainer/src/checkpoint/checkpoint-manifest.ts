@@ -18,19 +18,22 @@ const count = z.int().min(0);
 export interface Manifest {
   readonly format: "skein-checkpoint";
   readonly version: 2;
-  /** Steps done. */
+  /** Number of completed steps. */
   readonly step: number;
   readonly data: DataPosition;
   readonly worldSize: number;
   /** Hash of the names, dtypes and shapes of the saved tensors. */
   readonly modelHash: string;
-  /** Hash of all settings of the job that determine the results of training. */
+  /** Hash of all job settings that affect the results of training. */
   readonly jobHash: string;
-  /** The settings that `jobHash` covers, by dotted key, as JSON or, if long, as a hash. Absent in older checkpoints. */
+  /**
+   * Settings covered by `jobHash`, by dotted key, as JSON text or, if the text is long, as a hash. Absent in older
+   * checkpoints.
+   */
   readonly job?: Readonly<Record<string, string>> | undefined;
   /** Measurements and plan of the gradient exchange, which determine the layout of residuals. */
   readonly plan?: ExchangePlan | undefined;
-  /** Best evaluation so far. Absent: evaluations are not compared. */
+  /** Best evaluation so far. Absent: the job does not compare evaluations. */
   readonly best?: BestSoFar | undefined;
   readonly files: readonly SavedFile[];
 }
@@ -51,13 +54,13 @@ const manifestSchema: z.ZodType<Manifest> = z.strictObject({
     .min(1),
 });
 
-/** Environment variable with the secret that signs manifests. */
+/** Name of the environment variable with the secret that signs manifests. */
 export const checkpointSecretVariable = "SKEIN_CHECKPOINT_SECRET";
 
 const shortestSecretBytes = 16;
 
 /**
- * Returns the secret that signs manifests, if it is set.
+ * Returns the secret that signs manifests; undefined if the environment has none.
  *
  * @throws ConfigError if the secret is too short.
  */
@@ -75,28 +78,31 @@ export const checkpointSecret = (env: NodeJS.ProcessEnv): string | undefined => 
 const pretty = (value: object): string => JSON.stringify(value, undefined, 2);
 
 /**
- * Signature of a manifest's content. The purpose comes first, so that signatures for other purposes with the same
- * secret do not match.
+ * Computes the signature of a manifest's content. The signed text begins with its purpose, so that signatures made with
+ * the same secret for other purposes do not match.
  */
 const signatureOf = (content: object, secret: string): string =>
   createHmac("sha256", secret)
     .update(`skein checkpoint manifest\n${pretty(content)}`)
     .digest("hex");
 
-/** Bytes of a manifest file: the content, its signature if any, and the digest of everything before it. */
+/**
+ * Returns the bytes of a manifest file: the content, the signature if there is one, and the digest of all preceding
+ * fields.
+ */
 const seal = (content: object, signature: string | undefined): Uint8Array => {
   const signed = signature === undefined ? content : { ...content, signature };
   return new TextEncoder().encode(`${pretty({ ...signed, sha256: sha256(pretty(signed)) })}\n`);
 };
 
 /**
- * Encodes a manifest. @param secret signs the manifest, so that it cannot be forged by others who can write to the
- * folder.
+ * Encodes a manifest.
+ * @param secret secret that signs the manifest, so that others who can write to the folder cannot forge it.
  */
 export const encodeManifest = (manifest: Manifest, secret?: string): Uint8Array =>
   seal(manifest, secret === undefined ? undefined : signatureOf(manifest, secret));
 
-/** A fault of a manifest; the message completes a sentence that begins with its path. */
+/** A fault of a manifest. The message completes a sentence that begins with the manifest's path. */
 export class ManifestFault extends Error {}
 
 const equalText = (a: string, b: string): boolean =>
@@ -106,10 +112,11 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Decodes a manifest. Its bytes must be exactly what `encodeManifest` writes for its content, so that any altered bit
- * is detected.
+ * Decodes a manifest. The bytes must equal the output of `encodeManifest` for the decoded content, so that any altered
+ * bit is detected.
  *
- * @param secret Absent: signatures are not checked; otherwise a manifest without its signature is rejected.
+ * @param secret secret of the signature; a manifest without a valid signature is rejected. Absent: signatures are not
+ * checked.
  * @throws ManifestFault
  */
 export const decodeManifest = (bytes: Uint8Array, secret?: string): Manifest => {

@@ -4,7 +4,7 @@ import type { FileWrites } from "../files/file-writes.ts";
 
 // A rank's writer thread loads this file: see file-writes.ts.
 
-/** A file of a checkpoint, as it was when written. */
+/** Name, size and hash of a checkpoint file when it was written. */
 export interface SavedFile {
   readonly name: string;
   readonly bytes: number;
@@ -17,14 +17,14 @@ export const folderName = (step: number): string => `step-${String(step).padStar
 
 export const temporaryPrefix = ".writing-";
 
-/** Folder of a checkpoint's parts until all are written. */
+/** Returns the folder that contains the files of a checkpoint until all of them are written. */
 export const temporaryFolder = (output: string, step: number): string =>
   join(checkpointsFolder(output), `${temporaryPrefix}${folderName(step)}`);
 
 /**
  * Writes one file of an unfinished checkpoint. Each rank writes its own files.
  *
- * @param content of the file, in pieces.
+ * @param content content of the file, in pieces.
  */
 export const writePart = (
   files: FileWrites,

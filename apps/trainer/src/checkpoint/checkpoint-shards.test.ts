@@ -36,7 +36,8 @@ describe("parts of a tensor", () => {
         expect(again.shape).toEqual(whole.shape);
         expect(again.bytes()).toEqual(whole.bytes());
         expect(wholeSpec({ dtype: whole.dtype, shape: part }, [{ dim, count: numParts }]).shape).toEqual(whole.shape);
-        // Row by row: the entry of part p at index i along the dimension is that of the whole at p · n + i.
+        // The entry of shard p at index i along the dimension is the entry of the whole tensor at p · n + i, row by
+        // row.
         const inner = whole.shape.slice(dim + 1).reduce((product, size) => product * size, 1);
         const [size, each] = [whole.shape[dim]!, part[dim]!];
         const numbers = whole.toNumbers();
@@ -111,7 +112,7 @@ describe("parts along two dimensions", () => {
           { cuts: found!.cuts, files: found!.names.map((name) => new Map([["w", files.get(name)!]])) },
         ]);
         expect(read("w")!.toNumbers()).toEqual(whole.toNumbers());
-        // The part at a coordinate has the hidden values of that coordinate for each of its experts.
+        // The shard at a coordinate contains the hidden features of that coordinate for each of its experts.
         const { expert, tensor } = places.at(-1)!;
         const first = (expert * rowsEach * width * mesh.tensor + tensor) * hiddenEach;
         expect(files.get(shardFile(expertShards, places.at(-1)!))!.toNumbers()[0]).toBe(first);
@@ -123,7 +124,7 @@ describe("parts along two dimensions", () => {
     const names = [0, 1].flatMap((expert) => [0, 1].map((tensor) => shardFile(expertShards, { expert, tensor })));
     expect(names[1]).toBe("experts-0-tensor-dim2-1.safetensors");
     const [found] = shardFilesIn(new Map(names.slice(0, 3).map((name) => [name, true])));
-    expect(found!.names).toEqual(names); // so that a reader misses the last
+    expect(found!.names).toEqual(names); // lists the missing file, too
   });
 });
 

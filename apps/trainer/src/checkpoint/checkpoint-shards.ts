@@ -9,10 +9,10 @@ import {
 import type { NamedTensors } from "./checkpoint.ts";
 import { expertAxis } from "../job/mesh.ts";
 
-// A sharded tensor is stored in as many files as it has parts, each part once. The name of a file contains the
-// dimensions of its parts, so that a checkpoint can be read with other shards, or without shards.
+// A sharded tensor is stored in one file per shard. The file name contains the sharded dimensions, so that a checkpoint
+// can be read with another sharding, or without sharding.
 
-/** Name of files with parts along dimension 0 of the axis "expert", instead of axis and dimension. */
+/** File name prefix of shards along dimension 0 of the axis "expert", in place of axis and dimension. */
 const expertsName = "experts";
 
 const suffix = ".safetensors";
@@ -20,35 +20,38 @@ const suffix = ".safetensors";
 const familyOf = ({ axis, dim }: Shard): string =>
   axis === expertAxis && dim === 0 ? expertsName : `${axis}-dim${dim}`;
 
-/** File with the parts of ranks at a mesh coordinate. */
+/** Returns the name of the file with the shards of the ranks at a mesh coordinate. */
 export const shardFile = (shards: readonly Shard[], place: MeshCoordinates): string =>
   `${shards.map((shard) => `${familyOf(shard)}-${place[shard.axis]!}`).join("-")}${suffix}`;
 
-/** Division of a dimension into equal parts. */
+/** Division of one tensor dimension into `count` equal shards. */
 export interface Cut {
   readonly dim: number;
   readonly count: number;
 }
 
-/** Returns the division of a tensor with these shards. */
+/** Returns the divisions of a tensor with the given shards. */
 export const cutsOf = (shards: readonly Shard[], mesh: Mesh): Cut[] =>
   shards.map(({ axis, dim }) => ({ dim, count: mesh[axis]! }));
 
-/** Files with the parts of some tensors. */
+/** Names of the files that contain the shards of some tensors. */
 export interface ShardFiles {
   readonly cuts: readonly Cut[];
-  /** In the order of the parts; the last dimension varies fastest. */
+  /** File names in the order of the shards; the index along the last cut varies fastest. */
   readonly names: readonly string[];
 }
 
-/** All combinations of part indices along the dimensions; the last index varies fastest. */
+/** Returns all combinations of shard indices along the cuts; the last index varies fastest. */
 const partIndices = (cuts: readonly Cut[]): number[][] =>
   cuts.reduce<number[][]>(
     (places, { count }) => places.flatMap((place) => Array.from({ length: count }, (_, own) => [...place, own])),
     [[]],
   );
 
-/** Finds the sharded files of a checkpoint. @param files by name. */
+/**
+ * Finds the sharded files of a checkpoint.
+ * @param files files of the checkpoint, by name.
+ */
 export const shardFilesIn = (files: ReadonlyMap<string, unknown>): ShardFiles[] => {
   const found: ShardFiles[] = [];
   for (const first of files.keys()) {
@@ -66,19 +69,19 @@ export const shardFilesIn = (files: ReadonlyMap<string, unknown>): ShardFiles[] 
   return found;
 };
 
-/** Returns a shape with another size along a dimension. */
+/** Returns `shape` with `size` along dimension `dim`. */
 const resized = (shape: readonly number[], dim: number, size: number): number[] =>
   shape.map((own, at) => (at === dim ? size : own));
 
 const productOf = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-/** Returns the spec of the whole tensor, from the spec of a part. */
+/** Returns the spec of the whole tensor from the spec of one shard. */
 export const wholeSpec = ({ dtype, shape }: TensorSpec, cuts: readonly Cut[]): TensorSpec => ({
   dtype,
   shape: cuts.reduce<readonly number[]>((whole, { dim, count }) => resized(whole, dim, whole[dim]! * count), shape),
 });
 
-/** Copies `count` runs of `length` entries from one array to another, each with its own first entry and stride. */
+/** Copies `count` runs of `length` entries from one array to another. Each array has its own first entry and stride. */
 const copyRuns = ({
   from,
   to,
@@ -97,7 +100,7 @@ const copyRuns = ({
 const emptyLike = ({ dtype, data }: NdArray, shape: readonly number[]): NdArray =>
   new NdArray(dtype, shape, new (data.constructor as new (length: number) => HostData)(productOf(shape)));
 
-/** Concatenates parts of the same shape along a dimension. */
+/** Concatenates arrays of equal shape along a dimension. */
 export const joinParts = (parts: readonly NdArray[], dim: number): NdArray => {
   const { shape } = parts[0]!;
   const whole = emptyLike(parts[0]!, resized(shape, dim, shape[dim]! * parts.length));
@@ -112,7 +115,7 @@ export const joinParts = (parts: readonly NdArray[], dim: number): NdArray => {
   return whole;
 };
 
-/** Returns one of `numParts` equal parts along a dimension. */
+/** Returns one of `numParts` equal parts of an array along a dimension. */
 export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts: number): NdArray => {
   const { shape, data } = whole;
   const part = emptyLike(whole, resized(shape, dim, shape[dim]! / numParts));
@@ -126,14 +129,14 @@ export const partOfWhole = (whole: NdArray, dim: number, place: number, numParts
   return part;
 };
 
-/** Returns a rank's part of a whole tensor. */
+/** Returns a rank's shard of a whole tensor. */
 export const ownPartOf = (
   whole: NdArray,
   shards: readonly Shard[],
   { place, mesh }: { readonly place: MeshCoordinates; readonly mesh: Mesh },
 ): NdArray => shards.reduce((part, { axis, dim }) => partOfWhole(part, dim, place[axis]!, mesh[axis]!), whole);
 
-/** Concatenates all parts, in the order of `ShardFiles`. */
+/** Concatenates all shards, in the order of `ShardFiles`. */
 const joinAll = (arrays: readonly NdArray[], cuts: readonly Cut[]): NdArray =>
   cuts.reduceRight(
     (joined, { dim, count }) =>
@@ -142,8 +145,8 @@ const joinAll = (arrays: readonly NdArray[], cuts: readonly Cut[]): NdArray =>
   )[0]!;
 
 /**
- * Returns a function that reads a whole tensor of a checkpoint by path; undefined if no file has it, or some parts are
- * missing.
+ * Returns a function that reads a whole tensor of a checkpoint by path. The function returns undefined if no file
+ * contains the tensor, or some shards are missing.
  */
 export const wholeTensors = (
   shared: NamedTensors,

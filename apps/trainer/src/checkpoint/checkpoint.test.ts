@@ -41,7 +41,7 @@ afterEach(() => rmSync(output, { recursive: true }));
 const tensors = (value: number): Map<string, NdArray> =>
   new Map([["params.dense.weight", NdArray.from([value, 2, 3, 4], [2, 2])]]);
 
-/** Shared tensors after a number of steps. */
+/** Returns the shared tensors after `step` steps. */
 const shared = (step: number): Map<string, NdArray> => tensors(step).set("step", NdArray.scalar(step, "u32"));
 
 const manifestOf = (step: number, files: readonly SavedFile[]): Manifest => ({
@@ -63,7 +63,7 @@ const save = (step: number, { files = nodeFiles, keep = 3 }: { files?: Files; ke
   return commitCheckpoint(files, output, manifestOf(step, parts), { newest: keep });
 };
 
-/** Writes another manifest, with a matching digest. */
+/** Changes a manifest, and writes it with a matching digest. */
 const reseal = (folder: string, changes: Partial<Manifest>): void => {
   const path = join(folder, "manifest.json");
   const { sha256: _, ...manifest } = JSON.parse(readFileSync(path, "utf8")) as Manifest & { sha256: string };
@@ -167,7 +167,7 @@ describe("skips a damaged checkpoint and reports the reason", () => {
 });
 
 describe("skips a checkpoint with a flipped bit with one line, and uses the one before", () => {
-  /** The run's files, with one bit of one file flipped on reading. */
+  /** Returns file operations that flip one bit of one file when it is read. */
   const flipping = (path: string, bit: number): Files => ({
     ...nodeFiles,
     read: (asked, maxBytes) => {
@@ -255,7 +255,7 @@ describe("signed checkpoints", () => {
 });
 
 describe("a disk that fills up", () => {
-  /** Files in memory whose n-th write stops in the middle. */
+  /** Returns file operations that simulate a full disk: write number `writes` stops in the middle. */
   const fullAfter = (writes: number): Files => ({
     ...nodeFiles,
     writeDurably: (path, content) => {
@@ -306,7 +306,7 @@ test("parts and manifest reach the disk before the rename, the rename before old
 });
 
 describe("a step that is saved again", () => {
-  /** The run's files, until the process dies before the n-th change of names. */
+  /** Returns file operations that simulate a process which dies before rename or removal number `change`. */
   const dyingBefore = (change: number): Files => {
     let changes = 0;
     const count =
@@ -329,7 +329,7 @@ describe("a step that is saved again", () => {
 });
 
 describe("a run that continues while its checkpoints are read", () => {
-  /** The files of a reader; before each of its reads the run does something. */
+  /** Returns file operations of a reader that call `run` before each read. */
   const readingBeside = (run: (path: string) => void): Files => ({
     ...nodeFiles,
     read: (path, maxBytes) => {

@@ -9,36 +9,39 @@ import type { Files } from "../files/files.ts";
 
 export type NamedTensors = ReadonlyMap<string, NdArray>;
 
-/** File with the tensors that all ranks share: parameters, optimizer state, random key. */
+/** Name of the file with the tensors that all ranks share: parameters, optimizer state, random key. */
 export const sharedFile = "shared.safetensors";
 
-/** Name of the shared tensor with the number of steps done. */
+/** Name of the shared tensor that contains the number of completed steps. */
 const stepTensor = "step";
 
-/** File with the tensors that a rank has by itself, such as compressor residuals. */
+/** Returns the name of the file with the tensors of a single rank, such as compressor residuals. */
 export const rankFile = (rank: number): string => `rank-${rank}.safetensors`;
 
-/** Prefix of a checkpoint that is being replaced by another of the same step. */
+/** Folder name prefix of a checkpoint that is being replaced by a new checkpoint of the same step. */
 const replacedPrefix = ".replaced-";
 const manifestName = "manifest.json";
-/** Maximum size of a manifest: names and hashes of the files of 100,000 ranks, and a plan of as many buckets. */
+/**
+ * Maximum size of a manifest in bytes: enough for the names and hashes of files of 100,000 ranks, and a plan with as
+ * many buckets.
+ */
 const maxManifestBytes = 64 * 2 ** 20;
 
-/** Formats specs as a stable text, whose hash identifies a model. */
+/** Formats specs as text whose hash identifies a model. The order of the specs does not affect the text. */
 export const specsText = (specs: ReadonlyMap<string, TensorSpec>): string =>
   [...specs]
     .map(([name, spec]) => `${name} ${formatSpec(spec)}\n`)
     .sort()
     .join("");
 
-/** Content of a file with these tensors, in pieces: the header, then the memory of the tensors. */
+/** Returns the content of a file with the given tensors, in pieces: the header, then the memory of each tensor. */
 export const partContent = (tensors: NamedTensors): Uint8Array<ArrayBuffer>[] => {
   const { head, header } = layoutSafetensors(tensors);
   return [head, ...header.entries.map(({ name }) => tensors.get(name)!.bytes() as Uint8Array<ArrayBuffer>)];
 };
 
 /**
- * Requires that files reported by ranks exist for the process that writes the manifest.
+ * Requires that the files reported by ranks are visible to the process that writes the manifest.
  *
  * @throws DamagedCheckpointError
  */
@@ -61,22 +64,22 @@ const requireParts = (files: Files, folder: string, { step, files: parts }: Mani
   }
 };
 
-/** Checkpoints of a run to keep: a number of newest ones, and the one of a step. */
+/** Checkpoints of a run that are not removed: the newest `newest` checkpoints, and the checkpoint of step `step`. */
 export interface KeptCheckpoints {
   readonly newest: number;
   readonly step?: number | undefined;
 }
 
 /**
- * Finishes a checkpoint after all parts are written: manifest, fsync of the folder, rename, fsync of the parent. A
- * crash at any time leaves either the complete checkpoint or nothing under its final name, and never removes an earlier
- * checkpoint of the same step. Then removes all checkpoints except those to keep.
+ * Finishes a checkpoint after all its files are written: writes the manifest, syncs the folder, renames the folder,
+ * syncs the parent folder. A crash at any time leaves either the complete checkpoint or nothing under its final name,
+ * and never removes an earlier checkpoint of the same step. Then removes all checkpoints except those to keep.
  *
- * Cost: each part is opened for its size, not read; on resume all parts are read and hashed.
+ * Cost: each file is opened to get its size, but not read. When the run resumes, all files are read and hashed.
  *
- * @param secret signs the manifest.
+ * @param secret secret that signs the manifest.
  * @returns the checkpoint's folder.
- * @throws DamagedCheckpointError if a part is missing.
+ * @throws DamagedCheckpointError if a file is missing.
  */
 export const commitCheckpoint = (
   files: Files,
@@ -92,8 +95,8 @@ export const commitCheckpoint = (
   requireParts(files, temporary, manifest);
   files.writeDurably(join(temporary, manifestName), [encodeManifest(manifest, secret)]);
   files.syncFolder(temporary);
-  // The same step may have been saved before an interruption. Folders cannot be exchanged atomically: until the new
-  // folder has its final name, the old one has a name that `checkpointFolders` and `discardPartial` recognize.
+  // The same step may have been saved before an interruption. Folders cannot be swapped atomically. Until the new
+  // folder has its final name, the old folder has a name that `checkpointFolders` and `discardPartial` recognize.
   const isReplacement = files.list(parent).includes(name);
   if (isReplacement) files.rename(final, replaced);
   files.rename(temporary, final);
@@ -105,9 +108,9 @@ export const commitCheckpoint = (
 };
 
 /**
- * Cleans up the checkpoints of a run after a failure or a kill: removes unfinished ones, and restores the name of a
- * replaced one whose successor was not finished. Only for the process that holds the folder; otherwise files of a
- * running `commitCheckpoint` would be removed.
+ * Cleans up the checkpoints of a run after a failure or a kill: removes unfinished checkpoints, and restores the name
+ * of a replaced checkpoint whose successor is unfinished. Only the process that locks the output folder may call this
+ * function, because it would remove the files of a running `commitCheckpoint`.
  */
 export const discardPartial = (files: Files, output: string): void => {
   const parent = checkpointsFolder(output);
@@ -121,10 +124,10 @@ export const discardPartial = (files: Files, output: string): void => {
   }
 };
 
-/** Step of a checkpoint, from the name of its folder. */
+/** Returns the step of a checkpoint from the name of its folder. */
 export const stepOfName = (name: string): number => Number(name.slice(5));
 
-/** Names of a run's checkpoints, newest first. */
+/** Returns the names of a run's checkpoints, newest first. */
 export const checkpointNames = (files: Files, output: string): string[] =>
   files
     .list(checkpointsFolder(output))
@@ -132,8 +135,8 @@ export const checkpointNames = (files: Files, output: string): string[] =>
     .sort((a, b) => stepOfName(b) - stepOfName(a));
 
 /**
- * Folders of a run's checkpoints in `checkpoints`, newest first. Includes checkpoints that are being replaced, now or
- * when the run was killed.
+ * Returns the names of the checkpoint folders of a run, newest first. Includes checkpoints that are being replaced, or
+ * were being replaced when the run was killed.
  */
 const checkpointFolders = (files: Files, output: string): string[] => {
   const names = new Set(checkpointNames(files, output));
@@ -143,11 +146,11 @@ const checkpointFolders = (files: Files, output: string): string[] => {
   return [...names, ...replaced].sort((a, b) => stepOfName(nameIn(b)) - stepOfName(nameIn(a)));
 };
 
-/** Name of a checkpoint, without the prefix of a replaced one. */
+/** Returns the name of a checkpoint from its folder's name, without the prefix of a replaced checkpoint. */
 const nameIn = (folder: string): string =>
   folder.startsWith(replacedPrefix) ? folder.slice(replacedPrefix.length) : folder;
 
-/** A valid checkpoint, with all hashes verified. */
+/** A valid checkpoint. All hashes are verified. */
 export interface Checkpoint {
   readonly folder: string;
   readonly manifest: Manifest;
@@ -155,7 +158,7 @@ export interface Checkpoint {
   readonly tensors: ReadonlyMap<string, NamedTensors>;
 }
 
-/** A file that does not match its manifest. */
+/** Error for a checkpoint file that does not match the manifest. */
 class DamagedPartError extends DamagedCheckpointError {
   override name = "DamagedPartError";
 }
@@ -167,7 +170,7 @@ export const readPart = (files: Files, folder: string, { name, bytes, sha256: ex
   try {
     content = files.read(path, bytes);
   } catch (cause) {
-    if (isShortage(describeError(cause))) throw cause; // not a fault of the file
+    if (isShortage(describeError(cause))) throw cause; // a resource shortage, not a fault of the file
     throw new DamagedPartError(
       `${path} cannot be read as the ${bytes} bytes of its manifest: ${(cause as Error).message}`,
       {
@@ -196,7 +199,7 @@ const readManifest = (files: Files, path: string, secret: string | undefined): M
   }
 };
 
-/** Reads the checkpoint in a folder and verifies all its bytes. @throws DamagedCheckpointError */
+/** Reads the checkpoint in a folder and verifies the hashes of all files. @throws DamagedCheckpointError */
 export const readCheckpoint = (files: Files, folder: string, secret: string | undefined): Checkpoint => {
   const path = join(folder, manifestName);
   const manifest = readManifest(files, path, secret);
@@ -215,19 +218,20 @@ export const readCheckpoint = (files: Files, folder: string, secret: string | un
 /** Whether a run has saved a checkpoint, valid or not. */
 export const hasCheckpoint = (files: Files, output: string): boolean => checkpointFolders(files, output).length > 0;
 
-/** Step of the newest checkpoint of a run, valid or not; 0 if there is no checkpoint. */
+/** Returns the step of the newest checkpoint of a run, valid or not; 0 if there is no checkpoint. */
 export const newestStep = (files: Files, output: string): number =>
   Number(checkpointNames(files, output)[0]?.slice(5) ?? 0);
 
-/** Maximum number of checkpoints that a running run may remove while they are read, one after the other. */
+/** Maximum number of checkpoints that a running run may remove while this process reads them one after the other. */
 export const maxRemoved = 20;
 
 /**
- * Reads the newest valid checkpoint of a run, which may be running: if the run removes or replaces the checkpoint
- * meanwhile, checkpoints are listed again. Changes nothing.
+ * Reads the newest valid checkpoint of a run, which may be running. If the run removes or replaces the checkpoint in
+ * the meantime, lists the checkpoints again. Does not change any files.
  *
- * @param onRejected is called for each newer checkpoint that is truncated or altered, with the reason.
- * @param secret Absent: signatures are not checked; otherwise checkpoints without its signature are skipped, too.
+ * @param onRejected called for each newer checkpoint that is truncated or altered, with the reason.
+ * @param secret secret of the signatures; checkpoints without a valid signature are skipped. Absent: signatures are not
+ * checked.
  * @throws CheckpointError if there is no checkpoint, DamagedCheckpointError if no checkpoint is valid.
  */
 export const newestCheckpoint = (
@@ -248,7 +252,7 @@ export const newestCheckpoint = (
     } catch (error) {
       if (!(error instanceof DamagedCheckpointError)) throw error;
       if (!files.list(parent).includes(name)) removed++;
-      // If the run replaced the checkpoint meanwhile, files of two checkpoints were read.
+      // If the run replaced the checkpoint in the meantime, the files that were read belong to two checkpoints.
       else if (error instanceof DamagedPartError && !readOnce.has(name)) readOnce.add(name);
       else rejected.set(name, error.message);
     }
@@ -267,19 +271,19 @@ const noValidCheckpoint = (parent: string, reasons: readonly string[]): Error =>
         `no checkpoint to resume from: ${parent} has ${reasons.length}, but none is valid (${reasons.join("; ")}); check the disk, restore a copy, or start a new run with skein-train run`,
       );
 
-/** Maximum number of differences that a message lists. */
+/** Maximum number of differences listed in a message. */
 const listed = 5;
 
 /**
  * Requires that a file's tensors match the job's model.
- * @throws CheckpointError that lists the first tensors that differ.
+ * @throws CheckpointError that lists the first differing tensors.
  */
 export const requireSameTensors = (
   saved: ReadonlyMap<string, TensorSpec>,
   expected: ReadonlyMap<string, TensorSpec>,
   checkpoint: string,
 ): void => {
-  // parameters describe the model best, so they come first
+  // Parameters are listed first, because they describe the model best.
   const isParameter = (name: string): number => (name.startsWith("params.") ? 0 : 1);
   const names = [...new Set([...expected.keys(), ...saved.keys()])].sort((a, b) => isParameter(a) - isParameter(b));
   const differences = names.flatMap((name) => {

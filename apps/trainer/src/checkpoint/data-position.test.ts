@@ -13,7 +13,7 @@ import {
 const recordsOf = (count: number) =>
   arrayRecords({ inputs: NdArray.zeros("f32", [count, 1]), labels: NdArray.zeros("i32", [count]) });
 
-/** Position of a run without streams after a step. */
+/** Returns the position of a run without streams after a step. */
 const positionAfter = (step: number, count: number, batch: number, stepOffset = 0): DataPosition =>
   dataPositionOf(
     step,
@@ -40,7 +40,7 @@ describe("a run that resumes with a different batch", () => {
               const before = last as { epoch: number; step: number; batch: number };
               offset = stepOffsetAfter(last, step, { batch, stepsPerEpoch: perEpoch });
               const now = positionOf(step + offset, perEpoch);
-              // Samples of the epoch, in the order that does not depend on the batch.
+              // Sample order of the epoch, which does not depend on the batch size.
               const order = epochOrder(1, before.epoch, count);
               const seen = order.slice(0, before.step * before.batch);
               if (now.epoch === before.epoch) {
@@ -48,14 +48,14 @@ describe("a run that resumes with a different batch", () => {
                 expect(now.step * batch).toBeGreaterThan(seen.length - batch);
               } else {
                 expect(now).toEqual({ epoch: before.epoch + 1, step: 0 });
-                expect(count - seen.length).toBeLessThan(batch); // the rest fills no batch
+                expect(count - seen.length).toBeLessThan(batch); // too few samples for a batch remain
               }
             }
             step += steps;
             last = positionAfter(step, count, batch, offset);
             expect(positionFault(last, step)).toBeUndefined();
             expect(dataPositionSchema.parse(JSON.parse(JSON.stringify(last)))).toEqual(last);
-            // Resumed with the same batch, the position is unchanged.
+            // If the run resumes with the same batch size, the offset is unchanged.
             expect(stepOffsetAfter(last, step, { batch, stepsPerEpoch: perEpoch })).toBe(offset);
           }
         },

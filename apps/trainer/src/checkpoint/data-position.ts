@@ -8,9 +8,9 @@ import type { TrainingData } from "../task/task.ts";
 /** Position of a run in its data. */
 export type DataPosition =
   /**
-   * Number of epochs done, and of steps done in the next epoch. Batch: samples per step; absent in older checkpoints.
-   * Offset: number of steps that the samples seen correspond to at this batch, minus the number of steps done; not 0
-   * after the batch of a run has changed.
+   * `epoch`: number of completed epochs. `step`: number of completed steps of the next epoch. `batch`: samples per
+   * step; absent in older checkpoints. `offset`: number of steps of this batch size that correspond to the samples
+   * consumed so far, minus the number of completed steps; not 0 after the batch size of a run has changed.
    */
   | {
       readonly epoch: number;
@@ -19,7 +19,7 @@ export type DataPosition =
       readonly batch?: number | undefined;
       readonly offset?: number | undefined;
     }
-  /** Position in a stream: number of steps done, position of each lane, and the digest of its files. */
+  /** Position in a stream: number of completed steps, position of each lane, and digest of the stream's files. */
   | { readonly step: number; readonly lanes: readonly LanePosition[]; readonly digest: string };
 
 const count = z.int().min(0);
@@ -44,7 +44,7 @@ export const dataPositionSchema: z.ZodType<DataPosition> = z.union([
   z.strictObject({ step: count, lanes: z.array(lane).min(1), digest: z.string().regex(/^[0-9a-f]{64}$/) }),
 ]);
 
-/** Describes why a position is impossible after a number of steps; undefined if it is possible. */
+/** Describes why a position is impossible after `step` steps; undefined if it is possible. */
 export const positionFault = (data: DataPosition, step: number): string | undefined => {
   if (!("lanes" in data))
     return data.step < data.stepsPerEpoch && data.epoch * data.stepsPerEpoch + data.step === step + (data.offset ?? 0)
@@ -58,8 +58,8 @@ export const positionFault = (data: DataPosition, step: number): string | undefi
 /**
  * Returns the position of a run in its data after a step.
  *
- * @param placed positions that ranks report for the lanes of a stream that they read; ranks that read the same lane
- * report the same position.
+ * @param placed positions in the stream lanes, as reported by the ranks that read each lane. Ranks that read the same
+ * lane report the same position.
  */
 export const dataPositionOf = (
   step: number,
@@ -70,7 +70,7 @@ export const dataPositionOf = (
     stepOffset,
   }: {
     readonly stepsPerEpoch: number;
-    /** See `stepOffsetAfter`. */
+    /** Number of steps that the data position is ahead of the step number, see `stepOffsetAfter`. */
     readonly stepOffset: number;
     readonly job: Pick<Job, "batch">;
     readonly data: Pick<TrainingData, "train">;
@@ -92,16 +92,16 @@ export const dataPositionOf = (
 };
 
 /**
- * Number of steps that the samples seen before a checkpoint correspond to at the batch of a job, minus the number of
- * steps done: 0 while the batch and the samples stay the same. A partially seen batch counts as not seen, so that no
- * sample is skipped.
+ * Computes the number of steps of the job's batch size that correspond to the samples consumed before a checkpoint,
+ * minus the number of completed steps. 0 while the batch size and the samples stay the same. A partially consumed batch
+ * is not counted, so that no sample is skipped.
  */
 export const stepOffsetAfter = (
   data: DataPosition,
   doneSteps: number,
   { batch, stepsPerEpoch }: { readonly batch: number; readonly stepsPerEpoch: number },
 ): number => {
-  if ("lanes" in data) return 0; // lanes store their positions
+  if ("lanes" in data) return 0; // stream lanes store their own positions
   const { batch: before = batch, offset = 0 } = data;
   if (before === batch && data.stepsPerEpoch === stepsPerEpoch) return offset;
   const stepsInEpoch = Math.min(stepsPerEpoch, Math.floor((data.step * before) / batch));

@@ -1,9 +1,9 @@
 import { sha256 } from "../files/sha256.ts";
 
-/** Maximum length of a value that a manifest stores as text, in characters. */
+/** Maximum length, in characters, of a setting's value that a manifest stores as text. */
 const longestValue = 40;
 
-/** Maximum number of settings that a message lists. */
+/** Maximum number of settings listed in a message. */
 const maxListed = 6;
 
 const textOf = (value: unknown): string => {
@@ -11,7 +11,10 @@ const textOf = (value: unknown): string => {
   return text.length <= longestValue ? text : `sha256 ${sha256(text).slice(0, 12)}`;
 };
 
-/** Settings by dotted key, as JSON, or as a hash if that is long. Lists are values; undefined settings are left out. */
+/**
+ * Returns the settings by dotted key, as JSON text, or as a hash if the text is long. A list is one value; undefined
+ * settings are omitted.
+ */
 export const flatSettings = (settings: Readonly<Record<string, unknown>>): Record<string, string> => {
   const flat: Record<string, string> = {};
   const visit = (value: unknown, path: string): void => {
@@ -24,10 +27,11 @@ export const flatSettings = (settings: Readonly<Record<string, unknown>>): Recor
 };
 
 /**
- * Formats the settings that differ, with both values, for messages: ` (batch: 4, now 2; model.hidden: [16], now [64])`.
+ * Formats the differing settings for messages, with the old and the new value:
+ * ` (batch: 4, now 2; model.hidden: [16], now [64])`.
  *
  * @param before settings of a checkpoint. Absent: unknown.
- * @returns an empty string if `before` is unknown, or nothing differs.
+ * @returns an empty string if `before` is absent, or all settings are equal.
  */
 export const differencesOf = (
   before: Readonly<Record<string, string>> | undefined,

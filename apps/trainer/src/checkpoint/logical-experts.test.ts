@@ -43,7 +43,7 @@ test("returns experts in the order of their numbers, and leaves the rest unchang
         expect(second.experts.experts.up_DF.toNumbers()).toEqual(placeOf.flatMap((_, expert) => valuesOf(expert)));
         expect(second.experts.experts.up_DF.shape).toEqual([numExperts, 3, 1]);
         expect(second.experts.gate.weight_DE.toNumbers()).toEqual(placeOf);
-        expect(first.experts.toNumbers()).toEqual(slots.flat()); // of another block
+        expect(first.experts.toNumbers()).toEqual(slots.flat()); // unchanged: belongs to another block
         expect(inOrder.state).toEqual(state(placeOf.map((_, expert) => expert)));
       },
     ),

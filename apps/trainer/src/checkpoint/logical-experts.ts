@@ -2,7 +2,7 @@ import { flattenTree, leafPaths, NdArray, unflattenTree } from "@skein/tensor-co
 import { leavesByPath } from "@skein/tensor-core/backend";
 import type { AnyModel } from "../task/task.ts";
 
-/** Trained weights of a run, merged from all ranks. */
+/** Trained weights of a run, assembled from all ranks. */
 export interface TrainedWeights {
   readonly params: unknown;
   /** Model state, such as running statistics. */
@@ -18,7 +18,7 @@ const mapLeaves = (tree: unknown, fn: (leaf: NdArray, path: string) => NdArray):
   );
 };
 
-/** Returns the rows of an array in another order: row i is row `order[i]` of the array. */
+/** Returns an array with reordered rows: row i of the result is row `order[i]` of `array`. */
 const withRows = (array: NdArray, order: readonly number[]): NdArray => {
   const rowSize = array.data.length / array.shape[0]!;
   const data = array.data.slice();
@@ -27,8 +27,8 @@ const withRows = (array: NdArray, order: readonly number[]): NdArray => {
 };
 
 /**
- * Returns the weights with experts in the order of their numbers, as in a new model: during training experts may move
- * to other slots. Without experts, or without moves, returns the same weights.
+ * Returns the weights with experts in the order of their numbers, as in a new model. During training, experts may move
+ * to other slots. If the model has no experts, or none moved, returns the weights unchanged.
  */
 export const inLogicalOrder = (
   { experts }: Pick<AnyModel, "experts">,

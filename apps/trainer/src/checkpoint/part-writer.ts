@@ -2,19 +2,19 @@ import { type MessagePort, MessageChannel, receiveMessageOnPort, type Worker } f
 import { startThread } from "@skein/collectives/node";
 import type { SavedFile } from "./checkpoint-part.ts";
 
-/** Files of one rank for one checkpoint, by name, in pieces. The memory is transferred to the writer. */
+/** Files of one rank for one checkpoint. Contents are in pieces, whose memory is transferred to the writer thread. */
 export interface PartsToWrite {
   readonly output: string;
   readonly step: number;
   readonly parts: readonly { readonly name: string; readonly content: readonly Uint8Array<ArrayBuffer>[] }[];
 }
 
-/** Answer of the thread: the written files, or an error. */
+/** Response of the writer thread: the written files, or an error. */
 export type WriteAnswer =
   | { readonly files: readonly SavedFile[] }
   | { readonly message: string; readonly code: string | undefined; readonly stack: string };
 
-/** Writes a rank's parts of checkpoints in a separate thread during the following steps. One checkpoint at a time. */
+/** Writes a rank's checkpoint files in a separate thread during the following steps, one checkpoint at a time. */
 export class PartWriter {
   private readonly written: (step: number, files: readonly SavedFile[]) => void;
   private thread: { readonly worker: Worker; readonly port: MessagePort } | undefined;
@@ -22,12 +22,17 @@ export class PartWriter {
   private waiting: (() => void) | undefined;
   private failure: Error | undefined;
 
-  /** @param written is called for each checkpoint of which all parts of this rank are on the disk. */
+  /**
+   * Creates a writer.
+   * @param written called for each checkpoint when all files of this rank are on disk.
+   */
   constructor(written: (step: number, files: readonly SavedFile[]) => void) {
     this.written = written;
   }
 
-  /** Starts a write. Call `idle` first: a waiting checkpoint takes as much memory as the state. */
+  /**
+   * Starts writing a checkpoint. Call `idle` first: a checkpoint that waits needs as much memory as the training state.
+   */
   begin(parts: PartsToWrite): void {
     if (parts.parts.length === 0) return this.written(parts.step, []);
     this.thread ??= this.open();
@@ -37,7 +42,8 @@ export class PartWriter {
   }
 
   /**
-   * Checks for the thread's answer without waiting: a thread that always computes receives no message events.
+   * Checks for a response of the writer thread without waiting. A thread that computes without pause receives no
+   * message events.
    *
    * @throws the error of the write.
    */
@@ -47,7 +53,7 @@ export class PartWriter {
     if (this.failure !== undefined) throw this.failure;
   }
 
-  /** Waits until all is written. @throws the error of the write. */
+  /** Waits until the current checkpoint is written. @throws the error of the write. */
   async idle(): Promise<void> {
     this.look();
     if (this.stepInProgress !== undefined)
@@ -57,7 +63,7 @@ export class PartWriter {
     this.look();
   }
 
-  /** Ends the thread. A write in progress stays unfinished. */
+  /** Stops the writer thread. A write in progress stays unfinished. */
   close(): void {
     this.thread?.port.close();
     void this.thread?.worker.terminate();

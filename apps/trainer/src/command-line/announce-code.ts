@@ -4,7 +4,7 @@ import { writeStderr } from "../console/terminal.ts";
 import type { GlobalOptions } from "./run-options.ts";
 
 /**
- * Prints which code the jobs would run, before any of that code is loaded.
+ * Prints which user code the jobs would run, before any of that code is loaded.
  *
  * @throws ConfigError if a job names code and `--no-modules` is given.
  */

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 
 /**
- * Action of a command with one argument, for commander: calls `run` with the options of the command and of the program,
- * and passes its exit code to `finish`.
+ * Returns a commander action for a command with one argument. The action calls `run` with the argument and the options
+ * of the command and of the program, and passes the exit code to `finish`.
  */
 export const commandAction =
   <Argument extends string | undefined, Options extends object>(

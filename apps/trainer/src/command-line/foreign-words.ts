@@ -1,4 +1,4 @@
-/** Options of other training programs, and their equivalents in skein-train. */
+/** Options of other training programs, with the equivalent options of skein-train. */
 const options: Readonly<Record<string, string>> = {
   "--batch": "--set batch=32",
   "--batch-size": "--set batch=32",
@@ -21,13 +21,13 @@ const options: Readonly<Record<string, string>> = {
 const commands: Readonly<Record<string, string>> = { eval: "evaluate", fit: "run", test: "evaluate", train: "run" };
 
 /**
- * Suggests an equivalent for an unknown word of a command line that other training programs know.
+ * Suggests an equivalent for an unknown word of the command line that other training programs accept.
  *
- * @param fault the message about the word, such as `error: unknown option '--lr'`.
- * @returns a sentence without a full stop; undefined if other programs do not know the word either.
+ * @param fault error message about the word, such as `error: unknown option '--lr'`.
+ * @returns a sentence without a full stop; undefined if the word is not known from other programs either.
  */
 export const foreignWord = (fault: string): string | undefined => {
-  // Option values follow "="; one dash or underscores are variants of the same word.
+  // Option values follow "=". A single dash, and underscores instead of dashes, are variants of the same option.
   const option = /unknown option '(-[^'=]+)/.exec(fault)?.[1]?.replace(/^-+/, "--").replaceAll("_", "-").toLowerCase();
   if (option !== undefined) {
     const known = Object.hasOwn(options, option) ? options[option] : undefined;

@@ -4,9 +4,9 @@ import { metricsFile } from "../run-files/metrics.ts";
 import { reportLine, resumeLine } from "../console/own-command.ts";
 
 /**
- * Suggestions for a finished run, one per line.
+ * Returns suggested commands after a finished run, one per line.
  *
- * @param tracePath path of the trace, if a trace was requested and written.
+ * @param tracePath path of the trace file. Undefined: no trace was requested, or the trace was not written.
  */
 export const nextSteps = (output: string, totalSteps: number, tracePath: string | undefined): string[] => [
   "Next steps:",

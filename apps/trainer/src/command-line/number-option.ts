@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import type { CheckpointChoice } from "../output-folder/saved-run.ts";
 
-/** Numbers that an option accepts, with their description for errors. */
+/** Range of numbers that an option accepts. `rule` describes the range in errors. */
 export interface NumberRange {
   readonly rule: string;
   readonly fits: (value: number) => boolean;
@@ -19,7 +19,7 @@ export const numberOption = (name: string, text: string, { rule, fits }: NumberR
   throw new ConfigError([`--${name} is ${JSON.stringify(text)}, but must be ${rule}`]);
 };
 
-/** Parses the option `--checkpoint`: a step, or `best`. Undefined if the option is absent. */
+/** Parses the option `--checkpoint`: a step, or `best`. Returns undefined if the option is absent. */
 export const checkpointOption = (text: string | undefined): CheckpointChoice | undefined => {
   if (text === undefined || text === "best") return text;
   const { fits, rule } = wholeFrom(1);

@@ -1,21 +1,21 @@
 import { type Override, parseOverride } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 
-/** Options of all commands. */
+/** Options that all commands accept. */
 export interface GlobalOptions {
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly color: boolean;
-  /** False: jobs that name modules are refused. Default: true. */
+  /** False: jobs that name modules are rejected. Default: true. */
   readonly modules?: boolean;
 }
 
-/** Options of commands that take a job. */
+/** Options of commands that run a job. */
 export interface RunOptions extends GlobalOptions {
   readonly ranks?: string;
   readonly steps?: string;
   readonly set: readonly string[];
-  /** True: the option was given without a file. */
+  /** Path of the trace file. True: the option was given without a path. */
   readonly trace?: string | true;
   readonly output?: string;
   readonly maxRestarts?: string;
@@ -31,7 +31,7 @@ export interface RunOptions extends GlobalOptions {
   readonly memory?: string;
 }
 
-/** Converts options to overrides of the job. Text that is not a number stays a string, which the schema rejects. */
+/** Converts options to overrides of the job. Text that is not a number stays a string, which the job schema rejects. */
 export const overridesOf = ({ ranks, steps, set, transport, certificates, insecure }: RunOptions): Override[] => {
   const numeric = (key: string, text: string | undefined): Override[] =>
     text === undefined
@@ -55,7 +55,7 @@ export const overridesOf = ({ ranks, steps, set, transport, certificates, insecu
   ];
 };
 
-/** Maximum number of automatic restarts. */
+/** Returns the maximum number of automatic restarts, if the option is given. */
 export const restartsOf = ({ maxRestarts }: RunOptions): { readonly maxRestarts?: number } => {
   if (maxRestarts === undefined) return {};
   if (!/^\d+$/.test(maxRestarts))

@@ -12,12 +12,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     }).parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
-    // commander has already printed the reason
+    // commander has already printed the error
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const report = describeError(error);
     writeStderr(`${formatError(report)}\n`);
-    // The unfinished callback may wait forever, such as for a server that does not answer, and would keep this process
-    // alive.
+    // The unfinished callback may wait forever, for example for a server that does not respond, and would keep this
+    // process alive.
     if (report.code === "callback") process.exit(exitCodeOf(report));
     return exitCodeOf(report);
   }
@@ -25,7 +25,7 @@ const main = async (args: readonly string[]): Promise<number> => {
 
 surviveLostOutput(exitCodes.failure);
 
-/** Errors without a handler, such as a thread of a package that could not be started. */
+/** Handles errors without another handler, for example if a thread of a package cannot be started. */
 process.once("uncaughtException", (error) => {
   const report = describeError(error);
   writeStderr(`${formatError(report)}\n`);

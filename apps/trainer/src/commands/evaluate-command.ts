@@ -21,10 +21,11 @@ interface EvaluateOptions extends GlobalOptions {
 }
 
 /**
- * Evaluates a checkpoint of a run on the held-out samples, in the same parts as the ranks of the run, so that the sums
- * have the same bits. If ranks sharded the model, its parts are merged, and products are rounded differently.
+ * Evaluates a checkpoint of a run on the held-out samples. The samples are divided as among the ranks of the run, so
+ * that the sums have the same bits. If ranks sharded the model, its shards are merged, and products are rounded
+ * differently.
  *
- * @param note receives a line for people about each damaged image that was replaced.
+ * @param note receives a human-readable line about each damaged image that was replaced.
  */
 export const evaluateRun = async (
   { job, prepared, params, state }: SavedRun,
@@ -54,7 +55,7 @@ export const evaluateRun = async (
 };
 
 /**
- * `skein-train evaluate`: evaluates a checkpoint of a run.
+ * Runs `skein-train evaluate`: evaluates a checkpoint of a run.
  *
  * @returns the exit code.
  * @throws CheckpointError, and errors of preparing the job.

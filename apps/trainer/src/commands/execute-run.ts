@@ -12,20 +12,20 @@ import { formatSummary, type Summary } from "../run-files/summary.ts";
 import { watchBeside } from "../watch/watch-command.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** Result of a run, after its output was printed. */
+/** Result of a run whose output has been printed. */
 export interface Executed {
   /** Exit code. */
   readonly code: number;
-  /** Absent: the run was stopped. */
+  /** Summary of the run. Absent: the run was stopped. */
   readonly summary?: Summary;
 }
 
 const print = (line: string): void => writeStdout(`${line}\n`);
 
 /**
- * Run to the end or to an interruption, and print the results.
+ * Runs a job to its end or to an interruption, and prints the results.
  *
- * @param oneOf name of the job if it is one of several. The next steps are not printed then.
+ * @param oneOf name of the job if it is one of several jobs; then the suggested next commands are not printed.
  * @throws the error that ended the run.
  */
 export const execute = async (

@@ -20,7 +20,7 @@ const variable = (name: string): string => {
   return value;
 };
 
-/** Ranks of this process, given by the controller, or by the launcher that started the process. */
+/** Returns the ranks of this process, as given by the controller or by the launcher that started the process. */
 const ranksOf = (job: Job): number[] => {
   const given = process.env[memberVariables.ranks];
   if (given !== undefined) return given.split(",").map(Number);
@@ -32,7 +32,7 @@ const ranksOf = (job: Job): number[] => {
   return [discovered.rank];
 };
 
-/** Start data from the parent process: in its first message, or in a file under mpirun. */
+/** Returns the start data from the parent process: its first IPC message, or a file under mpirun. */
 const memberStart = async (): Promise<MemberStart> => {
   if (process.send === undefined) return { job: readJobFile(variable(memberVariables.jobFile)) };
   return new Promise((resolve, reject) => {
@@ -64,8 +64,8 @@ const runMember = async (): Promise<Ending> => {
 };
 
 /**
- * Add `skein-train member`: one process of a run, started by another process that reports errors to the user. Hidden,
- * because users do not call it.
+ * Adds `skein-train member`, which runs one process of a run. The command is started by another process, which reports
+ * errors to the user. It is hidden, because users do not call it.
  */
 export const addMemberCommand = (program: Command, finish: (code: number) => void): void => {
   program.command(memberCommand, { hidden: true }).action(async () => {
@@ -76,7 +76,7 @@ export const addMemberCommand = (program: Command, finish: (code: number) => voi
     } catch (error) {
       const report = describeError(error);
       if (process.send === undefined) writeStderr(`${reportPrefix}${JSON.stringify(report)}\n`);
-      // the launcher may have just ended
+      // the launcher may have just exited
       else if (process.connected) process.send(report, undefined, undefined, () => undefined);
       finish(exitCodeOf(report));
     } finally {

@@ -51,7 +51,7 @@ const doctorCommand = async (file: string | undefined, options: RunOptions): Pro
   if (file !== undefined) announceCode(readJobs(file, overridesOf(options)), options);
   const prepared = file === undefined ? undefined : await prepare(await loadJob(file, overridesOf(options)));
   const blas = surveyBlas();
-  // A broken BLAS is reported as such, and the rest is surveyed without it.
+  // If the BLAS is broken, its fault is reported, and the hardware is surveyed without it.
   const job = prepared?.job ?? { blas: "auto", ranks: 1 };
   const hardware = await surveyHardware({
     always: true,
@@ -63,7 +63,7 @@ const doctorCommand = async (file: string | undefined, options: RunOptions): Pro
   return exitCodes.ok;
 };
 
-/** Creates the command line. `finish` receives the exit code of the command that ran. */
+/** Creates the command line. `finish` receives the exit code of the executed command. */
 export const makeProgram = (finish: (code: number) => void): Command => {
   const collect = (value: string, list: readonly string[]): string[] => [...list, value];
   const program = new Command("skein-train")
@@ -74,7 +74,8 @@ export const makeProgram = (finish: (code: number) => void): Command => {
     .option("--no-modules", "reject jobs that name modules, which are code, before any module is loaded")
     .version(packageJson.version, "--version", "print the version")
     .showHelpAfterError("(add --help for the options)")
-    // Examples use the command as it was started, so that they can be pasted; columns above them keep their layout.
+    // Examples contain the command as the user typed it, so that they can be pasted. Columns before the command keep
+    // their layout.
     .configureOutput({
       outputError: (text, write) => {
         const suggestion = foreignWord(text);

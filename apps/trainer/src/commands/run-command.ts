@@ -17,7 +17,7 @@ import { announceCode } from "../command-line/announce-code.ts";
 import { runSeveral } from "./run-several.ts";
 import { writeStderr } from "../console/terminal.ts";
 
-/** Returns the jobs to run, or the exit code if a person stopped the search for the batch size. */
+/** Returns the jobs to run, or the exit code if the user stopped the search for the batch size. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {
   if (options.findBatch === true && options.overfit !== undefined)
     throw new ConfigError([
@@ -45,7 +45,7 @@ export const runCommand = async (file: string, options: RunOptions): Promise<num
     return runLaunchedProcess(position, (line) => {
       if (options.quiet !== true) writeStderr(`${line}\n`);
     });
-  // Only the launcher that started the processes of a run can restart them.
+  // Only the launcher that started the processes of a run can restart the processes.
   const where =
     position === undefined ? { runner: localRunner(job) } : { runner: launchedRunner(position), maxRestarts: 0 };
   const start = options.resumeIfPossible === true ? "from checkpoint if possible" : "anew";

@@ -10,7 +10,7 @@ import { evaluatedBy } from "../run-files/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** Checks that the options suit several jobs. */
+/** Requires that no option conflicts with running several jobs. @throws ConfigError. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {
   const names = jobs.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
@@ -36,11 +36,11 @@ const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): 
 const waiting: Pick<TableRow, "values" | "state"> = { values: {}, state: "not begun" };
 
 /**
- * Runs the jobs of a file one after another, each in its own folder: `<output>/<name>` if an output folder is given.
- * The failure of a job is reported, and the next jobs still run; a stop by hand ends all jobs.
+ * Runs the jobs of a file one after another, each in a separate folder: `<output>/<name>` if an output folder is given.
+ * If a job fails, the failure is reported, and the next jobs still run. A stop by the user ends all jobs.
  *
- * @returns the exit code: of the first job that failed, or of the stop.
- * @throws ConfigError, before anything runs, for options that do not suit several jobs.
+ * @returns the exit code of the first job that failed, or of the stop.
+ * @throws ConfigError before any job runs, for options that cannot be used with several jobs.
  */
 export const runSeveral = async (jobs: readonly Job[], options: RunOptions): Promise<number> => {
   requireForSeveral(jobs, options);

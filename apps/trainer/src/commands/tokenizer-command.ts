@@ -19,7 +19,7 @@ interface TrainOptions {
   readonly json?: boolean;
 }
 
-/** All 256 bytes, and the end-of-text token. */
+/** Minimum vocabulary size: 256 bytes and the end-of-text token. */
 const minVocabulary = 257;
 const maxVocabulary = 2 ** 20;
 
@@ -28,7 +28,10 @@ const vocabularies: NumberRange = {
   fits: (value) => Number.isInteger(value) && value >= minVocabulary && value <= maxVocabulary,
 };
 
-/** Returns the files to write. @throws ConfigError if a file already exists, or would not be found by its name. */
+/**
+ * Returns the paths of the files to write. @throws ConfigError if a file already exists, or its name is not a name that
+ * readers search for.
+ */
 const filesOf = (output: string): { readonly tokenizer: string; readonly config: string } => {
   if (basename(output) === "tokenizer_config.json" || !output.endsWith(".json"))
     throw new ConfigError([`--output is ${output}, but must be a file such as tokenizer.json`]);

@@ -4,7 +4,7 @@ import { asTyped, asTypedIn, ownCommand, reportLine, resumeLine, type Surroundin
 const launcher = "/home/ada/project/node_modules/skein-train/bin/skein-train.js";
 const local = "/home/ada/project/node_modules/.bin/skein-train";
 
-/** A machine with Node on PATH; links lead from bins to the launcher. */
+/** Returns the environment of a machine with Node on PATH. Links in folders of commands lead to the launcher. */
 const machine = ({
   files = [],
   ...own
@@ -90,7 +90,7 @@ test("another program of ours uses its own name", () => {
   expect(ownCommand({ ...surroundings, env: npm }, "skein-profile")).toBe("npx skein-profile");
   const inProject = { ...surroundings, env: pnpm, exists: (path: string) => path === profiler(local) };
   expect(ownCommand(inProject, "skein-profile")).toBe("pnpm exec skein-profile");
-  // A project that has not asked for skein-train has no command of that name.
+  // In a project that does not depend on skein-train, there is no command of that name.
   expect(ownCommand({ ...inProject, program: launcher }, "skein-train")).toMatch(
     /^\S*node node_modules\/skein-train\/bin\/skein-train\.js$/,
   );

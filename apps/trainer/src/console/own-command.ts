@@ -3,29 +3,29 @@ import { basename, delimiter, dirname, join, relative, resolve } from "node:path
 import { fileURLToPath } from "node:url";
 import { shellCommand, shellQuote } from "./shell-quote.ts";
 
-/** Environment from which the command that started this program is reconstructed. */
+/** Environment of this process, from which the command that started this program is reconstructed. */
 export interface Surroundings {
-  /** Script that Node runs. */
+  /** Path of the script that Node runs. */
   readonly program: string;
-  /** Executable of Node. */
+  /** Path of the Node executable. */
   readonly node: string;
   /** Options passed to Node. */
   readonly nodeOptions: readonly string[];
-  /** Working folder of this process. */
+  /** Working directory of this process. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   exists(path: string): boolean;
-  /** Returns a path with symbolic links resolved; the path itself if nothing exists there. */
+  /** Returns a path with symbolic links resolved; returns the path unchanged if nothing exists there. */
   real(path: string): string;
 }
 
-/** Shortens a path for people: relative, unless that climbs up three levels or more. */
+/** Shortens a path for display: returns the relative path, unless it goes up more than three levels. */
 const shortPath = (path: string, folder: string): string => {
   const short = relative(folder, path);
   return short === "" || short.startsWith("../../../..") ? path : short;
 };
 
-/** Folders of PATH as in the user's shell: package managers put their own folders in front. */
+/** Returns the folders of PATH as in the user's shell, without the folders that package managers put in front. */
 const pathFolders = ({ PATH, npm_config_user_agent }: Surroundings["env"]): string[] =>
   (PATH ?? "")
     .split(delimiter)
@@ -34,19 +34,19 @@ const pathFolders = ({ PATH, npm_config_user_agent }: Surroundings["env"]): stri
         folder !== "" && (npm_config_user_agent === undefined || !/[\\/]node_modules[\\/]\.bin$/.test(folder)),
     );
 
-/** Whether a project that contains `folder` has the program installed. */
+/** Whether the program is installed in a project that contains `folder`. */
 const isInstalledAbove = (name: string, folder: string, exists: Surroundings["exists"]): boolean =>
   exists(join(folder, "node_modules/.bin", name)) ||
   (dirname(folder) !== folder && isInstalledAbove(name, dirname(folder), exists));
 
 /**
- * The command of the package manager that started this process and can start it again, such as `npx skein-train`;
- * otherwise undefined.
+ * Returns the package-manager command that started this process and can start it again, such as `npx skein-train`;
+ * undefined if there is none.
  */
 const packageManagerCommand = (name: string, { folder, env, exists, real }: Surroundings): string | undefined => {
   const [, manager, version] = /^(npm|pnpm|yarn|bun)\/(\S+)/.exec(env["npm_config_user_agent"] ?? "") ?? [];
   if (manager === undefined || (manager !== "npm" && !isInstalledAbove(name, folder, exists))) return undefined;
-  // Scripts and `--filter` run in the package's folder, not in the user's working folder.
+  // Scripts and `--filter` run in the package's folder, not in the user's working directory.
   const startedIn = env["INIT_CWD"];
   const elsewhere = startedIn !== undefined && real(startedIn) !== real(folder);
   if (manager === "pnpm") {
@@ -58,10 +58,11 @@ const packageManagerCommand = (name: string, { folder, env, exists, real }: Surr
 };
 
 /**
- * The command that starts this program again when pasted into a shell: `npx skein-train`, `pnpm exec skein-train`,
- * `skein-train` if that is on PATH, otherwise Node with the path of the script, which always works.
+ * Returns the command that starts this program again when pasted into a shell: `npx skein-train`,
+ * `pnpm exec skein-train`, or `skein-train` if it is on PATH. If none of these works, returns Node with the path of the
+ * script, which always works.
  *
- * @param name of the program, which is also the name of its launcher.
+ * @param name program name, which is also the name of its launcher.
  */
 export const ownCommand = (surroundings: Surroundings, name = "skein-train"): string => {
   const { program, node, nodeOptions, folder, env, exists, real } = surroundings;
@@ -84,7 +85,7 @@ const real = (path: string): string => {
   }
 };
 
-/** The command by which the user would start one of our programs, given its script. */
+/** Returns the command with which the user would start one of our programs, given the program's script. */
 const typedCommand = (name = "skein-train", program = process.argv[1] ?? name): string =>
   ownCommand(
     {
@@ -99,7 +100,10 @@ const typedCommand = (name = "skein-train", program = process.argv[1] ?? name): 
     name,
   );
 
-/** Matches commands of a program in a text: its name followed by one of the words of `commands`. */
+/**
+ * Returns a pattern that matches commands of a program in a text: the program name, followed by one of the words of
+ * `commands`.
+ */
 const commandsIn = (name: string, commands: string): RegExp =>
   new RegExp(`(?<![\\w./-])${name} (?=(?:${commands})\\b)`, "g");
 
@@ -112,15 +116,15 @@ const withCommands = (text: string, pattern: RegExp, command: () => string): str
   text.search(pattern) < 0 ? text : text.replaceAll(pattern, () => `${command()} `);
 
 /**
- * Replaces `skein-train` in commands such as `skein-train resume …` by the command that the user typed. Messages also
- * come from packages that cannot know how the program was started.
+ * Replaces `skein-train` in commands such as `skein-train resume …` by the command with which the user started this
+ * program. Some messages come from packages that do not know this command.
  */
 export const asTyped = (text: string, command: () => string = typedCommand): string =>
   withCommands(text, anyCommand, command);
 
 /**
- * Replaces commands in a text, as `asTyped` does, in another of our programs: its own commands, and commands of
- * skein-train, each by the command that would start it there.
+ * Replaces commands in a text like `asTyped`, but in another of our programs. Commands of that program and commands of
+ * skein-train are each replaced by the command that would start the program there.
  *
  * @param commands names of the program's own commands.
  */
@@ -130,12 +134,12 @@ export const asTypedIn = (name: string, commands: readonly string[], text: strin
     () => typedCommand("skein-train", fileURLToPath(new URL("../../bin/skein-train.js", import.meta.url))),
   );
 
-/** The command that resumes a run. */
+/** Returns the command that resumes a run. */
 export const resumeLine = (output: string): string => `skein-train resume ${shellQuote(output)}`;
 
-/** The command that writes a report page of a run. */
+/** Returns the command that writes a report page of a run. */
 export const reportLine = (output: string): string => `skein-train report ${shellQuote(output)}`;
 
-/** Path of a job file that is part of this package, relative to the working folder if that is shorter. */
+/** Returns the path of a job file in this package, relative to the working directory if that is shorter. */
 export const sampleJob = (): string =>
   shellQuote(shortPath(fileURLToPath(new URL("../../jobs/mnist.yaml", import.meta.url)), process.cwd()));

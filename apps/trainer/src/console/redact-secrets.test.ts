@@ -20,7 +20,7 @@ test.each([
   expect(redactSecrets(text)).toBe(expected);
 });
 
-/** The rule as the shortest regular expressions, in quadratic time. */
+/** Reference implementation of the redaction with the shortest regular expressions, in quadratic time. */
 const byTheRule = (text: string): string =>
   text.replaceAll(/\b([a-z][a-z0-9+.-]*:\/{1,2})([^\s"'`<>\\]+)/gi, (_, scheme: string, rest: string) => {
     const [, user = "", place = "", values = ""] = /^([^/?#]*@)?([^?#]*)(.*)$/s.exec(rest)!;

@@ -1,17 +1,18 @@
-/** Names of options and keys whose values must not be shown; `tokenizer` and `tokens` do not match. */
+/** Matches names of options and keys whose values must not be shown. `tokenizer` and `tokens` do not match. */
 export const secretName: RegExp = /secret|token(?!iz|s\b)|password|passphrase|credential|api[-_]?key/i;
 
 /**
- * Characters of a scheme, as one run, and the slashes after them; an address that was treated as a path may have lost a
- * slash. The lookbehind keeps the search linear: each run of characters is tried once.
+ * Matches the characters of a URL scheme, as one run, and the slashes after the scheme. One slash is enough, because a
+ * URL that was treated as a path may have lost a slash. The lookbehind keeps the search linear: each run of characters
+ * is tried only once.
  */
 const schemeEnd = /(?<![a-z0-9+.-])([a-z0-9+.-]+):\/{1,2}/gi;
-/** A scheme begins with a letter that does not follow a letter, digit or underscore. */
+/** Matches the first character of a scheme: a letter that does not follow a letter, digit or underscore. */
 const schemeBegin = /(?:^|[+.-])[a-z]/i;
 const restOfAddress = /[^\s"'`<>\\]+/y;
 const closing: ReadonlySet<string> = new Set(";,.:)]}");
 
-/** Redact the values of `name=value&…`, or the whole if it has no names; punctuation at the end stays. */
+/** Redacts the values of `name=value&…`, or the whole text if it has no names. Punctuation at the end stays. */
 const withoutValues = (part: string): string =>
   part.replace(/[^&#=?]+=?[^&#?]*/g, (pair) => {
     let end = pair.length;
@@ -25,9 +26,9 @@ const withoutSecrets = (rest: string): string => {
 };
 
 /**
- * Redact secrets in the addresses of a text: values of queries and fragments, as in signed addresses, and user names
- * and passwords before hosts. For texts that are shown or sent elsewhere; a job keeps complete addresses, because a
- * resumed run has to read them.
+ * Redacts secrets in the URLs of a text: values in queries and fragments, as in signed URLs, and user names and
+ * passwords before hosts. For texts that are displayed or sent to other programs. A job keeps complete URLs, because a
+ * resumed run must read them.
  *
  * Cost: O(length).
  * @example redactSecrets("https://me:pw@host/a.tar?X-Amz-Signature=1f2e&part=3"); //

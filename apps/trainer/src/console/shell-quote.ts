@@ -1,4 +1,6 @@
-/** Quote a word for a POSIX shell, so that it arrives unchanged. Plain words are not quoted, to stay readable. */
+/**
+ * Quotes a word for a POSIX shell, so that the shell passes it unchanged. Plain words are not quoted, for readability.
+ */
 export const shellQuote = (word: string): string =>
   /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 

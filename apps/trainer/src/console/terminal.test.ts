@@ -7,12 +7,12 @@ import { ConfigError, describeError, formatError } from "../errors.ts";
 import { MlflowFault } from "../log/mlflow-client.ts";
 import { makeProgress } from "../run-files/progress.ts";
 
-/** Files that write text unescaped, because it needs no change. */
+/** Files that write text unescaped, because their text needs no escaping. */
 const asItIs: ReadonlySet<string> = new Set([
   "trainer/src/console/terminal.ts",
-  "trainer/src/main.ts", // before other modules are read; it quotes paths of this user alone
-  "trainer/src/generate/generate-command.ts", // text of a model, into files and pipes
-  "trainer/src/launch-targets/launch-command.ts", // files, fit to be redirected
+  "trainer/src/main.ts", // runs before other modules are loaded; quotes only paths of this user
+  "trainer/src/generate/generate-command.ts", // text of a model, for files and pipes
+  "trainer/src/launch-targets/launch-command.ts", // files that can be redirected
 ]);
 
 test("only one file writes text to the terminal", () => {

@@ -2,10 +2,13 @@ import type { SkeinError } from "@skein/tensor-core";
 import { type ErrorReport, reviveError } from "../errors.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** Error codes that ranks report when another rank has ended: correct, but not the cause. */
+/** Error codes that ranks report because another rank ended: correct, but not the cause of the failure. */
 const echoes: ReadonlySet<string> = new Set(["peer-lost", "collective-timeout", "group-closed"]);
 
-/** Collects failures of a run's ranks. The first that is not a consequence of another failure is the one to report. */
+/**
+ * Collects failures of a run's ranks. The failure to report is the first failure that is not a consequence of another
+ * failure.
+ */
 export class Failures {
   /** Rejects with the failure to report. */
   readonly first: Promise<never>;
@@ -17,10 +20,10 @@ export class Failures {
     this.first = new Promise((_, reject) => {
       this.reject = reject;
     });
-    this.first.catch(() => undefined); // not awaited in a successful run
+    this.first.catch(() => undefined); // no unhandled rejection in a successful run
   }
 
-  /** All reported failures, in order. */
+  /** All reported failures, in order of arrival. */
   get all(): readonly { readonly rank: number; readonly error: ErrorReport }[] {
     return this.reports;
   }
@@ -36,7 +39,7 @@ export class Failures {
     else this.timer ??= setTimeout(() => this.settle(rank, error), timeLimits.ownReport);
   }
 
-  /** Adds a failure of the process that keeps the record. */
+  /** Adds a failure of this process, which keeps the run record. */
   addOwn(error: unknown): void {
     clearTimeout(this.timer);
     this.reject(error as SkeinError);

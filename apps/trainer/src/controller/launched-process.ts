@@ -17,7 +17,7 @@ import { type Address, discoverRank } from "../members/rank-discovery.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 import { writeStderr } from "../console/terminal.ts";
 
-/** Position of this process in a run whose processes were all started by a launcher with the same command. */
+/** Role of this process in a run whose processes were all started by a launcher with the same command. */
 export interface LaunchedPosition {
   readonly job: Job;
   readonly process: number;
@@ -28,9 +28,9 @@ export interface LaunchedPosition {
 }
 
 /**
- * Detects whether a launcher started this process as one of several.
+ * Returns the role of this process if a launcher started it as one of several processes; otherwise returns undefined.
  *
- * @throws ConfigError if the launcher's values do not fit the job.
+ * @throws ConfigError if the launcher's values do not match the job.
  */
 export const launchedPosition = (job: Job, env: NodeJS.ProcessEnv): LaunchedPosition | undefined => {
   const discovered = discoverRank(env);
@@ -59,7 +59,7 @@ export const launchedPosition = (job: Job, env: NodeJS.ProcessEnv): LaunchedPosi
   return { job, process: index, ranks: Array.from({ length: each }, (_, i) => index * each + i), coordinator, secret };
 };
 
-/** Contact data of the coordinator, sent by rank 0 through MPI if the environment does not contain it. */
+/** Address and secret of the coordinator, sent by rank 0 through MPI if the environment does not contain them. */
 interface CoordinatorContact {
   readonly address: Address;
   readonly secret: string;
@@ -98,7 +98,7 @@ const memberOptions = (position: LaunchedPosition, hosted: CoordinatorContact | 
   };
 };
 
-/** Returns a runner that hosts the run in the process of rank 0, which also holds ranks. */
+/** Returns a runner that hosts the run in the process of rank 0, which also runs ranks. */
 export const launchedRunner = (position: LaunchedPosition): RankRunner => {
   const { job, ranks, coordinator, secret } = position;
   const { certificates, insecure } = job.network;
@@ -120,7 +120,7 @@ export const launchedRunner = (position: LaunchedPosition): RankRunner => {
       ...(certificates !== undefined && { security: readTlsIdentity(coordinatorFiles(certificates)) }),
     },
     start: ({ attempt: { prepared }, coordinator: address, secret: proof }) => {
-      // Other machines use the name of this machine; this process uses the address that it listens on.
+      // Other machines use the host name of this machine; this process uses the address that it listens on.
       const reachableHost = listen === "0.0.0.0" ? (coordinator?.host ?? hostname()) : address.host;
       const ended = new AbortController();
       const hosted = { address: { host: reachableHost, port: address.port }, secret: proof };
@@ -153,9 +153,9 @@ const codeOf = (ending: Ending, cause: StopCause | undefined): number => {
 const stoppedEarly: ReadonlySet<string> = new Set(["rendezvous-stopped", "interrupted"]);
 
 /**
- * Runs this process's ranks in a run that the process of rank 0 hosts.
+ * Runs this process's ranks in a run that is hosted by the process of rank 0.
  *
- * @param say prints a line for people about the processes that this process waits for.
+ * @param say prints a human-readable line about the processes that this process waits for.
  * @returns the exit code.
  */
 export const runLaunchedProcess = async (position: LaunchedPosition, say: (line: string) => void): Promise<number> => {

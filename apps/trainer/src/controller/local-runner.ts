@@ -9,12 +9,12 @@ import { startMpirun } from "./start-mpirun.ts";
 import { threadRunner } from "./thread-runner.ts";
 
 /**
- * Intervals of the notice that processes are awaited: long, because processes started here join by themselves, and the
- * end of one is noticed.
+ * Intervals, in milliseconds, of the notice that processes have not joined yet. They are long, because processes
+ * started here join by themselves, and their exit is detected.
  */
 const localNotice = { afterMilliseconds: 10_000, everyMilliseconds: 10_000 };
 
-/** Returns the runner of a job whose ranks this process starts itself, all on this machine. */
+/** Returns the runner of a job whose ranks are all started by this process on this machine. */
 export const localRunner = (job: Job): RankRunner => {
   switch (job.transport) {
     case "threads":
@@ -31,7 +31,7 @@ export const localRunner = (job: Job): RankRunner => {
         );
       return {
         run: async (attempt) => {
-          // New for each attempt, and only in memory, so that a killed run leaves no key behind.
+          // Certificates are new for each attempt and exist only in memory, so that a killed run leaves no key behind.
           const issued = await issueIdentities({
             ranks: job.ranks,
             ranksPerProcess,

@@ -7,7 +7,7 @@ import { WaitingEvents } from "../run-files/waiting-events.ts";
 import { Failures } from "./failures.ts";
 import { RunRecord } from "./run-record.ts";
 
-/** Number of objects, list entries, map and set entries reachable from a value. */
+/** Counts the objects, list entries, map entries and set entries reachable from a value. */
 const reachable = (root: unknown): number => {
   const seen = new Set<object>();
   const queue: unknown[] = [root];

@@ -9,22 +9,22 @@ import type { Attempt, RankRunner } from "./rank-runner.ts";
 import { StopRound } from "./stop-round.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** A process that ended before the end of the run. */
+/** A process that exited before the end of the run. */
 export interface LostProcess {
   readonly ranks: readonly number[];
-  /** How it ended. */
+  /** Description of how the process ended. */
   readonly reason: string;
-  /** Error reported by the process itself. Absent: the process reported no error. */
+  /** Error reported by the process before it exited. Absent: the process reported no error. */
   readonly report?: ErrorReport;
 }
 
-/** Processes that hold ranks of a run. */
+/** Processes that run the ranks of a run. */
 export interface Processes {
-  /** Resolves with the first process that ends before the end of the run. */
+  /** Resolves with the first process that exits before the end of the run. */
   readonly lost: Promise<LostProcess>;
   /**
-   * Waits until all processes have ended, and kills those that do not end in time. @param atOnce the processes have
-   * nothing left to report or save.
+   * Waits until all processes have exited, and kills processes that do not exit in time.
+   * @param atOnce whether to end the processes immediately, because they have nothing left to report or save.
    */
   end(atOnce: boolean): Promise<void>;
 }
@@ -42,7 +42,7 @@ export interface ProcessRunnerOptions {
   readonly start: StartProcesses;
 }
 
-/** Kinds of coordinator events that are shown to people. */
+/** Types of coordinator events that are shown to the user. */
 const shownEvents: ReadonlySet<string> = new Set(["waiting", "silent", "refused", "dropped", "certificates"]);
 
 const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
@@ -59,15 +59,15 @@ const hostAt = async (options: RendezvousOptions): Promise<Coordinator> => {
 };
 
 /**
- * Runs the ranks of a job in processes that connect to a coordinator in this process. They may be started here, or by a
- * launcher such as mpirun.
+ * Returns a runner that runs ranks in processes which connect to a coordinator in this process. The processes are
+ * started here, or by a launcher such as mpirun.
  */
 export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
   run: async (attempt) => {
     const { assignment, record, interruption, note } = attempt;
     const { job } = assignment;
     const secret = options.secret ?? newSecret();
-    let lastShown: string | undefined; // a waiting process asks repeatedly, with the same event each time
+    let lastShown: string | undefined; // a waiting process sends requests repeatedly, each with the same event
     const coordinator = await hostAt({
       ...options.rendezvous,
       ...worldOf(job),
@@ -91,26 +91,27 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
     });
     const tell = (message: ControllerMessage): void => coordinator.broadcast(message);
     let processes: Processes | undefined;
-    // A run waits for messages of other processes, whose sockets do not keep this process alive.
+    // The run waits for messages of other processes, but their sockets do not keep this process alive.
     const alive = setInterval(() => undefined, 2 ** 30);
     let ended = false;
     let ending: Ending = "failed";
     try {
-      coordinator.ready.catch(() => undefined); // reported by the awaits below
+      coordinator.ready.catch(() => undefined); // rejections are reported by the awaits below
       processes = await options
         .start({ attempt, coordinator: coordinator.address, secret })
         .catch(async (error: unknown) => {
-          await pause(timeLimits.ownSignal); // a signal to all processes may have interrupted a query about the launcher
+          await pause(timeLimits.ownSignal); // a signal to all processes may have interrupted a query of the launcher
           if (!interruption.requested) throw error;
           throw new RunError("interrupted", "stopped before all ranks were started; nothing was trained", {
             cause: error,
           });
         });
       void processes.lost.then(async ({ ranks, reason, report }) => {
-        // A signal to all processes of the run may end ranks that have just been started before it is handled here.
+        // A signal to all processes of the run may end recently started ranks before this process handles the signal.
         if (interruption.endsAtOnce && report === undefined) await pause(timeLimits.ownSignal);
         if (ended) return;
-        // First, because the coordinator will report at once that not all have joined.
+        // This failure is added first, because the coordinator will report immediately that not all processes have
+        // joined.
         if (report !== undefined) failures.add(ranks[0]!, report);
         else failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         for (const rank of ranks) coordinator.reportLost(rank, report?.message ?? reason);
@@ -131,7 +132,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
       });
       coordinator.onLost(({ ranks, reason, revoked }) => {
         if (revoked === true && !ended) return failures.addOwn(new RevokedError(ranks, reason));
-        // The starter of the process has a better description of its end.
+        // The code that started the process can describe its end better.
         setTimeout(() => {
           if (!ended) failures.addOwn(new RunError("process-lost", `rank ${ranks.join(", ")}: ${reason}`));
         }, timeLimits.exitCode).unref();
@@ -157,8 +158,7 @@ export const processRunner = (options: ProcessRunnerOptions): RankRunner => ({
         allFinished.then(() => (failures.all.length > 0 ? failures.first : undefined)),
         failures.first,
       ]);
-      // A stop requested during the last step came too late: the run is done, and its processes must not be started
-      // again.
+      // If a stop was requested during the last step, the run is complete, and its processes must not be started again.
       ending = interruption.requested && lastStep < (attempt.prepared?.totalSteps ?? 0) ? "stopped" : "finished";
     } finally {
       ended = true;

@@ -32,26 +32,26 @@ import type { Progress } from "../run-files/progress.ts";
 import type { RunEvent } from "../run-files/run-events.ts";
 import type { Summary } from "../run-files/summary.ts";
 
-/** Destinations of a run's results. */
+/** Inputs of a run record: the prepared job and the destinations of its results. */
 export interface RunRecordInput {
   readonly prepared: Prepared;
   readonly output: string;
   readonly resume?: Checkpoint | undefined;
-  /** Secret that signs manifests and verifies manifests that are read. Absent: no signatures. */
+  /** Secret that signs written manifests and verifies manifests that are read. Absent: no signatures. */
   readonly checkpointSecret?: string | undefined;
   readonly metrics: MetricSink;
   readonly progress: Progress;
-  /** Start of the run, by `performance.now()`. Default: the start of the program. */
+  /** Start time of the run, as returned by `performance.now()`. Default: the start of the program. */
   readonly beganAt?: number | undefined;
-  /** Called if a rank cannot continue: all ranks should stop after the same step, and save. */
+  /** Called if a rank cannot continue, to stop all ranks after the same step and save a checkpoint. */
   readonly cutShort: () => void;
-  /** Receives model outputs of samples. Absent: not requested. */
+  /** File that stores model outputs of samples. Absent: outputs were not requested. */
   readonly samples?: SamplesFile | undefined;
   /** Called with each event. */
   readonly happened?: ((event: RunEvent) => void) | undefined;
 }
 
-/** Collects parts from all ranks until they are complete. */
+/** Collects one value from each rank per step, and returns them together when the values of all ranks have arrived. */
 class PartCollector<T> {
   private readonly byStep = new Map<number, (T | undefined)[]>();
   private readonly worldSize: number;
@@ -60,7 +60,9 @@ class PartCollector<T> {
     this.worldSize = worldSize;
   }
 
-  /** Returns the parts of all ranks in rank order with the last part; before that, undefined. */
+  /**
+   * Adds the value of a rank. Returns the values of all ranks, in rank order, with the last value; undefined before.
+   */
   add(step: number, rank: number, part: T): T[] | undefined {
     const parts = this.byStep.get(step) ?? Array<T | undefined>(this.worldSize).fill(undefined);
     parts[rank] = part;
@@ -74,12 +76,15 @@ class PartCollector<T> {
 type SavedMessage = Extract<RankMessage, { readonly type: "saved" }>;
 type StepMessage = Extract<RankMessage, { readonly type: "step" }>;
 
-/** Number of last steps that the displayed speed is averaged over, so that a pause does not affect it for long. */
+/**
+ * Number of most recent steps over which the displayed speed is averaged: few enough that a pause does not affect it
+ * for long.
+ */
 const speedWindow = 20;
 
 /**
- * The state of a run, in threads or processes: receives the messages of ranks, and prints and stores their contents. It
- * computes nothing.
+ * Record of a run with ranks in threads or processes. Receives the messages of ranks, and prints and stores their
+ * contents. Computes nothing.
  */
 export class RunRecord {
   bytesSent = 0;
@@ -88,20 +93,20 @@ export class RunRecord {
   step: number;
   checkpoint: string | undefined;
   evaluation: EvaluationSums | undefined;
-  /** Plan that ranks agreed on. Undefined: the exchange is not planned from measurements. */
+  /** Exchange plan that the ranks agreed on. Undefined: the exchange is not planned from measurements. */
   plan: ExchangePlan | undefined;
-  /** Best evaluation so far. Undefined: evaluations are not compared. */
+  /** Best evaluation so far. Undefined: the job does not compare evaluations. */
   best: BestSoFar | undefined;
-  /** Error of a rank that could not continue, which ends the run before its last step. */
+  /** Error of a rank that could not continue; the run ends before its last step. */
   fault: SkeinError | undefined;
   private exposedSeconds = 0;
   private dataSeconds = 0;
-  /** Sum over steps. Undefined: images are not cached. */
+  /** Sum of the cache hit rates of all steps. Undefined: images are not cached. */
   private cacheHitRates: number | undefined;
   private readonly damaged = new DamagedSamples();
   private readonly spans: Span[][] = [];
   private readonly processes: string[] = [];
-  /** Peak resident bytes of each process that ran ranks. */
+  /** Peak resident memory of each process that ran ranks, in bytes. */
   private readonly memoryOfProcesses = new Map<string, number>();
   private readonly routings: RoutingFile | undefined;
   private readonly input: RunRecordInput;
@@ -126,8 +131,7 @@ export class RunRecord {
   }
 
   /**
-   * Handles a message of a rank. Data that cannot be stored, such as a checkpoint on a full disk, are a failure of the
-   * run.
+   * Handles a message of a rank. If its data cannot be stored, for example a checkpoint on a full disk, the run fails.
    */
   take(rank: number, message: RankMessage, failures: Failures): void {
     try {
@@ -197,9 +201,9 @@ export class RunRecord {
         return;
       }
       case "links":
-        return; // message of another task
+        return; // message for another task
       case "spans":
-        // not spread, because a long trace would exceed the stack as arguments
+        // Pushed one by one: spreading a long trace as arguments would overflow the stack.
         for (const span of message.spans) (this.spans[rank] ??= []).push(span);
         return;
       case "done":
@@ -231,7 +235,7 @@ export class RunRecord {
     this.exposedSeconds += exposedSeconds;
     this.dataSeconds += dataSeconds;
     if (cacheHitRate !== undefined) this.cacheHitRates = (this.cacheHitRates ?? 0) + cacheHitRate;
-    const compiles = step === this.firstStep + 1; // the first step is not representative
+    const compiles = step === this.firstStep + 1; // the first step is slower, because it compiles
     if (!compiles) this.recentSeconds.push(seconds);
     if (this.recentSeconds.length > speedWindow) this.recentSeconds.shift();
     const meanSeconds = compiles
@@ -284,7 +288,7 @@ export class RunRecord {
     this.input.happened?.({ type: "evaluation", step, ...figures });
   }
 
-  /** Metrics of the last evaluation. */
+  /** Returns the metrics of the last evaluation. */
   private figures(): EvaluationFigures {
     const { data, model } = this.input.prepared;
     return evaluationFigures(data.predicts, this.evaluation!, model.metrics);
@@ -322,7 +326,7 @@ export class RunRecord {
     this.input.happened?.({ type: "checkpoint", step, folder: this.checkpoint });
   }
 
-  /** Spans of all ranks, by rank. */
+  /** Trace spans of all ranks, in rank order. */
   get traces(): readonly RankSpans[] {
     return this.spans.map((spans, rank) => ({ rank, process: this.processes[rank], spans }));
   }

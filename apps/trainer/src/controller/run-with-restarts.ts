@@ -22,21 +22,23 @@ import { linkTraceIntoRun } from "../run-files/trace-beside-run.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
-  /** Runs the ranks. */
+  /** Runner of the ranks. */
   readonly runner: RankRunner;
   /**
-   * Maximum number of automatic restarts without a newer checkpoint, after the loss of a rank, a link or a device.
-   * Default: 3.
+   * Maximum number of automatic restarts without a newer checkpoint in between. The run restarts after the loss of a
+   * rank, a link or a device. Default: 3.
    */
   readonly maxRestarts?: number | undefined;
-  /** File for a Chrome trace of the first steps. */
+  /** Path for a Chrome trace of the first steps. Absent: no trace file. */
   readonly tracePath?: string | undefined;
   /**
-   * Profile only the steps: nothing is evaluated or saved, and this function receives the spans of all steps at the
-   * end.
+   * Enables profiling of the steps only: nothing is evaluated or saved, and this function receives the spans of all
+   * steps at the end of the run.
    */
   readonly profile?: ((ranks: readonly RankSpans[], plan: ExchangePlan | undefined) => void) | undefined;
-  /** One step in this many is recorded in detail, and each other step as one span. Default: 1. */
+  /**
+   * Interval of steps that are recorded in detail. Each of the other steps is recorded as a single span. Default: 1.
+   */
   readonly detailEvery?: number | undefined;
   readonly interruption: Interruption;
 }
@@ -46,16 +48,16 @@ export interface Outcome {
   readonly step: number;
   /** Summary of the run. Absent: the run was stopped before its end. */
   readonly summary?: Summary;
-  /** The newest checkpoint. Undefined: nothing was saved. */
+  /** Path of the newest checkpoint. Undefined: no checkpoint was saved. */
   readonly checkpoint: string | undefined;
-  /** Error that prevented a requested trace; all other results are complete. Absent: no error. */
+  /** Error because of which a requested trace was not written; all other results are complete. Absent: no error. */
   readonly traceFault?: SkeinError;
 }
 
-/** Number of first steps in a trace file: enough to see where time is spent, small enough to open. */
+/** Number of first steps in a trace file: enough to see where time is spent, few enough to open the file. */
 const stepsOfTrace = 20;
 
-/** Failures of machines and links, after which the same job may succeed. */
+/** Error codes of machine and link failures, after which the same job may succeed. */
 const restartable: ReadonlySet<string> = new Set([
   "device-lost",
   "peer-lost",
@@ -64,11 +66,13 @@ const restartable: ReadonlySet<string> = new Set([
   "process-lost",
 ]);
 
-/** Whether a run ended because another process took over its output folder, where nothing may be written now. */
+/**
+ * Whether a run ended because another process took over its output folder. Then nothing may be written to the folder.
+ */
 export const isOutputTaken = (error: unknown): boolean => describeError(error).code === "output-taken";
 
 /**
- * Runs a prepared job. After a failure no unfinished checkpoint remains. A run that lost a rank, a link or a device
+ * Runs a prepared job. After a failure, no unfinished checkpoint remains. A run that lost a rank, a link or a device
  * continues from the newest checkpoint, or from the beginning if there is no checkpoint.
  *
  * @throws the failure that ended the run, which names its rank.
@@ -108,7 +112,7 @@ export const runWithRestarts = async (input: RunInput): Promise<Outcome> => {
 };
 
 const runOnce = async (given: RunInput): Promise<Outcome> => {
-  // A restart may resume from a checkpoint with a different batch.
+  // A restart may resume from a checkpoint with a different batch size.
   const input = { ...given, prepared: resumedAt(given.prepared, given.resume?.manifest) };
   const { prepared, output, resume, tracePath, profile, detailEvery = 1 } = input;
   const { samples: numSamples } = prepared.job.evaluation;
@@ -137,7 +141,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
     }),
     ...(profile !== undefined && { stepsOnly: true }),
   };
-  discardPartial(nodeFiles, output); // left by a killed run
+  discardPartial(nodeFiles, output); // files left by a killed run
   let mark: string | undefined;
   try {
     mark = leaveMark(nodeFiles, output);
@@ -173,7 +177,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
   }
 };
 
-/** Returns the error that ended a run early, with the command that continues the run. */
+/** Returns the error that ended a run early, extended by the command that continues the run. */
 const afterSaving = (fault: SkeinError, { step, checkpoint }: RunRecord, output: string): SkeinError => {
   const saved = `the state after step ${step} is saved; after fixing the cause, continue with: ${resumeLine(output)}`;
   return checkpoint === undefined
@@ -182,9 +186,9 @@ const afterSaving = (fault: SkeinError, { step, checkpoint }: RunRecord, output:
 };
 
 /**
- * Writes the trace. If the disk has become full, only the trace is lost, not the results.
+ * Writes the trace. If the disk is full, only the trace is lost, not the results.
  *
- * @returns the error, if the trace was not written.
+ * @returns the error if the trace was not written, otherwise undefined.
  */
 const writeTrace = (
   path: string,

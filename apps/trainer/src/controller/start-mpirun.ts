@@ -13,10 +13,10 @@ import { controllerVariable } from "../processes/stay-with-controller.ts";
 import type { StartProcesses } from "./process-runner.ts";
 import { childProcesses, memberArguments, memberVariables, reportPrefix } from "./start-processes.ts";
 
-/** Time for the coordinator to identify the lost rank, before the end of mpirun is reported instead. */
+/** Milliseconds that the coordinator has to identify the lost rank, before the exit of mpirun is reported instead. */
 const identificationMilliseconds = 2000;
 
-// Ranks report lost ranks to the controller of the run at once, so mpirun need not wait for them.
+// Ranks report lost ranks to the controller immediately, so mpirun need not wait for them.
 const onThisMachine = {
   hostfile: undefined,
   sshPort: undefined,
@@ -25,7 +25,7 @@ const onThisMachine = {
   abortSeconds: 1,
 };
 
-/** A job file in a temporary folder that only this user can read. */
+/** Job file in a temporary folder that only this user can read. */
 class JobFile {
   readonly path: string;
   private readonly folder: string;
@@ -36,7 +36,7 @@ class JobFile {
     try {
       writeFileSync(this.path, JSON.stringify(job));
     } catch (error) {
-      this.remove(); // full disk
+      this.remove(); // writing fails if the disk is full
       throw error;
     }
   }
@@ -46,7 +46,7 @@ class JobFile {
   }
 }
 
-/** Starts the ranks of a run by mpirun on this machine, one process per rank. */
+/** Starts the ranks of a run with mpirun on this machine, one process per rank. */
 export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret }) => {
   const { job } = attempt.assignment;
   const host = await mpirunHost();
@@ -71,13 +71,13 @@ export const startMpirun: StartProcesses = async ({ attempt, coordinator, secret
   let report: ErrorReport | undefined;
   const words: string[] = [];
   const take = (line: string): void => {
-    const at = line.indexOf(reportPrefix); // mpirun may prefix the rank's number
+    const at = line.indexOf(reportPrefix); // mpirun may print the rank number before the prefix
     if (at >= 0) report ??= JSON.parse(line.slice(at + reportPrefix.length)) as ErrorReport;
     else if (/\w/.test(line)) words.push(line.trim());
   };
-  const stderr = child.stderr as Readable | undefined; // undefined without file handles
+  const stderr = child.stderr as Readable | undefined; // undefined if there are no free file handles
   if (stderr !== undefined) createInterface({ input: stderr }).on("line", take);
-  // mpirun forwards SIGUSR2, which ranks do not handle.
+  // mpirun forwards SIGUSR2. Ranks do not handle SIGUSR2, so it ends them.
   const processes = childProcesses([{ child, ranks: Array.from({ length: job.ranks }, (_, rank) => rank) }], "SIGUSR2");
   return {
     lost: processes.lost.then(async (loss) => {

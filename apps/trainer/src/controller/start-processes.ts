@@ -10,18 +10,18 @@ import { timeLimits } from "../processes/time-limits.ts";
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 /**
- * Prefix of the line in which a process reports its failure, for processes started by a launcher instead of the
- * controller of the run.
+ * Prefix of the line with which a process reports its failure, if a launcher started the process instead of the
+ * controller.
  */
 export const reportPrefix = "skein-train member: ";
 
-/** Command line of a process of a run, appended to the command of a launcher. */
+/** Command line of a process of a run. It is appended to the command of a launcher. */
 export const memberArguments: readonly string[] = [process.execPath, ...process.execArgv, main, memberCommand];
 
 /**
- * Environment variables of a process of a run. Other users cannot read the environment, and it disappears with the
- * process. Values that may exceed the maximum length of a variable (128 KiB on Linux) are sent in the first IPC
- * message, a `MemberStart`. mpirun has no IPC; there the job is in a file.
+ * Names of the environment variables of a process of a run. Other users cannot read the environment, and it disappears
+ * with the process. Values that may exceed the maximum length of a variable (128 KiB on Linux) are sent in the first
+ * IPC message, a `MemberStart`. mpirun has no IPC; its processes read the job from a file.
  */
 export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks" | "jobFile", string>> = {
   coordinator: coordinatorVariable,
@@ -32,9 +32,9 @@ export const memberVariables: Readonly<Record<"coordinator" | "secret" | "ranks"
 
 /** First IPC message to a process of a run. */
 export interface MemberStart {
-  /** The job, JSON. */
+  /** Job as JSON. */
   readonly job: string;
-  /** TLS identity of the process. Absent: TCP. */
+  /** TLS identity of the process. Absent: connections use TCP without TLS. */
   readonly identity?: TlsIdentity | undefined;
 }
 
@@ -43,13 +43,13 @@ const endOf = (code: number | null, signal: NodeJS.Signals | null): string =>
   signal === null ? `its process ended with code ${code} before the run did` : `its process was ended by ${signal}`;
 
 /**
- * Watches child processes until they end.
+ * Watches child processes until they exit.
  *
- * Uses Node's own functions, as all code of this program that starts processes: execa 10.2 takes 80 ms of processor
+ * Uses `node:child_process`, like all code of this program that starts processes: execa 10.2 needs 80 ms of processor
  * time to load, a tenth of a tiny run, and adds 17 packages.
  *
- * @param endSignal ends a child that has nothing left to report or save. Not a signal that requests a stop: ranks leave
- * such signals to this process.
+ * @param endSignal signal that ends a child which has nothing left to report or save. Must not be a signal that
+ * requests a stop, because ranks ignore such signals and leave them to this process.
  */
 export const childProcesses = (
   children: readonly { readonly child: ChildProcess; readonly ranks: readonly number[] }[],
@@ -59,7 +59,7 @@ export const childProcesses = (
     ({ child }) =>
       new Promise<void>((resolve) => {
         child.once("close", () => resolve());
-        // Without file handles for its channels, the process is not started, and `close` is not emitted.
+        // If there are no file handles for the child's channels, the child is not started, and `close` is not emitted.
         if (child.pid === undefined) child.once("error", () => resolve());
       }),
   );
@@ -89,9 +89,9 @@ export const childProcesses = (
 };
 
 /**
- * Starts the processes of a run on this machine.
+ * Returns a function that starts the processes of a run on this machine.
  *
- * @param identityOf returns the TLS identity of a process by its ranks; each process receives only its own.
+ * @param identityOf returns the TLS identity of a process from its ranks. Each process receives only its own identity.
  */
 export const startLocalProcesses =
   (identityOf?: (ranks: readonly number[]) => TlsIdentity): StartProcesses =>
@@ -101,7 +101,7 @@ export const startLocalProcesses =
     const groups = Array.from({ length: ranks / network.ranksPerProcess }, (_, process) =>
       Array.from({ length: network.ranksPerProcess }, (_, i) => process * network.ranksPerProcess + i),
     );
-    // Read before any process is started, so that a fault in a file does not leave other processes behind.
+    // Identities are read before any process is started, so that a fault in a file does not leave processes running.
     const identities = groups.map((group) => identityOf?.(group));
     const children: { readonly ranks: readonly number[]; readonly child: ChildProcess }[] = [];
     try {
@@ -121,14 +121,14 @@ export const startLocalProcesses =
           }),
         });
     } catch (error) {
-      for (const { child } of children) child.kill("SIGKILL"); // the run cannot become complete
+      for (const { child } of children) child.kill("SIGKILL"); // the run lacks a process
       throw error;
     }
     const processes = childProcesses(children, "SIGKILL");
     const text = JSON.stringify(job);
     for (const [index, { child }] of children.entries()) {
       const start: MemberStart = { job: text, identity: identities[index] };
-      // A process that was not started, or has already ended, is reported as lost.
+      // A process that was not started, or has already exited, is reported as lost.
       if (child.connected) child.send(start, () => undefined);
     }
     return processes;

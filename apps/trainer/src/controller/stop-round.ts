@@ -1,6 +1,6 @@
 import type { ControllerMessage } from "../members/control-messages.ts";
 
-/** Inputs of the agreement on a stop. */
+/** Inputs of a stop round. */
 export interface StopRoundInput {
   /** Number of processes of the run. */
   readonly processes: number;
@@ -10,10 +10,10 @@ export interface StopRoundInput {
 }
 
 /**
- * Agreement of a run's processes on the last step, kept by the controller: all processes are asked to start no further
- * step, each reports the step that its ranks have started, and the maximum becomes the last step. A run has one round,
- * however many processes request it and however often: in a second round other steps would have been started, and ranks
- * that have stopped could be asked to continue.
+ * Agreement of a run's processes on the last step, kept by the controller. All processes are told to start no further
+ * step. Each process reports the step that its ranks have started, and the maximum becomes the last step. A run has a
+ * single round, even if several processes request a stop or repeat the request: by a second round, other steps would
+ * have been started, and stopped ranks could be told to continue.
  */
 export class StopRound {
   private readonly input: StopRoundInput;
@@ -24,14 +24,14 @@ export class StopRound {
     this.input = input;
   }
 
-  /** Starts the round, unless it was started before. */
+  /** Starts the round. Does nothing if the round was already started. */
   request(): void {
     if (this.wasRequested) return;
     this.wasRequested = true;
     this.input.tell({ type: "stop" });
   }
 
-  /** Handles the answer of a process; only its first answer counts. */
+  /** Handles the response of a process. Later responses of the same process are ignored. */
   answer(process: number, step: number): void {
     if (this.startedSteps.has(process)) return;
     this.startedSteps.set(process, step);

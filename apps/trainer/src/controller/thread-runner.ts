@@ -6,7 +6,10 @@ import type { RankRunner } from "./rank-runner.ts";
 import { RankThreads, trainingRank } from "../members/rank-threads.ts";
 import { StopSignal } from "../rank/stop-signal.ts";
 
-/** Runs all ranks as threads of this process. @param rankFile entry of a rank's thread. Default: the trainer's own. */
+/**
+ * Returns a runner that runs all ranks as threads of this process.
+ * @param rankFile entry file of a rank's thread. Default: the trainer's own entry file.
+ */
 export const threadRunner = (rankFile?: URL): RankRunner => ({
   run: async ({ prepared, interruption, assignment, record }) => {
     const { ranks } = assignment.job;
@@ -36,7 +39,7 @@ export const threadRunner = (rankFile?: URL): RankRunner => ({
       interruption.onAbandoned(undefined);
       if (failed) await threads.end();
       await world.close().catch((error: unknown) => {
-        if (!failed) throw error; // otherwise the first failure is reported
+        if (!failed) throw error; // if a rank failed, the first failure is reported
       });
     }
   },

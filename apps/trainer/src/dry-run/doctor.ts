@@ -48,7 +48,7 @@ const isEnabled = (facts: DeviceFacts, feature: OptionalFeature): boolean =>
     "chromium-experimental-subgroup-matrix": facts.subgroupMatrices.length > 0,
   })[feature];
 
-/** Fallback of a job if a feature is missing. */
+/** Description of a job's fallback if an optional GPU feature is missing. */
 const fallbacks: { readonly [F in OptionalFeature]: string } = {
   "shader-f16": "mixed precision computes in f32 and stores f16",
   subgroups: "reductions go through workgroup memory",
@@ -62,7 +62,7 @@ export const ratesLine = ({ flopsPerSecond, bytesPerSecond, kernelSeconds }: Bac
 const memoryLimitLine =
   "memory: at most 4 GiB for all ranks of one process (WebAssembly addresses 32 bits); beyond, --transport tcp starts a process per rank";
 
-/** Describes what computes matrix products on the CPU. */
+/** Describes the implementation of matrix products on the CPU. */
 const blasLine = (blas: BlasSurvey): string => {
   const { state } = blas;
   if (state === "ready")
@@ -75,7 +75,7 @@ const blasLine = (blas: BlasSurvey): string => {
   return `${first}; products run in WebAssembly; to multiply faster: ${asTyped("skein-train blas build")}`;
 };
 
-/** Formats the diagnosis for people, one line per finding. */
+/** Formats the diagnosis as human-readable lines, one per finding. */
 export const formatDiagnosis = ({ node, hardware: { webgpu, rates }, blas, data, job }: Diagnosis): string[] => {
   const lines: [string, string][] = [["node", node]];
   lines.push(["cpu", memoryLimitLine]);

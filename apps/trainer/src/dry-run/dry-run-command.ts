@@ -20,7 +20,7 @@ const sentText = ({ ranks, sentBytesPerStep: sent, denseBytesPerStep: dense }: R
   return `${bytesText(sent)} per rank and step, ${shareText(sent / dense)} of a dense all-reduce of all gradients (${bytesText(dense)})`;
 };
 
-/** A lower bound on the time of a step: time outside of kernels is not included. */
+/** Formats a lower bound on the time of a step; time outside of kernels is not included. */
 const stepText = ({ batch, ranks, prediction }: RunForecast): string => {
   const { computeSeconds, stepSeconds = computeSeconds, exposedSeconds = 0, unknown } = prediction;
   const bound = `at least ${secondsText(stepSeconds)}, at most ${digitsText(batch / stepSeconds)} samples/s`;
@@ -35,7 +35,7 @@ const assumptions = ({ rates, ranks, prediction }: RunForecast): string =>
     "all kernels are assumed to reach these rates, and only kernels and messages to take time: small kernels, ranks that share memory and work between kernels make a step longer, twice in a CNN and tenfold if a step takes a tenth of a millisecond; skein-profile predict is more accurate on a machine measured by skein-profile calibrate",
   ].join("; ");
 
-/** Formats a forecast for people, one line per value. */
+/** Formats a forecast as human-readable lines, one per value. */
 export const formatForecast = (run: RunForecast): string[] => {
   const { memory, steps, stepsPerEpoch } = run;
   const total = memory.parameters + memory.optimizer + memory.other + memory.intermediates;
@@ -71,9 +71,9 @@ export const formatForecast = (run: RunForecast): string[] => {
 };
 
 /**
- * `skein-train run --dry-run`: prints what is known before the first step. Writes nothing.
+ * Runs `skein-train run --dry-run`: prints the forecast of a run before its first step. Writes no files.
  *
- * @throws errors of a run before its first step.
+ * @throws the errors that a run can throw before its first step.
  */
 export const dryRun = async (
   job: Job,

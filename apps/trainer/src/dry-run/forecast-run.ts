@@ -11,23 +11,26 @@ import { prepareOn } from "../run/run-job.ts";
 import { buildParts, stateSpecs } from "../step/train-state.ts";
 import { predictStep, type StepPrediction } from "./step-prediction.ts";
 
-/** Memory of a rank, in bytes. */
+/** Memory of one rank, in bytes. */
 export interface RankMemory {
   readonly parameters: number;
   readonly optimizer: number;
-  /** Running statistics of the model, residuals of compressors, gradients in transit. */
+  /** Running statistics of the model, residuals of compressors, and gradients in transit. */
   readonly other: number;
-  /** Peak of the additional memory of a step: activations, gradients, message buffers. */
+  /** Peak of the additional memory of a step: activations, gradients and message buffers. */
   readonly intermediates: number;
-  /** Gradients of all trained parameters; the plan of the intermediates includes those that exist at a time. */
+  /**
+   * Size of the gradients of all trained parameters. `intermediates` already includes the gradients that exist at the
+   * same time.
+   */
   readonly gradients: number;
 }
 
-/** Forecast of a run before its first step. */
+/** Forecast of a run, made before its first step. */
 export interface RunForecast {
   readonly name: string;
   readonly model: string;
-  /** Number of parameters of the whole model, over all ranks that shard it. */
+  /** Number of parameters of the whole model, including the shards of all ranks. */
   readonly parameters: number;
   /** Number of trained parameters. */
   readonly trainedParameters: number;
@@ -36,20 +39,20 @@ export interface RunForecast {
   readonly judgedSamples: number;
   readonly batch: number;
   readonly steps: number;
-  /** Steps per epoch; null for a stream. */
+  /** Number of steps per epoch; null for a stream. */
   readonly stepsPerEpoch: number | null;
   readonly backend: BackendName;
   readonly ranks: number;
   readonly transport: Job["transport"];
   readonly memory: RankMemory;
   readonly sentBytesPerStep: number;
-  /** Bytes that a dense ring all-reduce of all gradients would send. */
+  /** Bytes per step that a dense ring all-reduce of all gradients would send. */
   readonly denseBytesPerStep: number;
   readonly rates: BackendRates;
   readonly prediction: Omit<StepPrediction, "sentBytes">;
-  /** Minimum seconds of all steps, without evaluations, checkpoints, and work outside of kernels. */
+  /** Minimum seconds of all steps, without evaluations, checkpoints and work outside of kernels. */
   readonly runSeconds: number;
-  /** Further lines for people: remarks on the job, and limits of the forecast. */
+  /** Further human-readable lines: remarks on the job, and limits of the forecast. */
   readonly remarks: readonly string[];
 }
 
@@ -59,14 +62,14 @@ const bytesOf = (tree: unknown): number =>
 const unplanned =
   "the exchange is planned from measurements before the first step; this forecast assumes the initial plan: each tensor by itself";
 
-/** Null for the infinite counts of a stream. */
+/** Returns null for the infinite counts of a stream, and finite counts unchanged. */
 const orNull = (count: number): number | null => (Number.isFinite(count) ? count : null);
 
 /**
- * Prepares a job as a run does, including the plan of its step, and measures its backend for a moment. Nothing is
- * written, and no step is run.
+ * Prepares a job as a run does, including the plan of its step, and briefly measures the backend. Writes no files and
+ * runs no step.
  *
- * @throws errors of a run before its first step.
+ * @throws the errors that a run can throw before its first step.
  */
 export const forecastRun = async (job: Job): Promise<RunForecast> => {
   const { prepared, notes } = await prepareOn({ job });

@@ -15,23 +15,23 @@ import type { JobRates } from "../backend/job-rates.ts";
 import { measuredLinksOf } from "../members/network-world.ts";
 import type { PreparedStep } from "../preparation/prepared-step.ts";
 
-/** Minimum time of a step. */
+/** Predicted minimum time of a step. */
 export interface StepPrediction {
-  /** Seconds of kernels, for a single rank that uses the machine alone, as in the measurement. */
+  /** Seconds of all kernels for a rank that uses the machine alone, as in the measurement. */
   readonly computeSeconds: number;
-  /** Seconds with messages, overlapped with computation. Absent: links were not measured. */
+  /** Seconds of the step including messages, which overlap with computation. Absent: links were not measured. */
   readonly stepSeconds?: number;
-  /** Seconds of waiting for messages in `stepSeconds`. */
+  /** Seconds of `stepSeconds` spent waiting for messages. */
   readonly exposedSeconds?: number;
   /** Bytes that the busiest rank sends in all collectives of a step. */
   readonly sentBytes: number;
-  /** Explains, for people, why messages are not included. Absent: they are included. */
+  /** Human-readable reason why messages are not included. Absent: messages are included. */
   readonly unknown?: string;
 }
 
 type Groups = { readonly [axis: string]: AxisGroups };
 
-/** Whether a link file was measured with this number of ranks. */
+/** Whether a link file was measured with `ranks` ranks. */
 const matchesRanks = ({ hosts }: LinkFile, ranks: number): boolean =>
   new Set(hosts.flat()).size === ranks && hosts.flat().every((rank) => rank < ranks);
 
@@ -45,13 +45,16 @@ const unknownLinks = (job: Job, links: LinkFile | undefined): string | undefined
     : `messages are not included: no link was measured; measure with skein-train links, and give its file in network.links`;
 };
 
-/** Indices of a group's members, grouped by host. */
+/** Returns the indices of a group's members, grouped by host. */
 const indicesByHost = (group: readonly number[], hosts: readonly (readonly number[])[]): number[][] =>
   hosts
     .map((ranks) => group.flatMap((rank, index) => (ranks.includes(rank) ? [index] : [])))
     .filter((indices) => indices.length > 0);
 
-/** Returns the groups with the hosts of a link file. Groups of the same axis have the same hosts. */
+/**
+ * Returns the groups with the hosts of a link file. All groups of an axis are assigned the hosts of the axis's first
+ * group.
+ */
 const groupsOnHosts = (groups: Groups, links: LinkFile): Groups =>
   Object.fromEntries(
     Object.entries(groups).map(([axis, { situation, groups: all }]) => {
@@ -86,10 +89,10 @@ const simulated = (
 };
 
 /**
- * Predicts a planned step: kernels from measured rates, collectives from the measured links of the job, with the cost
- * model of `skein-profile predict`.
+ * Predicts the time of a planned step with the cost model of `skein-profile predict`: kernels from measured rates,
+ * collectives from the measured links of the job.
  *
- * @throws ConfigError, LinkFileError for a link file that cannot be read.
+ * @throws ConfigError or LinkFileError if a link file cannot be read.
  */
 export const predictStep = (job: Job, step: PreparedStep, { rates, device }: JobRates): StepPrediction => {
   const links = job.ranks === 1 ? undefined : measuredLinksOf(job);

@@ -41,7 +41,7 @@ test("an earlier best by another metric or direction is ignored", () => {
   const other = { evaluation: { batch: 1, stopAfter: 1, compareBy: { figure: "loss", better: "higher" } } } as const;
   expect(bestBefore(other, best)).toBe(undefined);
   expect(bestBefore(other, after([3, 2], other.evaluation.compareBy))).toMatchObject({ value: 3, since: 1 });
-  // Checkpoints of earlier versions do not record the direction.
+  // Checkpoints of earlier versions do not record the direction of the comparison.
   const { better: _, ...older } = best;
   expect(bestBefore(other, older)).toBe(older);
 });

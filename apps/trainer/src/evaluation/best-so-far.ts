@@ -1,17 +1,19 @@
 import { z } from "zod";
 import type { EvaluationJob, Job } from "../job/job.ts";
 
-/** The best evaluation of a run, and its age in evaluations. */
+/** The best evaluation of a run, and the number of evaluations since. */
 export interface BestSoFar {
-  /** Figure by which evaluations are compared: `loss`, `accuracy`, or a figure that the model defines. */
+  /** Name of the metric by which evaluations are compared: `loss`, `accuracy`, or a metric that the model defines. */
   readonly figure: string;
-  /** Whether lower or higher is better. Absent: in checkpoints of older versions, which assumed the job's setting. */
+  /**
+   * Whether lower or higher values are better. Absent in checkpoints of older versions, which used the job's setting.
+   */
   readonly better?: Comparison["better"] | undefined;
-  /** Number of steps done before the evaluation. */
+  /** Number of steps completed before the evaluation. */
   readonly step: number;
-  /** Value of the figure over all held-out samples; null if no evaluation had a finite value. */
+  /** Value of the metric over all held-out samples; null if no evaluation had a finite value. */
   readonly value: number | null;
-  /** Number of later evaluations, all of which were not better. */
+  /** Number of later evaluations, which were not better. */
   readonly since: number;
 }
 
@@ -23,13 +25,13 @@ export const bestSoFarSchema: z.ZodType<BestSoFar> = z.strictObject({
   since: z.int().min(0),
 });
 
-/** Comparison rule for the evaluations of a job. */
+/** Rule that compares the evaluations of a job. */
 export type Comparison = NonNullable<EvaluationJob["compareBy"]>;
 
 export const comparisonOf = ({ evaluation: { compareBy } }: Pick<Job, "evaluation">): Comparison =>
   compareBy ?? { figure: "loss", better: "lower" };
 
-/** Include one more evaluation. A non-finite value is worse than every finite value. */
+/** Returns the best evaluation after one more evaluation. A non-finite value is worse than every finite value. */
 export const bestAfter = (
   { figure, better }: Comparison,
   before: BestSoFar | undefined,
@@ -44,19 +46,19 @@ export const bestAfter = (
 };
 
 /**
- * Best evaluation that a resumed run starts from. Absent: earlier evaluations were compared by another figure or in the
- * opposite direction; then neither the best evaluation nor the patience of `evaluation.stopAfter` is kept.
+ * Returns the best evaluation with which a resumed run starts. Undefined: earlier evaluations were compared by another
+ * metric or in the opposite direction; then the patience of `evaluation.stopAfter` also starts anew.
  */
 export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined => {
   const { figure, better } = comparisonOf(job);
   return saved?.figure === figure && (saved.better ?? better) === better ? saved : undefined;
 };
 
-/** Whether any setting of a job depends on how evaluations compare. */
+/** Whether any setting of a job depends on the comparison of evaluations. */
 export const comparesEvaluations = ({ evaluation, checkpoint }: Pick<Job, "evaluation" | "checkpoint">): boolean =>
   evaluation.stopAfter !== undefined || checkpoint.best === true;
 
-/** Whether a run must end before its last step. */
+/** Whether a run must end before its last step, because evaluations no longer improve. */
 export const endsEarly = (
   { evaluation: { stopAfter } }: Pick<Job, "evaluation">,
   best: BestSoFar | undefined,

@@ -5,7 +5,7 @@ import type { TrainingData } from "../task/task.ts";
 /** Maximum number of classes that a remark lists by number. */
 const maxListed = 8;
 
-/** Number of samples per class; undefined if classes are unknown before samples are read. */
+/** Returns the number of samples per class; undefined if classes are unknown before samples are read. */
 const classCounts = (samples: TrainingSamples): ReadonlyMap<number, number> | undefined => {
   if (isStreamed(samples) || isFileWindows(samples)) return undefined;
   const classes = sampleClasses(samples);
@@ -21,7 +21,7 @@ const listed = (labels: readonly number[]): string => {
   return sorted.length > maxListed ? `${text}, … (${sorted.length} in all)` : text;
 };
 
-/** Remarks on classes that are missing in the training samples or in the evaluation samples. */
+/** Returns remarks on classes that are missing in the training samples or in the evaluation samples. */
 export const coverageRemarks = (
   { train, test, predicts }: Pick<TrainingData, "train" | "test" | "predicts">,
   on: EvaluatedOn,
@@ -45,11 +45,13 @@ export const coverageRemarks = (
   ];
 };
 
-/** Metrics of guessing on the evaluation samples. */
+/** Metrics of a model that guesses, on the evaluation samples. */
 export interface Chance {
-  /** Share of the most frequent class, 0 to 1. Absent unless classes are predicted and known in advance. */
+  /**
+   * Fraction of samples of the most frequent class, 0 to 1. Absent unless classes are predicted and known in advance.
+   */
   readonly accuracy?: number;
-  /** Loss of the uniform guess in nats. Absent unless one of several answers is predicted. */
+  /** Loss of a uniform guess, in nats. Absent unless a class, byte or token is predicted. */
   readonly loss?: number;
 }
 

@@ -2,8 +2,8 @@ import type { Job } from "../job/job.ts";
 import { numBatchParts } from "../job/mesh.ts";
 
 /**
- * Number of samples in an evaluation batch: `evaluation.batch` of the job, or all samples if there are fewer, rounded
- * up to a multiple of the number of batch parts. Rows that pad a batch are masked.
+ * Returns the number of samples in an evaluation batch: `evaluation.batch` of the job, or the number of all samples if
+ * smaller, rounded up to a multiple of the number of batch parts. Rows that pad a batch are masked.
  */
 export const evaluationBatch = (job: Pick<Job, "evaluation" | "ranks" | "mesh">, count: number): number => {
   const numParts = numBatchParts(job);

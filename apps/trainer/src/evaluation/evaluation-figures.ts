@@ -5,8 +5,8 @@ import type { Job } from "../job/job.ts";
 import type { Prediction } from "../task/task.ts";
 
 /**
- * Samples on which a run is evaluated: test samples, samples held back from the training part, or the training samples
- * themselves.
+ * Samples on which a run is evaluated: test samples, validation samples held out from the training samples, or the
+ * training samples themselves.
  */
 export type EvaluatedOn = "test" | "validation" | "training";
 
@@ -15,24 +15,26 @@ export const evaluatedOn = ({ judgeBy, validationFraction }: Job["data"]): Evalu
   return validationFraction === undefined ? "test" : "validation";
 };
 
-/** Results of an evaluation: the loss, and figures that follow from the loss and the kind of prediction. */
+/**
+ * Metrics of an evaluation: the loss, metrics derived from the loss and the kind of prediction, and metrics of the
+ * model.
+ */
 export interface EvaluationFigures {
-  /** Mean over the held-out samples, in nats. For predicted values, in the unit of the model's loss. */
+  /** Mean loss over the held-out samples, in nats. For predicted values: in the unit of the model's loss. */
   readonly loss: number;
-  /** Share of correct answers, 0 to 1. Only for classes. */
+  /** Fraction of correct predictions, 0 to 1. Present only for classes. */
   readonly accuracy?: number;
-  /**
-   * `loss / ln 2`, and `exp(loss)`: the number of equally likely choices that the loss corresponds to. Only for bytes
-   * and tokens.
-   */
+  /** Loss in bits, `loss / ln 2`. Present only for bytes. */
   readonly bitsPerByte?: number;
+  /** Loss in bits, `loss / ln 2`. Present only for tokens. */
   readonly bitsPerToken?: number;
+  /** `exp(loss)`: the number of equally likely choices with this loss. Present only for bytes and tokens. */
   readonly perplexity?: number;
-  /** Figures that the model defines, by name. */
+  /** Metrics that the model defines, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
-/** Reserved names in a line of figures; a model's own figure may not use them. */
+/** Reserved names in a line of metrics; metrics of a model may not use them. */
 export const reservedNames: readonly string[] = [
   "type",
   "step",
@@ -43,17 +45,17 @@ export const reservedNames: readonly string[] = [
   "perplexity",
 ];
 
-/** Convert a loss to bits. Empty: no text is predicted. */
+/** Converts a loss to bits per byte or token. Returns an empty object if no text is predicted. */
 export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigures, "bitsPerByte" | "bitsPerToken"> => {
   if (predicts === "bytes") return { bitsPerByte: loss / Math.LN2 };
   return predicts === "tokens" ? { bitsPerToken: loss / Math.LN2 } : {};
 };
 
 /**
- * The numerator and denominator sums of each figure by which evaluations can be compared. Figures that follow from the
- * loss, such as the perplexity, compare like the loss.
+ * Returns the numerator and denominator sums of each metric by which evaluations can be compared. Metrics derived from
+ * the loss, such as the perplexity, compare like the loss.
  *
- * @param own figures that the model defines.
+ * @param own metrics that the model defines.
  */
 export const comparedFigures = (
   predicts: Prediction,
@@ -78,7 +80,10 @@ const builtInFigures = (predicts: Prediction, { correct, lossSum, count }: Evalu
   }
 };
 
-/** Compute figures from sums. @param own figures that the model defines. */
+/**
+ * Computes metrics from sums.
+ * @param own metrics that the model defines.
+ */
 export const evaluationFigures = (
   predicts: Prediction,
   sums: EvaluationSums,
@@ -91,13 +96,13 @@ export const evaluationFigures = (
   };
 };
 
-/** All figures as one flat object, for a line of JSON. */
+/** Returns all metrics as one flat object, for a line of JSON. */
 export const flatFigures = ({ metrics, ...figures }: EvaluationFigures): Readonly<Record<string, number>> => ({
   ...figures,
   ...metrics,
 });
 
-/** Format figures for a log line: `test loss 0.0432, 98.60 % right`. */
+/** Formats metrics for a log line: `test loss 0.0432, 98.60 % right`. */
 export const formatFigures = (
   { loss, accuracy, bitsPerByte, bitsPerToken, perplexity, metrics = {} }: EvaluationFigures,
   on: EvaluatedOn,

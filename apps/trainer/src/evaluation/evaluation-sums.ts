@@ -1,11 +1,11 @@
-/** Sums over this rank's part of the held-out samples, by the names that the model gives the sums. */
+/** Sums over this rank's part of the held-out samples, by the names that the model defines. */
 export interface EvaluationSums {
   readonly lossSum: number;
   readonly count: number;
   readonly [name: string]: number;
 }
 
-/** Total of the sums of all parts, added in the order of the parts. */
+/** Adds the sums of all parts, in the order of the parts. */
 export const totalSums = (parts: readonly EvaluationSums[]): EvaluationSums => {
   const total = new Map<string, number>();
   for (const part of parts)

@@ -18,16 +18,16 @@ interface ExportOptions extends GlobalOptions {
 const dtypes = ["f32", "f16", "bf16"] as const;
 type DType = (typeof dtypes)[number];
 
-/** Files that were written, and remarks for people, one per line. */
+/** Written files, and human-readable remarks, one per line. */
 interface Exported {
   readonly files: readonly string[];
   readonly remarks: readonly string[];
 }
 
-/** Writes a run's model in a format. */
+/** Writes a run's model in an export format. */
 type Exporter = (run: SavedRun, output: string, options: { readonly dtype?: DType }) => Promise<Exported>;
 
-/** Exporters are loaded on demand: no other command needs their modules. */
+/** Exporter of each format. Exporters are imported on demand, because no other command needs their modules. */
 const formats: ReadonlyMap<string, Exporter> = new Map<string, Exporter>([
   ["onnx", async (...args) => ({ files: await (await import("./onnx.ts")).exportOnnxModel(...args), remarks: [] })],
   ["huggingface", async (...args) => (await import("./hugging-face.ts")).exportHuggingFace(...args)],
@@ -39,7 +39,7 @@ const oneOf = <T extends string>(option: string, value: string, known: readonly 
 };
 
 /**
- * `skein-train export`: writes the trained model of a run for other programs.
+ * Runs `skein-train export`: writes the trained model of a run for other programs.
  *
  * @returns the exit code.
  * @throws ConfigError, CheckpointError, PretrainedError.

@@ -4,11 +4,11 @@ import { decodingOf, isDecoded } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob, NormaliseJob } from "../job/job.ts";
 
-/** Preprocessing of a run's images, for other programs. */
+/** Preprocessing of a run's images, described for other programs. */
 export interface ExportedImages {
-  /** Undefined if no image processor does the same, at least approximately. */
+  /** Image processor that is at least approximately equivalent. Undefined: there is none. */
   readonly processor?: ImageProcessor;
-  /** Remarks for people. */
+  /** Human-readable remarks. */
   readonly remarks: readonly string[];
 }
 
@@ -16,7 +16,7 @@ type Sides = readonly [number, number];
 
 const same = (one: Sides, other: Sides): boolean => one.every((side, i) => side === other[i]);
 
-/** Resizing to the size of samples; undefined if image processors have no equivalent. */
+/** Returns the resizing of images to the size of samples; undefined if image processors have no equivalent. */
 const geometryOf = (job: DecodedJob): Pick<ImageProcessor, "resize" | "crop"> | undefined => {
   const { fit, resize } = decodingOf(job);
   const size = sidesOf(job.size);
@@ -36,7 +36,7 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
         `no preprocessor_config.json was written: no image processor of transformers is equivalent to data.fit ${fit} with data.size ${sidesOf(job.size).join("×")}; prepare images for this model as the run did, or train with data.resize`,
       ],
     };
-  // the JPEG decoder also resizes with `bilinear`, and other images are rare
+  // The JPEG decoder also resizes with `bilinear`; images in other formats are rare.
   const isByFilter = resample !== undefined || resize !== undefined || job.decoder === "napi-rs";
   const differing = [
     ...(resize === undefined && fit === "cover" ? ["data.fit cover crops images before resizing them"] : []),
@@ -57,15 +57,15 @@ const ofDecoded = (job: DecodedJob): ExportedImages => {
   };
 };
 
-/** Converts the normalization of unscaled numbers to that of a processor that scales bytes by 1/255. */
+/** Converts the normalization of raw byte values to the normalization of a processor that scales bytes by 1/255. */
 const unscaled = ({ mean, std }: NormaliseJob): NormaliseJob => ({
   mean: mean.map((each) => each / 255),
   std: std.map((each) => each / 255),
 });
 
 /**
- * Configuration for `AutoImageProcessor` of transformers, which then preprocesses images as the run did; undefined for
- * data other than images loaded by us.
+ * Returns the configuration with which `AutoImageProcessor` of transformers preprocesses images as the run did;
+ * undefined for data other than images decoded by Skein.
  *
  * @param inputs spec of a sample's inputs.
  */

@@ -9,10 +9,13 @@ import type { TrainingData } from "../task/task.ts";
 import { exportedImages } from "./exported-images.ts";
 import type { SavedRun } from "../output-folder/saved-run.ts";
 
-/** Preprocessing of images. Copied from the original folder if the run's data were not images loaded by us. */
+/**
+ * Name of the file with the preprocessing of images. Copied from the original folder if Skein did not decode the run's
+ * images.
+ */
 const processorFile = "preprocessor_config.json";
 
-/** Files that accompany weights: preprocessing of texts and images, and settings for generation. */
+/** Names of files that accompany weights: preprocessing of texts and images, and settings for generation. */
 const companions: readonly string[] = [
   "added_tokens.json",
   "chat_template.jinja",
@@ -27,14 +30,14 @@ const companions: readonly string[] = [
   "vocab.txt",
 ];
 
-/** Copies files of these names from one folder to the other, unless they exist there. */
+/** Copies the files named in `wanted` from one folder to another, except files that exist in the destination. */
 const copyCompanions = async (from: string, to: string, wanted: readonly string[] = companions): Promise<void> => {
   const [names, there] = await Promise.all([readdir(from).catch(() => []), readdir(to)]);
   for (const name of names)
     if (wanted.includes(name) && !there.includes(name)) await copyFile(join(from, name), join(to, name));
 };
 
-/** Class names of the run in the form of config.json; the checkpoint's original names no longer apply. */
+/** Returns the class names of the run in the format of config.json. They replace the checkpoint's original names. */
 const labelConfig = (data: TrainingData): object => {
   const names = data.predicts === "classes" ? namesOf(data) : undefined;
   if (names === undefined) return {};
@@ -46,11 +49,12 @@ const labelConfig = (data: TrainingData): object => {
 
 /**
  * Writes the fine-tuned model of a run as a Hugging Face checkpoint: `config.json`, safetensors,
- * `preprocessor_config.json` with the preprocessing of its images, and the files of the tokenizer that it was trained
- * with, otherwise of the original folder.
+ * `preprocessor_config.json` with the preprocessing of its images, and the files of the tokenizer used in training, or
+ * of the original folder if the run used no tokenizer.
  *
- * @returns the names of the files, and remarks for people.
- * @throws ConfigError for a run of a different model, PretrainedError if `output` already contains a checkpoint.
+ * @returns the names of the written files, and human-readable remarks.
+ * @throws ConfigError for a run whose model is not pretrained, PretrainedError if `output` already contains a
+ * checkpoint.
  */
 export const exportHuggingFace = async (
   { job, prepared, params, state }: SavedRun,
@@ -73,7 +77,7 @@ export const exportHuggingFace = async (
   const tokenizer = "tokenizer" in data ? data.tokenizer : undefined;
   if (tokenizer !== undefined)
     await copyCompanions(tokenizer.endsWith(".json") ? dirname(tokenizer) : tokenizer, output);
-  // the preprocessing of the original folder may differ from the run's
+  // The preprocessing in the original folder may differ from the run's preprocessing.
   const others = images === undefined ? companions : companions.filter((name) => name !== processorFile);
   await copyCompanions(model.folder, output, others);
   return { files: (await readdir(output)).sort(), remarks: images?.remarks ?? [] };

@@ -13,21 +13,24 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A model that names its weights file and its export. */
+/** Returns an exported model whose text contains `of`, the name of the export, and the name of its weights file. */
 const exported = (of: string, hasWeights = true) => {
   const weights = hasWeights ? [Buffer.from(`weights `), Buffer.from(`of ${of}`)] : [];
   const place = hasWeights ? weightsName("digits.onnx", digestOf(weights)) : "none";
   return { model: Buffer.from(`${of} ${place}`), weights };
 };
 
-/** Returns the export of the model in the folder, and of the weights that it finds. */
+/**
+ * Returns the name of the export to which the model in the folder belongs. Requires that its weights are of the same
+ * export.
+ */
 const found = (): string => {
   const [of, place] = readFileSync(output, "utf8").split(" ");
   if (place !== "none") expect(readFileSync(join(folder, place!), "utf8")).toBe(`weights of ${of}`);
   return of!;
 };
 
-/** Files that fail at the call with this number, and, for a crash, at all later calls. */
+/** Returns file operations that fail at call number `at` and, for a crash, at all later calls. */
 const failingAt = (at: number, isCrash: boolean): { readonly files: Files; readonly calls: () => number } => {
   let calls = 0;
   const counted = <Arguments extends unknown[], Result>(

@@ -4,22 +4,25 @@ import type { OnnxFiles } from "@skein/onnx";
 import { explainFullExport } from "../errors.ts";
 import { type Files, replaceDurably } from "../files/files.ts";
 
-/** Digits of a digest in a file name: enough to avoid collisions between exports of a model. */
+/** Number of hexadecimal digits of a digest in a file name: enough to avoid collisions between exports of a model. */
 export const digestLength = 16;
 
-/** SHA-256 of the pieces of a file, shortened to `digestLength` digits. */
+/** Returns the SHA-256 digest of a file given in pieces, shortened to `digestLength` digits. */
 export const digestOf = (pieces: readonly Uint8Array[]): string => {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);
   return hash.digest("hex").slice(0, digestLength);
 };
 
-/** Name of the weights file of a model, with the digest of its weights: `digits.onnx.5d41402abc4b2a76.data`. */
+/** Returns the name of a model's weights file, with the digest of the weights: `digits.onnx.5d41402abc4b2a76.data`. */
 export const weightsName = (name: string, digest: string): string => `${name}.${digest}.data`;
 
 const ending = new RegExp(`^\\.[0-9a-f]{${digestLength}}\\.data(\\.tmp)?$`);
 
-/** Whether a file next to a model is from one of its exports: weights, or unfinished weights. */
+/**
+ * Whether the file `other` next to the model `name` was written by one of the model's exports: complete or unfinished
+ * weights.
+ */
 const isWeightsOf = (name: string, other: string): boolean =>
   other.startsWith(name) && ending.test(other.slice(name.length));
 
@@ -27,18 +30,18 @@ const holds = (files: Files, path: string, content: Uint8Array): boolean => {
   try {
     return Buffer.compare(files.read(path, content.length), content) === 0;
   } catch {
-    return false; // missing, or longer
+    return false; // the file is missing, or longer
   }
 };
 
 /**
- * Writes an ONNX model, and its weights, if separate, in a file next to it. The name of the weights file contains their
- * digest, so it never replaces a different file: until the model is replaced atomically, the old model keeps its own
- * weights. Old weights are removed last.
+ * Writes an ONNX model and, if its weights are separate, a weights file next to the model. The name of the weights file
+ * contains the digest of the weights, so it never replaces a different file: until the model is replaced atomically,
+ * the old model keeps its own weights. Old weights are removed last.
  *
- * @returns the paths of the files.
- * @throws DiskFullError, or the system's error. Then the old files are unchanged, and new files are removed, except
- * after a crash, when the next export removes them.
+ * @returns the paths of the written files.
+ * @throws DiskFullError, or the system's error. Then the old files are unchanged, and new files are removed. After a
+ * crash, the next export removes the new files.
  */
 export const replaceOnnxFiles = (files: Files, output: string, { model, weights }: OnnxFiles): string[] => {
   const [folder, name] = [dirname(output), basename(output)];
@@ -49,7 +52,7 @@ export const replaceOnnxFiles = (files: Files, output: string, { model, weights 
     for (const path of beside) replaceDurably(files, path, weights);
     replaceDurably(files, output, model);
   } catch (error) {
-    // The disk may report a failure although the model is already in place.
+    // The disk may report a failure although the model has already been replaced.
     if (!wasThere && !holds(files, output, model)) for (const path of beside) files.remove(path);
     throw explainFullExport(error, output);
   }

@@ -14,18 +14,18 @@ import type { SavedRun } from "../output-folder/saved-run.ts";
 import { digestLength, digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 
 export interface OnnxExportOptions {
-  /** Data type of the weights; bf16 is rejected. Default: f32. */
+  /** Data type of the exported weights; bf16 is rejected. Default: f32. */
   readonly dtype?: "f32" | "f16" | "bf16";
   /**
-   * Weights of more bytes are written into a separate file next to the model. Default: about 2 GiB, the limit of one
-   * file.
+   * Maximum size, in bytes, of weights stored inside the model file; larger weights are written to a separate file next
+   * to the model. Default: about 2 GiB, the maximum size of an ONNX file.
    */
   readonly above?: number;
 }
 
 type Applied = ReturnType<typeof forwardPass>;
 
-/** Paths of the leaves that a forward pass uses; labels are usually not among them. */
+/** Returns the paths of the sample fields that a forward pass uses; labels are usually not among them. */
 const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpec>): string[] => {
   const one = Object.fromEntries(leavesByPath<TensorSpec>(batchSpecs({ fields }, 1)));
   const traced = trace((own: Weights, leaves: Leaves<Tensor>) => flattenTree<Tensor>(applied(own, leaves)).leaves, [
@@ -38,21 +38,21 @@ const usedLeaves = (applied: Applied, weights: Weights, fields: Leaves<TensorSpe
   return paths.filter((_, i) => used.has(inputs[inputs.length - paths.length + i]!));
 };
 
-/** Returns results by name, with a prefix for names that inputs have, too. */
+/** Returns results by name. A result whose name is also the name of an input receives a prefix. */
 const withDistinctNames = (results: Leaves<Tensor>, inputs: readonly string[]): Leaves<Tensor> =>
   Object.fromEntries(
     Object.entries(results).map(([path, result]) => [inputs.includes(path) ? `outputs.${path}` : path, result]),
   );
 
 /**
- * Writes the trained model of a run as an ONNX model of its forward pass: an input for each field of its samples that
- * the model uses, named by the path of the field, such as `inputs`; a result `logits` (or `values`, or `outputs`), or
- * one for each leaf of the output tree; batches of any size. Names of classes are in the metadata `classes`, a JSON
- * list. Above 2 GiB, weights are in a separate file, see `replaceOnnxFiles`.
+ * Writes the trained model of a run as an ONNX model of its forward pass. The ONNX model accepts batches of any size.
+ * It has one input per sample field that the model uses, named by the path of the field, such as `inputs`. Its result
+ * is `logits` (or `values`, or `outputs`), or one result per leaf of the output tree. Class names are in the metadata
+ * `classes`, as a JSON list. Weights of more than 2 GiB are in a separate file, see `replaceOnnxFiles`.
  *
- * @returns the names of the files.
- * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for a mixture of experts, and if
- * the file cannot be written.
+ * @returns the names of the written files.
+ * @throws OnnxError for a model with operators that ONNX does not have; ConfigError for an MoE model, or if the file
+ * cannot be written.
  */
 export const exportOnnxModel = async (
   { job, prepared, params, state, step }: SavedRun,
@@ -80,7 +80,7 @@ export const exportOnnxModel = async (
   const source = {
     fn: (own: Weights, inputs: Readonly<Record<string, Tensor>>) => {
       const size = inputs[used[0]!]!.shape[0]!;
-      // unused leaves are passed, too, because a model may destructure them
+      // Unused leaves are also passed, because a model may destructure them.
       const leaves = Object.entries(fields).map(
         ([path, { dtype: leafType, shape }]) => [path, inputs[path] ?? full([size, ...shape], 0, leafType)] as const,
       );

@@ -1,15 +1,15 @@
 import { readTextFile } from "@skein/collectives/node";
 
 /**
- * Maximum nesting depth of JSON that is read. The program's own files have fewer than ten levels. Options of modules
- * may have more, up to the limit of the YAML parser.
+ * Maximum nesting depth of JSON that is read. The program's own files have fewer than ten levels. Module options may
+ * have more levels, up to the limit of the YAML parser.
  */
 const maxDepth = 1000;
 
 /** Maximum size of the small JSON files of a run folder, in bytes. */
 export const maxFactsBytes: number = 16 * 2 ** 20;
 
-/** Whether brackets outside strings are nested deeper than `maxDepth`. Cost: one pass over the text. */
+/** Whether brackets outside of strings are nested deeper than `maxDepth`. Cost: one pass over the text. */
 const isTooDeep = (text: string): boolean => {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -22,7 +22,10 @@ const isTooDeep = (text: string): boolean => {
   return false;
 };
 
-/** Index of the quote that ends the string beginning at `start`; the length of the text if the string does not end. */
+/**
+ * Returns the index of the quote that ends the string beginning at `start`; the length of the text if the string does
+ * not end.
+ */
 const endOfString = (text: string, start: number): number => {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === "\\") at++;
@@ -32,8 +35,8 @@ const endOfString = (text: string, start: number): number => {
 };
 
 /**
- * Parses JSON that a program wrote and others may have changed. `JSON.stringify` and recursive walks of deeper values
- * would overflow the stack.
+ * Parses JSON that a program wrote and others may have changed. The nesting depth is limited, because `JSON.stringify`
+ * and recursive functions would overflow the stack on deeper values.
  *
  * @throws Error whose message completes "cannot be read (…)".
  */
@@ -47,7 +50,7 @@ export const parseBoundedJson = (text: string): unknown => {
 };
 
 /**
- * Reads a JSON file of a run folder: a regular file of bounded size and depth.
+ * Reads a JSON file of a run folder. The file must be a regular file of bounded size and depth.
  *
  * @throws Error whose message completes "cannot be read (…)".
  */

@@ -7,7 +7,7 @@ const cachesAtHome = (): string | undefined => {
   try {
     return join(homedir(), ".cache");
   } catch {
-    return undefined; // the system does not know the user, as in some containers
+    return undefined; // the system has no entry for the user, as in some containers
   }
 };
 
@@ -21,17 +21,17 @@ const entriesOf = (folder: string): string[] => {
   try {
     return readdirSync(folder).map((name) => join(folder, name));
   } catch {
-    return []; // does not exist yet
+    return []; // the folder does not exist yet
   }
 };
 
 /**
- * Folder of this user that caches results for later runs: below `SKEIN_CACHE_DIR`, or below `skein` in `XDG_CACHE_HOME`
- * or `~/.cache`. Lost results are computed again.
+ * Returns this user's folder that caches results for later runs: a folder below `SKEIN_CACHE_DIR`, or below `skein` in
+ * `XDG_CACHE_HOME` or `~/.cache`. Lost results are computed again.
  *
- * @param report reports that the folder cannot be used. Default: a warning of the process.
- * @returns undefined if this user has no home, or if other users can write to the folder and could have put files
- * there.
+ * @param report called with a line that says why the folder cannot be used. Default: emits a process warning.
+ * @returns undefined if this user has no home folder, or if other users can write to the cache folder and could have
+ * put files there.
  */
 export const cacheFolder = (
   name: "compiled" | "digests",

@@ -18,7 +18,7 @@ test("wanted lines are copied whole, wherever a chunk ends; those longer than 64
       const asked: string[] = [];
       const wanted = (text: string): boolean => !text.startsWith("b");
       copyLines(from, to, (text) => (asked.push(text), wanted(text)), pieceBytes);
-      // no empty line after the last line end
+      // There is no empty line after the last line end.
       const whole = ended ? lines : lines.at(-1) === "" ? lines.slice(0, -1) : lines;
       const short = whole.filter((text) => Buffer.byteLength(text) <= 64 * pieceBytes);
       expect(asked).toEqual(short);

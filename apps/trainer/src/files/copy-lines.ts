@@ -5,10 +5,10 @@ import { eachLine } from "./each-line.ts";
 const lineEnd = 10;
 
 /**
- * Copy the lines that `keep` accepts from one file to another, in order. Reads like `eachLine`. If copying fails, as on
- * a full disk, the copy is removed.
+ * Copies the lines that `keep` accepts from one file to another, in order. Reads like `eachLine`. If copying fails, for
+ * example because the disk is full, the copy is removed.
  *
- * @throws ConfigError if `from` is not a regular file; the system's error.
+ * @throws ConfigError if `from` is not a regular file, or the system's error if reading or writing fails.
  */
 export const copyLines = (from: string, to: string, keep: (line: string) => boolean, pieceBytes?: number): void => {
   let target: number | undefined;

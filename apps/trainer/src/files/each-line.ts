@@ -5,8 +5,8 @@ import { ConfigError } from "../errors.ts";
 /** Default number of bytes per read. */
 const defaultPieceBytes = 2 ** 20;
 /**
- * Maximum length of a line, in pieces. Our own longest lines have a dozen: images of samples, and figures of thousands
- * of experts.
+ * Maximum length of a line, in pieces. The longest lines of our files have a dozen pieces: images of samples, and
+ * metrics of thousands of experts.
  */
 const maxPiecesOfLine = 64;
 const lineEnd = 10;
@@ -21,18 +21,20 @@ const openLines = (path: string): number => {
 };
 
 /**
- * Read a file line by line. A last line without a line end is included.
+ * Reads a file line by line. The last line need not end with a newline.
+ *
+ * Cost: memory of two pieces, or of twice the longest line, for a file of any length.
  *
  * @param pieceBytes number of bytes per read. Lines longer than 64 pieces are skipped.
- * @throws ConfigError if the file is not a regular file, because it may have no end; the system's error. Cost: memory
- * of two pieces, or of twice the longest line, for a file of any length.
+ * @throws ConfigError if the file is not a regular file, because it may have no end; the system's error if reading
+ * fails.
  */
 export const eachLine = (path: string, take: (line: Buffer) => void, pieceBytes: number = defaultPieceBytes): void => {
   const source = openLines(path);
   try {
     const maxLineBytes = maxPiecesOfLine * pieceBytes;
     let piece = Buffer.alloc(2 * pieceBytes);
-    let [numHeld, isTooLong] = [0, false]; // of the incomplete line: bytes read, and whether it exceeds the maximum
+    let [numHeld, isTooLong] = [0, false]; // bytes read of the incomplete line; whether it is too long
     const takeShort = (line: Buffer): void => {
       if (!isTooLong && line.length <= maxLineBytes) take(line);
       isTooLong = false;

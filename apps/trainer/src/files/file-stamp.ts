@@ -1,18 +1,18 @@
 import { lstatSync, type Stats } from "node:fs";
 
-/** Facts that identify an unchanged file without opening it. */
+/** Metadata that shows whether a file is unchanged, without opening the file. */
 export interface FileStamp {
   readonly inode: number;
   readonly bytes: number;
-  /** Milliseconds since 1970. */
+  /** Modification time of the file, in milliseconds since 1970. */
   readonly writtenAt: number;
-  /** When the stamp was taken, milliseconds since 1970. */
+  /** Time at which the stamp was taken, in milliseconds since 1970. */
   readonly seenAt: number;
 }
 
 /**
- * Milliseconds after a write within which another write may have the same time, because clocks of file systems are
- * coarse.
+ * Upper bound, in milliseconds, of the resolution of file times: after a write, another write within this time may have
+ * the same time.
  */
 const coarseMilliseconds = 2000;
 
@@ -23,7 +23,9 @@ export const stampOf = ({ ino, size, mtimeMs }: Stats): FileStamp => ({
   seenAt: Date.now(),
 });
 
-/** @returns undefined if the file does not exist or is not a regular file; links are not followed. */
+/**
+ * Returns the stamp of a file; undefined if the file does not exist or is not a regular file. Links are not followed.
+ */
 export const stampAt = (path: string): FileStamp | undefined => {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -33,7 +35,7 @@ export const stampAt = (path: string): FileStamp | undefined => {
   }
 };
 
-/** Whether the content that was read when the stamp `then` was taken is still current. */
+/** Whether the content that was read at the time of the stamp `then` is still current. */
 export const isUnchanged = (then: FileStamp | undefined, now: FileStamp | undefined): boolean =>
   then === undefined || now === undefined
     ? then === now

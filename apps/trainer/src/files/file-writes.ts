@@ -1,21 +1,21 @@
 import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
 import { makeFolders } from "./make-folders.ts";
 
-// A rank's writer thread loads this file, so its imports are minimal: files.ts imports the whole network code, and a
-// thread would take longer to load these modules than to write.
+// A rank's writer thread loads this file, so its imports are minimal. files.ts imports the whole network code, and
+// loading these modules would take a thread longer than writing.
 
-/** File operations to write a part of a checkpoint; injected, so that tests can make them fail. */
+/** File operations for writing a part of a checkpoint. Injected, so that tests can make them fail. */
 export interface FileWrites {
   makeFolder(path: string): void;
-  /** Replaces a file, piece by piece, and waits until the data is on the disk. */
+  /** Replaces a file, writing one piece after the other, and waits until the data is on disk. */
   writeDurably(path: string, content: readonly Uint8Array[]): void;
 }
 
 const { O_CREAT, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_TRUNC, O_WRONLY } = constants;
 
 /**
- * Opens a file to replace its content; an existing file keeps its mode. Fails for a symbolic link, and for a pipe
- * without a reader instead of waiting: other users may write to the folder.
+ * Opens a file to replace its content; an existing file keeps its mode. Because other users may write to the folder,
+ * the call fails for a symbolic link, and for a pipe without a reader instead of waiting.
  */
 export const openToWrite = (path: string): number =>
   openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o666);

@@ -3,17 +3,20 @@ import { dirname } from "node:path";
 import { readBoundedFile } from "@skein/collectives/node";
 import { type FileWrites, nodeFileWrites } from "./file-writes.ts";
 
-/** File operations for checkpoints; injected, so that tests can make them fail. */
+/** File operations for checkpoints. Injected, so that tests can make them fail. */
 export interface Files extends FileWrites {
-  /** Waits until the folder's entries are on the disk. */
+  /** Waits until the folder's entries are on disk. */
   syncFolder(path: string): void;
   rename(from: string, to: string): void;
   remove(path: string): void;
-  /** Reads a regular file. @param maxBytes maximum size; a larger file is rejected unread. */
+  /**
+   * Reads a regular file.
+   * @param maxBytes maximum size in bytes; a larger file is rejected without being read.
+   */
   read(path: string, maxBytes: number): Uint8Array;
-  /** Size of a file in bytes. The file is opened, so a result means that it can be read. */
+  /** Returns the size of a file in bytes. Opens the file, so a result means that the file can be read. */
   size(path: string): number;
-  /** Names in a folder; empty if the folder does not exist. */
+  /** Returns the names of the entries of a folder; an empty list if the folder does not exist. */
   list(path: string): string[];
 }
 
@@ -42,12 +45,12 @@ export const nodeFiles: Files = {
 };
 
 /**
- * Writes a file so that a crash at any time leaves either the complete new file or the old one. If the write fails,
- * such as on a full disk, the temporary file is removed.
+ * Writes a file so that a crash at any time leaves either the complete new file or the old file. If the write fails,
+ * for example because the disk is full, the temporary file is removed.
  *
- * Own code, because write-file-atomic 8.0 does not wait for the folder's entry, so that a rename may be lost on a power
- * failure; treats a partial write as complete; and works only with real files, while tests let each of these steps
- * fail.
+ * Skein does not use write-file-atomic 8.0 for three reasons. It does not wait for the folder's entry, so that a power
+ * failure may undo the rename. It treats a partial write as complete. It works only with real files, whereas tests make
+ * each of these operations fail.
  */
 export const replaceDurably = (
   files: Files,
@@ -63,7 +66,7 @@ export const replaceDurably = (
     try {
       files.remove(temporary);
     } catch {
-      // the first error is reported
+      // The first error is reported.
     }
     throw error;
   }

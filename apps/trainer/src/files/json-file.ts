@@ -1,13 +1,16 @@
 import { readTextFile } from "@skein/collectives/files";
 
-/** Maximum nesting depth of objects and lists in a file next to the metrics. */
+/** Maximum nesting depth of objects and lists in a JSON file next to the metrics file. */
 const maxDepth = 64;
-/** Maximum number of values in such a file, including objects and lists. */
+/** Maximum number of values in a JSON file next to the metrics file, including objects and lists. */
 const maxValues = 200_000;
-/** Maximum size of a file next to the metrics, bytes; such files are small. */
+/** Maximum size, in bytes, of a JSON file next to the metrics file. */
 export const maxFileBytes: number = 2 ** 22;
 
-/** @throws Error in a few words if a value is too deep or too large to be shown. */
+/**
+ * Requires that a value is small and shallow enough to be displayed.
+ * @throws Error with a message of a few words.
+ */
 export const requireBounded = (whole: unknown): void => {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value: whole, depth: 0 }];
   let count = 0;
@@ -23,8 +26,8 @@ export const requireBounded = (whole: unknown): void => {
 };
 
 /**
- * Read a JSON file in the folder of a run, which others may have written: a regular file of bounded size, depth and
- * number of values.
+ * Reads a JSON file in the folder of a run, which others may have written. The file must be a regular file of bounded
+ * size, depth and number of values.
  *
  * @throws the system's error, or an Error that describes the fault in a few words.
  */

@@ -1,9 +1,9 @@
-/** Maximum length of a line of metrics, bytes. */
+/** Maximum length of a line of metrics, in bytes. */
 const maxLineBytes = 2 ** 20;
 
 const newline = 0x0a;
 
-/** Assembles lines from pieces of a file, which may be split anywhere, also within a character. */
+/** Assembles lines from pieces of a file. The file may be split anywhere, also within a character. */
 export class LineSplitter {
   private readonly line: (text: string) => void;
   private readonly tooLong: () => void;

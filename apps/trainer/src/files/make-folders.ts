@@ -2,10 +2,11 @@ import { existsSync, mkdirSync, rmdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Create a folder and its parents. Node's own `recursive` does not return below /proc and /sys, whose folders report
- * ENOENT when something is created in them.
+ * Creates a folder and its parents. Node's `recursive` option is not used, because it does not return below /proc and
+ * /sys, whose folders report ENOENT when something is created in them.
  *
- * @returns the folders that did not exist, outermost first. @throws the system's error; then no folder is left behind.
+ * @returns the created folders, outermost first.
+ * @throws the system's error; then all created folders are removed.
  */
 export const makeFolders = (path: string, mode = 0o777): string[] => {
   const missing: string[] = [];
@@ -21,7 +22,7 @@ export const makeFolders = (path: string, mode = 0o777): string[] => {
   return made;
 };
 
-/** @returns false if another process was faster. */
+/** Creates one folder. @returns false if another process created it first. */
 const makeOne = (folder: string, mode: number): boolean => {
   try {
     mkdirSync(folder, { mode });
@@ -33,13 +34,13 @@ const makeOne = (folder: string, mode: number): boolean => {
   }
 };
 
-/** Remove folders that `makeFolders` has created, as far as they are empty. */
+/** Removes the folders created by `makeFolders`, if they are empty. */
 export const removeEmpty = (made: readonly string[]): void => {
   for (const folder of made.toReversed()) {
     try {
       rmdirSync(folder);
     } catch {
-      return; // in use, and so are its parents
+      return; // in use, so the parents are in use as well
     }
   }
 };

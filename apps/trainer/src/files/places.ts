@@ -3,10 +3,13 @@ import { basename, dirname, join } from "node:path";
 import { ConfigError, describeError } from "../errors.ts";
 import { makeFolders } from "./make-folders.ts";
 
-// Output paths of a run are checked before it trains. A path that cannot be used is a usage error, reported in one
-// line, instead of a failure after an hour's work.
+// Output paths of a run are checked before training. An unusable path is a usage error, reported in one line, instead
+// of a failure after an hour of work.
 
-/** Faults of a path, by the system's error code. Other codes, such as a full disk, are not about the path. */
+/**
+ * Descriptions of path faults, by the system's error code. All other codes, such as for a full disk, are not faults of
+ * the path.
+ */
 const pathFaults: Readonly<Record<string, string>> = {
   EACCES: "this user may not write there",
   EEXIST: "a file exists there",
@@ -21,14 +24,17 @@ const pathFaults: Readonly<Record<string, string>> = {
   EROFS: "the disk is read-only",
 };
 
-/** Convert an error about a path to a usage error; other errors stay as they are. @param what names option and path. */
+/**
+ * Converts an error about a path to a usage error; returns all other errors unchanged.
+ * @param what name of the option, and path.
+ */
 export const explainPath = (error: unknown, what: string, cure: string): unknown => {
   const { code } = describeError(error);
   const fault = pathFaults[code];
   return fault === undefined ? error : new ConfigError([`${what}: cannot be written (${code}: ${fault}); ${cure}`]);
 };
 
-/** Open a file for writing as a run does, and leave everything unchanged. Never waits for a reader of a pipe. */
+/** Opens a file for writing as a run does, but leaves everything unchanged. Does not wait for a reader of a pipe. */
 const tryToWrite = (path: string): void => {
   const isNew = !existsSync(path);
   closeSync(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK, 0o666));
@@ -37,7 +43,7 @@ const tryToWrite = (path: string): void => {
 
 const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
-/** @throws ConfigError if a file cannot be written at this path. */
+/** Requires that a file can be written at a path. @throws ConfigError. */
 export const requireWritable = (path: string, option: string): void => {
   try {
     tryToWrite(path);
@@ -46,7 +52,7 @@ export const requireWritable = (path: string, option: string): void => {
   }
 };
 
-/** @throws ConfigError if a file cannot be put at this path by renaming another file to it. */
+/** Requires that another file can be renamed to this path. @throws ConfigError. */
 export const requireReplaceable = (path: string, option: string): void => {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats !== undefined && !stats.isFile())
@@ -61,8 +67,8 @@ export const requireReplaceable = (path: string, option: string): void => {
 };
 
 /**
- * @throws ConfigError if a file cannot be put at this path, even after its parent folders are created. Created folders
- * stay.
+ * Requires that a file can be written at this path after its parent folders are created. Created folders are kept.
+ * @throws ConfigError.
  */
 export const requireNewFile = (path: string, option: string): void => {
   try {
@@ -74,9 +80,10 @@ export const requireNewFile = (path: string, option: string): void => {
 };
 
 /**
- * @throws ConfigError if nothing can be written in a folder, or in the existing files and folders inside it. A file
- * that is a symbolic link is refused, because in a folder of another user the link may point anywhere.
- * @param what names option and path.
+ * Requires that a run can write in a folder, and in the existing files and folders inside the folder. A file that is a
+ * symbolic link is rejected, because in a folder of another user the link may point anywhere.
+ * @param what name of the option, and path.
+ * @throws ConfigError.
  */
 export const requireFolder = (
   folder: string,

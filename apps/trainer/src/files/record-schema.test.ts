@@ -15,7 +15,7 @@ import { MetricTable } from "../run-readers/metric-table.ts";
 import { totalSums } from "../evaluation/evaluation-sums.ts";
 import { recordSchema } from "./record-schema.ts";
 
-/** Names that plain objects inherit, among others. */
+/** Arbitrary names, including names that plain objects inherit. */
 const name = fc.oneof(
   fc.constantFrom("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "__defineGetter__"),
   fc.string({ minLength: 1 }).filter((text) => !text.includes(".")),

@@ -1,8 +1,9 @@
 import { z } from "zod";
 
 /**
- * Schema of a record with any keys, whose values match `value`. Unlike `z.record`, which drops the key `__proto__`, it
- * keeps every own key: fields, parameters and metrics have names chosen by users.
+ * Returns the schema of a record with any keys whose values match `value`. Unlike `z.record`, which drops the key
+ * `__proto__`, the schema keeps every own key. This matters for fields, parameters and metrics, whose names are chosen
+ * by users.
  */
 export const recordSchema = <Value>(value: z.ZodType<Value>): z.ZodType<Readonly<Record<string, Value>>> =>
   z.transform((input, context): Readonly<Record<string, Value>> => {

@@ -4,7 +4,7 @@ import type { Job } from "../job/job.ts";
 import { type BatchTrial, minGain } from "./choose-batch.ts";
 import type { FoundBatch } from "./find-batch.ts";
 
-/** Formats the trials as a table, one per row. */
+/** Formats the trials as a table with one row per trial. */
 export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen">): string[] => {
   return textTable(
     [
@@ -23,10 +23,10 @@ export const batchTable = ({ tries, chosen }: Pick<FoundBatch, "tries" | "chosen
   );
 };
 
-/** Rounds to three digits, without trailing zeros. */
+/** Rounds to three significant digits. */
 const short = (value: number): number => Number(value.toPrecision(3));
 
-/** Settings of the job that depend on the batch. They are not changed. */
+/** Returns hints about settings that depend on the batch size. The search does not change these settings. */
 const hints = (job: Job, batch: number): string[] => {
   const times = batch / job.batch;
   if (times === 1) return [];
@@ -45,7 +45,7 @@ const limitReason = (tries: readonly BatchTrial[], chosen: BatchTrial): string =
   return `larger batches save less than ${100 * minGain} % of the time of a sample`;
 };
 
-/** Describes in one line which batch was chosen, why, and which settings stay unchanged. */
+/** Describes in one line which batch size was chosen, why, and which settings stay unchanged. */
 export const chosenLine = ({ job, tries, bound }: FoundBatch, chosen: BatchTrial): string =>
   [
     `batch ${chosen.batch}: ${secondsText(chosen.secondsPerSample!)} a sample, ${bytesText(chosen.plannedBytes)} planned of ${bytesText(bound.bytes)}; ${limitReason(tries, chosen)}`,

@@ -1,21 +1,21 @@
 /** A trial of a batch size. */
 export interface BatchTrial {
   readonly batch: number;
-  /** Planned memory of all ranks of this machine, in bytes. */
+  /** Planned memory of all ranks on this machine, in bytes. */
   readonly plannedBytes: number;
-  /** Measured seconds per sample. Absent: no step was run. */
+  /** Measured seconds per sample. Absent: no steps were timed. */
   readonly secondsPerSample?: number;
-  /** Reason why no step was run or finished. Absent: steps were run. */
+  /** Reason why no step was run, or the steps did not finish. Absent: the steps were run. */
   readonly refused?: string;
 }
 
-/** Minimum share of the time of a sample that a larger batch must save. */
+/** Minimum fraction of the time per sample that a larger batch must save. */
 export const minGain = 0.05;
 
-/** Maximum batch of a job; streams have no limit of their own. */
+/** Maximum batch size of a job. Used for streams, whose number of samples is unknown. */
 const maxSamples = 2 ** 31 - 1;
 
-/** Returns `unit` and its doublings up to `most`: batches that divide equally among all ranks. */
+/** Returns `unit` and its doublings up to `most`: batch sizes that divide equally among all ranks. */
 export const batchesUpTo = (unit: number, most: number): number[] => {
   const batches: number[] = [];
   for (let batch = unit; batch <= Math.min(most, maxSamples); batch *= 2) batches.push(batch);
@@ -26,10 +26,10 @@ const timesOf = (tries: readonly BatchTrial[]): (readonly [batch: BatchTrial, se
   tries.flatMap((one) => (one.secondsPerSample === undefined ? [] : [[one, one.secondsPerSample] as const]));
 
 /**
- * Returns the smallest measured batch such that no other batch saves more than `minGain` of the time of a sample:
- * larger batches gain nothing, and smaller ones are slower.
+ * Returns the smallest measured batch size such that no other batch size saves more than `minGain` of the time per
+ * sample.
  *
- * @returns undefined if no batch was measured.
+ * @returns undefined if no batch size was measured.
  */
 export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefined => {
   const times = timesOf(tries);
@@ -40,7 +40,8 @@ export const chooseBatch = (tries: readonly BatchTrial[]): BatchTrial | undefine
 };
 
 /**
- * Whether the last two doublings both gained nothing, so that no further one is tried; a single one may be an outlier.
+ * Whether neither of the last two doublings saved time, so that the search ends. A single slow doubling may be an
+ * outlier.
  */
 export const isOver = (tries: readonly BatchTrial[]): boolean => {
   const times = timesOf(tries).map(([, seconds]) => seconds);

@@ -20,10 +20,10 @@ import { batchOverride, findBatch, type FoundBatch } from "./find-batch.ts";
 import { memoryOption } from "./memory-bound.ts";
 import { writeStderr, writeStdout } from "../console/terminal.ts";
 
-/** A finished search, or the signal that stopped it. */
+/** Result of a finished search, or the signal that stopped the search. */
 type SearchResult = { readonly found: FoundBatch; readonly chosen: BatchTrial } | { readonly cause: StopCause };
 
-/** @throws OutcomeError if no batch can be trained with. */
+/** Searches for the batch size of a job. @throws OutcomeError if training fails with every batch size. */
 const search = async (file: string, options: RunOptions, progress: Progress): Promise<SearchResult> => {
   if ((discoverRank(process.env)?.worldSize ?? 1) > 1)
     throw new ConfigError([
@@ -61,7 +61,10 @@ interface FindBatchCommandOptions extends RunOptions {
   readonly memory?: string;
 }
 
-/** Runs `skein-train find-batch`. @returns the exit code. @throws OutcomeError if no batch can be trained with. */
+/**
+ * Runs `skein-train find-batch`.
+ * @returns the exit code. @throws OutcomeError if training fails with every batch size.
+ */
 export const findBatchCommand = async (file: string, options: FindBatchCommandOptions): Promise<number> => {
   if (options.output !== undefined) requireReplaceable(options.output, "--output");
   const { output, ...jobOptions } = options;
@@ -81,10 +84,10 @@ export const findBatchCommand = async (file: string, options: FindBatchCommandOp
 };
 
 /**
- * Returns the job of `run --find-batch`, with the batch that was found, which the run's folder stores as a number. A
- * run that has started keeps its batch.
+ * Returns the job of `run --find-batch` with the chosen batch size, which the run's folder stores as a number. A run
+ * that has already started keeps its batch size.
  *
- * @returns the exit code instead if a person stopped the search.
+ * @returns the job, or the exit code if the user stopped the search.
  */
 export const jobOfFoundBatch = async (file: string, options: RunOptions): Promise<Job | number> => {
   if (options.dryRun === true)
@@ -108,11 +111,14 @@ export const jobOfFoundBatch = async (file: string, options: RunOptions): Promis
   }
 };
 
-/** Help text of `--memory` of both commands. */
+/** Help text of the option `--memory` of `find-batch` and `run`. */
 export const memoryHelp =
   "memory limit of all ranks of this machine together, such as 2GiB; default on the CPU: 0.8 of the free memory";
 
-/** Adds `skein-train find-batch`. @param finish receives the exit code. @param withOverrides adds options of a job. */
+/**
+ * Adds `skein-train find-batch` to the command line.
+ * @param finish receives the exit code. @param withOverrides adds the options that override job settings.
+ */
 export const addFindBatchCommand = (
   program: Command,
   finish: (code: number) => void,

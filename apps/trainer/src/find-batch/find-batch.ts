@@ -21,7 +21,7 @@ import { prepareOn, runJob } from "../run/run-job.ts";
 import { batchesUpTo, type BatchTrial, chooseBatch, isOver } from "./choose-batch.ts";
 import { type MemoryBound, memoryBound } from "./memory-bound.ts";
 
-/** Source of a job: each batch is tried as if the file contained it. */
+/** Job file and overrides. Each batch size is tried as if the file contained it. */
 export interface JobSource {
   readonly file: string;
   readonly overrides: readonly Override[];
@@ -38,19 +38,19 @@ export interface FoundBatch {
   /** The job as given in its file. */
   readonly job: Job;
   readonly bound: MemoryBound;
-  /** Trials, in order. */
+  /** Trials, in the order in which they were run. */
   readonly tries: readonly BatchTrial[];
-  /** Undefined if no batch can be trained with. */
+  /** Chosen trial. Undefined: training failed with every batch size. */
   readonly chosen: BatchTrial | undefined;
 }
 
-/** Steps per trial; the first step compiles. */
+/** Number of steps per trial; the first step compiles. */
 const steps = 5;
 
-/** Override that sets the batch of a job. */
+/** Returns the override that sets the batch size of a job. */
 export const batchOverride = (batch: number, origin: string): Override => ({ path: ["batch"], value: batch, origin });
 
-/** Planned memory of a rank in bytes: state, intermediates, and its samples. */
+/** Returns the planned memory of a rank in bytes: state, intermediates, and the rank's samples. */
 const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): number => {
   const samples = step.graph.inputs
     .slice(step.stateInputs)
@@ -59,7 +59,7 @@ const bytesOfRank = (prepared: Prepared, step: ReturnType<typeof prepareStep>): 
   return prepared.stateBytes + step.plan.workspaceBytes + samples;
 };
 
-/** Device that steps are planned for; undefined on the CPU. */
+/** Returns facts about the device that steps are planned for; undefined on the CPU. */
 const deviceFacts = async (backend: Job["backend"]): Promise<Parameters<typeof prepareStep>[1]> => {
   if (backend !== "webgpu") return undefined;
   const opened = await openWebGpu();
@@ -95,7 +95,7 @@ const timeSteps = async (job: Job, { interruption, progress }: FindBatchOptions)
 
 const outOfMemory = "out of memory when a step was run";
 
-/** Runs steps of a batch whose plan fits into memory. */
+/** Runs steps with a batch size whose plan fits into memory. */
 const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions): Promise<BatchTrial> => {
   try {
     return { ...planned, secondsPerSample: await timeSteps(job, options) };
@@ -105,7 +105,7 @@ const tryBatch = async (job: Job, planned: BatchTrial, options: FindBatchOptions
   }
 };
 
-/** Formats a trial as a line for people. */
+/** Formats a trial as one human-readable line. */
 const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTrial): string =>
   [
     `batch ${batch}`,
@@ -115,12 +115,13 @@ const trialLine = ({ batch, plannedBytes, secondsPerSample, refused }: BatchTria
   ].join(", ");
 
 /**
- * Searches for the batch beyond which the time per sample no longer decreases, or memory is exceeded: plans the step of
- * batches, each twice the one before, runs some real steps of those within the memory limit, and stops after two that
- * gain nothing. Ranks are those of the job, on this machine; this process decides alone, so that all ranks have the
- * same batch.
+ * Searches for the batch size beyond which the time per sample no longer decreases, or memory is exceeded. Each batch
+ * size is twice the previous one. For each, this function plans the step and, if the plan is within the memory limit,
+ * runs some real steps. The search stops after two batch sizes that save no time. Ranks are those of the job, on this
+ * machine. Only this process chooses, so that all ranks have the same batch size.
  *
- * @throws ConfigError, and errors of a run before its first step; "interrupted" if a person stops the search.
+ * @throws ConfigError, and the errors that a run can throw before its first step; "interrupted" if the user stops the
+ * search.
  */
 export const findBatch = async (source: JobSource, options: FindBatchOptions): Promise<FoundBatch> => {
   const load = (batch: number): Promise<Job> =>
@@ -152,7 +153,7 @@ export const findBatch = async (source: JobSource, options: FindBatchOptions): P
       one = await tryBatch(tried, { batch, plannedBytes }, options);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // not a valid batch of this job, such as too small
+      one = { batch, plannedBytes: Number.NaN, refused: error.message }; // invalid for this job, such as too small
     }
     tries.push(one);
     options.progress.note(trialLine(one));

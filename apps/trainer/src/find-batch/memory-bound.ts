@@ -3,7 +3,7 @@ import { ConfigError } from "../errors.ts";
 
 const units: { readonly [unit: string]: number } = { "": 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** Parses a number of bytes: 2GiB, 512MiB, or a number. @throws ConfigError. */
+/** Parses a number of bytes, such as 2GiB, 512MiB or 1000000. @throws ConfigError. */
 export const memoryOption = (text: string): number => {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)\s*([KMG]iB)?$/.exec(text.trim()) ?? [];
   const bytes = Number(digits) * units[unit ?? ""]!;
@@ -12,22 +12,24 @@ export const memoryOption = (text: string): number => {
   return Math.floor(bytes);
 };
 
-/** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */
+/**
+ * Memory limit of a process in bytes: WebAssembly addresses have 32 bits, and the ranks of a process share one memory.
+ */
 const processBytes = 2 ** 32;
 
-/** Share of the free memory to use; the rest is left for evaluations, samples and the system. */
+/** Fraction of the free memory to use; the rest is left for evaluations, samples and the system. */
 const usedShare = 0.8;
 
-/** Memory limit of all ranks of this machine together, with its reason. */
+/** Memory limit of all ranks on this machine together, in bytes, with its reason. */
 export interface MemoryBound {
   readonly bytes: number;
   readonly reason: string;
 }
 
 /**
- * Returns the memory limit of a job whose ranks are all on this machine.
+ * Returns the memory limit of a job whose ranks all run on this machine.
  *
- * @param requested limit given by the user, for all ranks together.
+ * @param requested limit given by the user, in bytes, for all ranks together.
  * @param freeBytes free memory of this machine.
  * @throws ConfigError for a GPU without `requested`, because WebGPU does not report the memory of a device.
  */

@@ -28,7 +28,7 @@ interface FindRateOptions extends Omit<RunOptions, "steps"> {
   readonly steps?: string;
 }
 
-/** Learning rates of a range test: each is larger than the previous one by the same factor. */
+/** Range of learning rates of a range test. Each rate is larger than the previous rate by the same factor. */
 interface RateRange {
   readonly from: number;
   readonly to: number;
@@ -37,10 +37,12 @@ interface RateRange {
 
 const above0: NumberRange = { rule: "a number above 0", fits: (value) => value > 0 };
 
-/** Minimum number of steps for a usable curve. */
+/** Minimum number of steps that gives a usable curve. */
 const fewestSteps = 20;
 
-/** Overrides for a rate that grows by the same factor each step: a step decay with a factor above 1. */
+/**
+ * Returns overrides for a learning rate that grows by the same factor each step: a step decay with a factor above 1.
+ */
 const growingRate = ({ from, to, steps }: RateRange): Override[] => {
   const origin = `skein-train find-rate --from ${from} --to ${to} --steps ${steps}`;
   const learningRate = { peak: from, decay: "step", factor: (to / from) ** (1 / (steps - 1)), everySteps: 1 };
@@ -50,18 +52,18 @@ const growingRate = ({ from, to, steps }: RateRange): Override[] => {
   ];
 };
 
-/** Learning rate of the update after the loss of step `step`, counted from 1. */
+/** Returns the learning rate of the update that follows the loss of step `step`, counted from 1. */
 const rateOf = ({ from, to, steps }: RateRange, step: number): number =>
   from * (to / from) ** ((step - 1) / (steps - 1));
 
-/** Runs the test in a temporary folder until the loss diverges. */
+/** Runs the range test in a temporary folder until the loss diverges. */
 const testRange = async (
   job: Job,
   range: RateRange,
   { interruption, progress }: { readonly interruption: Interruption; readonly progress: Progress },
 ): Promise<LossCurve> => {
   const curve = new LossCurve();
-  const stop = new Interruption(); // separate, because divergence is not a request by a person
+  const stop = new Interruption(); // a separate interruption, because divergence is not a stop by the user
   interruption.listen(() => stop.request());
   let isOver = false;
   const output = mkdtempSync(join(tmpdir(), "skein-find-rate-"));
@@ -77,13 +79,13 @@ const testRange = async (
       detailEvery: range.steps + 1,
       progress: {
         ...progress,
-        // Notes about the temporary folder are not shown.
+        // Notes about the temporary folder are not displayed.
         note: (line) => {
           if (!line.includes(output)) progress.note(line);
         },
         update: (state) => {
           progress.update(state);
-          // Steps in progress at the end of the test are ignored.
+          // Losses of steps in progress at the end of the test are ignored.
           isOver ||= curve.add({ rate: rateOf(range, state.step), loss: state.loss });
           if (isOver) stop.request();
         },
@@ -100,7 +102,7 @@ const testRange = async (
   return curve;
 };
 
-/** Maximum number of table rows; the curve is smooth between them. */
+/** Maximum number of table rows. The curve is smooth between rows. */
 const maxRows = 24;
 const barWidth = 40;
 
@@ -153,7 +155,10 @@ const rangeOf = ({ from, to, steps = "100" }: FindRateOptions): RateRange => {
   return range;
 };
 
-/** Runs `skein-train find-rate`. @returns the exit code. @throws OutcomeError if the loss did not decrease. */
+/**
+ * Runs `skein-train find-rate`.
+ * @returns the exit code. @throws OutcomeError if the loss did not decrease.
+ */
 export const findRateCommand = async (file: string, options: FindRateOptions): Promise<number> => {
   const range = rangeOf(options);
   const { steps: _, ...jobOptions } = options;
@@ -195,7 +200,10 @@ export const findRateCommand = async (file: string, options: FindRateOptions): P
   );
 };
 
-/** Adds `skein-train find-rate`. @param finish receives the exit code. @param withOverrides adds options of a job. */
+/**
+ * Adds `skein-train find-rate` to the command line.
+ * @param finish receives the exit code. @param withOverrides adds the options that override job settings.
+ */
 export const addFindRateCommand = (
   program: Command,
   finish: (code: number) => void,

@@ -3,7 +3,7 @@ import { threefry2x32 } from "@skein/tensor-core/backend";
 import { describe, expect, test } from "vitest";
 import { LossCurve, suggestRate } from "./suggest-rate.ts";
 
-/** Loss ½ Σ λᵢ xᵢ² under gradient descent with increasing rates, as in a range test. */
+/** Simulates a range test on the loss ½ Σ λᵢ xᵢ²: gradient descent with increasing learning rates. */
 const onQuadratic = (eigenvalues: readonly number[], from: number, to: number, steps: number): LossCurve => {
   let x = eigenvalues.map((value) => 1 / Math.sqrt(value)); // each direction has the same share of the loss
   const curve = new LossCurve();
@@ -68,14 +68,14 @@ describe("the suggested rate", () => {
     let found = 0;
     for (let seed = 0; seed < 200; seed++)
       if (suggestRate(Array.from({ length: 100 }, (_, i) => ({ rate: 1.1 ** i, loss: 2 + draw(seed, i) })))) found++;
-    expect(found).toBeLessThan(10); // single batches scatter, and nothing falls
+    expect(found).toBeLessThan(10); // the losses are noise without a decrease
   });
 });
 
 test("a test ends at a loss that is not finite, or a smoothed loss of four times the minimum", () => {
   const curve = new LossCurve();
   expect(curve.add({ rate: 1, loss: 1 })).toBe(false);
-  expect(curve.add({ rate: 2, loss: 4 })).toBe(false); // smoothed, it is below four times the least
+  expect(curve.add({ rate: 2, loss: 4 })).toBe(false); // the smoothed loss is below four times the minimum
   expect(curve.add({ rate: 3, loss: 40 })).toBe(true);
   expect(curve.add({ rate: 4, loss: Number.NaN })).toBe(true);
   expect(curve.points.map(({ rate }) => rate)).toEqual([1, 2, 3]);

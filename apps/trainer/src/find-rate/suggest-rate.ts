@@ -1,37 +1,37 @@
-/** Loss of a step, and the learning rate of the update after it. */
+/** Loss of a step, and the learning rate of the update that follows this loss. */
 export interface RatedLoss {
   readonly rate: number;
   readonly loss: number;
 }
 
-/** A loss with its smoothed value. */
+/** Loss of a step with its smoothed value. */
 export interface SmoothedLoss extends RatedLoss {
   readonly smoothed: number;
 }
 
 /** Result of a range test. */
 export interface RateSuggestion {
-  /** The smaller of the two rates below. */
+  /** Suggested learning rate: the smaller of `steepest` and a tenth of `least`. */
   readonly rate: number;
-  /** Rate at which the smoothed loss decreases fastest over the logarithm of the rate. */
+  /** Learning rate at which the smoothed loss decreases fastest with respect to the logarithm of the rate. */
   readonly steepest: number;
-  /** Rate at which the smoothed loss is lowest. */
+  /** Learning rate at which the smoothed loss is lowest. */
   readonly least: number;
 }
 
-/** Decay of the smoothing per step: over some hundred steps, losses of single batches are too noisy. */
+/** Decay of the smoothing per step. Losses of single batches are too noisy for a test of some hundred steps. */
 const smoothing = 0.9;
 
-/** The test ends when the smoothed loss exceeds its minimum by this factor. */
+/** Ratio of the smoothed loss to its minimum at which the test ends. */
 const divergence = 4;
 
 /**
- * At the rate of the lowest loss a run becomes unstable; a usable rate is well below, by a factor of 10 as a rule of
- * thumb.
+ * Divisor of the learning rate with the lowest loss. At that rate a run becomes unstable; a usable rate is lower by a
+ * factor of 10, as a rule of thumb.
  */
 const belowLeast = 10;
 
-/** Records the loss of a range test step by step. */
+/** Records the losses of a range test step by step. */
 export class LossCurve {
   private readonly losses: RatedLoss[] = [];
   private mean = 0;
@@ -50,15 +50,16 @@ export class LossCurve {
     if (!Number.isFinite(loss)) return true;
     this.losses.push({ rate, loss });
     this.mean = smoothing * this.mean + (1 - smoothing) * loss;
-    const smoothed = this.mean / (1 - smoothing ** this.losses.length); // bias correction for the zero start
+    const smoothed = this.mean / (1 - smoothing ** this.losses.length); // bias correction for a mean that starts at 0
     this.least = Math.min(this.least, smoothed);
     return this.least > 0 && smoothed > divergence * this.least;
   }
 }
 
 /**
- * Returns each loss with a weighted mean of all losses, with higher weights for near steps, symmetric on both sides: a
- * running mean would lag, and suggest too large a rate. Losses count as at most four times the first loss.
+ * Returns each loss with a smoothed value: a weighted mean of all losses that is symmetric on both sides and gives
+ * higher weights to near steps. A running mean would lag, and suggest too large a rate. Each loss is limited to four
+ * times the first loss.
  *
  * Cost: O(steps²).
  */
@@ -76,10 +77,13 @@ export const smoothLosses = (points: readonly RatedLoss[]): SmoothedLoss[] => {
   });
 };
 
-/** Steps on either side that a slope is fitted to. */
+/** Number of points on either side of a point that are included in the fit of a slope. */
 const reach = 2;
 
-/** Slope of the smoothed loss over ln(rate) at a point: least-squares line through the point and its neighbors. */
+/**
+ * Computes the slope of the smoothed loss over ln(rate) at a point, by a least-squares line through the point and its
+ * neighbors.
+ */
 const slopeAt = (points: readonly SmoothedLoss[], at: number): number => {
   const near = points.slice(Math.max(0, at - reach), at + reach + 1);
   const xs = near.map(({ rate }) => Math.log(rate));
@@ -91,8 +95,8 @@ const slopeAt = (points: readonly SmoothedLoss[], at: number): number => {
 };
 
 /**
- * Noise of the losses of single steps, from their differences, which a slow decrease hardly changes. Median, so that
- * outliers do not count; scaled as for a normal distribution.
+ * Estimates the noise of the losses of single steps from differences of consecutive losses, which a slow decrease
+ * hardly changes. Uses the median, which ignores outliers, scaled as for a normal distribution.
  */
 const scatterOf = (points: readonly RatedLoss[]): number => {
   const jumps = points
@@ -104,14 +108,14 @@ const scatterOf = (points: readonly RatedLoss[]): number => {
 
 /**
  * Suggests a learning rate from a range test: the rate at which the smoothed loss decreases fastest over ln(rate), but
- * at most a tenth of the rate at which it is lowest. Only rates up to the lowest loss count.
+ * at most a tenth of the rate with the lowest smoothed loss. Rates above the rate with the lowest loss are ignored.
  *
- * On a quadratic with equal curvature in all directions the suggestion is below 2/λ, where gradient descent diverges.
- * One steep direction among many flat ones shows late in a test with an increasing rate: there the suggestion was up to
- * 2.6 times that bound.
+ * On a quadratic with equal curvature in all directions, the suggestion is below 2/λ, where gradient descent diverges.
+ * If one direction is steep and many are flat, a test with an increasing rate detects the steep direction late; then
+ * the suggestion was up to 2.6 times that bound.
  *
- * @returns undefined if the smoothed loss decreased by no more than the noise of single losses, which is four of its
- * own deviations, or there are fewer than 10 steps.
+ * @returns undefined if the smoothed loss decreased by no more than the noise of single losses, which is four times its
+ * standard deviation, or there are fewer than 10 steps.
  *
  * Source: Smith 2017, arXiv 1506.01186 (the test); the steepest descent and the tenth are those of fastai's finder.
  */

@@ -42,7 +42,7 @@ const generationOf = (options: GenerateOptions): Generation => ({
 });
 
 /**
- * `skein-train generate`: continues a text with a trained model.
+ * Runs `skein-train generate`: continues a text with a trained model.
  *
  * @returns the exit code.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.

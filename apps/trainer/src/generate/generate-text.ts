@@ -6,24 +6,27 @@ import { nextLogits } from "./next-logits.ts";
 import { sampleToken, type Sampling } from "./sample-token.ts";
 import type { TextModel } from "./text-model.ts";
 
-/** A request to generate text. */
+/** Request to generate text. */
 export interface Generation extends Sampling {
   readonly prompt: string;
   /** Maximum number of tokens to generate. */
   readonly tokens: number;
   readonly seed: number;
-  /** Number of continuations, each sampled independently. */
+  /** Number of independently sampled continuations. */
   readonly count: number;
-  /** Text before which a continuation ends. Absent: no such text. */
+  /** Stop text; a continuation ends before its first occurrence. Absent: no stop text. */
   readonly stop?: string | undefined;
-  /** Called with new text of continuation `index` as it is generated. */
+  /** Called with each new part of the text of continuation `index`. */
   readonly onText?: (text: string, index: number) => void;
 }
 
-/** Incomplete bytes at the end of a text, as they are decoded. */
+/** Matches incomplete UTF-8 characters at the end of a decoded text. */
 const unfinished = /�+$/;
 
-/** Returns the final part of a text: the start of a stop text, or of a character, may still continue. */
+/**
+ * Returns the part of a text that further tokens cannot change: without an incomplete character at the end, and without
+ * a possible start of the stop text.
+ */
 const finalPart = (text: string, stop: string | undefined): string => {
   const whole = text.replace(unfinished, "");
   if (stop === undefined) return whole;
@@ -35,8 +38,8 @@ const finalPart = (text: string, stop: string | undefined): string => {
 };
 
 /**
- * Continues a text. Token i of continuation c is sampled with word i of its own random stream under the seed, so the
- * same request gives the same text, and a longer text starts with the same tokens.
+ * Continues a text. Token i of continuation c is sampled with word i of a random stream that depends on the seed and c,
+ * so equal requests return equal texts, and a longer text starts with the same tokens.
  *
  * For sequences longer than the model's context, the context is a sliding window.
  *

@@ -14,12 +14,15 @@ import type { TextModel } from "./text-model.ts";
 
 /** Computes the logits of the next token. */
 export interface NextLogits {
-  /** @param tokens at least one; of more tokens than the window, only the last ones are used. */
+  /**
+   * Returns the logits of the token that follows `tokens`.
+   * @param tokens at least one token; if there are more tokens than the window, only the last ones are used.
+   */
   of(tokens: readonly number[]): Promise<Float32Array>;
   release(): void;
 }
 
-/** Keys and values of all layers, on the device. */
+/** Cached keys and values of all layers, on the device. */
 type Layers = readonly Readonly<Record<keyof KeyValues, DeviceArray>>[];
 
 /** Result of a forward pass. */
@@ -30,7 +33,7 @@ interface PassResult {
 
 type Compiled = ((...args: unknown[]) => Promise<PassResult>) & { release(): void };
 
-/** The sequence whose keys and values are cached. */
+/** Sequence of tokens whose keys and values are cached. */
 interface CachedSequence {
   readonly tokens: readonly number[];
   readonly layers: Layers;
@@ -44,20 +47,20 @@ const commonLength = (one: readonly number[], other: readonly number[]): number 
 
 /** A compiled causal model, independent of its weights. */
 export interface CompiledNextLogits {
-  /** Binds the model to the current weights on the device; release the result when the weights change. */
+  /** Binds the model to weights on the device. Release the result when the weights change. */
   on(params: unknown, state: unknown): NextLogits;
   release(): void;
 }
 
 /**
- * Compiles a causal model for sequences of up to `window` tokens. Shorter sequences are padded at the end, where a
- * causal model does not look, so one program serves all.
+ * Compiles a causal model for sequences of up to `window` tokens. Shorter sequences are padded at the end, which a
+ * causal model ignores, so a single program is enough for all lengths.
  *
- * A sequence that extends the previous sequence, or a prefix of it, by one token continues from the cached keys and
- * values.
+ * If a sequence extends the previous sequence, or a prefix of it, by one token, the computation continues from the
+ * cached keys and values.
  *
- * Cost: a forward pass over the window for a new sequence, and for one longer than the window; over one position for
- * each further token, if the model supports it. Memory: keys and values of the window in each layer.
+ * Cost: a forward pass over the window for a new sequence, or for a sequence longer than the window; over one position
+ * for each further token, if the model supports it. Memory: keys and values of the window in each layer.
  *
  * @param usesKeyValueCache see `TextModel`.
  */
@@ -99,14 +102,15 @@ export const compileNextLogits = (
       return whole(weights, own, new NdArray("i32", [1, window], filled), last);
     };
     const runNext = ({ layers }: CachedSequence, token: number, length: number): Promise<PassResult> => {
-      cached = undefined; // donated
+      cached = undefined; // its arrays are donated
       return further(weights, own, NdArray.from([token], [1, 1], "i32"), NdArray.from([length], [], "i32"), layers);
     };
     return {
       of: async (tokens) => {
         const recent = tokens.slice(-window);
         const last = recent.length - 1;
-        // All keys and values are cached except those of the last token, whose position another token may have used.
+        // All keys and values are cached except those of the last token, because its position may be cached for another
+        // token.
         const { logits, layers } =
           cached !== undefined && commonLength(cached.tokens, recent) >= last
             ? await runNext(cached, recent[last]!, last)
@@ -128,7 +132,7 @@ export const compileNextLogits = (
   };
 };
 
-/** Compiles a model as `compileNextLogits` does, and uploads its weights to the device. */
+/** Compiles a model like `compileNextLogits`, and uploads its weights to the device. */
 export const nextLogits = (
   text: Pick<TextModel, "model" | "params" | "state" | "usesKeyValueCache">,
   window: number,

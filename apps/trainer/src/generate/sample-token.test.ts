@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sampleToken } from "./sample-token.ts";
 
-// Multiples of a quarter, so that some are equal and others differ clearly.
+// Multiples of a quarter, so that some logits are equal and others differ clearly.
 const scores = fc
   .array(fc.integer({ min: -120, max: 120 }), { minLength: 1, maxLength: 20 })
   .map((list) => Float32Array.from(list, (quarters) => quarters / 4));
 const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-/** Index of the first maximum. */
+/** Returns the index of the first maximum. */
 const greedy = (logits: Float32Array): number => logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
 
 describe("the next token", () => {
@@ -60,9 +60,9 @@ describe("the next token", () => {
         return sum + (counts[token]! - expected) ** 2 / expected;
       }, 0);
     };
-    // 99.9 % of fair draws stay below: 18.5 for four degrees of freedom, 10.8 for one.
+    // 99.9 % of fair samples have a smaller chi-square: 18.5 for four degrees of freedom, 10.8 for one.
     expect(chiSquare(countsOf({}), [0, 1, 2, 3, 4])).toBeLessThan(18.5);
-    const nucleus = countsOf({ topP: 0.9 }); // the two first have 0.76 and 0.18
+    const nucleus = countsOf({ topP: 0.9 }); // the first two tokens have probabilities 0.76 and 0.18
     expect(chiSquare(nucleus, [0, 3])).toBeLessThan(10.8);
     expect(nucleus[0]! + nucleus[3]!).toBe(draws);
   });

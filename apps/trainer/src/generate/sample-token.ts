@@ -2,21 +2,21 @@ import { ArgumentError } from "@skein/tensor-core";
 
 /** Options for sampling the next token. */
 export interface Sampling {
-  /** Logits are divided by the temperature; 0: the most likely token. */
+  /** Divisor of the logits; 0: the most likely token is chosen. */
   readonly temperature: number;
-  /** Sample only from this many most likely tokens. Default: all. */
+  /** Number of most likely tokens from which to sample. Default: all tokens. */
   readonly topK?: number | undefined;
-  /** Sample only from the most likely tokens with this total probability. Default: 1, all. */
+  /** Total probability of the most likely tokens from which to sample. Default: 1, all tokens. */
   readonly topP?: number | undefined;
 }
 
 /**
- * Samples a token: from the `topK` most likely tokens, those that reach a total probability of `topP`, by their
- * softmax. Of equal logits, the token with the smaller number counts as more likely.
+ * Samples a token by softmax from the most likely tokens whose total probability reaches `topP`, among the `topK` most
+ * likely tokens. If logits are equal, the token with the smaller number is treated as more likely.
  *
- * @param logits one score per token.
- * @param u uniformly distributed in [0, 1).
- * @throws ArgumentError for scores that are not finite. Source of `topP`: Holtzman et al. 2020, arXiv 1904.09751.
+ * @param logits one logit per token.
+ * @param u random number, uniformly distributed in [0, 1).
+ * @throws ArgumentError for logits that are not finite. Source of `topP`: Holtzman et al. 2020, arXiv 1904.09751.
  */
 export const sampleToken = (logits: Float32Array, { temperature, topK, topP = 1 }: Sampling, u: number): number => {
   const bad = logits.findIndex((score) => !Number.isFinite(score));
@@ -37,5 +37,5 @@ export const sampleToken = (logits: Float32Array, { temperature, topK, topP = 1 
     left -= weights[i]!;
     if (left < 0) return candidates[i]!;
   }
-  return candidates[numKept - 1]!; // rounding
+  return candidates[numKept - 1]!; // reached only by rounding errors
 };

@@ -18,19 +18,22 @@ export interface TextModel {
   /** Maximum context length in tokens. */
   readonly contextLength: number;
   /**
-   * Whether each token can be computed from cached keys and values of earlier tokens (see `applyAfterPrefix`). False if
-   * experts choose among all tokens, or if a user model may use a sequence as a whole.
+   * Whether the logits of a token can be computed from cached keys and values of earlier tokens (see
+   * `applyAfterPrefix`). False if experts choose among all tokens, or if a user model may use a sequence as a whole.
    */
   readonly usesKeyValueCache: boolean;
 }
 
-/** Default context length in tokens: that of Llama 1. */
+/** Default context length in tokens: the context length of Llama 1. */
 const defaultContext = 2048;
 
-/** Values of `model_type` of causal models. */
+/** Values of `model_type` in config.json that are causal models. */
 export const causalKinds: readonly string[] = ["gpt2", "llama", "mistral", "qwen2"];
 
-/** Maximum context length of a configuration. @throws ConfigError for a model that does not predict the next token. */
+/**
+ * Returns the maximum context length of a configuration.
+ * @throws ConfigError for a model that does not predict the next token.
+ */
 const contextOf = (config: Readonly<Record<string, unknown>>, folder: string): number => {
   const kind = config["model_type"];
   if (!causalKinds.includes(String(kind)))
@@ -41,7 +44,10 @@ const contextOf = (config: Readonly<Record<string, unknown>>, folder: string): n
   return typeof most === "number" ? most : defaultContext;
 };
 
-/** Returns the tokenizer of a folder, or bytes if the model's vocabulary has that size. @throws ConfigError */
+/**
+ * Returns the tokenizer of a folder, or the byte tokenizer if the model's vocabulary has the same size. @throws
+ * ConfigError
+ */
 const tokenizerOf = (folder: string, vocabulary: unknown): Tokenizer => {
   if (existsSync(join(folder, tokenizerFile))) return loadTokenizer(folder, import.meta.url);
   if (vocabulary === byteTokenizer.vocabulary) return byteTokenizer;
@@ -88,9 +94,9 @@ const ofRun = async (output: string, which: CheckpointChoice | undefined): Promi
 };
 
 /**
- * Opens a model that can continue a text: a run on text data, or a folder in Hugging Face's layout.
+ * Opens a model that can continue a text: a run on text data, or a folder in Hugging Face format.
  *
- * @param which checkpoint of a run. Default: the newest.
+ * @param which checkpoint of a run to open. Default: the newest.
  * @throws ConfigError, CheckpointError, PretrainedError, DataError.
  */
 export const openTextModel = async (folder: string, which?: CheckpointChoice): Promise<TextModel> => {

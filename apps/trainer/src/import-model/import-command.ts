@@ -16,7 +16,8 @@ interface ImportOptions extends GlobalOptions {
 }
 
 /**
- * `skein-train import`: read a whole folder in Hugging Face's layout, and write a job that trains its model.
+ * Runs `skein-train import`: reads all files of a folder in Hugging Face format, and writes a job that trains its
+ * model.
  *
  * @returns the exit code.
  * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError if the job file already exists.
@@ -46,7 +47,7 @@ export const importCommand = async (place: string, { output, json }: ImportOptio
   return exitCodes.ok;
 };
 
-/** Add `import` to the command line. `finish` takes the exit code. */
+/** Adds `import` to the command line. `finish` receives the exit code. */
 export const addImportCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("import")

@@ -6,13 +6,13 @@ import { stringify } from "yaml";
 import { causalKinds } from "../generate/text-model.ts";
 import { readPreprocessor } from "../pretrained/preprocessor.ts";
 
-/** A path relative to `folder`, for a job file there. */
+/** Returns a path relative to `folder`, for a job file in that folder. */
 const relativePath = (folder: string, path: string): string => {
   const short = relative(folder, resolve(path)) || ".";
   return short.startsWith(".") ? short : `./${short}`;
 };
 
-/** Data section of a job, the head that depends on the data, and a hint for the user in one line. */
+/** Data section of a job, the head that depends on the data, and a one-line hint for the user. */
 interface Learning {
   readonly data: object;
   readonly head?: "new";
@@ -29,7 +29,7 @@ const textLearning = (place: string, folder: string): Learning => ({
   hint: "put your text into ./text.txt, or name another file",
 });
 
-/** A new head, unless the configuration has a head that predicts classes. */
+/** Returns a new head, unless the configuration has a head that predicts classes. */
 const needsHead = ({ architectures }: Config): { readonly head?: "new" } =>
   Array.isArray(architectures) && !String(architectures[0]).endsWith("Classification") ? { head: "new" } : {};
 
@@ -64,8 +64,8 @@ const learningOf = async (place: string, folder: string, config: Config): Promis
 };
 
 /**
- * Write a job that trains the checkpoint of `place`: a language model on text, an image classifier on a folder of
- * images, BERT on tokens with classes.
+ * Writes a job that trains the checkpoint in `place`: a language model on text, an image classifier on a folder of
+ * images, or BERT on tokens with classes.
  *
  * @param output path of the job; paths in the job are relative to its folder.
  * @throws PretrainedError for unsupported images.

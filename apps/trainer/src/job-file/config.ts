@@ -13,17 +13,17 @@ import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } fro
 import { moduleFilePaths } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 
-/** A value from the command line that overrides the value in the file. */
+/** A command-line value that overrides the value in the job file. */
 export interface Override {
   readonly path: readonly string[];
   readonly value: unknown;
-  /** Name in errors, such as `--ranks 4`. */
+  /** Name of the override in errors, such as `--ranks 4`. */
   readonly origin: string;
 }
 
 type Path = readonly (string | number)[];
 
-/** Origin of the values of a job, for errors. */
+/** File, document and overrides that the values of a job come from, for errors. */
 interface Source {
   readonly file: string;
   readonly document: Document | undefined;
@@ -34,8 +34,8 @@ interface Source {
 const startsWith = (path: Path, prefix: Path): boolean => prefix.every((key, i) => String(path[i]) === String(key));
 
 /**
- * Offset in the text of the deepest part of `path` that exists in the file: of the key if there is one, otherwise of
- * the value.
+ * Returns the text offset of the deepest existing element of `path`: of the element's key if there is one, otherwise of
+ * its value.
  */
 const offsetOf = (document: Document, path: Path): number => {
   for (let depth = path.length; depth > 0; depth--) {
@@ -70,13 +70,17 @@ const valueAt = (root: unknown, path: Path): unknown =>
     root,
   );
 
-/** Joins the keys of a path with dots. Unknown keys may contain anything, so unusual names are quoted and escaped. */
+/**
+ * Joins the keys of a path with dots. Unknown keys may contain any characters, so unusual names are quoted and escaped.
+ */
 const nameOf = (path: Path): string => {
   const name = path.join(".");
   return /^[\w.-]{1,80}$/.test(name) ? name : excerpt(name);
 };
 
-/** Keys that the schema allows at `path`; of a union, the keys of the variant that `root` selects. */
+/**
+ * Returns the keys that the schema allows at `path`. For a union, returns the keys of the variant that `root` selects.
+ */
 const keysAt = (path: Path, root: unknown): string[] => {
   type Loose = {
     def: {
@@ -95,7 +99,7 @@ const keysAt = (path: Path, root: unknown): string[] => {
     const kind = valueAt(value, ["kind"]);
     const names = ({ def }: Loose): unknown[] => def.values ?? Object.values(def.entries ?? {});
     const chosen = inner.def.options.find(({ def }) => def.shape && names(def.shape["kind"]!).includes(kind));
-    // The other keys depend on the kind.
+    // All keys except `kind` depend on the kind.
     return chosen?.def.shape ?? { kind: inner };
   };
   let shape = shapeOf(jobSchema as unknown as Loose, root);
@@ -112,7 +116,7 @@ const suggestion = (word: unknown, known: readonly string[]): string => {
   return intended === undefined ? `use one of: ${known.join(", ")}` : `did you mean "${intended}"?`;
 };
 
-/** Cure for a value that must be an object: its keys, with the given value as an example. */
+/** Returns the cure for a value that must be an object: a list of its keys, with the given value as an example. */
 const withKeys = (known: readonly string[], value?: unknown): string => {
   const [first] = known;
   if (first === undefined) return "change it";
@@ -121,7 +125,7 @@ const withKeys = (known: readonly string[], value?: unknown): string => {
   return `give an object${example}; its keys: ${known.join(", ")}`;
 };
 
-/** Formats a zod issue as lines, one per fault: location, key, value, rule, cure. */
+/** Formats a zod issue as lines, one per fault: location, key, value, rule and cure. */
 const formatIssue = (issue: z.core.$ZodIssue, root: unknown, source: Source): string[] => {
   const path = issue.path as Path;
   const name = nameOf(path);
@@ -220,20 +224,24 @@ const setIn = (root: Record<string, unknown>, { path, value, origin }: Override)
 };
 
 /**
- * Maximum size of a job file in bytes: half of what a control message holds, and enough for the names of 100,000 files.
+ * Maximum size of a job file in bytes: half of the maximum size of a control message, and enough for 100,000 file
+ * names.
  */
 export const maxJobBytes: number = 32 * 2 ** 20;
 
-/** Maximum number of keys in a path of `--set`; the path of a real option is shorter. */
+/** Maximum number of keys in a path of `--set`. Paths of real options are shorter. */
 const maxDepth = 16;
 
-/** Maximum number of reported faults of a job; a job with more is probably the wrong file. */
+/** Maximum number of reported faults of a job. A job with more faults is probably the wrong file. */
 const maxFaults = 10;
 
-/** Parses `key=value` of `--set`: the key may be a path, the value is YAML. */
+/** Parses `key=value` of `--set`. The key may be a path; the value is YAML. */
 export const parseOverride = (text: string): Override => parseSetting(text, "--set");
 
-/** Parses `key=value` of another option, which errors name. */
+/**
+ * Parses `key=value` of another option.
+ * @param option name of the option, for errors.
+ */
 export const parseSetting = (text: string, option: string): Override => {
   const cut = text.indexOf("=");
   const path = text.slice(0, cut).split(".", maxDepth);
@@ -251,7 +259,9 @@ export const parseSetting = (text: string, option: string): Override => {
   }
 };
 
-/** Removes issues about missing keys that misspelled keys already explain, so that one mistake is reported once. */
+/**
+ * Removes issues about missing keys that are explained by misspelled keys, so that each mistake is reported only once.
+ */
 const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): readonly z.core.$ZodIssue[] => {
   const intended = new Set(
     issues.flatMap((issue) =>
@@ -273,7 +283,7 @@ const withoutEchoes = (issues: readonly z.core.$ZodIssue[], root: unknown): read
 };
 
 /**
- * Fills in defaults and checks all rules, including rules between fields.
+ * Fills in defaults, and checks all rules including rules between fields.
  *
  * @throws ConfigError with one line per fault.
  */
@@ -303,13 +313,13 @@ export const checkJob = (root: unknown, source: Partial<Source> & { readonly fil
   return parsed.data;
 };
 
-/** A job, and the locations of its keys. */
+/** A job, and a function that returns the location of a key. */
 interface LocatedJob {
   readonly job: Job;
   readonly locationOf: (path: Path) => string;
 }
 
-/** Parses the jobs of a text, one per document, with values of the command line applied. */
+/** Parses the jobs of a text, one per document, and applies the overrides of the command line. */
 const parseLocated = (text: string, file: string, overrides: readonly Override[]): readonly LocatedJob[] => {
   if (text.length > maxYamlLength) return [jobOf({ document: undefined, root: longJob(text, file) }, file, overrides)];
   const faults: string[] = [];
@@ -337,7 +347,7 @@ const longJob = (text: string, file: string): unknown => {
   }
 };
 
-/** A parsed text. Locations of keys are known for YAML only. */
+/** Result of parsing a text. Locations of keys are known only for YAML. */
 type ParsedJob = Pick<ParsedYaml, "root"> & Pick<Source, "document"> & { readonly lines?: LineCounter };
 
 const jobOf = (
@@ -352,7 +362,7 @@ const jobOf = (
     ]);
   for (const override of overrides) {
     setIn(root as Record<string, unknown>, override);
-    // A length given on the command line replaces the length in the file, whether in steps or epochs.
+    // If the command line sets `steps`, `epochs` of the file is removed, and the reverse.
     const other = { steps: "epochs", epochs: "steps" }[override.path.join(".")];
     if (other !== undefined && !overrides.some(({ path }) => path.join(".") === other))
       delete (root as Record<string, unknown>)[other];
@@ -369,9 +379,9 @@ const only = <T>([one, ...others]: readonly T[], file: string): T => {
 };
 
 /**
- * Parses the job of a YAML (or JSON) text, with values of the command line applied.
+ * Parses the job of a YAML (or JSON) text, and applies the overrides of the command line.
  *
- * @throws ConfigError, also for several jobs.
+ * @throws ConfigError for an invalid job, or several jobs.
  */
 export const parseJob = (text: string, file: string, overrides: readonly Override[] = []): Job =>
   only(parseLocated(text, file, overrides), file).job;
@@ -387,19 +397,19 @@ export const readJobFile = (file: string): string => {
   }
 };
 
-/** Keys of a job that name files and folders: of data, the model and modules. */
+/** Keys of a job that contain paths of files and folders. */
 const pathKeys: readonly (readonly string[])[] = [
   ["data", "folder"],
   ["data", "testFile"],
   ["data", "tokenizer"],
   ["model", "folder"],
-  ...moduleFilePaths, // files of data, too
+  ...moduleFilePaths, // files of data modules as well
 ];
 
 /**
  * Returns the job with absolute paths.
  *
- * @param folderOf returns the folder that the path of a key is relative to.
+ * @param folderOf returns the folder to which the path in a key is relative.
  */
 export const withAbsolutePaths = (job: Job, folderOf: (path: Path) => string): Job => {
   const result = structuredClone(job);
@@ -413,7 +423,7 @@ export const withAbsolutePaths = (job: Job, folderOf: (path: Path) => string): J
   return result;
 };
 
-/** A key of a job and its path, relative to the folder of the job file. */
+/** A key of a job and its path value, relative to the folder of the job file. */
 export interface RelativePath {
   readonly key: string;
   readonly value: string;
@@ -438,20 +448,20 @@ const readLocated = (file: string, overrides: readonly Override[]): readonly Loc
 };
 
 /**
- * Reads the job of a file and makes all paths absolute: paths in the file are relative to its folder, paths on the
- * command line to the working folder.
+ * Reads the job of a file and makes all paths absolute. Paths in the file are relative to its folder, paths on the
+ * command line to the working directory.
  *
- * @throws ConfigError, also if the file cannot be read.
+ * @throws ConfigError for an unreadable file, an invalid job, or several jobs.
  */
 export const readJob = (file: string, overrides: readonly Override[] = []): Job =>
   only(readLocated(file, overrides), file).job;
 
-/** Reads the jobs of a file of one or several jobs, as `readJob` does. */
+/** Reads the jobs of a file with one or several jobs, like `readJob`. */
 export const readJobs = (file: string, overrides: readonly Override[] = []): readonly Job[] =>
   readLocated(file, overrides).map(({ job }) => job);
 
 /**
- * Reads a job as `readJob` does, checks the modules and the checkpoint that it names, and adds their digests.
+ * Reads a job like `readJob`, checks the modules and the checkpoint that it names, and adds their digests.
  *
  * @throws ConfigError, also for options that a module does not accept; ModuleError, PretrainedError.
  */
@@ -461,9 +471,9 @@ export const loadJob = async (file: string, overrides: readonly Override[] = [])
 };
 
 /**
- * Reads a file of one or several jobs, each a YAML document, as `loadJob` does.
+ * Reads a file with one or several jobs, each a YAML document, like `loadJob`.
  *
- * @throws as `loadJob`, with the faults of all jobs.
+ * @throws the errors of `loadJob`, with the faults of all jobs.
  */
 export const loadJobs = (file: string, overrides: readonly Override[] = []): Promise<readonly Job[]> =>
   Promise.all(readLocated(file, overrides).map(({ job, locationOf }) => settleJob(job, locationOf)));

@@ -5,7 +5,10 @@ import { expertShardsAxis, tensorAxis } from "./mesh.ts";
 type ShardsJob = Pick<ExpertsJob, "shards">;
 type TensorMesh = Pick<MeshJob, "tensor">;
 
-/** Schedule for sharded experts between ranks along "tensor". Undefined: experts are not sharded. */
+/**
+ * Returns the schedule for experts that are sharded between the ranks along "tensor". Undefined: experts are not
+ * sharded.
+ */
 export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): ExpertShards | undefined => {
   const axes = { axis: tensorAxis, productAxis: expertShardsAxis };
   if (tensor === 1) return undefined;
@@ -14,7 +17,7 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
       return undefined;
     case "baseline":
       return withoutSplit(axes);
-    case "auto": // until the plan is made; parameters are the same with all schedules
+    case "auto": // until the plan exists; all schedules have the same parameters
     case "split-before-gate":
       return splitBeforeGate({ ...axes, tokens: "own" }); // the rank's own positions
     case "split-after-gate":
@@ -22,10 +25,13 @@ export const buildShards = ({ shards }: ShardsJob, { tensor }: TensorMesh): Expe
   }
 };
 
-/** Number of shards of each expert that receive its tokens separately: for dispatchers, each shard is an expert. */
+/**
+ * Returns the number of shards of each expert that receive its tokens separately. Dispatchers treat each of these
+ * shards as an expert.
+ */
 export const numFusedShards = (job: ShardsJob, mesh: TensorMesh): number =>
   buildShards(job, mesh)?.gates === "own" ? mesh.tensor : 1;
 
-/** Whether each rank along "tensor" gates all positions, instead of only its own. */
+/** Whether each rank along "tensor" gates all token positions, instead of only its own. */
 export const gatesAllPositions = (job: ShardsJob, mesh: TensorMesh): boolean =>
   buildShards(job, mesh)?.gates === "same";

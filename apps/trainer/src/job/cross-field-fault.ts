@@ -1,4 +1,4 @@
-/** A broken rule between fields of a job. */
+/** A violated rule between fields of a job. */
 export interface CrossFieldFault {
   readonly path: readonly string[];
   readonly rule: string;

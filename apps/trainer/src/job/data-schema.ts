@@ -48,7 +48,7 @@ const limits = (
     ),
 });
 
-/** Pair of a minimum and a maximum. */
+/** Returns the schema of a pair: minimum and maximum. */
 const range = (of: z.ZodNumber): z.ZodTuple<[z.ZodNumber, z.ZodNumber], null> => z.tuple([of, of]);
 
 const change = z.number().min(0).max(10).default(0);
@@ -115,7 +115,7 @@ const images = (
 
 const sides = z.union([side, z.tuple([side, side])]);
 
-/** Options for images of any size that are decoded and resized to one size. */
+/** Options for images of any size, which are decoded and resized to one size. */
 const decoded = {
   size: sides.describe("Size of samples in pixels: a number for both sides, or [rows, columns]."),
   decodeSize: sides
@@ -220,7 +220,7 @@ const numpy = z
   })
   .describe("NumPy arrays of floats, integers or pixels (u8), with one label per sample.");
 
-/** The field `data` of a job. */
+/** Schema of the field `data` of a job. */
 export const dataSchema: z.ZodType<DataJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({
@@ -388,7 +388,7 @@ export const dataSchema: z.ZodType<DataJob> = z
   ])
   .describe("Data set.");
 
-/** Checks the options of images. */
+/** Returns the faults in the options of images. */
 const imageFaults = (data: DataJob): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): number => faults.push({ path: ["data", ...path], rule });
@@ -438,7 +438,7 @@ const imageFaults = (data: DataJob): CrossFieldFault[] => {
   return faults;
 };
 
-/** Checks the options of data. */
+/** Returns the faults in the options of data. */
 export const dataFaults = ({ data }: Job): CrossFieldFault[] => [
   ...(data.kind === "numpy" && (data.file === undefined) === (data.folder === undefined)
     ? [

@@ -1,16 +1,16 @@
 import type { ModuleJob, ProgramJob } from "./module-job.ts";
 
-// Types of a checked job: the exchange of gradients.
+// Types of a checked job that concern the exchange of gradients.
 
-/** Options of every compressor. */
+/** Options that apply to every compressor. */
 interface AroundCompression {
-  /** Number of first steps whose gradients are sent dense. */
+  /** Number of first steps whose gradients are sent without compression. */
   readonly warmupSteps: number;
-  /** Tensors with fewer elements are sent dense. */
+  /** Minimum number of elements of a compressed tensor; smaller tensors are sent without compression. */
   readonly denseBelow: number;
-  /** Whether biases, gains and other vectors are sent dense. */
+  /** Whether biases, gains and other vectors are sent without compression. */
   readonly denseVectors: boolean;
-  /** Decay of the momentum that is exchanged instead of gradients; 0: no momentum. */
+  /** Decay of the momentum, which is exchanged instead of gradients; 0: gradients are exchanged. */
   readonly momentum: number;
 }
 
@@ -26,7 +26,7 @@ export interface DensityWarmup {
 
 interface Sparse extends AroundCompression {
   readonly density: number;
-  /** Density warm-up. Absent: no warm-up. */
+  /** Densities of the first steps. Absent: no density warm-up. */
   readonly densityWarmup?: DensityWarmup | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface QsgdJob {
   readonly bucketSize: number;
 }
 
-/** Quantization of the values that a sparsifier sends. */
+/** Quantization of the values that a sparsifier sends. Absent: f32 values. */
 interface Chained {
   readonly values?: EightBitJob | QsgdJob | undefined;
 }
@@ -49,7 +49,10 @@ interface Chained {
 export type CompressionJob =
   | ((ModuleJob | ProgramJob) &
       AroundCompression & {
-        /** Default: on if the codec declares itself biased. */
+        /**
+         * Whether the unsent part of a gradient is added to the next gradient. Default: true if the codec declares
+         * itself biased.
+         */
         readonly errorFeedback?: boolean | undefined;
       })
   | { readonly kind: "identity"; readonly chunkBytes?: number | undefined }
@@ -79,11 +82,11 @@ export type CompressionJob =
 export type BucketsJob =
   | { readonly kind: "per-tensor" }
   | { readonly kind: "fixed-size"; readonly bytes: number }
-  /** Tensors are merged so that a measured backward pass and exchange over measured links finish earliest. */
+  /** Buckets with which the exchange finishes earliest, given a measured backward pass and measured links. */
   | { readonly kind: "mg-wfbp"; readonly plan: "exact" | "greedy" | "simultaneous"; readonly profileSteps: number }
-  /** Tensors are merged so that they are sent while links are idle between the measured exchanges of tokens. */
+  /** Buckets that are sent while links are idle between the measured exchanges of tokens. */
   | { readonly kind: "moe-idle"; readonly profileSteps: number }
-  /** The bucket size is tuned during the run. */
+  /** Buckets whose size is tuned during the run. */
   | {
       readonly kind: "tuned";
       readonly trials: number;
@@ -93,10 +96,13 @@ export type BucketsJob =
     };
 
 /**
- * When gradients are exchanged: after the backward pass, during it, or half during it and half in the next forward
- * pass.
+ * Time of the gradient exchange: after the backward pass, during the backward pass, or half during the backward pass
+ * and half during the next forward pass.
  */
 export type OverlapName = "none" | "wait-free" | "dear";
 
-/** Order of collectives: as they become ready, parameters needed first, or two at a time. */
+/**
+ * Order of collectives: as they become ready, first the parameters that the next forward pass needs first, or two at a
+ * time.
+ */
 export type PrioritiesName = "none" | "forward" | "spread";

@@ -224,7 +224,7 @@ export const prioritiesSchema: z.ZodType<PrioritiesName> = z
     "Order of collectives. none: as they become ready; forward: parameters needed first in the next forward pass go first; spread: two collectives at a time.",
   );
 
-/** Checks the options of the gradient exchange. */
+/** Returns the faults in the options of the gradient exchange. */
 export const exchangeFaults = ({
   ranks,
   compression,

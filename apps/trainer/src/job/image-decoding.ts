@@ -1,13 +1,13 @@
 import type { Decoding } from "@skein/data";
 import type { DataJob, DecodedJob } from "./job.ts";
 
-/** Whether the data are images that are decoded from files. */
+/** Whether the data consists of images that are decoded from files. */
 export const isDecoded = (data: DataJob): data is DecodedJob => "skipDamaged" in data && "channels" in data;
 
-/** `fit` of a job that does not give it. */
+/** Default of `fit`. */
 const defaultFit = "cover";
 
-/** Decoding options of a job, with defaults filled in. */
+/** Returns the decoding options of a job, with defaults filled in. */
 export const decodingOf = ({
   fit = defaultFit,
   resize,
@@ -19,8 +19,8 @@ export const decodingOf = ({
 });
 
 /**
- * Data as they enter the hash of a job: with the default of `fit`, at the position among the keys where earlier
- * versions filled it in when a job was read, so that runs of earlier versions can be resumed.
+ * Returns the data settings that enter the hash of a job. The default of `fit` is filled in at the position among the
+ * keys where earlier versions put it when they read a job, so that runs of earlier versions can be resumed.
  */
 export const hashedData = (data: DataJob): object => {
   if (!isDecoded(data)) return data;

@@ -1,6 +1,6 @@
 import type { DataJob, Job, ModelJob, ModuleJob, ProgramJob } from "./job.ts";
 
-/** Makes keys optional, except `kind` of unions. */
+/** Makes keys optional, except the key `kind` of unions. */
 type Loose<T> = T extends readonly unknown[]
   ? T
   : T extends ModuleJob
@@ -11,19 +11,19 @@ type Loose<T> = T extends readonly unknown[]
         ? Partial<T>
         : T;
 
-/** A module, which a program may also give by its URL, relative to the program's own file. */
+/** A module. A program may also give its file by URL, relative to the program's own file. */
 type ModuleInput = Partial<Omit<ModuleJob, "kind" | "file">> & { readonly kind: "module"; readonly file: string | URL };
 
-/** The field `data` of a job as a program gives it; keys with defaults are optional. */
+/** Field `data` of a job, as passed by a program; keys with defaults are optional. */
 export type DataInput = Loose<Exclude<DataJob, ModuleJob | ProgramJob>> | ModuleInput;
 
-/** The field `model` of a job as a program gives it; keys with defaults are optional. */
+/** Field `model` of a job, as passed by a program; keys with defaults are optional. */
 export type ModelInput = Loose<Exclude<ModelJob, ModuleJob | ProgramJob>> | ModuleInput;
 
-/** A part of a job, without values that only `train` sets. */
+/** Field of a job, without values that only `train` sets. */
 type JobPart<T> = Loose<Exclude<T, ProgramJob>>;
 
-/** The keys of a job file except `data` and `model`; keys with defaults are optional. Checked like a job file. */
+/** Keys of a job file except `data` and `model`; keys with defaults are optional. Checked like a job file. */
 export type JobInput = {
   readonly [K in Exclude<keyof Job, "batch" | "optimizer" | "learningRate" | "data" | "model">]?:
     | JobPart<Job[K]>

@@ -209,14 +209,15 @@ export const jobSchema: z.ZodType<Job> = z
   .describe("A training job of skein-train.");
 
 /**
- * Checks rules between fields of a job. Rules that need the size of the data set are checked when the data is loaded.
+ * Returns the violated rules between fields of a job. Rules that need the size of the data set are checked when the
+ * data is loaded.
  */
 export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
   const numParts = numBatchParts(job);
   const divides = (path: readonly string[], batch: number): void => {
-    if (!Number.isInteger(numParts)) return; // meshFaults reports the mesh
+    if (!Number.isInteger(numParts)) return; // meshFaults reports this fault
     const [unit, units] =
       job.mesh.tensor > 1 ? ["group", `${numParts} groups of ${job.mesh.tensor} ranks`] : ["rank", `${numParts} ranks`];
     if (batch < numParts)
@@ -263,5 +264,5 @@ export const crossFieldFaults = (job: Job): CrossFieldFault[] => {
   return faults;
 };
 
-/** The JSON Schema of job files, for editors. */
+/** Returns the JSON Schema of job files, for editors. */
 export const jobJsonSchema = (): object => z.toJSONSchema(jobSchema, { io: "input", target: "draft-7" });

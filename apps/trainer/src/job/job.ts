@@ -15,39 +15,53 @@ import type {
   StreamOptions,
 } from "@skein/data/node";
 
-/** A checked job, with all defaults filled in and all rules met. `job-schema.ts` describes the keys of a job file. */
+/**
+ * A checked job: all defaults are filled in, and all rules are satisfied. `job-schema.ts` describes the keys of a job
+ * file.
+ */
 export interface Job {
   readonly name: string;
   readonly seed: number;
   readonly ranks: number;
-  /** Number of ranks along each axis of the mesh. */
+  /** Number of ranks along each axis of the device mesh. */
   readonly mesh: MeshJob;
-  /** ZeRO stage: what ranks with the same parameters shard. */
+  /** ZeRO stage. 1: ranks with equal parameters shard the optimizer state. 0: no sharding. */
   readonly zero: 0 | 1;
-  /** Compute backend. `auto` is resolved before a run starts, and the run's own job contains the result. */
+  /** Compute backend. `auto` is resolved before a run starts; the job stored by the run contains the result. */
   readonly backend: "auto" | "cpu" | "webgpu";
-  /** Whether matrix products on the CPU use the BLAS that was built on this machine, if any. */
+  /**
+   * `auto`: matrix products on the CPU use the BLAS that was built on this machine, if there is one. `off`: no BLAS.
+   */
   readonly blas: "auto" | "off";
-  /** CPU threads of each rank. Default: the cores of its machine divided among all ranks there. */
+  /**
+   * Number of CPU threads of each rank. Default: the cores of the rank's machine divided among all ranks on that
+   * machine.
+   */
   readonly threads?: number | undefined;
   readonly precision: PrecisionJob;
-  /** Samples per step, over all ranks. */
+  /** Number of samples per step, over all ranks. */
   readonly batch: number;
-  /** Gradient accumulation: number of sequential parts of each rank's share of the batch. Default: 1. */
+  /**
+   * Gradient accumulation: number of parts of each rank's share of the batch, which are computed one after the other.
+   * Default: 1.
+   */
   readonly accumulate?: number | undefined;
-  /** Exponential moving average of the parameters, used for evaluation and export. Default: no average. */
+  /** Exponential moving average of the parameters, used for evaluation and export. Absent: no average. */
   readonly average?: { readonly decay: number } | undefined;
   /**
-   * Label smoothing: share of the target that the training loss spreads over all classes. Default: the model's value.
+   * Label smoothing: fraction of the target that the training loss spreads over all classes. Default: the model's
+   * value.
    */
   readonly labelSmoothing?: number | undefined;
-  /** Patterns of frozen parameters; a pattern that begins with `!` unfreezes parameters. Default: nothing is frozen. */
+  /**
+   * Patterns of frozen parameters; a pattern that begins with `!` unfreezes parameters. Absent: no frozen parameters.
+   */
   readonly freeze?: readonly string[] | undefined;
-  /** Learning-rate factors by pattern of parameters; the last matching pattern decides. Default: 1. */
+  /** Learning-rate factors by parameter pattern; the last matching pattern decides. Default: 1. */
   readonly rates?: Readonly<Record<string, number>> | undefined;
-  /** Weight-decay factors by pattern of parameters. Default: the optimizer's own rule. */
+  /** Weight-decay factors by parameter pattern. Default: the optimizer's own rule. */
   readonly weightDecays?: Readonly<Record<string, number>> | undefined;
-  /** Exactly one of `epochs` and `steps` is given. */
+  /** Number of epochs. Exactly one of `epochs` and `steps` is given. */
   readonly epochs?: number | undefined;
   readonly steps?: number | undefined;
   readonly data: DataJob;
@@ -60,17 +74,20 @@ export interface Job {
   readonly buckets: BucketsJob;
   readonly overlap: OverlapName;
   readonly priorities: PrioritiesName;
-  /** How ranks communicate. */
+  /** Transport between ranks. */
   readonly transport: TransportName;
   readonly network: NetworkJob;
-  /** Order of summation in collectives: `rank` gives the same bits on every transport and network. */
+  /** Order of summation in collectives. `rank`: results have the same bits on every transport and network. */
   readonly sumOrder: "rank" | "any";
   readonly evaluation: EvaluationJob;
-  /** User metrics, evaluated in addition to the model's own metrics. */
+  /** User metrics, evaluated in addition to the model's metrics. */
   readonly metrics?: ModuleJob | ProgramJob | undefined;
-  /** User callbacks; they do not change results. */
+  /** User callbacks. They do not affect results. */
   readonly callbacks?: ModuleJob | ProgramJob | undefined;
-  /** Record histograms of weights and gradients at fixed intervals; results do not change. Default: on request only. */
+  /**
+   * Number of steps between two recordings of histograms of weights and gradients. Histograms do not affect results.
+   * Absent: histograms are recorded only on request.
+   */
   readonly histograms?: { readonly everySteps: number } | undefined;
   readonly checkpoint: {
     readonly everySteps?: number | undefined;
@@ -78,20 +95,23 @@ export interface Job {
     /** Whether to save and keep a checkpoint after each evaluation that is better than all earlier evaluations. */
     readonly best?: boolean | undefined;
   };
-  /** Steps between two comparisons of the ranks' parameters; 0: never. */
+  /** Number of steps between two comparisons of the ranks' parameters; 0: no comparisons. */
   readonly replicas: { readonly checkEverySteps: number };
 }
 
-/** When a run is evaluated on held-out samples, and how the results are used. */
+/** Intervals of evaluations on held-out samples, and use of their results. */
 export interface EvaluationJob {
   readonly batch: number;
   readonly everyEpochs?: number | undefined;
   readonly everySteps?: number | undefined;
-  /** Early stopping: number of consecutive evaluations without improvement that ends the run. Default: never. */
+  /**
+   * Early stopping: number of consecutive evaluations without improvement after which the run ends. Absent: no early
+   * stopping.
+   */
   readonly stopAfter?: number | undefined;
-  /** Metric that evaluations are compared by. Default: the loss, lower is better. */
+  /** Metric by which evaluations are compared. Default: the loss, lower is better. */
   readonly compareBy?: { readonly figure: string; readonly better: "lower" | "higher" } | undefined;
-  /** Number of held-out samples whose outputs are shown after each evaluation. Default: no samples. */
+  /** Number of held-out samples whose outputs are stored after each evaluation. Absent: none. */
   readonly samples?: number | undefined;
 }
 
@@ -99,48 +119,49 @@ export interface EvaluationJob {
 export interface MeshJob {
   /** Data-parallel degree. Default: ranks / (expert · tensor). */
   readonly data?: number | undefined;
-  /** Expert-parallel degree: number of ranks that the experts of each layer are divided among. */
+  /** Expert-parallel degree: number of ranks among which the experts of each layer are divided. */
   readonly expert: number;
   /**
-   * Hierarchy of the ranks along `expert`, outermost level first, such as [hosts, ranks per host]. Default: one level.
+   * Number of ranks per level of the hierarchy along `expert`, outermost level first, such as [hosts, ranks per host].
+   * Default: one level.
    */
   readonly expertLevels?: readonly number[] | undefined;
-  /** Tensor-parallel degree: number of ranks that process the same samples and shard the matrices of each block. */
+  /** Tensor-parallel degree: number of ranks that compute the same samples and shard the matrices of each block. */
   readonly tensor: number;
 }
 
-/** Memory of a training step. */
+/** Memory settings of a training step. */
 export interface MemoryJob {
   readonly recompute: "none" | "auto" | "blocks";
-  /** With `auto`: maximum bytes of intermediate values of a step, on each rank. */
+  /** Maximum bytes of intermediate values of a step on each rank, for `recompute: auto`. */
   readonly maxBytes?: number | undefined;
 }
 
 export type TransportName = "threads" | "tcp" | "tls" | "mpi";
 
-/** Network between processes; does not affect the results. */
+/** Network settings of connections between processes. They do not affect results. */
 export interface NetworkJob {
-  /** Number of ranks per process; ranks of a process are threads. */
+  /** Number of ranks per process; the ranks of a process run as threads. */
   readonly ranksPerProcess: number;
   /** Address on which a process accepts data connections. */
   readonly listen?: string | undefined;
-  /** Folder created by `skein-train certs init`. Absent: a run on one machine creates its own certificates. */
+  /** Folder created by `skein-train certs init`. Absent: a run on one machine creates its certificates itself. */
   readonly certificates?: string | undefined;
   /** Whether connections to other machines without TLS are allowed. */
   readonly insecure: boolean;
   readonly timeoutSeconds: number;
   /** Interval between heartbeats of each process and link, in seconds. */
   readonly heartbeatSeconds?: number | undefined;
-  /** Time without a sign of life after which a process or link counts as lost, in seconds. */
+  /** Time, in seconds, without data from a process or link after which it is treated as lost. */
   readonly silenceSeconds?: number | undefined;
   /** Time limit for all ranks to join, in seconds. */
   readonly joinSeconds: number;
   readonly socketsPerPair?: number | undefined;
-  /** File of link measurements by `skein-train links`. */
+  /** Path of the link measurements written by `skein-train links`. */
   readonly links?: string | undefined;
   /** When to use the lossless codec. */
   readonly codec: "auto" | "always" | "never";
-  /** Data covered by the checksum: headers and payloads, or headers only. */
+  /** Bytes covered by the checksum: headers and payloads, or headers only. */
   readonly checksum?: "payload" | "header" | undefined;
   readonly emulate?: EmulatedLink | undefined;
 }
@@ -155,15 +176,15 @@ export interface EmulatedLink {
 interface Limits {
   /** Fraction of the training samples that is held out and replaces the test samples, in (0, 1). */
   readonly validationFraction?: number | undefined;
-  /** How validation samples are selected: at random, or the last ones. Default: see `validationSplit`. */
+  /** Selection of validation samples: at random, or the last samples. Default: see `validationSplit`. */
   readonly validationFrom?: "draw" | "end" | undefined;
   readonly trainSamples?: number | undefined;
   readonly testSamples?: number | undefined;
-  /** Evaluate on the training samples: `run --overfit`. */
+  /** `training`: evaluates on the training samples, as `run --overfit` does. Absent: evaluates on held-out samples. */
   readonly judgeBy?: "training" | undefined;
 }
 
-/** A file of images and a file of their classes. */
+/** Files of images and of their labels. */
 interface IdxPairJob {
   readonly images: string;
   readonly labels: string;
@@ -174,58 +195,58 @@ export interface TextJob extends Limits {
   /** Context length in tokens, or in bytes without a tokenizer. */
   readonly window: number;
   readonly testFraction: number;
-  /** A tokenizer.json, or its folder; absolute once the job is loaded. Default: each byte is a token. */
+  /** Path of a tokenizer.json or of its folder; absolute once the job is loaded. Default: each byte is a token. */
   readonly tokenizer?: string | undefined;
 }
 
-/** Image preprocessing of a pretrained model, from its preprocessor file. */
+/** Image preprocessing of a pretrained model, as read from its preprocessor file. */
 export interface PreprocessorJob {
-  /** The preprocessor file. Absent in jobs of earlier versions, which knew only one name. */
+  /** Name of the preprocessor file. Absent in jobs of earlier versions, which supported only one name. */
   readonly file?: string | undefined;
   readonly normalise?: NormaliseJob | undefined;
-  /** Size of the model's input, [rows, columns]. */
+  /** Input size of the model in pixels, [rows, columns]. */
   readonly size?: readonly [number, number] | undefined;
-  /** Size before the center crop: the shorter side, or [rows, columns]. */
+  /** Image size before the center crop, in pixels: the shorter side, or [rows, columns]. */
   readonly resize?: number | readonly [number, number] | undefined;
   readonly resample?: ResamplingFilter | undefined;
 }
 
-/** A checkpoint in Hugging Face's layout. */
+/** A checkpoint in Hugging Face format. */
 export interface PretrainedJob {
   readonly kind: "pretrained";
-  /** Absolute once the job is loaded. */
+  /** Path of the checkpoint folder; absolute once the job is loaded. */
   readonly folder: string;
-  /** Initial weights: the folder's, or freshly initialized ones for its configuration. */
+  /** Initial weights. `folder`: the weights in the folder. `none`: random weights for the folder's configuration. */
   readonly weights: "folder" | "none";
-  /** `new`: replace the checkpoint's head with a fresh one for the classes of the data. */
+  /** `new`: replaces the checkpoint's head with a new head for the classes of the data. Absent: keeps the head. */
   readonly head?: "new" | undefined;
   /** Contents of preprocessor_config.json, if it exists. Set once the job is loaded. */
   readonly preprocessor?: PreprocessorJob | undefined;
   /** Contents of config.json. Set once the job is loaded. */
   readonly config?: Readonly<Record<string, unknown>> | undefined;
-  /** SHA-256 of the contents of the folder's files that the run starts from. Set once the job is loaded. */
+  /** SHA-256 of the files in the folder from which the run starts. Set once the job is loaded. */
   readonly digest?: string | undefined;
 }
 
 /** Augmentation of training images. */
 export interface AugmentJob {
-  /** Maximum random shift in pixels, in each direction. */
+  /** Maximum random shift in each direction, in pixels. */
   readonly crop: number;
-  /** Whether images are mirrored left to right, with probability 1/2. */
+  /** Whether images are flipped left to right with probability 1/2. */
   readonly flip: boolean;
-  /** Random crop. Absent: the whole image. */
+  /** Random crop, resized to the image size. Absent: the whole image. */
   readonly resizedCrop?: ResizedCrop | undefined;
   /** Color jitter. Absent: no jitter. */
   readonly jitter?: ColourJitter | undefined;
 }
 
-/** Means and standard deviations of the channels of images, or one value for all channels. */
+/** Means and standard deviations of image channels: one value per channel, or a single value for all channels. */
 export interface NormaliseJob {
   readonly mean: readonly number[];
   readonly std: readonly number[];
 }
 
-/** Options of all kinds of images. */
+/** Options that apply to all kinds of image data. */
 interface Images extends Limits {
   readonly augment?: AugmentJob | undefined;
   readonly normalise?: NormaliseJob | undefined;
@@ -233,27 +254,29 @@ interface Images extends Limits {
 
 /** Options of images that are decoded and resized to one size. */
 interface DecodedImages extends Images, Omit<ImageOptions, "size" | "from" | "fit" | "resample"> {
-  /** How images are fitted to `size`. Default: cover, or as the pretrained model specifies. */
+  /** Method of fitting images to `size`. Default: cover, or as the pretrained model specifies. */
   readonly fit?: Decoding["fit"] | undefined;
-  /** Resampling filter. Default: `decoder`, the decoder's own filter, or as the pretrained model specifies. */
+  /**
+   * Resampling filter; `decoder`: the decoder's own filter. Default: `decoder`, or as the pretrained model specifies.
+   */
   readonly resample?: ResamplingFilter | "decoder" | undefined;
-  /** Decode images during training, and cache up to this many megabytes of decoded images. */
+  /** Maximum size of the cache of decoded images in megabytes. If set, images are decoded during training. */
   readonly cacheMegabytes?: number | undefined;
-  /** Size that images are decoded to: one number for both sides, or [rows, columns]. */
+  /** Size in pixels to which images are decoded: one number for both sides, or [rows, columns]. */
   readonly decodeSize?: number | readonly [number, number] | undefined;
-  /** Number of images that each rank decodes concurrently. */
+  /** Maximum number of images that each rank decodes concurrently. */
   readonly decodesAtOnce?: number | undefined;
-  /** Size of samples: one number for both sides, or [rows, columns]. */
+  /** Image size of a sample in pixels: one number for both sides, or [rows, columns]. */
   readonly size: number | readonly [number, number];
 }
 
 /** Options of images that are streamed during training. */
 interface ImageStreamJob extends StreamOptions {
-  /** Names of all classes, or the number of classes. Default: the classes of the evaluation images. */
+  /** Names of all classes, or number of classes. Default: the classes of the evaluation images. */
   readonly classes?: number | readonly string[] | undefined;
 }
 
-/** Images of any file kind that are decoded and resized to one size. */
+/** Data settings of images that are decoded and resized to one size, for any kind of image file. */
 export type DecodedJob = Extract<
   DataJob,
   { readonly kind: "image-folder" | "image-manifest" | "image-parquet" | "webdataset" }
@@ -312,57 +335,66 @@ export type ModelJob =
       readonly experts?: ExpertsJob | undefined;
     };
 
-/** Mixture of experts in place of the feed-forward layers. */
+/** Settings of the mixture of experts that replaces feed-forward layers. */
 export interface ExpertsJob {
   readonly count: number;
   /** Number of experts per token. */
   readonly topK: number;
   readonly gate: GateName;
-  /** Every this many blocks, a block has experts. */
+  /** Interval of MoE blocks: every `every`-th block has experts. */
   readonly every: number;
-  /** Hidden features of each expert. Default: see `hiddenOf`, the flops of the dense model. */
+  /** Number of hidden features of each expert. Default: see `hiddenOf`, the flops of the dense model. */
   readonly hidden?: number | undefined;
   readonly activation: "gelu" | "swiglu";
-  /** Whether there is a shared expert that processes every token. */
+  /** Whether a shared expert processes every token. */
   readonly shared: boolean;
-  /** Capacity of an expert, as a multiple of its even share of the tokens; `all`: no token is dropped. */
+  /** Capacity of an expert, as a multiple of its equal share of the tokens. `all`: no token is dropped. */
   readonly capacity: number | "all";
-  /** Order in which an over-full expert accepts tokens; the remaining tokens are dropped. */
+  /** Order in which an expert with too many tokens accepts them; the remaining tokens are dropped. */
   readonly dropOrder: "token" | "choice" | "probability" | "batch-priority" | "chance";
   readonly normalisation: "none" | "before-dropping" | "after-dropping";
-  /** How tokens are sent to experts; `auto` is planned from measurements before the first step. */
+  /** Method of sending tokens to experts. `auto`: planned from measurements before the first step. */
   readonly dispatch: "dense" | "ragged" | "hierarchical" | "duplicate-free" | "auto";
-  /** How ranks along "tensor" divide the work of sharded experts. */
+  /** Division of the work on sharded experts among the ranks along "tensor". */
   readonly shards: ShardsName;
-  /** Number of chunks that tokens are sent in, to overlap communication and experts; `auto` is planned, too. */
+  /**
+   * Number of chunks into which tokens are split, so that communication overlaps with the computation of experts.
+   * `auto`: planned from measurements, like `dispatch`.
+   */
   readonly chunks: number | "auto";
-  /** Number of chunks in the backward pass; `auto` is planned. Default: same as `chunks`. */
+  /** Number of chunks in the backward pass. `auto`: planned from measurements. Default: `chunks`. */
   readonly backwardChunks?: number | "auto" | undefined;
   readonly balanceLoss: number;
   readonly importanceLoadLoss: number;
   readonly zLoss: number;
-  /** Placement of experts during training. Default: experts do not move. */
+  /** Settings for moving experts between ranks during training. Absent: experts do not move. */
   readonly placement?: PlacementJob | undefined;
-  /** Steps between two recordings of routing, and the number of recorded steps to keep. Default: no recording. */
+  /**
+   * `everySteps`: number of steps between two recordings of the routing. `keep`: number of recordings to keep, newest
+   * first. Absent: no recording.
+   */
   readonly recordRouting?: { readonly everySteps: number; readonly keep: number } | undefined;
 }
 
-/** A schedule for sharded experts. */
+/** Schedule of the work on sharded experts. */
 export type ShardSchedule = "baseline" | "split-before-gate" | "split-after-gate";
 
-/** `none`: experts are not sharded; `auto`: the fastest schedule in measurements before the first step. */
+/**
+ * Schedule, `none` (experts are not sharded), or `auto` (the fastest schedule in measurements before the first step).
+ */
 export type ShardsName = "none" | ShardSchedule | "auto";
 
-/** How experts move between ranks during training. */
+/** Settings for moving experts between ranks during training. */
 export interface PlacementJob {
   readonly everySteps: number;
-  /** Plans from the loads of experts only, or from the experts that each token chose. */
+  /** Planner. `heaviest-first` uses only the loads of experts; `swap` uses the experts that each token chose. */
   readonly planner: "heaviest-first" | "swap";
   /**
-   * `always`: on a better placement; `pays`: only if its gain until the next placement exceeds the cost of the move.
+   * `always`: move if a placement is better. `pays`: move only if the gain until the next placement exceeds the cost of
+   * the move.
    */
   readonly when: "always" | "pays";
-  /** Maximum number of swaps per layer and placement, with `swap`. */
+  /** Maximum number of swaps per layer and placement, for `planner: swap`. */
   readonly swaps: number;
   /** Decay of the running mean of expert loads. */
   readonly loadDecay: number;
@@ -399,7 +431,7 @@ export type OptimizerJob =
       readonly blockSize: number;
       readonly ridge: number;
       readonly grafting: boolean;
-      /** Steps between two computations of the roots. */
+      /** Number of steps between two computations of the roots. */
       readonly rootsEvery: number;
     } & AfterPreconditioning)
   | {
@@ -409,7 +441,7 @@ export type OptimizerJob =
       readonly epsilon: number;
       readonly weightDecay: number;
       readonly largestSide: number;
-      /** Steps between two computations of the bases. */
+      /** Number of steps between two computations of the bases. */
       readonly basesEvery: number;
     }
   | {
@@ -430,67 +462,70 @@ interface AfterPreconditioning {
   readonly weightDecay: number;
 }
 
-/** How a preconditioned gradient is scaled. */
+/** Method of scaling a preconditioned gradient. */
 export interface UpdateSizeJob {
   readonly size: "kl-clip" | "gradient-norm" | "free";
   readonly klClip: number;
 }
 
-/** Options of methods that precondition by curvature; momentum and weight decay follow the preconditioning. */
+/**
+ * Options of optimizers that precondition by curvature; momentum and weight decay are applied after preconditioning.
+ */
 interface CurvatureMethodJob extends UpdateSizeJob, AfterPreconditioning {
   readonly damping: number;
   /** Decay of the running means of statistics. */
   readonly curvatureDecay: number;
-  /** Samples of each rank's share of a batch to gather statistics from. Default: all. */
+  /** Number of samples of each rank's share of a batch from which statistics are gathered. Default: all. */
   readonly statisticsSamples?: number | undefined;
 }
 
-/** Optimizers that need statistics of layers. */
+/** Settings of optimizers that need statistics of layers. */
 export type CurvatureJob =
   | ({ readonly kind: "eva" | "eva-f" } & CurvatureMethodJob)
   | ({
       readonly kind: "kfac";
       readonly positions: "expand" | "reduce";
-      /** Steps between two updates of factors. */
+      /** Number of steps between two updates of factors. */
       readonly factorEvery: number;
-      /** Steps between two inversions. */
+      /** Number of steps between two inversions. */
       readonly inverseEvery: number;
       readonly inverse: "cholesky" | "eigen";
       /** Maximum number of rows of a diagonal block of a factor. Default: all rows. */
       readonly blockSize?: number | undefined;
       readonly form: KfacFormName;
-      /** Share of the ranks that precondition each layer; for forms kaisa, pad, dp-hybrid and auto. */
+      /** Fraction of the ranks that precondition each layer, for the forms kaisa, pad, dp-hybrid and auto. */
       readonly gradientWorkers: number;
-      /** How factors are grouped into messages. Default: planned for forms spd and auto, otherwise 4 MiB. */
+      /** Grouping of factors into messages. Default: planned for the forms spd and auto, otherwise 4 MiB. */
       readonly factorBuckets?: FactorBucketsJob | undefined;
     } & CurvatureMethodJob);
 
 /**
- * How factors are grouped into messages, in the order of their computation: each factor by itself, grouped up to a
- * number of bytes, or planned from measurements before the first step so that the factors arrive earliest.
+ * Grouping of factors into messages, in the order of their computation. `per-factor`: one factor per message.
+ * `fixed-size`: messages of up to `bytes` bytes. `planned`: grouping with which factors arrive earliest, from
+ * measurements before the first step.
  */
 export type FactorBucketsJob =
   | { readonly kind: "per-factor" }
   | { readonly kind: "fixed-size"; readonly bytes: number }
   | { readonly kind: "planned" };
 
-/** How ranks divide the work of K-FAC; `auto` is chosen by measurements. */
+/** Division of K-FAC's work among ranks. `auto`: chosen from measurements. */
 export type KfacFormName = "d" | "mpd" | "spd" | "kaisa" | "pad" | "dp" | "dp-hybrid" | "auto";
 
 export interface LearningRateJob {
   readonly peak: number;
   readonly warmupSteps: number;
   readonly decay: "constant" | "cosine" | "step" | "linear" | "polynomial" | "wsd" | "one-cycle";
-  /** User schedule that replaces `decay`. */
+  /** User schedule, which replaces `decay`. */
   readonly schedule?: ModuleJob | ProgramJob | undefined;
   readonly final: number;
   readonly factor: number;
   readonly everySteps?: number | undefined;
-  /** Exponent of `polynomial`. Default: 2. */
+  /** Exponent of the decay `polynomial`. Default: 2. */
   readonly power?: number | undefined;
-  /** Share of the steps after the warm-up in which the learning rate decreases, for `wsd`. Default: 0.2. */
+  /** Fraction of the steps after the warm-up in which the learning rate decreases, for `wsd`. Default: 0.2. */
   readonly decayShare?: number | undefined;
-  /** Share of the steps in which the learning rate increases, for `one-cycle`. Default: 0.3. */
+  /** Fraction of the steps in which the learning rate increases, for `one-cycle`. Default: 0.3. */
   readonly riseShare?: number | undefined;
 }
 

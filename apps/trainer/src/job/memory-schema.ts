@@ -3,7 +3,7 @@ import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { Job, MemoryJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
-/** The field `memory` of a job. */
+/** Schema of the field `memory` of a job. */
 export const memorySchema: z.ZodType<
   MemoryJob,
   { recompute?: MemoryJob["recompute"] | undefined; maxBytes?: number | undefined }
@@ -25,7 +25,7 @@ export const memorySchema: z.ZodType<
 
 const withBlocks: readonly Job["model"]["kind"][] = ["resnet18", "gpt", "pretrained"];
 
-/** Checks the options of memory. */
+/** Returns the faults in the options of memory. */
 export const memoryFaults = ({ memory: { recompute, maxBytes }, model }: Job): CrossFieldFault[] => [
   ...(recompute === "auto" && maxBytes === undefined
     ? [

@@ -4,7 +4,7 @@ import { expertsOf, hiddenOf } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { count } from "./ranges.ts";
 
-/** The field `mesh` of a job. */
+/** Schema of the field `mesh` of a job. */
 export const meshSchema: z.ZodType<
   MeshJob,
   {
@@ -37,20 +37,20 @@ export const meshSchema: z.ZodType<
   })
   .describe("Device mesh: data × expert × tensor = ranks.");
 
-/** Optimizers that update each element of a parameter by itself. */
+/** Optimizers that update each element of a parameter independently. */
 const byElement: readonly Job["optimizer"]["kind"][] = ["sgd", "momentum", "nesterov", "adam", "adamw"];
 
-/** Optimizers that update each matrix of a stack by itself, with state keyed by the path of the parameter. */
+/** Optimizers that update each matrix of a stack independently, with state keyed by the path of the parameter. */
 const byMatrix: readonly Job["optimizer"]["kind"][] = ["muon", "soap", "shampoo", "lars", "lamb"];
 
-/** Whether an optimizer needs whole matrices. A user optimizer is checked when it is created. */
+/** Whether an optimizer needs whole matrices. False for a user optimizer, which is checked when it is created. */
 export const needsWholeMatrices = ({ kind }: Job["optimizer"]): boolean =>
   kind !== "module" && kind !== "program" && !byElement.includes(kind);
 
-/** Reports a broken rule of a field. */
+/** Reports a violated rule of a field. */
 type Fault = (path: readonly string[], rule: string) => void;
 
-/** Checks the mesh. */
+/** Returns the faults of the mesh. */
 export const meshFaults = (job: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault: Fault = (path, rule) => void faults.push({ path, rule });
@@ -80,7 +80,7 @@ export const meshFaults = (job: Job): CrossFieldFault[] => {
       `zero: 1 shards the optimizer state, but ${optimizer.kind} needs whole parameters; use ${byElement.join(", ")}, or zero: 0`,
     );
   if (along.length === 0) return faults;
-  // Along expert a rank has some matrices whole; along tensor a rank has a part of each matrix.
+  // Along "expert", a rank has some matrices completely; along "tensor", a rank has a part of each matrix.
   const allowed = tensor > 1 ? byElement : [...byElement, ...byMatrix];
   if (needsWholeMatrices(optimizer) && !allowed.includes(optimizer.kind)) {
     const blocking = byMatrix.includes(optimizer.kind) ? ["tensor"] : along;
@@ -118,7 +118,7 @@ const expertFaults = (job: Job, fault: Fault): void => {
     );
 };
 
-/** Checks the options of experts that ranks along "tensor" shard. */
+/** Reports the faults in the options of experts that are sharded by ranks along "tensor". */
 const shardFaults = ({ mesh: { tensor }, model }: Job, fault: Fault): void => {
   if (model.kind !== "gpt" || model.experts === undefined || model.experts.shards === "none") return;
   const { shards, dispatch, placement, chunks, backwardChunks = chunks } = model.experts;

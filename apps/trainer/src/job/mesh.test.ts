@@ -75,7 +75,7 @@ test("ranks with one coordinate along tensor split the batch, and the others hav
         Array.from({ length: job.ranks / tensor }, (_, part) => part),
       );
       for (const same of counts.values()) expect(same).toHaveLength(tensor);
-      // Adjacent ranks: they send each other activations.
+      // Ranks of the tensor axis are adjacent, because they exchange activations.
       parts.forEach(({ rank: part }, rank) => expect(part).toBe(Math.floor(rank / tensor)));
     }),
   );

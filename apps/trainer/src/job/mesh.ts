@@ -5,20 +5,20 @@ import { hasShards } from "./experts-of.ts";
 import type { Job, MeshJob } from "./job.ts";
 import { hasGrid } from "./optimizer-schema.ts";
 
-/** Mesh axis of ranks with different samples. Without `mesh.tensor` it has all ranks. */
+/** Mesh axis of ranks with different samples. Without `mesh.tensor`, the axis contains all ranks. */
 export const dataAxis = "data";
 
-/** Mesh axis of ranks that share the experts of each layer. */
+/** Mesh axis of ranks among which the experts of each layer are divided. */
 export const expertAxis = "expert";
 
-/** Mesh axis of ranks that hold the same experts. */
+/** Mesh axis of ranks that have copies of the same experts. */
 export const expertReplicasAxis = "expert-replicas";
 
-/** Mesh axes whose product is the expert axis, from the outermost: one axis per level of token exchange. */
+/** Returns the mesh axes whose product is the expert axis, outermost first: one axis per level of token exchange. */
 export const expertLevelAxes = (mesh: Pick<MeshJob, "expert" | "expertLevels">): readonly string[] =>
   expertLevelsOf(mesh).map(({ axis }) => axis);
 
-/** Mesh axes of the expert levels, with the number of ranks along each. */
+/** Returns the mesh axes of the expert levels, with the number of ranks along each axis. */
 export const expertLevelsOf = ({
   expert,
   expertLevels = [],
@@ -27,33 +27,38 @@ export const expertLevelsOf = ({
     ? expertLevels.map((size, i) => ({ axis: `${expertAxis}-level-${i + 1}`, size }))
     : [{ axis: expertAxis, size: expert }];
 
-/** Mesh axis of ranks that have the same samples and share the matrices of each block. */
+/** Mesh axis of ranks that have the same samples and shard the matrices of each block. */
 export const tensorAxis = "tensor";
 
 /**
- * Mesh axis of all ranks that hold shards of the same layer's experts, if ranks also share the hidden width of experts.
+ * Mesh axis of all ranks that hold shards of the experts of a layer, if ranks also shard the hidden features of
+ * experts.
  */
 export const expertShardsAxis = "expert-shards";
 
-/** Mesh axis of ranks that hold the same shards of the same experts. */
+/** Mesh axis of ranks that have copies of the same shards of the same experts. */
 export const expertShardReplicasAxis = "expert-shard-replicas";
 
-/** Mesh axis of all ranks, if some ranks have the same samples. */
+/** Mesh axis of all ranks. Exists only if some ranks have the same samples. */
 export const worldAxis = "world";
 
-/** Mesh axes of ranks that share a host, and of ranks at the same position on each host. */
+/** Mesh axis of ranks on the same host. */
 export const insideHostsAxis = "inside-hosts";
+/** Mesh axis of ranks with the same position on each host. */
 export const acrossHostsAxis = "across-hosts";
 
-/** Axes of the grid of K-FAC's gradient workers: the first has the ranks of a column, the second the ranks of a row. */
+/**
+ * Mesh axes of the grid of K-FAC's gradient workers: `workers` contains the ranks of a column, `receivers` the ranks of
+ * a row.
+ */
 export const gridAxes = { workers: "gradient-workers", receivers: "gradient-receivers" } as const;
 
 type Groups = readonly (readonly number[])[];
 
 /**
- * Partition of ranks along a product of axes: the ranks of a group have the same coordinates along all other axes.
+ * Partitions ranks along a product of axes: the ranks of a group have the same coordinates along all other axes.
  *
- * @param mesh sizes of axes, from the slowest to the fastest.
+ * @param mesh sizes of the axes, slowest axis first.
  */
 const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
   const numRanks = Object.values(mesh).reduce((product, size) => product * size, 1);
@@ -67,14 +72,16 @@ const productPartition = (mesh: Mesh, along: readonly string[]): number[][] => {
   return [...Map.groupBy(ranks, (rank) => coordinatesByAxis.map((places) => places[rank]).join()).values()];
 };
 
-/** Axes of parallelism other than the batch, and their products along which gradients are averaged. */
+/**
+ * Returns the axes of parallelism other than the batch, and the products of axes along which gradients are averaged.
+ */
 const parallelismAxes = ({ ranks, mesh: job, model }: Job): (readonly [axis: string, groups: Groups])[] => {
   const { expert, tensor } = job;
   const levels = expertLevelAxes(job);
   const mesh = {
     replica: ranks / (expert * tensor),
     ...Object.fromEntries(expertLevelsOf(job).map(({ axis, size }) => [axis, size])),
-    tensor, // ranks that are neighbors along the last axis send most: activations of every matrix
+    tensor, // innermost, because these ranks send most: activations of every matrix
   };
   const groups = (...along: readonly string[]): Groups => productPartition(mesh, along);
   const axes: (readonly [string, Groups])[] = [[dataAxis, groups("replica", ...levels)]];
@@ -86,7 +93,7 @@ const parallelismAxes = ({ ranks, mesh: job, model }: Job): (readonly [axis: str
   return axes;
 };
 
-/** Axes of algorithms that send in more than one direction. Each set of axes covers all ranks. */
+/** Returns the axes of algorithms that communicate in more than one direction. Each set of axes covers all ranks. */
 const algorithmAxes = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   const sets: Mesh[] = [];
   if (compression.kind === "hierarchical-top-k") {
@@ -101,7 +108,7 @@ const algorithmAxes = ({ ranks, compression, optimizer }: Job): Mesh[] => {
   return sets;
 };
 
-/** Partition of ranks along each axis of a job's mesh; each rank is in one group per axis. */
+/** Partitions ranks along each axis of a job's mesh; each rank is in one group per axis. */
 export const meshGroups = (job: Job): { readonly [dataAxis]: Groups; readonly [axis: string]: Groups } =>
   Object.fromEntries([
     ...parallelismAxes(job),
@@ -110,21 +117,21 @@ export const meshGroups = (job: Job): { readonly [dataAxis]: Groups; readonly [a
     ),
   ]) as { readonly [dataAxis]: Groups; readonly [axis: string]: Groups };
 
-/** Number of ranks along each axis of a job. */
+/** Returns the number of ranks along each axis of a job. */
 export const meshOf = (job: Job): Mesh =>
   Object.fromEntries(Object.entries(meshGroups(job)).map(([axis, [group]]) => [axis, group!.length]));
 
-/** The axis that has all ranks. */
+/** Returns the axis that contains all ranks. */
 export const everyRankAxis = (mesh: Mesh): string => (Object.hasOwn(mesh, worldAxis) ? worldAxis : dataAxis);
 
-/** Axis of ranks with the same shard, by the axes along which parameters are sharded. */
+/** Mesh axis of the ranks with the same shard, by the axes along which parameters are sharded. */
 const replicasAlong: Readonly<Record<string, string>> = {
   [expertAxis]: expertReplicasAxis,
   [tensorAxis]: dataAxis,
   [`${expertAxis},${tensorAxis}`]: expertShardReplicasAxis,
 };
 
-/** Axis of ranks with the same shard of parameters that are sharded along `axes`. */
+/** Returns the axis of the ranks with the same shard of parameters that are sharded along `axes`. */
 export const replicasAxisAlong = (axes: readonly string[]): string => {
   const replicas = replicasAlong[axes.join()];
   if (replicas === undefined) throw new InvariantError(`parameters are sharded along axes "${axes.join(", ")}"`);
@@ -132,8 +139,8 @@ export const replicasAxisAlong = (axes: readonly string[]): string => {
 };
 
 /**
- * Axis of the ranks that hold the same values of the parameter at a path and average its gradient: the product of all
- * axes except the axes of its sharding.
+ * Returns a function from the path of a parameter to the axis of the ranks that hold equal values of the parameter and
+ * average its gradient: the product of all axes except the axes of its sharding.
  */
 export const replicasAxisOf =
   ({ sharding, mesh }: { readonly sharding: Sharding; readonly mesh: Mesh }): ((path: string) => string) =>
@@ -142,13 +149,13 @@ export const replicasAxisOf =
     return axes.length === 0 ? everyRankAxis(mesh) : replicasAxisAlong(axes);
   };
 
-/** Restrict a sharding to axes with several ranks: a parameter that one rank holds whole is not sharded. */
+/** Restricts a sharding to axes with several ranks. A parameter that one rank holds completely is not sharded. */
 export const shardingOn =
   (mesh: Mesh, sharding: Sharding): Sharding =>
   (path) =>
     sharding(path).filter(({ axis }) => (mesh[axis] ?? 1) > 1);
 
-/** Coordinates of a rank along each axis. */
+/** Returns the coordinates of a rank along each axis. */
 export const placeOf = (job: Job, rank: number): MeshCoordinates =>
   Object.fromEntries(
     Object.entries(meshGroups(job)).map(([axis, groups]) => [
@@ -157,22 +164,22 @@ export const placeOf = (job: Job, rank: number): MeshCoordinates =>
     ]),
   );
 
-/** Number of parts of a batch: the number of ranks with different samples. */
+/** Returns the number of parts of a batch, which is the number of ranks with different samples. */
 export const numBatchParts = ({ ranks, mesh }: Pick<Job, "ranks" | "mesh">): number => ranks / mesh.tensor;
 
 /**
- * Number of samples that a rank computes at once: its part of a batch, or a fraction of that part if gradients are
- * accumulated.
+ * Returns the number of samples that a rank computes at the same time: its part of a batch, or a fraction of that part
+ * if gradients are accumulated.
  */
 export const samplesAtOnce = (job: Pick<Job, "ranks" | "mesh" | "batch" | "accumulate">): number =>
   job.batch / numBatchParts(job) / (job.accumulate ?? 1);
 
-/** This rank's part of each batch. */
+/** Returns the index of a rank's part of each batch, and the number of parts. */
 export const batchPartOf = (job: Job, rank: number): { readonly rank: number; readonly worldSize: number } => ({
   rank: placeOf(job, rank)[dataAxis]!,
   worldSize: numBatchParts(job),
 });
 
-/** Coordinates of the first rank. */
+/** Returns the coordinates of the first rank. */
 export const firstCoordinates = (mesh: Mesh): MeshCoordinates =>
   Object.fromEntries(Object.keys(mesh).map((axis) => [axis, 0]));

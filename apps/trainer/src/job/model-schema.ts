@@ -5,7 +5,7 @@ import type { DataJob, ExpertsJob, Job, ModelJob } from "./job.ts";
 import { digest, ownModule, ownProgram } from "./own-schema.ts";
 import { count, maxLayers, path, width } from "./ranges.ts";
 
-/** `model.experts.placement` of a GPT. */
+/** Schema of `model.experts.placement` of a GPT. */
 const placementSchema = z
   .strictObject({
     everySteps: count.describe("Steps between two placements of experts."),
@@ -33,7 +33,7 @@ const placementSchema = z
 
 const dropout = z.number().min(0).lt(1).describe("Share of activations that dropout sets to 0 in training.");
 
-/** `model.experts` of a GPT. */
+/** Schema of `model.experts` of a GPT. */
 const expertsSchema = z
   .strictObject({
     count: count.max(1024).describe("Number of experts per layer; a multiple of mesh.expert."),
@@ -110,7 +110,7 @@ const expertsSchema = z
   })
   .describe("Mixture of experts in place of the feed-forward layers.");
 
-/** The field `model` of a job. */
+/** Schema of the field `model` of a job. */
 export const modelSchema: z.ZodType<ModelJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({
@@ -185,7 +185,10 @@ export const modelSchema: z.ZodType<ModelJob> = z
 const ofImages: readonly ModelJob["kind"][] = ["mlp", "cnn", "resnet18"];
 const ofText: readonly ModelJob["kind"][] = ["gpt"];
 
-/** Built-in models that can train on each kind of data. Absent: the data itself defines its task. */
+/**
+ * Built-in models that can train on each kind of data. Absent: any model is allowed, because user data defines its
+ * task.
+ */
 const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind"][]>>> = {
   mnist: ofImages,
   "fashion-mnist": ofImages,
@@ -200,7 +203,7 @@ const learners: Readonly<Partial<Record<DataJob["kind"], readonly ModelJob["kind
   tokens: ofText,
 };
 
-/** Checks that the model fits the data, and its sizes fit each other. */
+/** Returns the faults of the model: it must fit the data, and its sizes must fit each other. */
 export const modelFaults = ({ data, model, compression, zero }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });
@@ -225,7 +228,7 @@ export const modelFaults = ({ data, model, compression, zero }: Job): CrossField
   return faults;
 };
 
-/** Checks the options of experts. */
+/** Returns the faults in the options of experts. */
 const expertsFaults = (
   { count: numExperts, topK, gate, every, importanceLoadLoss, recordRouting, ...way }: ExpertsJob,
   layers: number,
@@ -261,7 +264,7 @@ const expertsFaults = (
   return faults;
 };
 
-/** Checks the options of expert placement. */
+/** Returns the faults in the options of expert placement. */
 const placementFaults = (
   { placement, gate, dispatch }: ExpertsJob,
   { compression, zero }: Pick<Job, "compression" | "zero">,

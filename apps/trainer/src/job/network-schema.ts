@@ -4,7 +4,7 @@ import type { CrossFieldFault } from "./cross-field-fault.ts";
 import type { Job, NetworkJob } from "./job.ts";
 import { count, path } from "./ranges.ts";
 
-/** The field `network` of a job. */
+/** Schema of the field `network` of a job. */
 export const networkSchema: z.ZodType<NetworkJob> = z
   .strictObject({
     ranksPerProcess: count
@@ -98,7 +98,7 @@ export const networkSchema: z.ZodType<NetworkJob> = z
   })
   .describe("Network between processes; does not affect the results.");
 
-/** Checks the options of the network. */
+/** Returns the faults in the options of the network. */
 export const networkFaults = ({ ranks, transport, network }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });

@@ -53,7 +53,7 @@ const factorBuckets: z.ZodType<FactorBucketsJob> = z.discriminatedUnion("kind", 
   z.strictObject({ kind: z.literal("planned") }),
 ]);
 
-/** The field `optimizer` of a job. */
+/** Schema of the field `optimizer` of a job. */
 export const optimizerSchema: z.ZodType<OptimizerJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("sgd"), weightDecay: weightDecay.default(0) }),
@@ -184,7 +184,7 @@ export const optimizerSchema: z.ZodType<OptimizerJob> = z
   ])
   .describe("Optimizer, which turns gradients into updates.");
 
-/** The field `learningRate` of a job. */
+/** Schema of the field `learningRate` of a job. */
 export const learningRateSchema: z.ZodType<LearningRateJob> = z
   .strictObject({
     peak: z.number().gt(0).describe("Learning rate after warm-up."),
@@ -231,7 +231,7 @@ export const learningRateSchema: z.ZodType<LearningRateJob> = z
   })
   .describe("Learning-rate schedule.");
 
-/** The field `precision` of a job. */
+/** Schema of the field `precision` of a job. */
 export const precisionSchema: z.ZodType<PrecisionJob> = z
   .discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("f32") }),
@@ -257,7 +257,7 @@ export const precisionSchema: z.ZodType<PrecisionJob> = z
 export const hasGrid = ({ form }: Extract<OptimizerJob, { readonly kind: "kfac" }>): boolean =>
   form === "kaisa" || form === "pad" || form === "dp-hybrid" || form === "auto";
 
-/** Checks the options of second-order optimizers. */
+/** Returns the faults in the options of second-order optimizers. */
 export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (field: string, rule: string): void => void faults.push({ path: ["optimizer", field], rule });
@@ -306,7 +306,7 @@ export const curvatureFaults = ({ optimizer, batch, ranks, overlap }: Job): Cros
   return faults;
 };
 
-/** Checks the options of the learning-rate schedule. */
+/** Returns the faults in the options of the learning-rate schedule. */
 export const learningRateFaults = ({ learningRate }: Job): CrossFieldFault[] => {
   const faults: CrossFieldFault[] = [];
   const fault = (path: readonly string[], rule: string): void => void faults.push({ path, rule });

@@ -2,10 +2,10 @@ import { z } from "zod";
 import type { ModuleJob, ProgramJob } from "./job.ts";
 import { path } from "./ranges.ts";
 
-/** SHA-256 digest of an input of a run. */
+/** Schema of the SHA-256 digest of an input of a run. */
 export const digest: z.ZodString = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in hexadecimal");
 
-/** Fields of a user object that is returned by a function of a module. */
+/** Fields of a user object that a module function returns. */
 export const ownModule: {
   readonly kind: z.ZodLiteral<"module">;
   readonly file: z.ZodString;
@@ -31,7 +31,7 @@ export const ownProgram: { readonly kind: z.ZodLiteral<"program">; readonly dige
 /** Description of values that only `train` sets. */
 export const programRule = "An object passed to train() by a program; not for job files.";
 
-/** Schema of a user object: from a module, or passed by a program. */
+/** Returns the schema of a user object, which is made by a module or passed by a program. */
 export const userObject = (describe: string): z.ZodType<ModuleJob | ProgramJob> =>
   z
     .discriminatedUnion("kind", [z.strictObject(ownModule), z.strictObject(ownProgram).describe(programRule)])

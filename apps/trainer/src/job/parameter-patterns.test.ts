@@ -6,7 +6,7 @@ import { selectsParameter, namedParameters } from "./parameter-patterns.ts";
 
 const specs = (...shape: number[]) => ({ dtype: "f32", shape });
 
-/** Parameters like those of a transformer. */
+/** Specs of parameters with the structure of a transformer. */
 const params = {
   embedding: specs(20, 4),
   blocks: Array.from({ length: 12 }, () => ({

@@ -3,23 +3,23 @@ import type { Shape } from "@skein/tensor-core";
 import { didYouMean, leavesByPath } from "@skein/tensor-core/backend";
 import { ConfigError } from "../errors.ts";
 
-// A job selects parameters of a model by globs over their paths; checkpoints and messages use the same paths.
+// A job selects parameters of a model by globs over their paths. Checkpoints and messages use the same paths.
 
-/** Pattern that selects all biases and the gains of norms: parameters of fewer than two dimensions. */
+/** Pattern that selects all parameters of fewer than two dimensions, such as biases and gains of norms. */
 export const normsAndBiases = "norms-and-biases";
 
-/** A parameter as patterns see it. */
+/** Path and shape of a parameter, by which patterns select parameters. */
 export interface NamedParameter {
   readonly path: string;
   readonly shape: Shape;
 }
 
-/** Converts a path to a glob: dots become slashes, except two dots, a range such as `{0..5}`. */
+/** Converts a path to a glob: dots become slashes, except double dots in ranges such as `{0..5}`. */
 const asGlob = (path: string): string => path.replaceAll(/(?<!\.)\.(?!\.)/g, "/");
 
 /**
  * Whether a pattern selects a parameter: by the parameter's path (`*` matches one name, `**` any number of names), by
- * the path of a part of the model that contains the parameter, or by shape, `norms-and-biases`.
+ * the path of a submodule that contains the parameter, or by shape (`norms-and-biases`).
  */
 export const selectsParameter = (pattern: string, { path, shape }: NamedParameter): boolean => {
   if (pattern === normsAndBiases) return shape.length < 2;
@@ -31,7 +31,7 @@ export const selectsParameter = (pattern: string, { path, shape }: NamedParamete
 export const namedParameters = (params: unknown): NamedParameter[] =>
   [...leavesByPath<{ readonly shape: Shape }>(params)].map(([path, { shape }]) => ({ path, shape }));
 
-/** Paths of all parts and parameters of a model. */
+/** Returns the paths of all submodules and parameters of a model. */
 const namesOf = (parameters: readonly NamedParameter[]): string[] => [
   ...new Set(
     parameters.flatMap(({ path }) => {
@@ -47,7 +47,7 @@ const maxListed = 8;
 const listed = (words: readonly string[]): string =>
   `${words.slice(0, maxListed).join(", ")}${words.length > maxListed ? `, and ${words.length - maxListed} more` : ""}`;
 
-/** Suggestion for a pattern without a match: the parts of its longest prefix that exists. */
+/** Returns a suggestion for a pattern without a match: the children of its longest existing prefix. */
 const listParts = (pattern: string, parameters: readonly NamedParameter[]): string => {
   const requested = pattern.replaceAll("/", ".").split(/(?<!\.)\.(?!\.)/);
   for (let depth = requested.length - 1; depth > 0; depth--) {
@@ -59,13 +59,13 @@ const listParts = (pattern: string, parameters: readonly NamedParameter[]): stri
   return `its parts are ${listed([...new Set(parameters.map(({ path }) => path.split(".")[0]!))])}`;
 };
 
-/** A pattern without trailing wildcards: the name that its author probably meant. */
+/** Returns a pattern without trailing wildcards, which is probably the intended name. */
 const withoutWildcards = (pattern: string): string => pattern.replace(/([./]\*+)+$/, "").replaceAll("/", ".");
 
 /**
  * Returns the parameters that a pattern of a job selects.
  *
- * @param location of the pattern in the job, for errors.
+ * @param location key of the pattern in the job, for errors.
  * @throws ConfigError if the pattern selects no parameter.
  */
 export const selectParameters = (

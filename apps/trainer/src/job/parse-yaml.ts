@@ -2,18 +2,18 @@ import { type Alias, type Document, LineCounter, parseAllDocuments, parseDocumen
 import { ConfigError } from "../errors.ts";
 
 /**
- * Maximum length of a job in YAML, in characters; people write a few hundred. The time of the YAML parser grows with
- * the square of the number of keys of a mapping. Longer jobs are JSON, as a run saves them.
+ * Maximum length of a job in YAML, in characters; users write a few hundred. The time of the YAML parser grows with the
+ * square of the number of keys of a mapping. Longer jobs must be JSON, which is the format that runs save.
  */
 export const maxYamlLength: number = 32 * 1024;
 
 /**
- * Options of the YAML parser: unknown tags are errors, and dates, sets and merge keys of YAML 1.1 are not supported,
- * even if a file asks for that version.
+ * Options of the YAML parser. Unknown tags are errors. Dates, sets and merge keys of YAML 1.1 are not supported, even
+ * if a file requests that version.
  */
 export const yamlOptions = { schema: "core", prettyErrors: false, logLevel: "error" } as const;
 
-/** First line of a parser error, safe to print. */
+/** Returns the first line of a parser error, with characters that are safe to print. */
 export const firstLine = (error: unknown): string =>
   /call stack/.test((error as Error).message)
     ? "its values are nested too deeply"
@@ -27,7 +27,7 @@ export interface ParsedYaml {
 }
 
 /**
- * Parses the documents of a YAML text. If there are several, empty documents are left out.
+ * Parses the documents of a YAML text. If there are several documents, empty documents are omitted.
  *
  * @throws ConfigError for invalid YAML, with the location of the first error.
  */
@@ -52,12 +52,12 @@ export const parseYaml = (text: string, file: string): readonly ParsedYaml[] => 
     return nonEmpty.length > 0 ? nonEmpty : parsed.slice(0, 1);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
-    // Values nested too deeply, an unresolved alias, or nested aliases that would expand beyond memory.
+    // Causes: values nested too deeply, an unresolved alias, or nested aliases that would expand beyond memory.
     throw fault(error, document === undefined ? 0 : firstAlias(document, (error as Error).message));
   }
 };
 
-/** Offset of the alias that `message` names; otherwise of the first alias. */
+/** Returns the offset of the alias that `message` names, or of the first alias if the message names none. */
 const firstAlias = (document: Document, message: string): number => {
   let first: Alias | undefined;
   visit(document, {

@@ -28,19 +28,21 @@ const classes: z.ZodOptional<z.ZodUnion<readonly [z.ZodInt, z.ZodArray<z.ZodStri
     "Names of all classes in the order of their numbers, or the number of classes. Default: the classes of testFile.",
   );
 
-/** Option `stream` of texts. */
+/** Schema of the option `stream` of texts. */
 export const textStream: z.ZodOptional<z.ZodObject<Reading, z.core.$strict>> = z
   .strictObject({ shuffleBuffer, shardsAtOnce })
   .optional()
   .describe(description);
 
-/** Option `stream` of images. */
+/** Schema of the option `stream` of images. */
 export const imageStream: z.ZodOptional<z.ZodObject<Reading & { readonly classes: typeof classes }, z.core.$strict>> = z
   .strictObject({ shuffleBuffer, shardsAtOnce, classes })
   .optional()
   .describe(description);
 
-/** Checks a job that streams data: the number and the order of the samples are not known beforehand. */
+/**
+ * Returns the faults of a job that streams data. The number and the order of streamed samples are not known in advance.
+ */
 export const streamFaults = ({ data, epochs, evaluation, batch }: Job): CrossFieldFault[] => {
   if (!("stream" in data) || data.stream === undefined) return [];
   const faults: CrossFieldFault[] = [];

@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** A launcher (mpirun, sbatch, kubectl) is missing, unknown, or failed. */
+/** Error for a launcher (mpirun, sbatch, kubectl) that is missing, unknown, or failed. */
 export class LaunchError extends SkeinError {
   override name = "LaunchError";
 

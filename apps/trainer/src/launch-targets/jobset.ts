@@ -5,15 +5,16 @@ import type { Launch } from "./launch-target.ts";
 import { onDisruption, onRetriable, onUsageError, podTemplate, rankContainer } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, runMetadata, runName, runOnly } from "./run-objects.ts";
 
-/** Job of a JobSet whose pods run ranks. Kubeflow's MPI policy also looks for this name. */
+/** Name of the Job in a JobSet whose pods run ranks. Kubeflow's MPI policy also searches for this name. */
 export const nodeJob = "node";
 
-/** DNS name that a JobSet gives to pod `index` of one of its Jobs. */
+/** Returns the DNS name that a JobSet gives to pod `index` of one of its Jobs. */
 export const podHost = (plan: LaunchPlan, replicatedJob: string, index: number): string =>
   `${runName(plan)}-${replicatedJob}-0-${index}.${runName(plan)}`;
 
 /**
- * Job whose pods are never replaced individually: the first failure fails the Job, and the JobSet restarts all pods.
+ * Returns a Job whose pods are never replaced individually: the first failure fails the Job, and the JobSet restarts
+ * all pods.
  */
 export const gangJob = (plan: LaunchPlan, pods: number, container: Container): JobSpec => ({
   completionMode: "Indexed",
@@ -26,9 +27,9 @@ export const gangJob = (plan: LaunchPlan, pods: number, container: Container): J
 });
 
 /**
- * A JobSet that restarts as a whole. Reason and message of a failed Job select the action: a pod that the cluster
- * evicted costs no restart, a usage error and an exceeded time limit end the JobSet, any other failure costs one
- * restart.
+ * Returns a JobSet that restarts all its pods together. Reason and message of a failed Job select the action: a pod
+ * evicted by the cluster costs no restart, a usage error or an exceeded time limit ends the JobSet, and any other
+ * failure costs one restart.
  */
 export const gangJobSet = (
   plan: LaunchPlan,
@@ -54,7 +55,7 @@ export const gangJobSet = (
   replicatedJobs,
 });
 
-/** A JobSet (jobset.x-k8s.io/v1alpha2, 0.11 or later), one pod per process. */
+/** Converts a plan to a JobSet (jobset.x-k8s.io/v1alpha2, 0.11 or later) with one pod per process. */
 export const jobset = (plan: LaunchPlan, secret: string): Launch =>
   kubernetesLaunch(plan, [
     jobConfigMap(plan),

@@ -12,25 +12,26 @@ import {
   runOnly,
 } from "./run-objects.ts";
 
-/** DNS name that the Service gives to index 0 of an Indexed Job. */
+/** Returns the DNS name that the Service gives to index 0 of an Indexed Job. */
 const coordinatorHost = (plan: LaunchPlan): string => `${runName(plan)}-0.${runName(plan)}`;
 
 /**
- * Restart policy of a gang without an operator. If a rank dies, its peers end within seconds with their own error; each
- * pod is then replaced by a pod with the same index, and all pods meet again at the rendezvous. So one restart of the
- * gang is one failure of *each* index: limits per index count restarts, whereas `backoffLimit` would count a restart
- * once per rank. The first index that has no retries left ends the Job, because the other ranks need it.
+ * Returns the restart policy of a group of pods without an operator. If a rank dies, its peers exit within seconds with
+ * an error of their own. Each pod is then replaced by a pod with the same index, and all pods join a new rendezvous. So
+ * one restart of the group is one failure of *each* index: limits per index count restarts of the group, whereas
+ * `backoffLimit` would count a restart once per rank. The first index without remaining retries ends the Job, because
+ * all other ranks need it.
  */
 const restartPolicy = (
   plan: LaunchPlan,
 ): Pick<JobSpec, "backoffLimitPerIndex" | "maxFailedIndexes" | "podReplacementPolicy" | "podFailurePolicy"> => ({
   backoffLimitPerIndex: plan.maxRestarts,
   maxFailedIndexes: 0,
-  podReplacementPolicy: "Failed", // never two pods of the same rank at once
+  podReplacementPolicy: "Failed", // avoids two pods of the same rank at the same time
   podFailurePolicy: { rules: [onUsageError("FailJob"), ...onDisruption("Ignore"), onRetriable] },
 });
 
-/** A batch/v1 Indexed Job, one pod per process, for clusters without any operator. */
+/** Converts a plan to a batch/v1 Indexed Job with one pod per process, for clusters without any operator. */
 export const k8sJob = (plan: LaunchPlan, secret: string): Launch => {
   const job: KubernetesObject = {
     apiVersion: "batch/v1",

@@ -1,6 +1,6 @@
 /**
- * The fields of Kubernetes objects that launch targets write: core/v1, batch/v1 (1.29), networking.k8s.io/v1, JobSet
- * v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2).
+ * Metadata of a Kubernetes object. This file contains only the fields that launch targets write, of core/v1, batch/v1
+ * (1.29), networking.k8s.io/v1, JobSet v1alpha2 (0.11), Kubeflow Trainer v1alpha1 (2.2).
  */
 
 export interface Metadata {
@@ -36,12 +36,14 @@ export interface Container {
     readonly name: string;
     readonly mountPath: string;
     readonly readOnly?: true;
-    /** Mounts only this folder of the volume; `$(NAME)` is a variable of the container. */
+    /**
+     * Path of the only folder of the volume that is mounted. `$(NAME)` is replaced by the container's variable NAME.
+     */
     readonly subPathExpr?: string;
   }[];
 }
 
-/** Files of a Secret, and their paths. An optional Secret, and any of its files, may be missing. */
+/** Files of a Secret, with their paths. If `optional` is true, the Secret or any of its files may be missing. */
 export interface SecretFiles {
   readonly name: string;
   readonly items: readonly { readonly key: string; readonly path: string }[];

@@ -37,7 +37,7 @@ interface CommandOptions extends LaunchOptions {
   readonly submit?: boolean;
 }
 
-/** Targets that generate files. The other two targets start processes on this machine. */
+/** Targets that generate files. All other targets start processes on this machine. */
 const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget>>> = {
   slurm,
   "k8s-job": k8sJob,
@@ -46,8 +46,8 @@ const clusterTargets: Readonly<Partial<Record<LaunchPlan["target"], LaunchTarget
 };
 
 /**
- * Command line of this program, for other processes to start. The path of node is absolute, because PATH may have
- * another version on another machine.
+ * Command line with which other processes start this program. The path of node is absolute, because PATH on another
+ * machine may contain another version.
  */
 const program: readonly string[] = [
   process.execPath,
@@ -55,13 +55,14 @@ const program: readonly string[] = [
   fileURLToPath(new URL("../main.ts", import.meta.url)),
 ];
 
-/** Join secret of 256 random bits. */
+/** Returns a join secret of 256 random bits. */
 const newJoinSecret = (): string => randomBytes(32).toString("hex");
 
 const note = (line: string): void => writeStderr(`${asTyped(line)}\n`);
 
 /**
- * Print files on standard output, so that they can be redirected. Secrets are replaced by the command that makes them.
+ * Prints files on standard output, so that they can be redirected. A file with a secret is replaced by instructions to
+ * create the secret.
  */
 const printFiles = (files: readonly LaunchFile[], command: readonly string[], json: boolean): void => {
   const printed = files.map(({ name, text, instead }) => ({ name, text: instead ?? text }));
@@ -70,12 +71,15 @@ const printFiles = (files: readonly LaunchFile[], command: readonly string[], js
     return;
   }
   const [only] = printed;
-  // A script must begin with its first line, so nothing may precede it.
+  // A script must begin with its first line, so nothing may be printed before it.
   if (printed.length === 1) process.stdout.write(only!.text);
   else for (const { name, text } of printed) process.stdout.write(`---\n# ${name}\n${text}`);
 };
 
-/** Job overrides from separate options, checked together with the job; ranks get the options as typed. */
+/**
+ * Returns job overrides from separate options, which are checked together with the job. Ranks receive the options as
+ * typed.
+ */
 const optionOverrides = ({ ranks, steps, transport }: CommandOptions): Override[] =>
   Object.entries({ ranks, steps, transport }).flatMap(([key, text]) =>
     text === undefined
@@ -122,7 +126,7 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** Maximum size of a host file in bytes: thousands of hosts, one per line. */
+/** Maximum size of a host file in bytes: enough for thousands of hosts, one per line. */
 const maxHostfileBytes = 2 ** 20;
 
 const readHostfile = (path: string): string => {
@@ -136,8 +140,8 @@ const readHostfile = (path: string): string => {
 };
 
 /**
- * Address of the rendezvous, which rank 0 hosts: on the first host of the host file, or on this machine if there is no
- * host file.
+ * Returns the address of the rendezvous, which rank 0 hosts on the first host of the host file, or on this machine if
+ * there is no host file.
  */
 const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> => {
   if (hostfile === undefined) return `127.0.0.1:${port ?? (await freePort())}`;
@@ -147,7 +151,7 @@ const coordinatorOf = async ({ hostfile, port }: LaunchPlan): Promise<string> =>
   return `${host}:${port ?? defaultPort}`;
 };
 
-/** The folder that `claimOutput` would choose. */
+/** Returns the folder that `claimOutput` would choose. */
 const nextOutput = (name: string): string => {
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
@@ -155,7 +159,10 @@ const nextOutput = (name: string): string => {
   }
 };
 
-/** Resolves on a signal that asks to stop; a second signal ends this process. */
+/**
+ * Waits for signals. `interrupted` resolves on the first signal that requests a stop; a second signal ends this
+ * process.
+ */
 const interruption = (): { readonly interrupted: Promise<StopCause>; readonly release: () => void } => {
   let release = (): void => {};
   const interrupted = new Promise<StopCause>((done) => {
@@ -183,12 +190,12 @@ const launchHere = async (plan: LaunchPlan): Promise<number> => {
 };
 
 const launchMpirun = async (plan: LaunchPlan, host: MpirunHost): Promise<number> => {
-  // other hosts have their own caches, which their ranks check
+  // Other hosts have their own caches, which their ranks check.
   if (plan.transport === "mpi" && plan.hostfile === undefined) {
     const { findAddon } = await import("@skein/mpi/node"); // only runs over MPI need its addon
     findAddon({}, host.version === "hydra" ? "mpich" : "open-mpi");
   }
-  await coordinatorOf(plan); // fails for an unusable host file before a folder is created
+  await coordinatorOf(plan); // throws for an unusable host file before a folder is created
   const output = resolve(plan.output ?? claimOutput(plan.name, undefined).path);
   const command = mpirunCommand(plan, host, output);
   const secret = process.env[secretVariable] ?? newJoinSecret();
@@ -242,7 +249,7 @@ const launchCommand = async (file: string, options: CommandOptions): Promise<num
   return show([{ name: "mpirun.sh", text: mpirunScript(command, await coordinatorOf(plan)) }], command);
 };
 
-/** Add `skein-train launch`. `finish` takes the exit code. */
+/** Adds `skein-train launch` to the command line. `finish` receives the exit code. */
 export const addLaunchCommand = (parent: Command, finish: (code: number) => void): void => {
   const collect = (value: string, list: readonly string[]): string[] => [...list, value];
   parent

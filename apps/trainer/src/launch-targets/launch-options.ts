@@ -37,7 +37,7 @@ export interface LaunchOptions {
   readonly set: readonly string[];
 }
 
-/** Facts that the job file and this machine add to the options. */
+/** Facts from the job file and this machine that are needed in addition to the options. */
 export interface LaunchContext {
   readonly job: {
     readonly path: string;
@@ -48,11 +48,11 @@ export interface LaunchContext {
     readonly ranksPerProcess: number;
     readonly certificates: string | undefined;
     readonly insecure: boolean;
-    /** Files of data and model that the job names relative to its own folder. */
+    /** Data and model files that the job names relative to its own folder. */
     readonly relativePaths: readonly RelativePath[];
   };
   readonly program: readonly string[];
 }
 
-/** Command-line flag of an option. */
+/** Returns the command-line flag of an option. */
 export const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

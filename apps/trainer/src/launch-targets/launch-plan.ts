@@ -13,34 +13,34 @@ import { OptionReader } from "./option-reader.ts";
 /** Checked options of a launch, independent of the target. */
 export interface LaunchPlan {
   readonly target: TargetName;
-  /** Name of the run; each target replaces characters that it does not allow. */
+  /** Name of the run. Each target replaces characters that it does not allow. */
   readonly name: string;
-  /** Job file: its absolute path for ranks that see this file system, its text for other ranks. */
+  /** Job file: its absolute path, for ranks that can read this file system, and its text, for all other ranks. */
   readonly job: { readonly path: string; readonly text: string };
   readonly ranks: number;
-  /** Number of processes to start; each runs the same number of ranks, as threads. */
+  /** Number of processes to start. Each process runs the same number of ranks, as threads. */
   readonly processes: number;
-  /** Number of machines. Absent: the target places ranks freely. */
+  /** Number of machines. Absent: the target chooses machines for the ranks. */
   readonly nodes: number | undefined;
   /** Command line of skein-train on this file system, including node. */
   readonly program: readonly string[];
-  /** `--set` and `--steps`, passed to the ranks. */
+  /** Options `--set` and `--steps`, which are passed to the ranks. */
   readonly overrides: readonly string[];
   readonly transport: LaunchTransport;
-  /** Folder with certificates, or in Kubernetes the name of the Secret that holds them. */
+  /** Folder with certificates; in Kubernetes, name of the Secret that contains them. */
   readonly certificates: string | undefined;
   readonly insecure: boolean;
   readonly output: string | undefined;
   readonly maxRestarts: number;
-  /** Cores per rank. */
+  /** Number of cores per rank. */
   readonly cpus: number;
-  /** Memory per rank, bytes. */
+  /** Memory per rank, in bytes. */
   readonly memoryBytes: number | undefined;
-  /** GPUs per rank. */
+  /** Number of GPUs per rank. */
   readonly gpus: number;
   readonly gpuResource: string | undefined;
   readonly seconds: number | undefined;
-  /** Kueue's LocalQueue, or Slurm's partition. */
+  /** Name of Kueue's LocalQueue, or of Slurm's partition. */
   readonly queue: string | undefined;
   readonly image: string | undefined;
   readonly namespace: string | undefined;
@@ -48,11 +48,11 @@ export interface LaunchPlan {
   readonly claim: string | undefined;
   readonly hostfile: string | undefined;
   readonly sshPort: number | undefined;
-  /** Key file for ssh between nodes. */
+  /** Path of the key file for ssh between nodes. */
   readonly sshKey: string | undefined;
   /** Whether ssh accepts any host key. */
   readonly sshTrustsAnyHost: boolean;
-  /** Port of the rendezvous that rank 0 hosts. Absent: the target chooses. */
+  /** Port of the rendezvous that rank 0 hosts. Absent: the target chooses a port. */
   readonly port: number | undefined;
 }
 
@@ -65,7 +65,7 @@ const transportOf = (target: TargetName, job: LaunchContext["job"]): LaunchTrans
 };
 
 /**
- * Check the options of `skein-train launch` against each other, and fill in defaults.
+ * Checks the options of `skein-train launch` against each other, and fills in defaults.
  *
  * @throws ConfigError with one line per fault.
  */
@@ -92,7 +92,7 @@ export const makeLaunchPlan = (options: LaunchOptions, { job, program }: LaunchC
     insecure: options.insecure === true,
     output: options.output,
     maxRestarts: read.count("maxRestarts", 0, 1000) ?? 3,
-    cpus: read.count("cpus", 1, 4096) ?? 2, // a rank computes on one thread and exchanges on another
+    cpus: read.count("cpus", 1, 4096) ?? 2, // a rank computes on one thread and exchanges data on another
     memoryBytes: read.memoryBytes(),
     gpus: read.count("gpus", 0, 64) ?? 0,
     gpuResource: read.word(

@@ -23,7 +23,7 @@ const explain = (program: string, error: unknown): LaunchError => {
   );
 };
 
-/** Output of `program --version`. @throws LaunchError if the program cannot be started. */
+/** Returns the output of `program --version`. @throws LaunchError if the program cannot be started. */
 export const versionText = (program: string): Promise<string> =>
   new Promise((resolve, reject) => {
     execFile(program, ["--version"], { timeout: 30_000 }, (error, stdout, stderr) => {
@@ -32,14 +32,14 @@ export const versionText = (program: string): Promise<string> =>
     });
   });
 
-/** Send files to a cluster's own command. @throws LaunchError if the command is missing or fails. */
+/** Passes files to the submission command of a cluster. @throws LaunchError if the command is missing or fails. */
 export const submit = ({ command, input }: Submission): Promise<void> =>
   new Promise((resolve, reject) => {
     const [program, ...args] = command as [string, ...string[]];
     const child = spawn(program, args, { stdio: ["pipe", "inherit", "inherit"] });
     child.once("error", (error) => reject(explain(program, error)));
     const stdin = child.stdin as Writable | null | undefined; // absent if no file handle was free
-    stdin?.on("error", () => {}); // it failed before it had read everything; its exit code is reported
+    stdin?.on("error", () => {}); // the command failed before it had read all input; its exit code is reported
     stdin?.end(input);
     child.once("close", (code, signal) => {
       if (code === 0) resolve();
@@ -52,22 +52,25 @@ export const submit = ({ command, input }: Submission): Promise<void> =>
     });
   });
 
-/** Exit status of a process as shells report it: its code, or 128 plus the number of the signal that killed it. */
+/**
+ * Returns the exit status of a process as shells report it: its exit code, or 128 plus the number of the signal that
+ * killed it.
+ */
 const shellCode = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + constants.signals[signal!];
 
 /** Signals for ranks, or for the launcher that forwards signals to ranks. */
 export interface AttemptSignals {
-  /** Asks ranks to save and stop. */
+  /** Signal that asks ranks to save and stop. */
   readonly stop: NodeJS.Signals;
-  /** Ends ranks at once, if they were asked to stop before. */
+  /** Signal that ends ranks immediately, if they were already asked to stop. */
   readonly end: NodeJS.Signals;
 }
 
 /**
- * Start a command that runs ranks. It gets its own process group, so that a Ctrl-C reaches only this process, which
- * then decides how to stop the ranks. If this process exits first, it ends the command; if this process is killed, the
- * command detects that by itself.
+ * Starts a command that runs ranks. The command gets its own process group, so that Ctrl-C reaches only this process,
+ * which then decides how to stop the ranks. If this process exits first, it ends the command; if this process is
+ * killed, the command detects that by itself.
  */
 export const startAttempt = (
   command: readonly string[],

@@ -1,6 +1,6 @@
 import type { LaunchPlan } from "./launch-plan.ts";
 
-/** The command line of a run on this machine: `skein-train run` with the same options. */
+/** Returns the command line of a run on this machine: `skein-train run` with the options of the plan. */
 export const localCommand = (plan: LaunchPlan): string[] => [
   ...plan.program,
   "run",

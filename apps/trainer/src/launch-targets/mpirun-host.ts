@@ -4,9 +4,9 @@ import type { MpirunHost } from "./mpirun.ts";
 import { parseMpirunVersion } from "./mpirun-version.ts";
 
 /**
- * Detect the first mpirun on PATH, and the facts of this machine on which its options depend.
+ * Detects the version of the first mpirun on PATH, and facts about this machine that determine mpirun's options.
  *
- * @throws LaunchError if there is no mpirun, or an unknown one.
+ * @throws LaunchError if there is no mpirun, or its implementation is unknown.
  */
 export const mpirunHost = async (): Promise<MpirunHost> => ({
   version: parseMpirunVersion(await versionText("mpirun")),

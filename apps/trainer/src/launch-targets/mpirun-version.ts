@@ -1,9 +1,9 @@
 import { LaunchError } from "./errors.ts";
 
-/** Implementations of mpirun with different options. Hydra is the mpirun of MPICH. */
+/** Implementations of mpirun, which have different options. Hydra is the mpirun of MPICH. */
 export type MpirunVersion = "open-mpi-4" | "open-mpi-5" | "hydra";
 
-/** Parse the output of `mpirun --version`. @throws LaunchError for an unknown implementation. */
+/** Parses the output of `mpirun --version`. @throws LaunchError for an unknown implementation. */
 export const parseMpirunVersion = (text: string): MpirunVersion => {
   const major = /\(Open MPI\) (\d+)\./.exec(text)?.[1];
   if (major === "4") return "open-mpi-4";

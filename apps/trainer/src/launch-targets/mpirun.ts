@@ -3,7 +3,7 @@ import type { MpirunVersion } from "./mpirun-version.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { shellCommand, shellQuote } from "../console/shell-quote.ts";
 
-/** Facts of this machine that determine mpirun's options. */
+/** Facts about this machine that determine mpirun's options. */
 export interface MpirunHost {
   readonly version: MpirunVersion;
   readonly cores: number;
@@ -11,12 +11,12 @@ export interface MpirunHost {
 }
 
 /**
- * Seconds between the three steps by which Open MPI ends the other ranks after one is lost. Ranks need some seconds to
- * report the lost rank. Open MPI waits even if no rank is left, so a restart takes twice as long.
+ * Seconds between the three signals with which Open MPI ends all other ranks after a rank is lost. Ranks need some
+ * seconds to report the lost rank. Open MPI waits even if no rank is left, so a restart takes twice as long.
  */
 const abortSeconds = 5;
 
-/** Options for ssh. Open MPI splits this value at blanks, and does not support quotes. */
+/** Returns options for ssh. Open MPI splits their text at spaces, and does not support quotes. */
 const sshOptions = ({ sshPort, sshKey, sshTrustsAnyHost }: MpirunOptions): string | undefined => {
   const options = [
     ...(sshPort === undefined ? [] : ["-p", String(sshPort)]),
@@ -35,7 +35,7 @@ const openMpi4 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | un
   ...(ssh === undefined ? [] : ["--mca", "plm_rsh_args", ssh]),
 ];
 
-// PRRTE starts the processes of Open MPI 5 and has its own parameters.
+// Open MPI 5 starts processes with PRRTE, which has its own parameters.
 const openMpi5 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | undefined): string[] => [
   ...(plan.hostfile === undefined ? [] : ["--hostfile", plan.hostfile]),
   ...(oversubscribed ? ["--map-by", ":OVERSUBSCRIBE"] : []),
@@ -45,16 +45,16 @@ const openMpi5 = (plan: MpirunOptions, oversubscribed: boolean, ssh: string | un
   ...(ssh === undefined ? [] : ["--prtemca", "plm_ssh_args", ssh]),
 ];
 
-/** Processes that mpirun starts, their hosts, and ssh settings. */
+/** Number of processes that mpirun starts, their hosts, and ssh settings. */
 export interface MpirunOptions
   extends Pick<LaunchPlan, "processes" | "hostfile" | "sshPort" | "sshKey" | "sshTrustsAnyHost"> {
-  /** Seconds between the steps by which Open MPI ends ranks. Default: `abortSeconds`. */
+  /** Seconds between the signals with which Open MPI ends ranks. Default: the constant `abortSeconds`. */
   readonly abortSeconds?: number;
 }
 
 /**
- * Options of mpirun before the variables and the command. Ranks are not bound to cores, because each rank has separate
- * threads for computing and exchange. Waiting ranks yield if there are fewer cores than ranks.
+ * Returns the options of mpirun that precede the variables and the command. Ranks are not bound to cores, because each
+ * rank has separate threads for computation and exchange. Waiting ranks yield if there are fewer cores than ranks.
  */
 export const mpirunFlags = (settings: MpirunOptions, { version, cores, root }: MpirunHost): string[] => {
   const { processes, hostfile } = settings;
@@ -73,8 +73,8 @@ export const mpirunFlags = (settings: MpirunOptions, { version, cores, root }: M
 };
 
 /**
- * Command line of mpirun. Variables are passed by name, so that no value appears on the command line; Hydra passes all
- * variables by itself.
+ * Returns the command line of mpirun. Environment variables are passed by name, so that no value appears on the command
+ * line; Hydra passes all variables by default.
  */
 export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string): string[] => [
   "mpirun",
@@ -85,13 +85,16 @@ export const mpirunCommand = (plan: LaunchPlan, host: MpirunHost, output: string
 ];
 
 /**
- * Signal that makes mpirun let its ranks save and stop. Open MPI forwards SIGUSR2 and does not kill ranks, whereas
- * SIGTERM makes it kill them within seconds; Hydra forwards SIGTERM.
+ * Returns the signal after which mpirun lets its ranks save and stop. Open MPI forwards SIGUSR2 and does not kill
+ * ranks, whereas after SIGTERM it kills them within seconds. Hydra forwards SIGTERM.
  */
 export const stopSignalOf = (version: MpirunVersion): "SIGTERM" | "SIGUSR2" =>
   version === "hydra" ? "SIGTERM" : "SIGUSR2";
 
-/** First host of a host file, which gets rank 0. Lines have the form `host slots=2` (Open MPI) or `host:2` (Hydra). */
+/**
+ * Returns the first host of a host file, on which rank 0 runs. Lines have the form `host slots=2` (Open MPI) or
+ * `host:2` (Hydra).
+ */
 export const firstHost = (hostfile: string): string | undefined =>
   hostfile
     .split("\n")
@@ -100,7 +103,7 @@ export const firstHost = (hostfile: string): string | undefined =>
     ?.split(/\s+/)[0]!
     .replace(/:\d+$/, "");
 
-/** A script that starts one attempt, to read or keep. The supervisor handles restarts. */
+/** Returns a script that starts one attempt, for the user to read or keep. The supervisor handles restarts. */
 export const mpirunScript = (command: readonly string[], coordinator: string): string => `#!/bin/bash
 set -eu -o pipefail
 export ${coordinatorVariable}=${shellQuote(coordinator)}

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 
 /**
- * Maximum length of an object name. JobSet appends `-launcher-0-<index>` and five random letters to name a pod, and a
+ * Maximum length of an object name. To name a pod, JobSet appends `-launcher-0-<index>` and five random letters, and a
  * pod's name is a DNS label of at most 63 characters: 63 − 12 − 5 digits − 6.
  */
 export const longestObjectName = 40;
 
 /**
- * Make a DNS label (RFC 1035: a letter first, then letters, digits and hyphens) from any text. A truncated name ends
- * with a hash of the whole text, so that two long names stay different.
+ * Converts any text to a DNS label (RFC 1035: a letter, then letters, digits and hyphens). A truncated name ends with a
+ * hash of the whole text, so that different long texts have different names.
  */
 export const objectName = (text: string): string => {
   const clean = text

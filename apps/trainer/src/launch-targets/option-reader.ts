@@ -2,7 +2,7 @@ import { flagOf, type LaunchOptions } from "./launch-options.ts";
 
 const memoryUnits: Readonly<Record<string, number>> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
 
-/** Reads options and collects all faults, so that one call reports them together. */
+/** Reads options and collects all faults, so that all faults are reported together. */
 export class OptionReader {
   readonly faults: string[] = [];
   private readonly options: LaunchOptions;
@@ -29,7 +29,7 @@ export class OptionReader {
     return undefined;
   }
 
-  /** A name that is copied unchanged into a manifest, script or label. */
+  /** Reads a name that is copied unchanged into a manifest, script or label. */
   word(key: keyof LaunchOptions, pattern: RegExp, rule: string): string | undefined {
     const text = this.options[key] as string | undefined;
     if (text === undefined || (text.length <= 253 && pattern.test(text))) return text;

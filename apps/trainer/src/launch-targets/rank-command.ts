@@ -1,10 +1,11 @@
 import type { LaunchPlan } from "./launch-plan.ts";
 
-/** Names of the environment variables that every rank's process reads. */
+/** Name of the environment variable with the address of the coordinator, read by the process of every rank. */
 export const coordinatorVariable = "SKEIN_COORDINATOR";
+/** Name of the environment variable with the join secret, read by the process of every rank. */
 export const secretVariable = "SKEIN_SECRET";
 
-/** Default port of the rendezvous, if the ranks do not share their machines with other runs. */
+/** Default port of the rendezvous. Used if the ranks do not share their machines with other runs. */
 export const defaultPort = 29410;
 
 /** Paths of job, results and certificates for ranks. */
@@ -15,9 +16,9 @@ export interface RankPaths {
 }
 
 /**
- * Arguments of a rank's process, the same for all ranks, because each process finds out its own rank. Ranks resume from
- * the newest checkpoint if there is one, so a restart needs only the same command. The secret is not an argument,
- * because any user of a machine can list command lines.
+ * Returns the arguments of a rank's process. They are the same for all ranks, because each process discovers its own
+ * rank. Ranks resume from the newest checkpoint if there is one, so a restart uses the same command. The secret is not
+ * an argument, because any user of a machine can list command lines.
  */
 export const rankArguments = (plan: LaunchPlan, { job, output, certificates }: RankPaths): string[] => [
   "run",

@@ -5,29 +5,34 @@ import { jobFileName, portOf, runLabels, runName } from "./run-objects.ts";
 import { coordinatorFiles, rankFiles } from "../certificates/certificate-folder.ts";
 import { exitCodes, stopCodes } from "../errors.ts";
 
-/** Name of the training container. Kubeflow's runtimes look for this name. */
+/** Name of the training container. Kubeflow's runtimes search for this name. */
 export const containerName = "node";
 
 const jobFolder = "/etc/skein/job";
-/** Variable that the Job controller sets in each pod of an Indexed Job. */
+/**
+ * Name of the environment variable with the pod's index, which the Job controller sets in each pod of an Indexed Job.
+ */
 const indexVariable = "JOB_COMPLETION_INDEX";
 
 const certificatesFolder = "/etc/skein/certificates";
 const claimFolder = "/output";
 
-/** Seconds for a last checkpoint after a pod is asked to end. */
+/** Seconds between the request to end a pod and its kill. A last checkpoint can be saved in this time. */
 const graceSeconds = 120;
 const userId = 1000;
 
 export const jobPath: string = `${jobFolder}/${jobFileName}`;
 export const outputPath = (plan: LaunchPlan): string => `${claimFolder}/${plan.output ?? runName(plan)}`;
 
-/** Escape `$`: the kubelet expands `$(NAME)` in arguments and values, and replaces `$$` by `$`. */
+/** Escapes `$`, because the kubelet expands `$(NAME)` in arguments and values, and replaces `$$` by `$`. */
 export const literal = (text: string): string => text.replaceAll("$", "$$$$");
 
 const defaultMemory = "4Gi";
 
-/** Resources of a container. Requests equal limits, because a throttled or evicted rank delays all other ranks. */
+/**
+ * Returns the resources of a container. Requests equal limits, because a throttled or evicted rank delays all other
+ * ranks.
+ */
 export const resourcesOf = (plan: LaunchPlan, processes = 1): Container["resources"] => {
   const ranks = (processes * plan.ranks) / plan.processes;
   const amounts = {
@@ -42,14 +47,14 @@ export const resourcesOf = (plan: LaunchPlan, processes = 1): Container["resourc
 const multiply = (amount: string, times: number): string =>
   `${Number.parseInt(amount, 10) * times}${amount.replace(/^\d+/, "")}`;
 
-/** Environment variables of every process of a rank. */
+/** Returns the environment variables of every process that runs ranks. */
 export const rankEnvironment = (plan: LaunchPlan, coordinatorHost: string): EnvVar[] => [
   // Kubernetes sets the index but not the number of processes.
   { name: "WORLD_SIZE", value: String(plan.processes) },
   { name: coordinatorVariable, value: `${coordinatorHost}:${portOf(plan)}` },
   { name: secretVariable, valueFrom: { secretKeyRef: { name: `${runName(plan)}-secret`, key: secretVariable } } },
   { name: "HOME", value: "/tmp" }, // for shader caches, because the root file system is read-only
-  ...(plan.gpus > 0 ? [{ name: "NVIDIA_DRIVER_CAPABILITIES", value: "graphics,compute,utility" }] : []), // graphics: Vulkan
+  ...(plan.gpus > 0 ? [{ name: "NVIDIA_DRIVER_CAPABILITIES", value: "graphics,compute,utility" }] : []), // for Vulkan
 ];
 
 export const restrictedContainer: Container["securityContext"] = {
@@ -75,8 +80,8 @@ export const volumeMounts = (plan: LaunchPlan): Container["volumeMounts"] => [
 ];
 
 /**
- * Files of the Secret, in one folder per pod, so that each pod gets only its own keys: the key of the first rank of its
- * process, and the coordinator's key in the pod that hosts the coordinator.
+ * Returns the files of the Secret, in one folder per pod, so that each pod has only its own keys: the key of the first
+ * rank of its process and, in the pod that hosts the coordinator, the coordinator's key.
  */
 const filesOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] =>
   Array.from({ length: plan.processes }, (_, index) =>
@@ -89,7 +94,7 @@ const fileNames = (plan: LaunchPlan, index: number): string[] => {
   return [certificate, key, authority, ...(index === 0 ? [coordinator.certificate, coordinator.key] : [])];
 };
 
-/** List of revoked certificates for each pod. The file exists only after a revocation. */
+/** Returns the list of revoked certificates for each pod. The file exists only after a revocation. */
 const revokedOfPods = (plan: LaunchPlan): { readonly key: string; readonly path: string }[] => {
   const { revoked } = coordinatorFiles("");
   return Array.from({ length: plan.processes }, (_, index) => ({ key: revoked, path: `${index}/${revoked}` }));
@@ -113,14 +118,14 @@ const volumes = (plan: LaunchPlan): Volume[] => [
   ...(plan.certificates === undefined ? [] : [certificateVolume(plan.certificates, plan)]),
 ];
 
-/** Paths inside a rank's pod. */
+/** Returns the paths inside a rank's pod. */
 export const podPaths = (plan: LaunchPlan): Parameters<typeof rankArguments>[1] => ({
   job: jobPath,
   output: outputPath(plan),
   certificates: plan.certificates && certificatesFolder,
 });
 
-/** Container of one process of the run. */
+/** Returns the container of one process of the run. */
 export const rankContainer = (plan: LaunchPlan, coordinatorHost: string): Container => ({
   name: containerName,
   image: plan.image!,
@@ -134,8 +139,8 @@ export const rankContainer = (plan: LaunchPlan, coordinatorHost: string): Contai
 });
 
 /**
- * A pod that runs as an unprivileged user, has no access to the API server, and is never restarted in place, because
- * the owner of the pod decides about restarts.
+ * Returns the template of a pod that runs as an unprivileged user, has no access to the API server, and is never
+ * restarted in place, because the owner of the pod decides about restarts.
  */
 export const podTemplate = (
   plan: LaunchPlan,
@@ -162,19 +167,22 @@ export const podTemplate = (
   },
 });
 
-/** Rule for usage errors (a wrong job file or option), which fail again on every attempt. */
+/** Returns the rule for usage errors (a wrong job file or option), which would fail again on every attempt. */
 export const onUsageError = (action: PodFailureRule["action"]): PodFailureRule => ({
   action,
   onExitCodes: { containerName, operator: "In", values: [exitCodes.usage] },
 });
 
-/** Rule for failures that another attempt may cure; the plan limits the number of attempts. */
+/** Rule for failures after which another attempt may succeed; the plan limits the number of attempts. */
 export const onRetriable: PodFailureRule = {
   action: "Count",
   onExitCodes: { containerName, operator: "In", values: [exitCodes.failure, exitCodes.temporary] },
 };
 
-/** Rules for pods that have not failed: the cluster evicted the pod, or the pod saved and stopped on request. */
+/**
+ * Returns the rules for pods that have not failed: pods evicted by the cluster, and pods that saved and stopped on
+ * request.
+ */
 export const onDisruption = (action: PodFailureRule["action"]): PodFailureRule[] => [
   { action, onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
   { action, onExitCodes: { containerName, operator: "In", values: [...stopCodes] } },

@@ -5,7 +5,10 @@ import type { Launch, LaunchFile } from "./launch-target.ts";
 import { defaultPort, secretVariable } from "./rank-command.ts";
 import { objectName } from "./object-name.ts";
 
-/** Name of a run on a cluster: the name of its objects and its Service, and the stem of its pods' names. */
+/**
+ * Returns the name of a run on a cluster, which is the name of its objects and its Service, and the prefix of its pods'
+ * names.
+ */
 export const runName = (plan: LaunchPlan): string => objectName(plan.name);
 
 const instanceLabel = "app.kubernetes.io/instance";
@@ -15,7 +18,7 @@ export const runLabels = (plan: LaunchPlan): Readonly<Record<string, string>> =>
   [instanceLabel]: runName(plan),
 });
 
-/** Metadata of an object of the run. `queued`: whether the object is the one that a queue admits. */
+/** Returns the metadata of an object of the run. `queued`: whether a queue admits this object. */
 export const runMetadata = (
   plan: LaunchPlan,
   { suffix = "", queued = false }: { readonly suffix?: string; readonly queued?: boolean } = {},
@@ -30,7 +33,7 @@ export const runMetadata = (
 
 export const jobFileName = "job.yaml";
 
-/** The job file, for pods that do not see this file system. */
+/** Returns a ConfigMap with the job file, for pods that cannot read this file system. */
 export const jobConfigMap = (plan: LaunchPlan): KubernetesObject => ({
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -39,7 +42,7 @@ export const jobConfigMap = (plan: LaunchPlan): KubernetesObject => ({
   data: { [jobFileName]: plan.job.text },
 });
 
-/** Secret with the key that ranks join with. */
+/** Returns a Secret with the secret that ranks need to join. */
 export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject => ({
   apiVersion: "v1",
   kind: "Secret",
@@ -49,12 +52,12 @@ export const joinSecret = (plan: LaunchPlan, secret: string): KubernetesObject =
   stringData: { [secretVariable]: secret },
 });
 
-/** Port of the rendezvous. Each pod has its own address, so runs never compete for the port. */
+/** Returns the port of the rendezvous. Each pod has its own address, so runs never compete for the port. */
 export const portOf = ({ port }: LaunchPlan): number => port ?? defaultPort;
 
 /**
- * Service that gives every pod of a Job a DNS name, `<pod's hostname>.<run>`, also before the pod is ready, because
- * readiness needs the rendezvous.
+ * Returns a Service that gives every pod of a Job a DNS name, `<pod's hostname>.<run>`. The name also exists before the
+ * pod is ready, because readiness needs the rendezvous.
  */
 export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
   apiVersion: "v1",
@@ -69,8 +72,8 @@ export const headlessService = (plan: LaunchPlan): KubernetesObject => ({
 });
 
 /**
- * Policy that lets only pods of the run connect to pods of the run, on any port, if the cluster's network enforces
- * policies. Outgoing traffic is not restricted: the cluster decides about storage and registries.
+ * Returns a policy that lets only pods of the run connect to pods of the run, on any port, if the cluster's network
+ * enforces policies. Outgoing traffic is not restricted; the cluster controls access to storage and registries.
  */
 export const runOnly = (plan: LaunchPlan): KubernetesObject => {
   const podSelector = { matchLabels: { [instanceLabel]: runName(plan) } };
@@ -82,11 +85,13 @@ export const runOnly = (plan: LaunchPlan): KubernetesObject => {
   };
 };
 
-/** Print an object as YAML 1.1, as kubectl reads it: YAML 1.1 does not read a bare `no` or `1:30` as text. */
+/**
+ * Formats an object as YAML 1.1, the version that kubectl reads. YAML 1.1 does not read a bare `no` or `1:30` as text.
+ */
 export const printObject = (object: KubernetesObject): string =>
   stringify(object, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 
-/** Objects of a run as files, and as one stream for kubectl. */
+/** Returns the objects of a run as files, and as one stream for kubectl. */
 export const kubernetesLaunch = (plan: LaunchPlan, objects: readonly KubernetesObject[]): Launch => {
   const namespace = plan.namespace === undefined ? [] : ["--namespace", plan.namespace];
   const files = objects.map((object): LaunchFile => {

@@ -4,7 +4,7 @@ import type { Launch } from "./launch-target.ts";
 import { coordinatorVariable, rankArguments, secretVariable } from "./rank-command.ts";
 import { shellQuote } from "../console/shell-quote.ts";
 
-/** Seconds before its time limit at which Slurm warns the job: enough to save and be queued again. */
+/** Number of seconds before its time limit at which Slurm warns the job: enough to save and to be queued again. */
 const warningSeconds = 120;
 
 const twoDigits = (value: number): string => String(value).padStart(2, "0");
@@ -12,9 +12,7 @@ const twoDigits = (value: number): string => String(value).padStart(2, "0");
 const clock = (seconds: number): string =>
   [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60].map(twoDigits).join(":");
 
-/**
- * A name for a directive. sbatch reads directives and does not handle quotes reliably, so only plain words are allowed.
- */
+/** Converts a name to a plain word. sbatch reads directives and does not handle quotes reliably. */
 const plainWord = (text: string): string => text.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^-+/, "") || "skein";
 
 const directives = (plan: LaunchPlan): string[] => {
@@ -36,7 +34,10 @@ const directives = (plan: LaunchPlan): string[] => {
   ].map((directive) => `#SBATCH ${directive}`);
 };
 
-/** The run's folder as a word of bash. Default: a folder with the job id, which a job keeps when it is queued again. */
+/**
+ * Returns the run's folder as a word of bash. Default: a folder with the job id, which stays the same if the job is
+ * queued again.
+ */
 const outputWord = ({ output, name }: LaunchPlan): string =>
   output === undefined ? `${shellQuote(`runs/${plainWord(name)}`)}/"$SLURM_JOB_ID"` : shellQuote(output);
 
@@ -47,8 +48,7 @@ const script = (plan: LaunchPlan): string => {
   ];
   const output = words.lastIndexOf("--output") + 1; // the script defines the folder
   const command = words.map((word, i) => (i === output ? '"$output"' : shellQuote(word))).join(" ");
-  // Jobs that share a node must not share a port. The range is below the range of ports that systems assign
-  // dynamically.
+  // Jobs that share a node must not share a port. The port is below the range that systems assign dynamically.
   const port = plan.port ?? "$((20000 + SLURM_JOB_ID % 10000))";
   return `#!/bin/bash
 ${directives(plan).join("\n")}
@@ -105,9 +105,9 @@ scontrol requeue "$SLURM_JOB_ID"
 };
 
 /**
- * A batch script for Slurm. A failed attempt, and an attempt that reached its time limit, are queued again with the
- * same job id, up to `maxRestarts` failures without a newer checkpoint. Reaching the time limit does not count as a
- * failure.
+ * Converts a plan to a batch script for Slurm. A failed attempt, and an attempt that reached its time limit, are queued
+ * again with the same job id, up to `maxRestarts` failures without a newer checkpoint. Reaching the time limit is not
+ * counted as a failure.
  */
 export const slurm = (plan: LaunchPlan): Launch => {
   const text = script(plan);

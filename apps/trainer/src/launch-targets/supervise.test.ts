@@ -8,7 +8,7 @@ interface Played {
   readonly notes: readonly string[];
 }
 
-/** Simulate attempts that end with these codes. */
+/** Simulates attempts that end with the exit codes `codes`. */
 const play = async (
   codes: readonly number[],
   maxRestarts: number,
@@ -66,7 +66,7 @@ test("usage errors are not retried", async () => {
   expect(await play([2], 3)).toEqual({ code: 2, starts: 1, notes: [] });
 });
 
-/** An attempt that ends with `code` once it is asked to stop. */
+/** Returns an attempt that ends with `code` after a stop request. `asked` returns the number of requests. */
 const patient = (code: number): Attempt & { readonly asked: () => number } => {
   let asked = 0;
   let end: (code: number) => void;

@@ -3,26 +3,26 @@ import { exitCodes, stopCodes } from "../errors.ts";
 import { RestartBudget } from "../processes/restart-budget.ts";
 import { exitCodeOfSignal, type StopCause } from "../processes/interrupts.ts";
 
-/** A started attempt. */
+/** A started attempt at a run. `ended` resolves with the exit code. */
 export interface Attempt {
   readonly ended: Promise<number>;
-  /** Ask the attempt to save and end. */
+  /** Asks the attempt to save and end. */
   stop(): void;
 }
 
 export interface Supervision {
-  /** Start an attempt; `number` counts from 0. Each attempt resumes from the newest checkpoint by itself. */
+  /** Starts an attempt; `number` counts attempts from 0. Each attempt resumes from the newest checkpoint by itself. */
   readonly start: (number: number) => Attempt | Promise<Attempt>;
   /** Maximum number of restarts without a newer checkpoint. */
   readonly maxRestarts: number;
-  /** Step of the newest checkpoint. */
+  /** Returns the step of the newest checkpoint. */
   readonly reached: () => number;
   /** Resolves when a stop is requested. */
   readonly interrupted: Promise<StopCause>;
   readonly note: (line: string) => void;
   /**
-   * Pause before a restart in milliseconds. Each further restart without progress doubles the pause, up to 30 times
-   * this value. After a failure that only time can cure, such as a full disk, the longest pause is used at once.
+   * Pause before a restart, in milliseconds. Each further restart without progress doubles the pause, up to 30 times
+   * this value. After a failure that only time can cure, such as a full disk, the longest pause is used immediately.
    * Default: 1000.
    */
   readonly pauseMilliseconds?: number;
@@ -30,19 +30,22 @@ export interface Supervision {
 
 const longestPauses = 30;
 
-/** Exit code of ranks that had not begun, and so did not handle the signal by which launchers ask them to stop. */
+/**
+ * Exit code of ranks that had not started yet when launchers asked them to stop, so that they did not handle the
+ * signal.
+ */
 const endedByStop = 128 + constants.signals.SIGUSR2;
 
 /**
- * Exit code of a launcher whose ranks ended with `code`: the code of the signal if a stop was requested and the ranks
- * stopped.
+ * Returns the exit code of a launcher whose ranks ended with `code`. If a stop was requested and the ranks stopped,
+ * this is the code of the signal.
  */
 export const codeAfter = (code: number, stopCause: StopCause | undefined): number =>
   stopCause !== undefined && [...stopCodes, endedByStop].includes(code) ? exitCodeOfSignal(stopCause) : code;
 
 /**
- * Run attempts until one succeeds, fails with a usage error, or no restarts are left. A usage error is not retried,
- * because it would fail in the same way.
+ * Runs attempts until one succeeds, fails with a usage error, or no restarts are left. A usage error is not retried,
+ * because it would occur again.
  *
  * @returns the exit code of the last attempt; if the run was stopped, the code of the signal.
  */

@@ -5,16 +5,16 @@ import type { Launch } from "./launch-target.ts";
 import { jobPath, literal, outputPath, rankContainer, rankEnvironment, resourcesOf } from "./rank-pod.ts";
 import { jobConfigMap, joinSecret, kubernetesLaunch, portOf, runMetadata, runName, runOnly } from "./run-objects.ts";
 
-/** Label of the step of a runtime that a TrainJob's `trainer` describes. */
+/** Label of the runtime's step that is configured by the `trainer` section of a TrainJob. */
 const ancestorLabel = { "trainer.kubeflow.org/trainjob-ancestor-step": "trainer" };
 
 const launcherJob = "launcher";
 const sshFolder = "/etc/skein/ssh";
 const sshPort = 2222; // a port below 1024 needs a privilege that the pods do not have
-const hostfile = "/etc/mpi/hostfile"; // written into the launcher by Kubeflow's MPI policy
+const hostfile = "/etc/mpi/hostfile"; // written into the launcher's pod by Kubeflow's MPI policy
 
 /**
- * Script that starts sshd for mpirun. The host key lives as long as the pod; the key that Kubeflow mounts authorizes
+ * Script that starts sshd for mpirun. The host key exists as long as the pod; the key that Kubeflow mounts authorizes
  * clients.
  */
 const sshServer = [
@@ -33,8 +33,8 @@ const nodeContainer = (plan: LaunchPlan, processesPerNode: number): Container =>
 });
 
 /**
- * Container of the launcher. mpirun's flags depend on the version in the image, so the launcher's own skein-train
- * chooses them.
+ * Returns the container of the launcher. mpirun's flags depend on the version in the image, so skein-train inside the
+ * launcher chooses them.
  */
 const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Container => {
   return {
@@ -55,7 +55,7 @@ const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Containe
       String(sshPort),
       "--ssh-key",
       `${sshFolder}/id_rsa`,
-      "--ssh-trust-any-host", // each pod makes its own host key, which cannot be known in advance
+      "--ssh-trust-any-host", // each pod creates its own host key, which cannot be known in advance
       "--port",
       String(portOf(plan)),
       "--max-restarts",
@@ -66,7 +66,7 @@ const launcherContainer = (plan: LaunchPlan, processesPerNode: number): Containe
       outputPath(plan),
     ].map(literal),
     resources: resourcesOf(plan, processesPerNode),
-    // The launcher is not a rank itself: processes that start there get their rank from mpirun.
+    // The launcher itself is not a rank: processes that it starts get their rank from mpirun.
     env: rankEnvironment(plan, podHost(plan, nodeJob, 0)).filter(({ name }) => name !== "WORLD_SIZE"),
   };
 };
@@ -96,9 +96,9 @@ const mpiJobs = (plan: LaunchPlan, nodes: number, processesPerNode: number): Job
 ];
 
 /**
- * A Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with its own TrainingRuntime, so that no runtime
- * needs to be installed. Without MPI a node is one process; with MPI, `nodes` machines run equally many processes each,
- * and the launcher is one of the machines.
+ * Converts a plan to a Kubeflow TrainJob (trainer.kubeflow.org/v1alpha1, 2.2 or later) with its own TrainingRuntime, so
+ * that no runtime needs to be installed. Without MPI, a node is one process. With MPI, `nodes` machines run the same
+ * number of processes each, and the launcher is one of the machines.
  */
 export const trainjob = (whole: LaunchPlan, secret: string): Launch => {
   const plan: LaunchPlan = { ...whole, seconds: undefined }; // the TrainJob limits the time of all attempts together

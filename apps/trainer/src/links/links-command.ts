@@ -37,7 +37,7 @@ const lines = ({ within, across, pairs, allToAll = [], reduceSecondsPerByte }: L
 };
 
 /**
- * `skein-train links`: measure the links of a job, and write the file from which its algorithms are chosen.
+ * Runs `skein-train links`: measures the links of a job, and writes the file from which its algorithms are chosen.
  *
  * @returns the exit code.
  */

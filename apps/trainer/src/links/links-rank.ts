@@ -7,13 +7,13 @@ import { describeError } from "../errors.ts";
 import { allToAllTimes } from "../rank/all-to-all-times.ts";
 import type { LinksRankInput, MeasuredLinks, PairSamples, RankMessage } from "../rank/messages.ts";
 
-// Entry of a rank's thread that measures the links of all pairs with round trips, timed by the rank that sends first,
-// and then the all-to-alls of each level.
+// Entry file of a rank's thread that measures links. It measures round trips between all pairs of ranks, timed by the
+// rank that sends first, and then the all-to-all of each level.
 
-/** Number of repeats for a median; large messages take long, and vary less. */
+/** Returns the number of repetitions for a median. Large messages take long, and their times vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 41 : bytes < 1_000_000 ? 15 : 7);
 
-/** Buffers for sent and received data. */
+/** Memory regions for sent and received data. */
 interface Regions {
   readonly input: Uint8Array;
   readonly output: Uint8Array;
@@ -30,7 +30,7 @@ class Meter {
     this.output = output;
   }
 
-  /** Send `bytes` from one rank to another; every rank calls this method. */
+  /** Sends `bytes` bytes from one rank to another. Must be called on every rank. */
   send(bytes: number, from: number, to: number): void {
     const { rank } = this.communicator;
     this.communicator.wait(
@@ -50,13 +50,19 @@ class Meter {
     this.communicator.wait(this.communicator.start({ kind: "barrier", dtype: "u8", input: none, output: none }));
   }
 
-  /** Seconds of a call without data: the overhead of a request to the companion, which is not part of a link's time. */
+  /**
+   * Measures the seconds of a call without data: the overhead of a request to the companion thread, which is not part
+   * of a link's time.
+   */
   overheadSeconds(): number {
     const { rank } = this.communicator;
     return this.time(41, () => this.send(0, rank, rank));
   }
 
-  /** One-way seconds of a message between two ranks, measured by rank `from`. Absent: on all other ranks. */
+  /**
+   * Measures the one-way seconds of a message between two ranks. Returns the time on rank `from`, and undefined on all
+   * other ranks.
+   */
   pairSeconds(bytes: number, from: number, to: number): number | undefined {
     this.barrier();
     const roundTrip = (): void => {
@@ -78,7 +84,7 @@ class Meter {
   }
 }
 
-/** Seconds per byte of one summand of a reduction, measured with 1 MiB. */
+/** Measures the time to add one summand in a reduction, in seconds per byte, with 1 MiB. */
 const reduceSecondsPerByte = ({ module, connection }: LinksRankInput, arena: Arena): number => {
   const arithmetic = wasmArithmetic(module, connection.memory);
   const bytes = 2 ** 20;

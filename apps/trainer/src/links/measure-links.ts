@@ -7,7 +7,7 @@ import { localRunner } from "../controller/local-runner.ts";
 import type { Job } from "../job/job.ts";
 import type { MeasuredLinks, RankMessage } from "../rank/messages.ts";
 
-/** Collects the measurements of each rank. The first rank of a pair measures the pair. */
+/** Collects the measurements of each rank. Each pair is measured by its first rank. */
 class LinkRecord {
   readonly parts: MeasuredLinks[] = [];
 
@@ -17,7 +17,9 @@ class LinkRecord {
   }
 }
 
-/** Fit lines through the times of the slowest rank, because an all-to-all ends when all ranks have their data. */
+/**
+ * Fits lines to the all-to-all times of the slowest rank, because an all-to-all ends when all ranks have their data.
+ */
 const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
   parts[0]!.allToAll.map(({ level, ranks, samples }, at) => ({
     level,
@@ -30,7 +32,7 @@ const allToAllFits = (parts: readonly MeasuredLinks[]): AllToAllFit[] =>
     ),
   }));
 
-/** Fit lines through the measurements. */
+/** Fits lines to the measurements, and returns them as a link file. */
 export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile => {
   const { hosts } = parts[0]!;
   const hostOf = (rank: number): number => hosts.findIndex((host) => host.includes(rank));
@@ -60,7 +62,7 @@ export const linkFileOf = (job: Job, parts: readonly MeasuredLinks[]): LinkFile 
   };
 };
 
-/** Check that a job has links. @throws ConfigError. */
+/** Requires that a job has links. @throws ConfigError. */
 export const requireLinks = (job: Job): void => {
   if (job.transport === "threads")
     throw new ConfigError([
@@ -71,8 +73,8 @@ export const requireLinks = (job: Job): void => {
 };
 
 /**
- * Measure the links between the ranks of a job. @throws ConfigError if the job has no links; the error that ended the
- * ranks.
+ * Measures the links between the ranks of a job.
+ * @throws ConfigError if the job has no links; the error that ended the ranks.
  */
 export const measureLinks = async (job: Job, note: (line: string) => void): Promise<LinkFile> => {
   requireLinks(job);

@@ -17,7 +17,7 @@ export interface LogOptions extends GlobalOptions {
   readonly to: string;
 }
 
-/** Points with estimated times: lines have no time, so the durations of steps are added up. */
+/** Returns points with estimated times. Lines of metrics contain no time, so the durations of steps are summed. */
 const withTimes = (lines: readonly Measurement[], startedAt: number): MlflowPoint[] => {
   let milliseconds = startedAt;
   return lines.flatMap((line) => {
@@ -30,11 +30,12 @@ const statusOf = (how: unknown): "FINISHED" | "KILLED" | "FAILED" | "RUNNING" =>
   how === "finished" ? "FINISHED" : how === "stopped" ? "KILLED" : how === "failed" ? "FAILED" : "RUNNING";
 
 /**
- * `skein-train log`: send the metrics of a run to a server, as a new run there, during training or after.
+ * Runs `skein-train log`: sends the metrics of a run to a server, as a new run on that server, during training or
+ * afterwards.
  *
  * @returns the exit code.
- * @throws CheckpointError if the folder holds no run, ConfigError if it has no metrics or no server is named, RunError
- * if the server rejects the metrics.
+ * @throws CheckpointError if the folder contains no run, ConfigError if it has no metrics or no server is named,
+ * RunError if the server rejects the metrics.
  */
 const logCommand = async (folder: string, { to, json = false }: LogOptions): Promise<number> => {
   const target = logTargetOf(to, process.env, "--to");
@@ -74,7 +75,10 @@ const logCommand = async (folder: string, { to, json = false }: LogOptions): Pro
   return exitCodes.ok;
 };
 
-/** Add `skein-train log`. @param finish takes the exit code. */
+/**
+ * Adds `skein-train log` to the command line.
+ * @param finish receives the exit code.
+ */
 export const addLogCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("log")

@@ -33,7 +33,7 @@ test("server and identity, read as MLflow's own client reads them", () => {
   expect(
     server({ MLFLOW_TRACKING_URI: uri, MLFLOW_TRACKING_USERNAME: "", MLFLOW_TRACKING_PASSWORD: "" }),
   ).toMatchObject({ authorization: basic });
-  // A password is not part of the address, and is decoded.
+  // A password in the URL is decoded, and removed from the address.
   expect(
     server({ MLFLOW_TRACKING_URI: "http://h", MLFLOW_TRACKING_USERNAME: "a", MLFLOW_TRACKING_PASSWORD: "50%" }),
   ).toMatchObject({ authorization: `Basic ${Buffer.from("a:50%").toString("base64")}` });

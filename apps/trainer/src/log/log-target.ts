@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import { type MlflowServer, mlflowServerOf } from "./mlflow-server.ts";
 
-/** Target for metrics in addition to the run's folder. */
+/** Destination of metrics in addition to the run's folder. */
 export type LogTarget = {
   readonly to: "mlflow";
   readonly server: MlflowServer;
@@ -9,7 +9,7 @@ export type LogTarget = {
 };
 
 /**
- * Parse the target of `--log`.
+ * Parses the target of `--log`.
  *
  * @returns undefined for TensorBoard, whose event files every run writes.
  * @throws ConfigError for an unknown name, for W&B, and if the environment names no server.

@@ -3,18 +3,18 @@ import type { MlflowServer } from "./mlflow-server.ts";
 import { sendRequest } from "./send-request.ts";
 import { visibleLine } from "@skein/tensor-core/backend";
 
-// Own code for seven requests of MLflow's public REST protocol: the client `mlflow` 2.0 on npm is not from the MLflow
-// project, and brings its own fetch. Source: https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of
-// the protocol; the limits of servers are in mlflow/utils/validation.py, mlflow/server/handlers.py and
-// mlflow/store/tracking/sqlalchemy_store.py of MLflow.
+// Skein implements the seven requests of MLflow's public REST protocol that it needs: the client `mlflow` 2.0 on npm is
+// not from the MLflow project, and includes its own fetch. Source:
+// https://mlflow.org/docs/latest/api_reference/rest-api.html, version 2.0 of the protocol. The limits of servers are in
+// mlflow/utils/validation.py, mlflow/server/handlers.py and mlflow/store/tracking/sqlalchemy_store.py of MLflow.
 
-/** One value of a metric. */
+/** One value of a metric at one step. */
 export interface MlflowPoint {
   readonly key: string;
-  /** Value, which may be NaN or infinite: the protocol has names for these. */
+  /** Metric value. May be NaN or infinite; the protocol sends these values as text. */
   readonly value: number;
   readonly step: number;
-  /** Milliseconds since 1970. */
+  /** Time in milliseconds since 1970. */
   readonly timestamp: number;
 }
 
@@ -24,16 +24,17 @@ export interface MlflowEntry {
   readonly value: string;
 }
 
-/** Maximum number of points per request, and of entries, that every server accepts. */
+/** Maximum number of points per request that every server accepts. */
 export const maxPoints = 1000;
+/** Maximum number of parameters or tags per request that every server accepts. */
 const maxEntries = 100;
 const maxNameLength = 250;
 
-/** A request that was rejected or not answered. */
+/** Error for a request that the server rejected or did not respond to. */
 export class MlflowFault extends Error {
   override name = "MlflowFault";
 
-  /** Whether the same request would be rejected again. */
+  /** Whether the server would reject the same request again. */
   readonly isLasting: boolean;
 
   constructor(message: string, isLasting: boolean, options?: ErrorOptions) {
@@ -42,15 +43,15 @@ export class MlflowFault extends Error {
   }
 }
 
-/** Split a list into parts of at most `size` elements. */
+/** Splits a list into parts of at most `size` elements. */
 export const chunks = <T>(all: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 
-/** Contents of a run on a server. */
+/** Parameters and metrics of a run that a server already has. */
 export interface MlflowRunContents {
   /** Names of the parameters. */
   readonly parameters: ReadonlySet<string>;
-  /** The last step of each metric. */
+  /** Last step of each metric, by name. */
   readonly steps: ReadonlyMap<string, number>;
 }
 
@@ -63,7 +64,7 @@ export class MlflowClient {
   }
 
   /**
-   * Get the id of an experiment, which is created if it does not exist.
+   * Returns the id of an experiment. Creates the experiment if it does not exist.
    *
    * @throws MlflowFault with `isLasting` for a deleted experiment, because a server does not reuse its name.
    */
@@ -90,11 +91,11 @@ export class MlflowClient {
       return idIn(made.experiment_id, "an experiment");
     } catch (error) {
       if (!isCode(error, "RESOURCE_ALREADY_EXISTS")) throw error;
-      return find(); // another client was faster
+      return find(); // another client created it first
     }
   }
 
-  /** Create a run. @returns its id. */
+  /** Creates a run. @returns its id. */
   async createRun(experiment: string, name: string, startedAt: number, tags: readonly MlflowEntry[]): Promise<string> {
     const { run } = (await this.ask("POST", "runs/create", {
       experiment_id: experiment,
@@ -105,7 +106,7 @@ export class MlflowClient {
     return idIn(run?.info?.run_id, "a run");
   }
 
-  /** Read the contents of a run on the server. Absent: the run does not exist, or was deleted. */
+  /** Reads the contents of a run on the server; undefined if the run does not exist, or was deleted. */
   async readRun(id: string): Promise<MlflowRunContents | undefined> {
     try {
       const { run } = (await this.ask("GET", `runs/get?${new URLSearchParams({ run_id: id }).toString()}`)) as {
@@ -127,24 +128,28 @@ export class MlflowClient {
   }
 
   /**
-   * Log parameters of a run. @param there parameters that the server already has: parameters are immutable, and one
-   * changed parameter makes the server reject the whole request.
+   * Logs parameters of a run.
+   * @param there names of the parameters that the server already has. Parameters are immutable, and if one parameter
+   * has changed, the server rejects the whole request.
    */
   async logParameters(run: string, parameters: readonly MlflowEntry[], there: ReadonlySet<string>): Promise<void> {
     const entries = uniqueKeys(parameters.map(cut)).filter(({ key }) => !there.has(key));
     for (const params of chunks(entries, maxEntries)) await this.ask("POST", "runs/log-batch", { run_id: run, params });
   }
 
-  /** Log points. Repeating a call has no effect. @param points at most `maxPoints`. */
+  /**
+   * Logs points. Repeating a call has no effect.
+   * @param points at most `maxPoints` points.
+   */
   async logPoints(run: string, points: readonly MlflowPoint[]): Promise<void> {
     const metrics = points.map(({ value, ...point }) => ({
       ...point,
-      value: Number.isFinite(value) ? value : String(value), // the form of non-finite numbers in protobuf's JSON
+      value: Number.isFinite(value) ? value : String(value), // as in protobuf's JSON
     }));
     await this.ask("POST", "runs/log-batch", { run_id: run, metrics });
   }
 
-  /** Set the status of a run; "RUNNING" if the run resumes. */
+  /** Sets the status of a run; "RUNNING" if the run resumes. */
   async update(run: string, status: "RUNNING" | "FINISHED" | "FAILED" | "KILLED", endedAt?: number): Promise<void> {
     await this.ask("POST", "runs/update", { run_id: run, status, ...(endedAt !== undefined && { end_time: endedAt }) });
   }
@@ -173,7 +178,7 @@ export class MlflowClient {
   }
 }
 
-/** Reason of an error in one line, with a cure if the certificate has an unknown authority. */
+/** Returns the reason of an error in one line, with a cure if the certificate was signed by an unknown authority. */
 const reasonOf = (error: Error): string => {
   const { code = "" } = error as NodeJS.ErrnoException;
   const isUnknown = /SELF_SIGNED|UNABLE_TO_(VERIFY|GET)|CERT_UNTRUSTED/.test(code);
@@ -182,7 +187,7 @@ const reasonOf = (error: Error): string => {
 
 const cut = ({ key, value }: MlflowEntry): MlflowEntry => ({ key: mlflowKey(key), value: mlflowText(value) });
 
-/** A list of a server's answer. Empty: the answer has no list. */
+/** Returns a list from a server's response; an empty list if the response has none. */
 const keyed = (list: unknown): readonly { readonly key?: unknown; readonly step?: unknown }[] =>
   Array.isArray(list) ? (list as { readonly key?: unknown }[]) : [];
 

@@ -11,26 +11,26 @@ import { mlflowKey } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";
 import { PointQueue } from "./point-queue.ts";
 
-/** File in the output folder of a run that names the server's run. */
+/** Name of the file in the output folder of a run that stores the id of the run on the server. */
 const mlflowFile = "mlflow.json";
-/** Maximum wait for a server at the end of a run, milliseconds. */
+/** Maximum wait for the server at the end of a run, in milliseconds. */
 const lastPatience = 10_000;
 
 export interface MlflowLogInput {
   readonly server: MlflowServer;
   /** Name of the experiment, from the environment variable `MLFLOW_EXPERIMENT_NAME`. Default: the name of the job. */
   readonly experiment?: string | undefined;
-  /** Folder of the run. */
+  /** Output folder of the run. */
   readonly output: string;
-  /** Number of steps done before. */
+  /** Number of steps completed before this process started; 0 for a new run. */
   readonly firstStep: number;
   readonly job: { readonly name: string };
   readonly note: (line: string) => void;
-  /** See `PointQueue`. */
+  /** Pause between attempts to send, in milliseconds, see `QueueInput`. */
   readonly every?: number | undefined;
 }
 
-/** Known facts of the run on a server. */
+/** Server, experiment and id of the run on a server, as stored in `mlflow.json`. */
 interface KnownRun {
   readonly server: string;
   readonly experiment: string;
@@ -38,8 +38,8 @@ interface KnownRun {
 }
 
 /**
- * Points of a line of metrics: numbers, by names such as `train/loss`. A non-finite value is null in a line from a
- * file, and is sent as NaN.
+ * Returns the points of a line of metrics: its numbers, with names such as `train/loss`. A non-finite value, which is
+ * null in a line from a file, is sent as NaN.
  */
 export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: number): MlflowPoint[] =>
   type === "checkpoint" || type === "histograms"
@@ -53,17 +53,17 @@ export const pointsOf = ({ type, step, ...quantities }: Measurement, timestamp: 
 
 const groupOf = (type: string): string => (type === "evaluation" ? "test" : type.startsWith("rank-") ? type : "train");
 
-/** Convert the options of a job to parameters of a run. */
+/** Converts the options of a job to parameters of a run. */
 export const parametersOf = (job: object): MlflowEntry[] =>
   Object.entries(flatJob(job)).map(([key, value]) => ({ key, value: value === "" ? '""' : value }));
 
 /**
- * Sends the metrics of a run to an MLflow server during training. A server that is down, slow, or rejects requests does
- * not affect the run: `metrics.jsonl` has all metrics, and `skein-train log` can send them later.
+ * Sends the metrics of a run to an MLflow server during training. A server that is down or slow, or rejects requests,
+ * does not affect the run: `metrics.jsonl` contains all metrics, and `skein-train log` can send them later.
  *
- * A resumed run continues the run on the server that `mlflow.json` in its folder names. Repeated steps have the same
- * numbers, so the server gets them once. For steps that a killed run did but did not send, the server gets the values
- * of `metrics.jsonl`.
+ * A resumed run continues the server's run that `mlflow.json` in its folder names. Repeated steps have the same
+ * metrics, so they are not sent again. For steps that a killed run completed but did not send, the server receives the
+ * values in `metrics.jsonl`.
  */
 export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private readonly input: MlflowLogInput;
@@ -73,11 +73,11 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   private sent = 0;
   private known: KnownRun | undefined;
   private isReady = false;
-  /** Last step of each metric that the server had when this run resumed. */
+  /** Last step of each metric on the server at the time when this run resumed. */
   private there: ReadonlyMap<string, number> = new Map();
   /** Last recorded step of each metric. */
   private readonly recorded = new Map<string, number>();
-  /** Last recorded step of each metric when the run last returned to a checkpoint. */
+  /** Last recorded step of each metric at the time when the run last returned to a checkpoint. */
   private before: ReadonlyMap<string, number> = new Map();
 
   constructor(input: MlflowLogInput) {
@@ -105,7 +105,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     this.before = new Map(this.recorded);
   }
 
-  /** Send the remaining points, and the status of the run. */
+  /** Sends the remaining points, and the status of the run. */
   async end(how: "finished" | "stopped" | "failed"): Promise<void> {
     await this.queue.end(lastPatience);
     const { lost, fault } = this.queue;
@@ -121,7 +121,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
       );
   }
 
-  /** @returns the reason if the status could not be sent. */
+  /** Sends the status of the run. @returns the reason if the status could not be sent. */
   private async sendStatus(how: "finished" | "stopped" | "failed"): Promise<string | undefined> {
     if (this.known === undefined) return undefined;
     const status = ({ finished: "FINISHED", stopped: "KILLED", failed: "FAILED" } as const)[how];
@@ -133,7 +133,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     }
   }
 
-  /** The run on the server, found or created when first needed. */
+  /** Returns the id of the run on the server, which is found or created on the first call. */
   private async run(): Promise<string> {
     if (this.known !== undefined && this.isReady) return this.known.run;
     const { server, output, job, note } = this.input;
@@ -163,7 +163,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     return this.known.run;
   }
 
-  /** Send the recorded points of a killed run that were not sent. */
+  /** Sends the recorded points of a killed run that were not sent. */
   private async sendUnsent(run: string): Promise<void> {
     const { output, firstStep } = this.input;
     const path = join(output, metricsFile);
@@ -176,7 +176,7 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
     for (const points of chunks(unsent, maxPoints)) await this.client.logPoints(run, points);
   }
 
-  /** Send parameters. A rejection is reported, and metrics continue without the parameters. */
+  /** Sends the parameters. If the server rejects them, this is reported, and metrics are sent without parameters. */
   private async sendParameters(run: string, there: ReadonlySet<string>): Promise<void> {
     try {
       await this.client.logParameters(run, parametersOf(this.input.job), there);
@@ -189,11 +189,11 @@ export class MlflowLog implements Pick<MetricSink, "record" | "rewind"> {
   }
 }
 
-/** Points after the last step of their metric. */
+/** Returns the points that are later than the last step of their metric. */
 const laterThan = (steps: ReadonlyMap<string, number>, points: readonly MlflowPoint[]): MlflowPoint[] =>
   points.filter(({ key, step }) => step > (steps.get(key) ?? -Infinity));
 
-/** Source of a run, as tags that MLflow's own page shows. */
+/** Returns the source of a run as tags that MLflow's web page displays. */
 export const tagsOf = async (folder: string): Promise<MlflowEntry[]> => {
   const { provenance } = await readRunFiles(folder);
   const commit = (provenance?.["git"] as { readonly commit?: unknown } | undefined)?.commit;
@@ -211,6 +211,6 @@ const readKnown = (path: string): KnownRun | undefined => {
       ? { server, experiment, run }
       : undefined;
   } catch {
-    return undefined; // does not exist yet
+    return undefined; // the file does not exist yet
   }
 };

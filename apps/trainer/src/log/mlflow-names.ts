@@ -3,28 +3,30 @@
 const maxKeyLength = 250;
 const maxValueLength = 500;
 
-/** Truncate without splitting a character, because a server that stores UTF-8 rejects half of a surrogate pair. */
+/**
+ * Truncates a text without splitting a character, because a server that stores UTF-8 rejects half of a surrogate pair.
+ */
 const cutTo = (text: string, length: number): string => {
   const end = text.codePointAt(length - 1)! > 0xffff ? length - 1 : length;
   return text.length <= length ? text : text.slice(0, end);
 };
 
 /**
- * Convert a name to a valid MLflow key: letters, digits and `_-. /`, as a normalized path, because servers may store a
- * file under the name. Colons are replaced because servers on Windows reject them.
+ * Converts a name to a valid MLflow key: letters, digits and `_-. /`, as a normalized path, because servers may use the
+ * name as a file path. Colons are replaced because servers on Windows reject colons.
  */
 export const mlflowKey = (name: string): string => {
   const parts = cutTo(name.replaceAll(/[^\p{L}\p{N}_\-. /]/gu, "_"), maxKeyLength)
     .split("/")
     .filter((part) => part !== "" && part !== ".");
   const path = parts.map((part) => (part === ".." ? "__" : part)).join("/");
-  return path.replace(/^\.\./, "__") || "_"; // a server takes a leading `..` for a path outside its folder
+  return path.replace(/^\.\./, "__") || "_"; // a server treats a leading `..` as a path outside its folder
 };
 
-/** Convert a value to a text that MLflow and its database can store. */
+/** Converts a value to a text that MLflow and its database can store. */
 export const mlflowText = (value: string): string => cutTo(value, maxValueLength).toWellFormed().replaceAll("\0", " ");
 
-/** Make the keys of entries unique, because a request with duplicate keys is rejected. */
+/** Makes the keys of entries unique, because a request with duplicate keys is rejected. */
 export const uniqueKeys = <Entry extends { readonly key: string }>(entries: readonly Entry[]): Entry[] => {
   const used = new Set<string>();
   return entries.map((entry) => {

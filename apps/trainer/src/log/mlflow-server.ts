@@ -3,18 +3,19 @@ import { ConfigError } from "../errors.ts";
 
 /** An MLflow server, and the credentials of a user. */
 export interface MlflowServer {
-  /** Address without a trailing slash. */
+  /** URL of the server without a trailing slash. */
   readonly address: string;
-  /** Value of the header `Authorization`. */
+  /** Value of the header `Authorization`. Absent: no credentials. */
   readonly authorization?: string | undefined;
   /**
-   * Certificates of authorities for the server's certificate, as PEM text. Default: the authorities that Node knows.
+   * Certificates of the authorities that may sign the server's certificate, as PEM text. Default: the authorities that
+   * Node trusts.
    */
   readonly authority?: string | undefined;
 }
 
 /**
- * Read the server from the environment, like MLflow's own client: `MLFLOW_TRACKING_URI`; `MLFLOW_TRACKING_USERNAME`
+ * Reads the server from the environment, like MLflow's own client: `MLFLOW_TRACKING_URI`; `MLFLOW_TRACKING_USERNAME`
  * with `MLFLOW_TRACKING_PASSWORD`, or `MLFLOW_TRACKING_TOKEN`; and `MLFLOW_TRACKING_SERVER_CERT_PATH`. Nothing is
  * stored.
  *
@@ -38,7 +39,7 @@ export const mlflowServerOf = (env: Readonly<Record<string, string | undefined>>
   };
 };
 
-/** Authorization header. A user name with a password takes precedence over a token. */
+/** Returns the authorization header. A user name with a password takes precedence over a token. */
 const authorizationOf = (env: Readonly<Record<string, string | undefined>>, url: URL): string | undefined => {
   const user = env["MLFLOW_TRACKING_USERNAME"] || decoded(url.username);
   const password = env["MLFLOW_TRACKING_PASSWORD"] || decoded(url.password);
@@ -56,10 +57,7 @@ const decoded = (part: string): string => {
   }
 };
 
-/**
- * Maximum size of a file of certificates, in bytes; the certificates of all public authorities have a quarter of that
- * size.
- */
+/** Maximum size of a certificate file in bytes, four times the size of the certificates of all public authorities. */
 const maxCertificateBytes = 2 ** 20;
 
 const authorityOf = (path: string | undefined): string | undefined => {

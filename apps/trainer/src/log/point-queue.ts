@@ -2,31 +2,32 @@ import { setTimeout as startTimer } from "node:timers";
 import { setTimeout } from "node:timers/promises";
 import { type MlflowPoint, MlflowFault, maxPoints } from "./mlflow-client.ts";
 
-/** Maximum number of waiting points: some megabytes. */
+/** Maximum number of points in the queue, which need some megabytes. */
 const maxWaiting = 50_000;
 const sendEvery = 1000;
 const longestWait = 60_000;
 /**
- * Maximum number of attempts at the end of a run: a server may be restarting just then, but is not waited for longer.
+ * Maximum number of attempts to send at the end of a run. A server that is restarting then has a chance to respond, but
+ * the run does not wait longer.
  */
 const lastTries = 3;
 
 export interface QueueInput {
   /** Sends at most `maxPoints` points. Throws MlflowFault. */
   readonly send: (points: readonly MlflowPoint[]) => Promise<void>;
-  /** Called once, on the first failure. */
+  /** Called only once, with a line about the first failure. */
   readonly note: (line: string) => void;
-  /** Pause between attempts, milliseconds; each failure doubles the pause, up to a minute. Default: 1000. */
+  /** Pause between attempts, in milliseconds; each failure doubles the pause, up to a minute. Default: 1000. */
   readonly every?: number;
 }
 
 /**
- * Queue of points that are sent to a server during training; training never waits. While the server does not answer,
- * the newest points are kept; rejected and dropped points are counted as lost.
+ * Queue of points that are sent to a server during training. Training never waits for the queue. While the server does
+ * not respond, the newest points are kept; rejected and dropped points are counted as lost.
  */
 export class PointQueue {
   lost = 0;
-  /** The first failure. */
+  /** Error of the first failure. Undefined: no failure. */
   fault: MlflowFault | undefined;
   private readonly input: QueueInput;
   private readonly every: number;
@@ -47,18 +48,22 @@ export class PointQueue {
   add(points: readonly MlflowPoint[]): void {
     this.waiting.push(...points);
     const tooMany = this.waiting.length - maxWaiting;
-    if (tooMany < maxPoints) return; // not for every point, because removing points moves the rest of the list
+    if (tooMany < maxPoints) return; // in batches, because removing points moves the rest of the list
     this.waiting = this.waiting.slice(tooMany);
     this.lost += tooMany;
   }
 
-  /** Send waiting points for at most `patience` milliseconds and `lastTries` attempts; remaining points are lost. */
+  /**
+   * Sends the remaining points within `patience` milliseconds and `lastTries` attempts; points that are not sent then
+   * are lost.
+   */
   async end(patience: number): Promise<void> {
     this.isOver = true;
     clearTimeout(this.timer);
     const deadline = AbortSignal.timeout(patience);
     const isLate = new Promise<boolean>((resolve) => deadline.addEventListener("abort", () => resolve(false)));
-    // The request in flight may have started while the server was down; it counts as lost until it is answered.
+    // The request in flight may have started while the server was down; it is treated as lost until the server
+    // responds.
     if (this.sending !== undefined) await Promise.race([this.sending, isLate]);
     for (let tries = 0; this.waiting.length + this.inFlight > 0 && !deadline.aborted; tries++) {
       if (tries > 0) await Promise.race([setTimeout(this.every), isLate]);
@@ -80,7 +85,7 @@ export class PointQueue {
     this.timer.unref();
   }
 
-  /** @returns whether the server has answered. */
+  /** Sends queued points. @returns whether the server has responded. */
   private send(): Promise<boolean> {
     this.sending ??= this.sendAll().finally(() => {
       this.sending = undefined;

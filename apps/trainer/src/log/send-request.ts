@@ -3,7 +3,7 @@ import { request as requestHttps } from "node:https";
 import type { MlflowServer } from "./mlflow-server.ts";
 
 const patience = 10_000;
-/** Maximum size of an answer in bytes; the answers about a run are much smaller. */
+/** Maximum size of a response in bytes; responses about a run are much smaller. */
 const maxBytes = 2 ** 26;
 
 export interface RequestOptions extends Pick<MlflowServer, "authorization" | "authority"> {
@@ -15,15 +15,15 @@ export interface RequestOptions extends Pick<MlflowServer, "authorization" | "au
 export interface RequestAnswer {
   readonly status: number;
   readonly text: string;
-  /** Target of a redirect. */
+  /** URL that a redirect points to. Absent: no redirect. */
   readonly location?: string | undefined;
 }
 
 /**
- * Send an HTTP request without following redirects.
+ * Sends an HTTP request without following redirects. Does not use `fetch`, which does not support a certificate
+ * authority for a single server.
  *
- * Own code, because `fetch` does not support a certificate authority for a single server. @throws the system's error if
- * the server does not answer within ten seconds.
+ * @throws the system's error, also if the server does not respond within ten seconds.
  */
 export const sendRequest = (
   address: string,

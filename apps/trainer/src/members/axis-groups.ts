@@ -5,13 +5,16 @@ import { meshGroups } from "../job/mesh.ts";
 
 /** Groups of ranks along a mesh axis. */
 export interface AxisGroups {
-  /** Properties of each group on which the choice of algorithms depends. */
+  /** Properties of each group that determine the choice of algorithms. */
   readonly situation: GroupSelectionOptions;
   /** Ranks of each group; each rank is in one group. */
   readonly groups: readonly (readonly number[])[];
 }
 
-/** The groups of a job's ranks by mesh axis. @throws ConfigError, LinkFileError for a link file that cannot be read. */
+/**
+ * Returns the groups of a job's ranks by mesh axis.
+ * @throws ConfigError or LinkFileError for a link file that cannot be read.
+ */
 export const axisGroupsOf = (job: Job): { readonly [axis: string]: AxisGroups } => {
   const preference = preferenceOf(job);
   return Object.fromEntries(

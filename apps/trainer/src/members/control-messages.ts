@@ -1,24 +1,24 @@
 import type { Assignment, RankMessage } from "../rank/messages.ts";
 
-/** How a run ended. */
+/** Kind of end of a run. */
 export type Ending = "finished" | "stopped" | "failed";
 
 /** Messages from the controller of a run to its processes. */
 export type ControllerMessage =
-  /** Start the assignment. */
+  /** Starts the assignment. */
   | { readonly type: "assign"; readonly assignment: Assignment }
-  /** Start no further step, and report the step that was started last. */
+  /** Tells the process to start no further step, and to report the last started step. */
   | { readonly type: "stop" }
-  /** Stop after this step. */
+  /** Tells the process to stop after step `step`. */
   | { readonly type: "stop-at"; readonly step: number }
-  /** The run is over; the process may end. */
+  /** Reports the end of the run; the process may exit. */
   | { readonly type: "end"; readonly ending: Ending };
 
 /** Messages from the processes of a run to its controller. */
 export type MemberMessage =
   | { readonly type: "rank"; readonly rank: number; readonly message: RankMessage }
-  /** The ranks of this process are connected with all others, and have started their task. */
+  /** Reports that the ranks of this process are connected with all other ranks, and have started their task. */
   | { readonly type: "started" }
   | { readonly type: "begun"; readonly step: number }
-  /** This process received a signal to stop: the run should save and stop. */
+  /** Reports that this process received a stop signal; the run should save and stop. */
   | { readonly type: "interrupt" };

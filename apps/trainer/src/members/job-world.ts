@@ -4,8 +4,8 @@ import { productsBy } from "../backend/job-blas.ts";
 import { jobHashOf } from "../preparation/job-hash.ts";
 
 /**
- * Facts that all processes of a run must agree on before they exchange messages. The backend is not included, because
- * the controller of the run chooses it later.
+ * Returns the facts that all processes of a run must agree on before they exchange messages. The backend is not
+ * included, because the controller of the run chooses it later.
  */
 export const worldOf = (
   job: Job,

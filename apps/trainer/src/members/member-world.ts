@@ -3,16 +3,16 @@ import type { WasmBuild } from "@skein/cpu-kernels";
 import type { Job } from "../job/job.ts";
 import type { LocalWorld } from "./rank-threads.ts";
 
-/** The world of a run, as seen by one of its processes. */
+/** World of a run, as seen by one of its processes. */
 export interface MemberWorld extends LocalWorld {
   /** Addresses at which each rank of this process listens for data, in the order of its ranks. */
   readonly addresses: readonly RankAddress[];
   /**
-   * Broadcast a text from rank 0 to all processes. Absent: the launcher does not start all processes with the same
+   * Broadcasts a text from rank 0 to all processes. Absent: the launcher does not start all processes with the same
    * command.
    */
   share?(words: string | undefined): Promise<string>;
-  /** Connect to all other processes. */
+  /** Connects to all other processes. */
   connect(roster: Roster): Promise<void>;
   close(): Promise<void>;
 }
@@ -22,8 +22,8 @@ export type OpenMemberWorld = (place: {
   readonly ranks: readonly number[];
   readonly memory: WebAssembly.Memory;
   readonly kernels: WebAssembly.Module;
-  /** Build of the kernels. */
+  /** Build of the WebAssembly kernels. */
   readonly build: WasmBuild;
-  /** Receives lines that the user should see. */
+  /** Receives human-readable lines for the user. */
   readonly onNote: (line: string) => void;
 }) => Promise<MemberWorld>;

@@ -10,7 +10,7 @@ interface BuildCommandOptions {
   readonly json?: boolean;
 }
 
-/** Add `mpi build` to the command line. `finish` takes the exit code. */
+/** Adds `mpi build` to the command line. `finish` receives the exit code. */
 export const addMpiCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("mpi")

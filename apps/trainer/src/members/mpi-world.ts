@@ -1,7 +1,7 @@
 import type { OpenMemberWorld } from "./member-world.ts";
 import { preferenceOf } from "./network-world.ts";
 
-/** Open the world of a process whose rank reaches other ranks over MPI. The launcher assigned the rank. */
+/** Opens the world of a process whose rank exchanges data with other ranks over MPI. The launcher assigned the rank. */
 export const openMpiWorld: OpenMemberWorld = async ({ job, ranks, memory, kernels, build }) => {
   const { createMpiWorld } = await import("@skein/mpi/node"); // only runs over MPI need its addon
   return createMpiWorld({

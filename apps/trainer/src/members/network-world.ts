@@ -13,7 +13,7 @@ import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";
 import { patienceOf } from "./patience.ts";
 
-/** Maximum size of a link file, in bytes: 200 bytes for each pair of 800 ranks. */
+/** Maximum size of a link file in bytes: 200 bytes for each pair of 800 ranks. */
 const maxLinkBytes = 64 * 2 ** 20;
 
 const readLinks = (path: string): string => {
@@ -26,29 +26,29 @@ const readLinks = (path: string): string => {
   }
 };
 
-/** Read the measured links that a job names. Absent: the job names none. @throws ConfigError, LinkFileError. */
+/** Reads the link file of a job; undefined if the job has none. @throws ConfigError, LinkFileError. */
 export const measuredLinksOf = ({ network: { links } }: Pick<Job, "network">): LinkFile | undefined =>
   links === undefined ? undefined : parseLinkFile(readLinks(links), links);
 
-/** Settings from which collectives are chosen. */
+/** Returns the settings that determine the choice of collectives. */
 export const preferenceOf = (job: Pick<Job, "sumOrder" | "network">): Omit<Preference, "hosts"> => {
   const links = measuredLinksOf(job);
   return { order: job.sumOrder, ...(links !== undefined && { link: linkCosts(links) }) };
 };
 
-/** TLS identity of the process of `ranks`, from the files of `skein-train certs init`. */
+/** Reads the TLS identity of the process that runs `ranks`, from the files of `skein-train certs init`. */
 export const memberIdentity = (certificates: string, ranks: readonly number[]): TlsIdentity =>
   readTlsIdentity(rankFiles(certificates, ranks[0]!));
 
 export interface NetworkWorldOptions {
   readonly secret: string;
-  /** TLS identity of this process. Absent: plain TCP is used. */
+  /** TLS identity of this process. Absent: connections use TCP without TLS. */
   readonly identity: TlsIdentity | undefined;
   /** Whether all processes of the run are on this machine. */
   readonly onOneMachine: boolean;
 }
 
-/** Open the world of a process whose ranks reach other processes over TCP or TLS. */
+/** Opens the world of a process whose ranks exchange data with other processes over TCP or TLS. */
 export const openNetworkWorld =
   ({ secret, identity, onOneMachine }: NetworkWorldOptions): OpenMemberWorld =>
   ({ job, ranks, memory, kernels, build, onNote }) => {

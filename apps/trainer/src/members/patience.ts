@@ -1,13 +1,13 @@
 import { type Heartbeat, heartbeatOf } from "@skein/collectives/node";
 import type { Job } from "../job/job.ts";
 
-/** Time limits after which processes of a run count as lost or missing, in milliseconds. */
+/** Heartbeat settings and join timeout of a run, after which processes are treated as lost or missing. */
 export interface Patience {
   readonly heartbeat: Heartbeat;
   readonly joinTimeoutMilliseconds: number;
 }
 
-/** Get the time limits of a job. */
+/** Returns the heartbeat settings and the join timeout of a job. */
 export const patienceOf = ({ network }: Job): Patience => ({
   heartbeat: heartbeatOf(network),
   joinTimeoutMilliseconds: 1000 * network.joinSeconds,

@@ -48,7 +48,8 @@ test("an earlier row takes precedence over all later ones", () => {
   for (let subset = 1; subset < subsets; subset++) {
     const rows = rankSources.map((row, i) => ({ row, i })).filter(({ i }) => (subset >> i) % 2 === 1);
     const env: Record<string, string> = {};
-    // Rows may share a size, so all have the same; the rank identifies the row.
+    // Several rows may use the same variable for the number of ranks, so all have the same number; the rank identifies
+    // the row.
     for (const { row, i } of rows)
       Object.assign(env, { [row.rank]: String(i), [row.worldSize[0]!]: "9" }, row.requires && { [row.requires]: "0" });
     const [first] = rows;
@@ -57,7 +58,7 @@ test("an earlier row takes precedence over all later ones", () => {
 });
 
 test("a Slurm batch script outside srun is not a rank, although Slurm numbers it", () => {
-  // As seen in the batch shell of a job of four tasks.
+  // The variables of the batch shell in a Slurm job with four tasks.
   expect(discoverRank({ SLURM_PROCID: "0", SLURM_NTASKS: "4", SLURM_LOCALID: "0", SLURM_JOB_ID: "1" })).toBeUndefined();
 });
 

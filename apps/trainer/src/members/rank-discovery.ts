@@ -2,19 +2,25 @@ import { ConfigError } from "../errors.ts";
 
 /**
  * Environment variables in which a launcher gives a process its rank. Rows are tried in order; the first row whose rank
- * is set is used.
+ * variable is set is used.
  */
 export interface RankSource {
   readonly name: string;
   readonly rank: string;
-  /** Variables with the number of ranks; the first that is set is used, because some launchers give only the rank. */
+  /**
+   * Variables that may contain the number of ranks; the first one that is set is used. A launcher that gives only the
+   * rank leaves the number to a general variable, such as WORLD_SIZE.
+   */
   readonly worldSize: readonly string[];
   readonly localRank?: string;
-  /** The row is used only if this variable is set, too. */
+  /** Variable that must also be set for this row to be used. */
   readonly requires?: string;
 }
 
-/** Public interface for scripts: docs/launching.md shows this table, and a test compares both. */
+/**
+ * Table of launchers. It is a public interface for scripts: docs/launching.md shows this table, and a test compares
+ * both.
+ */
 export const rankSources: readonly RankSource[] = [
   {
     name: "Open MPI",
@@ -41,19 +47,19 @@ export interface Address {
   readonly port: number;
 }
 
-/** The rank of a process, as found in flags or the environment. */
+/** Rank of a process, as found in flags or the environment. */
 export interface DiscoveredRank {
   readonly rank: number;
   readonly worldSize: number;
-  /** Index among the ranks of this host. Absent: the launcher does not give it. */
+  /** Index of the rank among the ranks of this host. Absent: the launcher does not give it. */
   readonly localRank?: number;
-  /** Address at which rank 0 hosts the rendezvous. Absent: not given. */
+  /** Address at which rank 0 hosts the rendezvous. Absent: neither flags nor environment contain the address. */
   readonly coordinator?: Address;
-  /** Source of the values: `flags`, or the name of a row of `rankSources`. */
+  /** Source of the rank: `flags`, or the name of a row of `rankSources`. */
   readonly source: string;
 }
 
-/** `--rank` and `--world-size`, as they were typed. */
+/** Values of `--rank` and `--world-size`, as typed. */
 export interface RankFlags {
   readonly rank?: string | undefined;
   readonly worldSize?: string | undefined;
@@ -155,11 +161,12 @@ const fromEnvironment = (env: Environment): Omit<DiscoveredRank, "coordinator"> 
 };
 
 /**
- * Determines the rank of this process: from flags, otherwise from the variables of its launcher (`rankSources`, in
- * order). The coordinator's address comes from `SKEIN_COORDINATOR`, otherwise from `MASTER_ADDR` and `MASTER_PORT`.
+ * Determines the rank of this process from flags or, if there are none, from the variables of its launcher (the rows of
+ * `rankSources`, in order). The coordinator's address comes from `SKEIN_COORDINATOR` or, if this is not set, from
+ * `MASTER_ADDR` and `MASTER_PORT`.
  *
- * @returns undefined if this process was not started as one of several.
- * @throws ConfigError for a value that is not a number, a rank outside the world, or half of a pair.
+ * @returns undefined if this process was not started as one of several processes.
+ * @throws ConfigError for a value that is not a number, a rank outside the world, or only one value of a pair.
  * @example discoverRank({ RANK: "1", WORLD_SIZE: "4" }) // { rank: 1, worldSize: 4, source: "the environment" }
  */
 export const discoverRank = (env: Environment, flags: RankFlags = {}): DiscoveredRank | undefined => {

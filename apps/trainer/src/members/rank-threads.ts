@@ -11,12 +11,12 @@ import { boundPlans } from "../plans/kept-plan.ts";
 import type { StopSignal } from "../rank/stop-signal.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
-/** The functions of a world that the ranks of this process need. */
+/** Functions of a world that the ranks of this process need. */
 export interface LocalWorld {
   connection(rank: number): WorldConnection;
-  /** Fail the group at once if the thread of `rank` ends with an error. */
+  /** Makes the group fail immediately if the thread of `rank` ends with an error. */
   watch(rank: number, worker: Worker): void;
-  /** Report to all ranks that a rank is lost. */
+  /** Reports to all ranks that a rank is lost. */
   reportLost(rank: number, reason?: string, kind?: LossKind): void;
 }
 
@@ -34,7 +34,10 @@ export interface RankThreadsInput extends RankWork {
   readonly take: (rank: number, message: RankMessage) => void;
 }
 
-/** Work of a rank that trains. @param file entry of the thread. */
+/**
+ * Returns the work of a rank that trains.
+ * @param file entry file of the thread.
+ */
 export const trainingRank = (
   assignment: Assignment,
   { data, dataDigest, traced, sampleKind, given, trainedHash, ownLeaves }: Prepared,
@@ -42,8 +45,8 @@ export const trainingRank = (
   stop: StopSignal,
   file: URL = new URL("../rank/rank.ts", import.meta.url),
 ): RankWork => {
-  const backend = assignment.job.backend as BackendName; // the job of an assignment has a settled backend
-  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // once for all ranks, as it reads sources
+  const backend = assignment.job.backend as BackendName; // the backend of an assignment is already resolved
+  const blas = backend === "cpu" ? blasOf(assignment.job) : undefined; // read once for all ranks
   const input = (connection: WorldConnection): RankInput => ({
     ...assignment,
     backend,
@@ -63,18 +66,18 @@ export const trainingRank = (
   return { file, input };
 };
 
-/** Work of a rank that measures links. */
+/** Returns the work of a rank that measures links. */
 export const measuringRank = (module: WebAssembly.Module): RankWork => ({
   file: new URL("../links/links-rank.ts", import.meta.url),
   input: (connection) => ({ connection, module, messageBytes: linkMessageBytes }),
 });
 
-/** Message sizes for the fitted line, from an empty message to a bucket, bytes. */
+/** Message sizes in bytes to which lines are fitted, from an almost empty message to a bucket. */
 const linkMessageBytes: readonly number[] = [64, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304];
 
 /**
- * Maximum size of the young generation in MiB. A step leaves few objects, all short-lived. V8's default lets this part
- * of the heap grow to dozens of MiB per thread before a collection.
+ * Maximum size of V8's young generation in MiB. A step creates few objects, all short-lived. With V8's default, this
+ * part of the heap grows to dozens of MiB per thread before a collection.
  */
 const maxYoungGenerationSizeMb = 4;
 
@@ -109,7 +112,7 @@ export class RankThreads {
       const finish = (message: RankMessage): void => {
         if (over) return;
         over = true;
-        // so that the other ranks stop waiting for this rank
+        // Makes all other ranks stop waiting for this rank.
         if (message.type === "failed") world.reportLost(rank, message.error.message.split("\n")[0]);
         take(rank, message);
         resolve();
@@ -124,7 +127,7 @@ export class RankThreads {
   }
 
   /**
-   * Wait for the ranks to end. They end by themselves when they are done or a peer is reported lost. Terminating a
+   * Waits for the ranks to end. Ranks end by themselves when they are done or a peer is reported lost. Terminating a
    * thread with an open WebGPU device would end the process, so only threads that hang are terminated.
    */
   async end(): Promise<void> {

@@ -44,7 +44,7 @@ test.each([
   ],
   ["a rank with a shard", { ...dense, job: jobOf("mesh={tensor: 2}") }, [1]],
 ])("%s needs it", async (_, prepared, ranks) => {
-  vi.useFakeTimers({ toFake: ["setTimeout"] }); // it retries for a while
+  vi.useFakeTimers({ toFake: ["setTimeout"] }); // the check is retried for a while
   const refused = requireFolderOf(nodeFiles, assigned(), prepared, ranks).catch((error: Error) => error.message);
   await vi.runAllTimersAsync();
   vi.useRealTimers();

@@ -6,13 +6,16 @@ import { isPlanned } from "../plans/exchange-plan.ts";
 import type { Assignment } from "../rank/messages.ts";
 import { requireMark } from "../run-files/output-mark.ts";
 
-/** Whether ranks write parts of checkpoints: rank 0 writes shared tensors, other ranks their own tensors or shards. */
+/**
+ * Whether ranks write checkpoint files. Rank 0 writes the shared tensors; other ranks write their own tensors or
+ * shards.
+ */
 const writesParts = ({ job, ownLeaves }: Pick<Prepared, "job" | "ownLeaves">, ranks: readonly number[]): boolean =>
   ranks.includes(0) || ownLeaves.size > 0 || job.mesh.expert > 1 || job.mesh.tensor > 1 || isPlanned(job);
 
 /**
- * Check that this process sees the output folder if its ranks write there. If not, a resumed run needs the checkpoint,
- * or a copy under the same path.
+ * Requires that this process can access the output folder if its ranks write there. If its ranks do not write there, a
+ * resumed run still needs the checkpoint, or a copy under the same path.
  *
  * @throws ConfigError, or the system's error if the folder cannot be written to.
  */

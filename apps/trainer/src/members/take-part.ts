@@ -15,12 +15,10 @@ import type { Prepared } from "../preparation/prepared.ts";
 import { measuringRank, RankThreads, type RankWork, trainingRank } from "./rank-threads.ts";
 import { StopSignal } from "../rank/stop-signal.ts";
 
-/**
- * Delay before a report of slow links, milliseconds. Opening links takes milliseconds unless a peer cannot be reached.
- */
+/** Milliseconds before slow links are reported. Opening links takes milliseconds unless a peer cannot be reached. */
 const slowLinkMilliseconds = 3000;
 
-/** A line that names the peers that are not reached yet. */
+/** Returns a line that names the peers that have not been reached yet. */
 const connectingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly number[], roster: Roster): string => {
   const peers = roster.filter(({ rank }) => !ranks.includes(rank));
   const shown = peers.slice(0, 4).map(({ rank, host, port }) => `rank ${rank} at ${host}:${port}`);
@@ -29,38 +27,38 @@ const connectingLine = ({ network: { timeoutSeconds } }: Job, ranks: readonly nu
 };
 
 export interface MemberOptions {
-  /** Job as loaded by this process; the controller must have the same job. */
+  /** Job as loaded by this process. The controller must have the same job. */
   readonly job: Job;
-  /** The job with its data. Absent: the process has not loaded it yet. */
+  /** Prepared job with its data. Absent: the process has not loaded the data yet. */
   readonly prepared?: Prepared | undefined;
   /** Ranks that this process runs. */
   readonly ranks: readonly number[];
   readonly openWorld: OpenMemberWorld;
-  /** Address of the coordinator, and the credentials of this process. */
+  /** Returns the address of the coordinator, and the credentials of this process. */
   readonly rendezvous: (
     world: MemberWorld,
   ) => Promise<Pick<JoinOptions, "address" | "secret" | "security" | "insecure">>;
-  /** Ranks of the controller of the run. Default: none, as for a launcher. */
+  /** Ranks in the process of the controller. Default: none, as for a launcher. */
   readonly controllerRanks?: readonly number[];
   /**
-   * Calls back if this process is asked to end. Before ranks have begun, the process ends at once; later it asks the
-   * controller to let the run save and stop.
+   * Interruption of this process. Before ranks have started, an interruption ends the process immediately; later, the
+   * process asks the controller to let the run save and stop.
    */
   readonly interruption?: Interruption;
-  /** Aborts before ranks have begun. */
+  /** Signal that aborts the start before ranks have started. */
   readonly signal?: AbortSignal;
-  /** Receives lines that name the peers that this process waits for, if the start takes longer than usual. */
+  /** Receives lines that name the peers for which this process waits, if the start takes longer than usual. */
   readonly onWaiting?: (line: string) => void;
 }
 
 /**
- * Run one process of a job: join the rendezvous, run the ranks that the controller assigns, and end when the controller
- * ends the run.
+ * Runs one process of a job: joins the rendezvous, runs the ranks that the controller assigns, and ends when the
+ * controller ends the run.
  *
  * @returns the ending of the run, as reported by the controller.
- * @throws the error that prevents this process from taking part: RunError `interrupted` or RendezvousError
- * `rendezvous-stopped` if the process or the run was asked to end before ranks had begun. Failures of ranks are
- * reported to the controller, which decides what follows.
+ * @throws the error that prevents this process from joining the run: RunError `interrupted` or RendezvousError
+ * `rendezvous-stopped` if the process or the run was asked to end before ranks had started. Failures of ranks are
+ * reported to the controller, which handles them.
  */
 export const takePart = async ({
   job,
@@ -78,7 +76,7 @@ export const takePart = async ({
   signal?.addEventListener("abort", () => leaving.abort());
   const build = await detectBuild();
   const module = await compileWasm(build);
-  // Each thread with connections checks the certificate files; the user gets each note once.
+  // Each thread with connections checks the certificate files; the user sees each note only once.
   const notedLines = new Set<string>();
   let sendNote: ((line: string) => void) | undefined;
   const onNote = (line: string): void => {
@@ -137,7 +135,7 @@ export const takePart = async ({
       }, slowLinkMilliseconds);
       const reached = linked.then(
         () => true,
-        () => false, // handled below, where it ends this process
+        () => false, // handled below, where a failure ends this process
       );
       void reached.then(() => clearTimeout(slow));
       const ending = await new Promise<Ending>((resolve, reject) => {

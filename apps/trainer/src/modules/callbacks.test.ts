@@ -25,7 +25,7 @@ test("a callback slower than steps misses the oldest ones, never a checkpoint or
   });
   const last = 10 * maxWaiting;
   queue.take(step(0));
-  await setTimeout(); // called with the first step
+  await setTimeout(); // the function is called with step 0
   for (let at = 1; at <= last; at++) {
     queue.take(step(at));
     if (at % maxWaiting === 0) queue.take(checkpoint(at));
@@ -52,7 +52,8 @@ test("an event after all calls are done is delivered, too, and nothing is report
   const queue = await queueOf({ onStep: ({ step: at }) => void heard.push(at) });
   for (let at = 0; at < 4; at++) {
     queue.take(step(at));
-    // from one microtask to a whole turn between events: whenever the last call is done, the next one begins
+    // Waits from one microtask to a whole turn of the event loop between events, so that an event arrives at every
+    // point of the previous call.
     for (let turns = 0; turns < at; turns++) await Promise.resolve();
     if (at === 3) await setTimeout();
   }
@@ -89,7 +90,7 @@ test("a call that never returns is named once its time after the end of the run 
     onEnd: () => void heard.push("end"),
   });
   queue.take(step(1));
-  await setTimeout(100); // during the run it blocks nobody
+  await setTimeout(100); // the call does not block the run
   queue.take({ type: "end", how: "finished", step: 1 });
   await expect(queue.done("at-1", quiet)).rejects.toThrow(
     /the run has ended, at-1 was saved, but train\(\): callbacks: onStep has not returned for 0.05 s since/,
@@ -116,7 +117,7 @@ test("slow calls that return are awaited, each with its own time limit", async (
   await vi.advanceTimersByTimeAsync(80_000);
   expect(await done).toBeUndefined();
   expect(heard).toEqual([1, 2, 3, 4, 5]);
-  expect(notes).toHaveLength(5); // each awaited call is reported once
+  expect(notes).toHaveLength(5); // a long wait is reported once per call
   expect(notes[0]).toMatch(
     /the run has ended, and waits for at most 20 s for .*onCheckpoint, which has not returned yet/,
   );

@@ -22,12 +22,12 @@ const nameOf = {
 
 const names: readonly string[] = Object.values(nameOf);
 
-/** Default maximum seconds that the end of a run waits for a call. */
+/** Default for the maximum seconds that the end of a run waits for a call. */
 const defaultPatienceSeconds = 600;
-/** Seconds after which a note to the user says what the end of a run waits for. */
+/** Number of seconds after which a note tells the user which call the end of a run waits for. */
 const reportAfterSeconds = 10;
 
-/** Check the callbacks of a user module. @throws ModuleError for invalid callbacks. */
+/** Checks the callbacks of a user module. @throws ModuleError for invalid callbacks. */
 const checkedCallbacks = (made: unknown, what: string): Callbacks => {
   const rule = `callbacks: an object with any of the functions ${names.join(", ")}`;
   if (typeof made !== "object" || made === null || Array.isArray(made))
@@ -51,18 +51,18 @@ const checkedCallbacks = (made: unknown, what: string): Callbacks => {
 };
 
 /**
- * Calls user functions on events of a run, one after the other, in parallel with its steps. Steps never wait for calls:
- * slow functions are not called for some steps, see `WaitingEvents`, so the end of a run only waits for calls of the
- * kept events.
+ * Calls user functions on events of a run, one after the other, in parallel with the run's steps. Steps never wait for
+ * calls. If functions are slower than steps, some events are dropped, see `WaitingEvents`. So the end of a run waits
+ * only for the calls of the remaining events.
  */
 export class CallbackQueue {
   private readonly waiting = new WaitingEvents<RunEvent>();
-  /** Resolves when no event waits. Absent: no call is running. */
+  /** Resolves when the queue of events is empty. Undefined: no call is running. */
   private calling: Promise<void> | undefined;
-  /** The running call, and its start time in milliseconds of `performance.now()`. */
+  /** The running call, and its start time in milliseconds of `performance.now()`. Undefined: no call is running. */
   private current: { readonly name: string; readonly madeAt: number } | undefined;
   private failure: ModuleError | undefined;
-  /** Name of a call that exceeded its time limit. */
+  /** Name of a call that exceeded its time limit. Undefined: no call has exceeded it. */
   private timedOutCall: string | undefined;
   private output = "";
   /** Whether the callbacks have requested the end of the run. */
@@ -77,7 +77,8 @@ export class CallbackQueue {
   }
 
   /**
-   * @param given callbacks of a program, if the job uses them.
+   * Loads the callbacks of a job.
+   * @param given callbacks that the program passed, if the job uses them.
    * @throws ModuleError, ConfigError for options that the module rejects.
    */
   static async load(job: ModuleJob | ProgramJob, interruption: Interruption, given?: unknown): Promise<CallbackQueue> {
@@ -101,7 +102,10 @@ export class CallbackQueue {
     return this.callbacks.patienceSeconds ?? defaultPatienceSeconds;
   }
 
-  /** Call the function for an event after earlier calls have returned; no function is called after one has thrown. */
+  /**
+   * Calls the function for an event after earlier calls have returned. After a function has thrown, no function is
+   * called.
+   */
   take(event: RunEvent): void {
     if (event.type === "start") ({ output: this.output } = event);
     if (
@@ -127,12 +131,12 @@ export class CallbackQueue {
         this.interruption.request(); // the current step is finished and saved
       }
     }
-    this.calling = undefined; // at once, because the next event starts a new series of calls
+    this.calling = undefined; // set immediately, because the next event starts a new series of calls
   }
 
   /**
-   * Resolves when all calls have returned, or when the running call has exceeded its time limit since the end of the
-   * run. Slow calls within the limit are waited for.
+   * Resolves when all calls have returned, or when the running call has exceeded its time limit, counted from the end
+   * of the run. Waits for slow calls within the limit.
    */
   private async waitForCalls(note: (line: string) => void): Promise<void> {
     const { patienceSeconds } = this;
@@ -167,10 +171,10 @@ export class CallbackQueue {
   /**
    * Resolves when all calls are done.
    *
-   * @param checkpoint of the run, which has ended.
+   * @param checkpoint newest checkpoint of the run, which has ended. Undefined: none was saved.
    * @param note reports a long wait to the user.
-   * @returns a line with the number of skipped calls. Absent: no call was skipped.
-   * @throws ModuleError that names the function that threw, and its error; CallbackError for a call that does not
+   * @returns a line with the number of skipped calls. Undefined: no call was skipped.
+   * @throws ModuleError that names the function that threw, with its error; CallbackError for a call that does not
    * return within `patienceSeconds` of the callbacks.
    */
   async done(checkpoint: string | undefined, note: (line: string) => void): Promise<string | undefined> {

@@ -3,13 +3,16 @@ import type { TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
-/** A fault of an augmentation. `part`: the option that breaks the rule, or empty for the whole augmentation. */
+/** Fault of an augmentation. `part`: the option that violates the rule; empty for the whole augmentation. */
 export interface AugmentationFault {
   readonly part: "" | "cropPadding" | "jitter";
   readonly rule: string;
 }
 
-/** Check an augmentation against the shape of the images. Absent: no fault. @param inputs of one sample. */
+/**
+ * Checks an augmentation against the shape of the images. Returns undefined if there is no fault.
+ * @param inputs spec of the inputs of one sample.
+ */
 export const augmentationFault = (
   { cropPadding, jitter }: Augmentation,
   inputs: TensorSpec | undefined,
@@ -45,7 +48,7 @@ const isRange = (value: unknown, least: number, most: number): boolean =>
   value.every((end) => isBetween(end, least, most)) &&
   value[0] <= value[1];
 
-/** The ranges are those of a job file. */
+/** Whether the value is a random crop within the ranges that a job file allows. */
 const isResizedCrop = (value: unknown): value is ResizedCrop => {
   const { scale, ratio } = (value ?? {}) as Partial<ResizedCrop>;
   return isRange(scale, Number.MIN_VALUE, 1) && isRange(ratio, 0.01, 100);
@@ -57,10 +60,10 @@ const isJitter = (value: unknown): value is ColourJitter => {
 };
 
 /**
- * Check a user-provided augmentation of images.
+ * Checks a user-defined augmentation of images.
  *
- * @param inputs of one sample. @param what name of the data in errors.
- * @throws ModuleError for an invalid augmentation, or one that does not fit the images.
+ * @param inputs spec of the inputs of one sample. @param what name of the data in errors.
+ * @throws ModuleError for an invalid augmentation, or an augmentation that does not match the images.
  */
 export const requireAugmentation = (given: unknown, inputs: TensorSpec | undefined, what: string): Augmentation => {
   const refuse = (path: string, value: unknown, rule: string): never => {

@@ -15,7 +15,7 @@ const facts = (given: Partial<Aggregator>): readonly (readonly [name: string, is
 ];
 
 /**
- * Check a user-provided gradient exchange when it is traced: an aggregator, or a codec, whose payloads are then added
+ * Checks a user-defined gradient exchange when it is traced: an aggregator, or a codec, whose payloads are then added
  * or gathered as the codec declares.
  *
  * @throws ModuleError for any other value.

@@ -14,7 +14,7 @@ const predictions: readonly unknown[] = [
   "own",
 ] satisfies readonly DataSet["predicts"][];
 
-/** Check one field of user-provided records. */
+/** Checks one field of user-defined records. */
 const requireField = (field: Partial<Records["fields"][string]> | null, path: string, what: string): void => {
   const { bytes, offsetBytes, strideBytes, dtype, shape } = field ?? {};
   const isShape = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
@@ -50,7 +50,10 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
   }
 };
 
-/** Require that both parts have the same tree. @throws ModuleError that names the first path at which they differ. */
+/**
+ * Requires that training and test samples have the same tree of fields.
+ * @throws ModuleError that names the first differing path.
+ */
 const requireSameFields = (train: Records, test: Records, what: string): void => {
   for (const path of new Set([...Object.keys(train.fields), ...Object.keys(test.fields)])) {
     const [learned, judged] = [train.fields, test.fields].map((fields) =>
@@ -64,7 +67,7 @@ const requireSameFields = (train: Records, test: Records, what: string): void =>
 };
 
 /**
- * Check a user-provided data set, and copy its records to shared memory.
+ * Checks a user-defined data set, and copies its records to shared memory.
  *
  * @param what name of the data set in errors.
  * @throws ModuleError for an invalid data set.

@@ -29,7 +29,7 @@ const recordsOf = (labels: readonly number[]): Records =>
     labels: NdArray.zeros("i32", [8, ...labels]),
   });
 
-/** A model whose logits are [B, …positions, width]. */
+/** Returns a model whose logits have the shape [B, …positions, width]. */
 const netOf = (positions: readonly number[], width: number, more: object = {}): AnyModel =>
   checkedModel(
     {

@@ -8,19 +8,19 @@ import type { Weights } from "../task/forward-pass.ts";
 import { moduleName } from "./load-module.ts";
 import { type AnyModel, batchSpecs, type TrainingData } from "../task/task.ts";
 
-/** Name of a job's model in errors. */
+/** Returns the name of a job's model in errors. */
 const nameOf = ({ model }: Pick<Job, "model">): string => {
   if (model.kind === "module") return moduleName("model", model);
   return model.kind === "program" ? givenName("model") : `model.kind ${model.kind}`;
 };
 
 /**
- * Require that the logits of a model have a score for each class of the data: exactly as many as there are classes, and
- * for tokens at least as many, because vocabularies are padded. Models that declare no logits, and sharded models, are
- * not checked.
+ * Requires that the logits of a model have a score for each class of the data. For classes, the number of scores must
+ * be equal; for tokens, it may be larger, because vocabularies are padded. Models that declare no logits, and sharded
+ * models, are not checked.
  *
  * @param weights specs of parameters and state.
- * @throws ModuleError that names both widths; errors of the model's `apply`.
+ * @throws ModuleError that names both numbers; errors of the model's `apply`.
  */
 export const requireLogits = (
   model: Pick<AnyModel, "apply" | "logits" | "sharding">,

@@ -1,7 +1,10 @@
 import type { OwnMetrics } from "./factories.ts";
 import { refuse } from "./checked-model.ts";
 
-/** Check user-defined metrics. @param what name of the metrics in errors. @throws ModuleError for invalid metrics. */
+/**
+ * Checks user-defined metrics.
+ * @param what name of the metrics in errors. @throws ModuleError for invalid metrics.
+ */
 export const checkedMetrics = (made: unknown, what: string): OwnMetrics => {
   const rule = "metrics: an object with rows(judged), numbers for each row by name, and metrics, ratios of their sums";
   const own = (typeof made === "object" && made !== null ? made : {}) as Partial<OwnMetrics>;

@@ -16,10 +16,10 @@ import type { Prediction, AnyModel, BatchTree } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";
 import { withBatch } from "../task/watched-batch.ts";
 
-/** Throw a ModuleError with a wrong value and the rule for it. */
+/** Throws a ModuleError with a wrong value and the rule that it violates. */
 export const refuse = (what: string, value: unknown, rule: string, verb: "return" | "be" = "return"): never => {
   const isPromise = value instanceof Promise;
-  if (isPromise) value.catch(() => undefined); // ignore its rejection, because the error reports the promise itself
+  if (isPromise) value.catch(() => undefined); // ignores its rejection, because the error reports the promise itself
   throw new ModuleError(
     `${what} ${verb === "be" ? "is" : "returned"} ${isPromise ? "a Promise" : Array.isArray(value) ? `a list of ${value.length}` : excerpt(value)}, but must ${verb} ${rule}${isPromise ? "; the function is traced, and tracing does not wait: remove async and await" : ""}`,
   );
@@ -31,7 +31,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isScalar = (value: unknown): value is Tensor =>
   value instanceof Tensor && value.rank === 0 && value.dtype === "f32";
 
-/** Check a loss that a user function returned as a sum and a count. @throws ModuleError for an invalid loss. */
+/** Checks a loss that a user function returned as a sum and a count. @throws ModuleError for an invalid loss. */
 const requireSum = (given: Readonly<Record<string, unknown>>, what: string): LossSum => {
   const { sum, count, auxiliary } = given;
   const isKnown = typeof count === "number" && count > 0 && Number.isFinite(count);
@@ -44,7 +44,7 @@ const requireSum = (given: Readonly<Record<string, unknown>>, what: string): Los
   return { ...(terms as unknown as LossSum), ...(isKnown && { count: full([], count) }) };
 };
 
-/** Check the result of a user's loss: a mean, or a sum and a count. @throws ModuleError for another result. */
+/** Checks the result of a user loss: a mean, or a sum and a count. @throws ModuleError for any other result. */
 const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   const rule =
     "[loss, state]: the mean over the rows of the batch, an f32 scalar tensor, or { sum, count }; and the given state or a new one";
@@ -60,14 +60,14 @@ const requireLoss = (value: unknown, what: string): LossResult<unknown> => {
   return isObject(sum) ? [loss, state, requireSum(sum, what)] : [loss, state];
 };
 
-/** Sums that every model returns, because every model is evaluated by its loss. */
+/** Names of the sums that every model returns, because every model is evaluated by its loss. */
 const always: readonly string[] = ["lossSum", "count"];
 
 /**
- * Check named sums of user code.
+ * Checks named sums that user code returned.
  *
- * @param needed names that must be present.
- * @throws ModuleError for values that are not scalar tensors, and if a needed name is missing.
+ * @param needed required names.
+ * @throws ModuleError for values that are not scalar tensors, and if a required name is missing.
  */
 export const requireSums = (
   given: unknown,
@@ -90,10 +90,10 @@ export const requireSums = (
 };
 
 /**
- * Check figures that user code defines as ratios of sums.
+ * Checks metrics that user code defines as ratios of sums.
  *
  * @param sums names of the sums.
- * @throws ModuleError for a figure that is not a ratio of two sums, and for a reserved name.
+ * @throws ModuleError for a metric that is not a ratio of two sums, and for a reserved name.
  */
 export const requireRatios = (
   given: unknown,
@@ -123,10 +123,10 @@ export const requireRatios = (
 };
 
 /**
- * Wrap a user model so that its results are checked when it is traced, once per signature. A missing part is reported
- * by its name, instead of by a later failure.
+ * Wraps a user model so that its results are checked when it is traced, once per signature. A missing function is
+ * reported by its name, instead of by a later failure.
  *
- * @param what name of the model in errors. @param folder of the model's files.
+ * @param what name of the model in errors. @param folder folder of the model's files.
  * @throws ModuleError for an invalid model.
  */
 export const checkedModel = (model: unknown, predicts: Prediction, what: string, folder: string): AnyModel => {
@@ -190,7 +190,7 @@ export const checkedModel = (model: unknown, predicts: Prediction, what: string,
   };
 };
 
-/** @throws ModuleError for a model without trainable parameters. */
+/** Requires that a model has trainable parameters. @throws ModuleError. */
 const requireParameters = (params: unknown, what: string): void => {
   const tensors = [...leavesByPath<Tensor>(params)];
   if (tensors.some(([, tensor]) => elementCount(tensor.shape) > 0)) return;
@@ -200,7 +200,7 @@ const requireParameters = (params: unknown, what: string): void => {
   );
 };
 
-/** Check the logits facts that user code declares. */
+/** Checks the facts about logits that user code declares. */
 const checkedLogitsFacts = (logits: unknown, what: string): LogitsFacts => {
   const ignoreIndex: unknown = isObject(logits) ? logits["ignoreIndex"] : undefined;
   if (!isObject(logits) || (ignoreIndex !== undefined && !Number.isInteger(ignoreIndex)))
@@ -219,7 +219,7 @@ const isShard = (shard: unknown): boolean =>
   Number.isInteger(shard["dim"]) &&
   (shard["dim"] as number) >= 0;
 
-/** Check the sharding that user code declares. */
+/** Checks the sharding that user code declares. */
 const checkedSharding = (sharding: unknown, what: string): Sharding => {
   const rule =
     "a list of { axis, dim }, an axis of the mesh and a dimension from 0; an empty list for a parameter that every rank holds whole";

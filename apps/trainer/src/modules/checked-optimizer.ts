@@ -5,12 +5,12 @@ import { requireLike, requireTensors } from "./checked-tree.ts";
 import type { OwnOptimizer } from "./factories.ts";
 import { callOwn } from "./user-error.ts";
 
-/** State of a user-defined optimizer. */
+/** State of a user-defined optimizer, with a counter of its updates. */
 interface OwnState extends ScheduleState {
   readonly state: unknown;
 }
 
-/** Name of a user part in errors, and the folder of its files. */
+/** Name of a user object in errors, and the folder of its files. */
 export interface Origin {
   readonly what: string;
   readonly folder: string;
@@ -19,8 +19,8 @@ export interface Origin {
 const inside = <T>({ what, folder }: Origin, name: string, fn: () => T): T => callOwn(`${what}: ${name}`, folder, fn);
 
 /**
- * Wrap a user-defined optimizer so that its trees are checked when it is traced. Its updates are counted in addition to
- * its state, because the reported learning rate depends on their number.
+ * Wraps a user-defined optimizer so that its trees are checked when it is traced. The wrapper also counts updates in
+ * its state, because the reported learning rate depends on the number of updates.
  *
  * @throws ModuleError for an invalid optimizer.
  */
@@ -65,7 +65,7 @@ export const checkedOptimizer = (made: unknown, origin: Origin): OwnOptimizer =>
   };
 };
 
-/** Check a user-defined schedule when it is traced. @throws ModuleError for an invalid schedule. */
+/** Checks a user-defined schedule when it is traced. @throws ModuleError for an invalid schedule. */
 export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
   const { what } = origin;
   if (typeof made === "number" && Number.isFinite(made) && made >= 0) return made;
@@ -81,6 +81,7 @@ export const checkedSchedule = (made: unknown, origin: Origin): Schedule => {
       );
     return resolveSchedule(() => rate, step);
   };
-  trace(schedule, [{ dtype: "i32", shape: [] } as never]); // its faults are not those of its callers
+  // Traced here, so that faults of the schedule are not reported as faults of its callers.
+  trace(schedule, [{ dtype: "i32", shape: [] } as never]);
   return schedule;
 };

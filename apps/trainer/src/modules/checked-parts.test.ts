@@ -26,7 +26,7 @@ import { withMetrics } from "./own-metrics.ts";
 const origin = { what: "own.file mine.ts", folder: "/nowhere" };
 const params = { layers: [{ weight: { dtype: "f32", shape: [2, 3] } }, { weight: { dtype: "f32", shape: [3] } }] };
 
-/** The error is a user's fault, in one line. */
+/** Requires that `fn` throws a user error with a one-line message. */
 const expectFault = (fn: () => unknown, line: RegExp): void => {
   expect(fn).toThrow(line);
   expect(fn).toThrow(expect.objectContaining({ kind: "user", code: "module" }));
@@ -190,7 +190,7 @@ describe("a user's metrics", () => {
             randomKey(1) as never,
             {
               inputs: NdArray.from(
-                rows.map(([, counts]) => (counts ? 1 : NaN)), // its logits are NaN, and so is their product with 0
+                rows.map(([, counts]) => (counts ? 1 : NaN)), // masked rows have NaN logits, and NaN · 0 is NaN
                 [n, 1],
               ),
               labels: NdArray.from(

@@ -2,7 +2,7 @@ import { Tensor, type TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
-/** Check a tree of user code. @throws ModuleError for a leaf that is not a tensor. */
+/** Requires that all leaves of a tree from user code are tensors. @throws ModuleError that names a leaf. */
 export const requireTensors = (tree: unknown, what: string): void => {
   for (const [path, leaf] of leavesByPath<unknown>(tree))
     if (!(leaf instanceof Tensor))
@@ -12,10 +12,10 @@ export const requireTensors = (tree: unknown, what: string): void => {
 };
 
 /**
- * Require that a tree of user code has the same paths, shapes and dtypes as another tree.
+ * Requires that a tree from user code has the same paths, shapes and dtypes as another tree.
  *
  * @param like description of the required tree.
- * @throws ModuleError that names the first path that differs.
+ * @throws ModuleError that names the first differing path.
  */
 export const requireLike = (
   tree: unknown,

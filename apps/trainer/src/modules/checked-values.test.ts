@@ -80,7 +80,7 @@ test("the first non-finite value is found in strided, shared and overlapping sam
       const [, sample, index = ""] = /x of sample (\d+)(?: at \[([\d, ]+)\])? is /.exec(message)!;
       const numbers = index === "" ? [] : index.split(", ").map(Number);
       const element = numbers.reduce((flat, one, dim) => flat * shape[dim]! + one, 0);
-      expect(offset + Number(sample) * stride + element).toBe(wrong); // the position is that of the value
+      expect(offset + Number(sample) * stride + element).toBe(wrong); // position of the wrong value
       expect(message).toContain(`is ${bad}, and a loss computed from it is NaN`);
     }),
     { numRuns: examples(200, 3000), seed: 43 },

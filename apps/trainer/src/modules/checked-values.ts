@@ -13,15 +13,15 @@ import { hostArrayType } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 import type { TrainingData } from "../task/task.ts";
 
-/** Number of bytes checked per chunk. */
+/** Number of bytes that are checked at a time. */
 const chunkBytes = 2 ** 20;
 
-/** A value of a field that violates a rule. */
+/** A value of a field that violates a rule, and its position. */
 interface FoundValue {
   readonly sample: number;
-  /** Index in the sample, one number per dimension. */
+  /** Index of the value in the sample, one number per dimension. */
   readonly index: readonly number[];
-  /** Value as stored on the host; for 16-bit floats, their bits. */
+  /** Value as stored on the host; for a 16-bit float, its bits. */
   readonly value: number;
 }
 
@@ -38,8 +38,8 @@ const indexOf = (element: number, shape: readonly number[]): number[] => {
 };
 
 /**
- * Find the first value of a field, in sample order, that violates a rule. Each byte of overlapping samples is checked
- * once, if elements are aligned with the stride.
+ * Finds the first value of a field, in sample order, that violates a rule. If samples overlap, each byte is checked
+ * only once, provided that elements are aligned with the stride.
  *
  * @param breaks whether a value, as stored on the host, violates the rule.
  */
@@ -53,7 +53,7 @@ const findValue = (field: Field, count: number, breaks: (value: number) => boole
   for (let number = 0; number < numSpans; number++) {
     const begin = offsetBytes + number * strideBytes;
     for (let at = 0; at < span; at += chunkBytes) {
-      const part = bytes.slice(begin + at, begin + Math.min(span, at + chunkBytes)); // a copy, so that it is aligned
+      const part = bytes.slice(begin + at, begin + Math.min(span, at + chunkBytes)); // copied for alignment
       const values: ArrayLike<number> = new hostArrayType[field.dtype](part.buffer, 0, part.length / size);
       for (let i = 0; i < values.length; i++) {
         if (!breaks(values[i]!)) continue;
@@ -67,7 +67,10 @@ const findValue = (field: Field, count: number, breaks: (value: number) => boole
   return undefined;
 };
 
-/** Whether the exponent bits of a 16-bit float are all ones, as in NaN and infinities. `mask`: the exponent bits. */
+/**
+ * Whether the exponent bits of a 16-bit float are all ones, as in NaN and infinities.
+ * @param mask mask of the exponent bits.
+ */
 const hasAllOnes = (mask: number) => (bits: number) => (bits & mask) === mask;
 
 const isNotFinite = {
@@ -80,7 +83,7 @@ const positionText = ({ sample, index }: FoundValue): string =>
   `sample ${sample}${index.length === 0 ? "" : ` at [${index.join(", ")}]`}`;
 
 /**
- * Require that floats of samples in memory are finite.
+ * Requires that floats of samples in memory are finite.
  *
  * Cost: one pass over the samples.
  * @throws ModuleError that names the sample and the field.
@@ -97,7 +100,10 @@ export const requireFinite = ({ count, fields }: Records, what: string): void =>
   }
 };
 
-/** First value of a field that violates a rule, per part of the data. Samples that stay in files are skipped. */
+/**
+ * Finds the first value of a field that violates a rule, in the training samples and in the test samples. Samples that
+ * stay in files are skipped.
+ */
 const findInParts = (
   { train, test }: Pick<TrainingData, "train" | "test">,
   path: "inputs" | "labels",
@@ -105,7 +111,8 @@ const findInParts = (
 ): (readonly [part: "train" | "test", found: FoundValue])[] =>
   (["train", "test"] as const).flatMap((part) => {
     const samples: TrainingSamples = part === "train" ? train : test;
-    // classes of encoded images are numbered when they are found, and tokens in files are checked when they are read
+    // Classes of encoded images are numbered when the images are found, and tokens in files are checked when they are
+    // read.
     if (isStreamed(samples) || isFileWindows(samples) || isEncoded(samples)) return [];
     const field = samples.fields[path];
     if (field === undefined || field.dtype === "f16" || field.dtype === "bf16") return [];
@@ -114,8 +121,8 @@ const findInParts = (
   });
 
 /**
- * Require that input tokens of samples in memory are below the vocabulary size of a model, which uses the tokens as
- * table indices.
+ * Requires that input tokens of samples in memory are below the vocabulary size of a model, which uses tokens as table
+ * indices.
  *
  * Cost: one pass over the inputs.
  * @throws ModuleError that names the first invalid token and its sample.
@@ -128,9 +135,9 @@ export const requireTokens = (data: Pick<TrainingData, "train" | "test">, vocabu
 };
 
 /**
- * Require that labels of samples in memory are classes, bytes or tokens of the data: from 0 to `classes` − 1, or the
- * label that the model ignores. Negative labels pass if the model declares no logits, because its own loss may ignore
- * them.
+ * Requires that labels of samples in memory are classes, bytes or tokens of the data: from 0 to `classes` − 1, or the
+ * label that the model ignores. If the model declares no logits, negative labels are accepted, because a user loss may
+ * ignore them.
  *
  * Cost: one pass over the labels.
  * @throws ModuleError that names the first invalid label and its sample.

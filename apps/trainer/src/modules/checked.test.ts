@@ -127,7 +127,7 @@ describe("a user's model", () => {
     inputs: { dtype: "f32", shape: [4, 2] },
     labels: { dtype: "i32", shape: [4] },
   } as unknown as Parameters<typeof net.loss>[2];
-  /** Trace the named function of a model that is `net` with some parts replaced. */
+  /** Traces the named function of the model `net`, with some functions replaced by `parts`. */
   const traced = (parts: object, name: "init" | "loss" | "evaluate", predicts: Prediction = "classes"): void => {
     const model = checkedModel({ ...net, ...parts }, predicts, "model", "/nowhere");
     trace(

@@ -3,8 +3,8 @@ import { expandCompositions, isUserOperator } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
 /**
- * Replace the user's operators in a graph by their compositions, because operator definitions are functions and cannot
- * be sent to threads.
+ * Replaces user operators in a graph by their compositions, because operator definitions are functions and cannot be
+ * sent to threads.
  *
  * @param what name of the function in errors.
  * @throws ModuleError for an operator without a composition.

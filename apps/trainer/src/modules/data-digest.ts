@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { isEncoded, isFileWindows, isStreamed } from "@skein/data";
 import type { TrainingData } from "../task/task.ts";
 
-/** Maximum bytes per call; OpenSSL rejects 2 GiB or more. */
+/** Maximum number of bytes per hash update, because OpenSSL rejects 2 GiB or more. */
 const maxConcurrent = 2 ** 30;
 
 /**
- * SHA-256 of all samples: their fields, layouts and bytes, independent of file paths; for encoded samples the encoded
- * bytes; for streams the names of their shards; and the augmentation.
+ * Computes the SHA-256 of all samples: fields, layouts and bytes, independent of file paths. For encoded samples, the
+ * encoded bytes are hashed; for streams, the names of the shards. The augmentation is also hashed.
  */
 export const dataDigest = ({ train, test, predicts, classes, augmentation }: TrainingData): string => {
   const hash = createHash("sha256");
   if (augmentation !== undefined) hash.update(JSON.stringify(["augmentation", augmentation]));
-  // windows and their targets share the same bytes, which are hashed once
+  // Windows and their targets share the same bytes, which are hashed only once.
   const written = new Map<ArrayBufferLike, Set<string>>();
   for (const samples of [train, test]) {
     if (isStreamed(samples)) {

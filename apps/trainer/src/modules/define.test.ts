@@ -17,7 +17,7 @@ beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-define-"))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let numFiles = 0;
-/** A module with a new name: an imported module is cached. */
+/** Writes a module with a new file name, because imported modules are cached. */
 const moduleFile = (text: string): string => {
   const file = join(folder, `module-${numFiles++}.mjs`);
   writeFileSync(file, text);
@@ -27,7 +27,7 @@ const moduleFile = (text: string): string => {
 const helpers = new URL("./define.ts", import.meta.url).href;
 const zod = import.meta.resolve("zod");
 
-/** A model whose options are checked by a zod schema. */
+/** Writes a module with a model whose options are checked by a zod schema. */
 const defined = (): string =>
   moduleFile(`import { defineModel } from "${helpers}";
 import { z } from "${zod}";
@@ -132,7 +132,7 @@ export default defineModel({
     });
     // @ts-expect-error a string is no width
     const wrong = (): unknown => make({} as never, { hidden: "3" });
-    expect(wrong()).toEqual({ hidden: "3" }); // no schema checks a direct call
+    expect(wrong()).toEqual({ hidden: "3" }); // a direct call is not checked by the schema
   });
 });
 

@@ -21,16 +21,19 @@ import type { ModuleKey } from "./module-keys.ts";
 import type { SchemaOutput, StandardSchema } from "./standard-schema.ts";
 import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
-/** Data that a helper attaches to a factory. */
+/** Job key and schema that a `define…` helper attaches to a factory. */
 interface Definition {
   readonly key: ModuleKey;
   readonly options: StandardSchema | undefined;
 }
 
-/** A shared symbol, so that the data is found even if the module has another copy of this file. */
+/**
+ * Key of the definition in a factory. A shared symbol, so that the definition is found even if the user module has
+ * another copy of this file.
+ */
 const definition: unique symbol = Symbol.for("skein-train.definition") as never;
 
-/** Get the data of a factory. Absent: no helper has made it. */
+/** Returns the definition of a factory; undefined if no `define…` helper created the factory. */
 export const definitionOf = (factory: object): Definition | undefined =>
   (factory as { readonly [definition]?: Definition })[definition];
 
@@ -45,14 +48,14 @@ const define = <Create extends (...args: never[]) => unknown>(
 /** Options of a job that are not validated. */
 type AnyOptions = StandardSchema<unknown, Readonly<Record<string, unknown>>>;
 
-/** Options that the factory of a helper receives: the output of its schema. */
+/** Options that a factory receives: the output of its schema. */
 type OptionsOf<Schema extends StandardSchema> = SchemaOutput<Schema> & object;
 
 /** A factory, and the schema of its options. */
 export interface Defined<Schema extends StandardSchema, Create> {
   /**
-   * Schema for the key `options` next to `file` in the job, of any library that implements Standard Schema; faults are
-   * reported with their line in the job file. Default: options are passed unchanged.
+   * Schema for the key `options` next to `file` in the job, from any library that implements Standard Schema. Faults
+   * are reported with their line in the job file. Default: options are passed unchanged.
    */
   readonly options?: Schema;
   /** Factory; may be asynchronous. */
@@ -60,8 +63,8 @@ export interface Defined<Schema extends StandardSchema, Create> {
 }
 
 /**
- * Define a model with checked options, for `model: { kind: module, file, options }`. Its batches have the tree
- * structure of the samples, so it may have several inputs and any loss.
+ * Defines a model with checked options, for `model: { kind: module, file, options }`. Its batches have the tree
+ * structure of the samples, so the model may have several inputs and any loss.
  *
  * @example export default defineModel({
  *   options: z.strictObject({ hidden: z.int().min(1).default(32) }),
@@ -73,7 +76,7 @@ export const defineModel = <Schema extends StandardSchema = AnyOptions>(
 ): ModelFactory<OptionsOf<Schema>> => define("model", defined);
 
 /**
- * Define samples with checked options, for `data: { kind: module, file, options }`.
+ * Defines samples with checked options, for `data: { kind: module, file, options }`.
  *
  * @example export default defineData({
  *   options: z.strictObject({ count: z.int().min(1) }),
@@ -85,10 +88,10 @@ export const defineData = <Schema extends StandardSchema = AnyOptions>(
 ): DataFactory<OptionsOf<Schema>> => define("data", defined);
 
 /**
- * Define an optimizer with checked options, for `optimizer: { kind: module, file, options }`. It receives mean
- * gradients, and its updates are added to the parameters; `clipNorm`, `accumulate` and `average` of the job are applied
- * around it. Ranks can share its state (`zero: 1`), and the parameters (`mesh`), if it declares `elementwise: true`:
- * see `OwnOptimizer`. The declaration is tested on small parameters before a run.
+ * Defines an optimizer with checked options, for `optimizer: { kind: module, file, options }`. The optimizer receives
+ * mean gradients, and its updates are added to the parameters. The job's `clipNorm`, `accumulate` and `average` are
+ * applied around the optimizer. Ranks can shard its state (`zero: 1`) and the parameters (`mesh`) if it declares
+ * `elementwise: true`, see `OwnOptimizer`. The declaration is tested on small parameters before a run.
  *
  * @example export default defineOptimizer({
  *   options: z.strictObject({ decay: z.number().min(0).lt(1).default(0.9) }),
@@ -100,7 +103,7 @@ export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>({
   create,
   ...defined
 }: Defined<Schema, (context: OptimizerContext, options: OptionsOf<Schema>) => OwnOptimizer | Promise<OwnOptimizer>> & {
-  /** See `OwnOptimizer`. Default: false. */
+  /** Whether the optimizer works element by element, see `OwnOptimizer`. Default: false. */
   readonly elementwise?: boolean;
 }): OptimizerFactory<OptionsOf<Schema>> => {
   const declared = (made: OwnOptimizer): OwnOptimizer =>
@@ -117,8 +120,8 @@ export const defineOptimizer = <Schema extends StandardSchema = AnyOptions>({
 };
 
 /**
- * Define a schedule of the learning rate after the warm-up, with checked options, for `learningRate: { peak, schedule:
- * { kind: module, file, options } }`.
+ * Defines a schedule of the learning rate after the warm-up, with checked options, for
+ * `learningRate: { peak, schedule: { kind: module, file, options } }`.
  *
  * @example export default defineSchedule({ create: ({ peak, steps }) => cosineDecay({ initial: peak, steps }) });
  */
@@ -127,7 +130,7 @@ export const defineSchedule = <Schema extends StandardSchema = AnyOptions>(
 ): ScheduleFactory<OptionsOf<Schema>> => define("learningRate.schedule", defined);
 
 /**
- * Define a gradient exchange with checked options, for `compression: { kind: module, file, options }`.
+ * Defines a gradient exchange with checked options, for `compression: { kind: module, file, options }`.
  *
  * @example export default defineCompression({
  *   options: z.strictObject({ density: z.number().gt(0).max(1) }),
@@ -142,7 +145,7 @@ export const defineCompression = <Schema extends StandardSchema = AnyOptions>(
 ): CompressionFactory<OptionsOf<Schema>> => define("compression", defined);
 
 /**
- * Define evaluation figures with checked options, for `metrics: { kind: module, file, options }`.
+ * Defines evaluation metrics with checked options, for `metrics: { kind: module, file, options }`.
  *
  * @example export default defineMetrics({
  *   create: () => ({
@@ -156,7 +159,7 @@ export const defineMetrics = <Schema extends StandardSchema = AnyOptions, Of = J
 ): MetricsFactory<OptionsOf<Schema>> => define("metrics", defined);
 
 /**
- * Define callbacks with checked options, for `callbacks: { kind: module, file, options }`.
+ * Defines callbacks with checked options, for `callbacks: { kind: module, file, options }`.
  *
  * @example export default defineCallbacks({
  *   options: z.strictObject({ below: z.number() }),

@@ -17,11 +17,14 @@ import type { Job } from "../job/job.ts";
 import { sliceOfWhole, sliceShape } from "../building/sharded-optimizer.ts";
 import type { OwnOptimizer } from "./factories.ts";
 
-/** Whether ranks hold parts of parameters, or of the optimizer's state. */
+/** Whether ranks shard parameters, or the optimizer's state. */
 export const sharesOut = ({ zero, ranks, mesh }: Pick<Job, "zero" | "ranks" | "mesh">): boolean =>
   (zero === 1 && ranks > 1) || mesh.expert * mesh.tensor > 1;
 
-/** Require that a user-defined optimizer declares that it works on parts. @throws ConfigError. */
+/**
+ * Requires that a user-defined optimizer declares that it works element by element, which sharding needs.
+ * @throws ConfigError.
+ */
 export const requireDeclared = ({ elementwise }: OwnOptimizer, { zero, mesh }: Pick<Job, "zero" | "mesh">): void => {
   if (elementwise === true) return;
   const cure =
@@ -37,11 +40,14 @@ export const requireDeclared = ({ elementwise }: OwnOptimizer, { zero, mesh }: P
 
 /** Maximum size of each dimension of a parameter in the trial. */
 const maxTried = 3;
-/** Number of ranks that share a parameter in the trial. */
+/** Number of ranks that shard a parameter in the trial. */
 const numParts = 2;
-/** Scales of the gradients of the two steps. */
+/** Scales of the gradients in the two steps of the trial. */
 const scales = [1e-3, 1] as const;
-/** Factor of the entries that the other rank holds: a norm or a mean that includes them exceeds any bound. */
+/**
+ * Factor of the entries that the other rank of the trial holds. It is so large that a norm or a mean of all entries
+ * exceeds any bound.
+ */
 const otherScale = 1e6;
 
 const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number): NdArray =>
@@ -51,7 +57,7 @@ const valuesLike = ({ dtype, shape }: TensorSpec, valueAt: (i: number) => number
     dtype,
   );
 
-/** Compute the updates of two steps. */
+/** Computes the updates of two steps. */
 const twoSteps = (rule: OwnOptimizer) =>
   evaluate((params: unknown, first: unknown, second: unknown) => {
     const [update, state] = rule.update(first, rule.init(params), { params });
@@ -60,14 +66,14 @@ const twoSteps = (rule: OwnOptimizer) =>
   }, referenceBackend()) as unknown as (...trees: readonly unknown[]) => Promise<readonly unknown[]>;
 
 /**
- * Check by a trial that an optimizer works element by element, if it declares so: two steps on small parameters with
- * these paths and numbers of dimensions must give the same entries as on slices of two ranks, regardless of the other
- * slice. The trial detects norms, means, matrices and shapes, also above a bound; it may miss dependencies that only
- * occur for rare values.
+ * Checks by a trial that an optimizer works element by element, if it declares this property. Two steps on small
+ * parameters with these paths and numbers of dimensions must give the same entries as on slices of two ranks,
+ * regardless of the values in the other slice. The trial detects norms, means, matrices and shapes, also if they matter
+ * only above a bound; it may miss dependencies that occur only for rare values.
  *
- * Cost: the reference interpreter on at most 3ᵈ entries of each parameter.
+ * Cost: the reference interpreter on at most 3ᵈ entries of each parameter with d dimensions.
  *
- * @param params specs, a tree. @param what name of the optimizer in errors.
+ * @param params tree of specs. @param what name of the optimizer in errors.
  * @throws ModuleError that names a parameter and both numbers.
  */
 export const requireElementwise = async (rule: OwnOptimizer, params: unknown, what: string): Promise<void> => {
@@ -78,7 +84,7 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
   const paths = leafPaths(small);
   const run = twoSteps(rule);
   for (let part = 0; part < numParts; part++) {
-    /** Parameters or gradients, with far larger values in other parts than in this part. */
+    /** Returns parameters or gradients with far larger values in the other slices than in this slice. */
     const tree = (phase: number, scale: number, elsewhere: number): unknown =>
       mapTree(small, (spec: TensorSpec, path) => {
         const each = sliceShape(spec.shape, numParts)?.[0] ?? Infinity;
@@ -117,8 +123,8 @@ export const requireElementwise = async (rule: OwnOptimizer, params: unknown, wh
 };
 
 /**
- * Require that the whole state of a user-defined optimizer can be assigned to parameters, which checkpoints need if
- * ranks hold parts.
+ * Requires that the whole state of a user-defined optimizer can be assigned to parameters, which checkpoints need if
+ * ranks shard parameters or state.
  *
  * @param optimizer specs of its state on a rank. @param params specs of the parameters on a rank.
  * @throws ModuleError that names state without a parameter.

@@ -5,12 +5,12 @@ import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent 
 import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
 /**
- * Export of the module of `model: { kind: module, file }`: makes the model of a task. Called in each rank's thread,
+ * Export of the module of `model: { kind: module, file }`: creates the model of a task. Called in each rank's thread
  * with `options` of the job, so it must return the same model each time.
  *
- * A batch has the tree structure of the samples, see `arrayRecords` of `@skein/data`, with each leaf `[B, …]`. Held-out
- * batches also have `mask`, bool [B]. `apply` receives the field `inputs`, or the whole batch except `mask` if there is
- * no such field.
+ * A batch has the tree structure of the samples, see `arrayRecords` of `@skein/data`. Each leaf has the shape
+ * `[B, …]`. Held-out batches also contain `mask`, bool [B]. `apply` receives the field `inputs`; if there is no such
+ * field, it receives the whole batch except `mask`.
  *
  * @example export default ((task, { hidden = 64 }) => mlp({ sizes: [...task.inputs.shape, hidden, task.classes!] }))
  * satisfies ModelFactory<{ hidden?: number }>;
@@ -22,19 +22,19 @@ export type ModelFactory<Options extends object = Readonly<Record<string, unknow
 
 /**
  * Export of the module of `data: { kind: module, file }`: loads the samples. Called once in each process; all processes
- * must get the same samples.
+ * must load the same samples.
  */
 export type DataFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   options: Options,
 ) => DataSet | Promise<DataSet>;
 
-/** A user-defined optimizer and its declared properties. */
+/** A user-defined optimizer, with its declared properties. */
 export type OwnOptimizer = GradientTransformation<unknown> & {
   /**
    * Whether the update of an entry depends only on that entry of gradients, parameters and optimizer state, and on the
-   * number of dimensions of its parameter. If so, ranks may share the optimizer's state (`zero: 1`), and the parameters
-   * (`mesh`). The state must consist of trees with the structure of the parameters, or of scalars that are equal for
-   * all entries. Default: false.
+   * number of dimensions of its parameter. If true, ranks may shard the optimizer's state (`zero: 1`), and the
+   * parameters (`mesh`). The state must consist of trees with the structure of the parameters, or of scalars that are
+   * equal for all entries. Default: false.
    */
   readonly elementwise?: boolean | undefined;
 };
@@ -42,7 +42,8 @@ export type OwnOptimizer = GradientTransformation<unknown> & {
 /** Inputs of an optimizer factory. */
 export interface OptimizerContext {
   /**
-   * The job's learning rate, including warm-up. Pass it to the last part, such as `scaleByLearningRate(learningRate)`.
+   * Learning rate of the job, including warm-up. Pass it to the last transformation of the chain, such as
+   * `scaleByLearningRate(learningRate)`.
    */
   readonly learningRate: Schedule;
   /** Number of steps of the whole run. */
@@ -50,8 +51,8 @@ export interface OptimizerContext {
 }
 
 /**
- * Export of the module of `optimizer: { kind: module, file }`: makes a transformation of gradients, means over all
- * ranks, to updates that are added to the parameters. Called in each rank's thread.
+ * Export of the module of `optimizer: { kind: module, file }`: creates a transformation of gradients (means over all
+ * ranks) to updates, which are added to the parameters. Called in each rank's thread.
  *
  * @example export default (({ learningRate }) => chain(scaleByAdam({}), scaleByLearningRate(learningRate))) satisfies
  * OptimizerFactory;
@@ -63,16 +64,17 @@ export type OptimizerFactory<Options extends object = Readonly<Record<string, un
 
 /** Inputs of a schedule factory. */
 export interface ScheduleContext {
-  /** `learningRate.peak` and `learningRate.final` of the job. */
+  /** `learningRate.peak` of the job. */
   readonly peak: number;
+  /** `learningRate.final` of the job. */
   readonly final: number;
-  /** Number of steps of the run after its warm-up, which the job adds. */
+  /** Number of steps of the run after its warm-up. The job itself adds the warm-up. */
   readonly steps: number;
 }
 
 /**
- * Export of the module of `learningRate.schedule`: returns the rate of each step after the warm-up, as a number or as a
- * traced function of the step (i32 scalar, from 0) to an f32 scalar.
+ * Export of the module of `learningRate.schedule`: returns the learning rate of each step after the warm-up, as a
+ * number or as a traced function of the step (i32 scalar, from 0) to an f32 scalar.
  */
 export type ScheduleFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   context: ScheduleContext,
@@ -85,31 +87,31 @@ export interface CompressionContext {
 }
 
 /**
- * Export of the module of `compression: { kind: module, file }`: makes a codec, whose payloads are added or gathered as
- * the codec declares, or an aggregator that does the whole exchange.
+ * Export of the module of `compression: { kind: module, file }`: creates a codec, whose payloads are added or gathered
+ * as the codec declares, or an aggregator, which performs the whole exchange.
  */
 export type CompressionFactory<Options extends object = Readonly<Record<string, unknown>>> = (
   context: CompressionContext,
   options: Options,
 ) => Aggregator | Codec | Promise<Aggregator | Codec>;
 
-/** Inputs of a user-defined metric: a batch of held-out samples. */
+/** Inputs of a user-defined metric: a batch of held-out samples, and the model's outputs. */
 export interface Judged<Batch = LabelledBatch, Outputs = Tensor> {
-  /** Result of the model's `apply` for the inputs, f32 `[B, …, classes]` for classifiers, any tree for other models. */
+  /** Result of the model's `apply` for the inputs: f32 `[B, …, classes]` for classifiers, any tree for other models. */
   readonly logits: Outputs;
   readonly batch: Batch;
 }
 
-/** Figures by which a run is evaluated, in addition to the figures of its model. */
+/** Metrics for evaluation, in addition to the metrics of the model. */
 export interface OwnMetrics<Of = Judged> {
   /**
-   * Numbers for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Masked rows are excluded, the other rows
-   * are summed over all batches and ranks. Traced.
+   * Returns numbers for each row of a batch, by name: `[B]` or `[B, …]` of any dtype. Masked rows are excluded;
+   * unmasked rows are summed over all batches and ranks. Traced.
    */
   rows(judged: Of): Readonly<Record<string, Tensor>>;
   /**
-   * Figures: ratios of these sums, and of the sums of the model: `count`, `lossSum`, for classes `correct`, and the
-   * sums that your model adds.
+   * Metrics, each a ratio of two sums: sums from `rows`, and sums from the model (`count`, `lossSum`, `correct` for
+   * classifiers, and sums that your model adds).
    */
   readonly metrics: Readonly<Record<string, Ratio>>;
 }
@@ -122,25 +124,25 @@ export type MetricsFactory<Options extends object = Readonly<Record<string, unkn
 
 /** Control of the run for callbacks. */
 export interface RunControl {
-  /** End the run after the current step, and save. */
+  /** Ends the run after the current step, and saves. */
   stop(): void;
 }
 
 /**
- * Functions that are called on events of a run, in the process that keeps its record. A promise is awaited before the
- * next call, not before the next step: if `onStep` is slower than steps, the newest 1000 events wait, older events are
- * dropped, and the number of dropped events is reported at the end. All other events are delivered. An exception stops
- * the run after the current step, and the run is saved.
+ * Functions that are called on events of a run, in the process that keeps the run's record. A returned promise is
+ * awaited before the next call, but not before the next step. If `onStep` is slower than steps, the newest 1000 events
+ * are kept, older events are dropped, and the number of dropped events is reported at the end. All other events are
+ * delivered. If a function throws, the run stops after the current step, and is saved.
  */
 export interface Callbacks {
   onStart?(event: StartEvent): void | Promise<void>;
   onStep?(event: StepEvent): void | Promise<void>;
   onEvaluation?(event: EvaluationEvent): void | Promise<void>;
   onCheckpoint?(event: CheckpointEvent): void | Promise<void>;
-  /** The run waits for this call, and for the calls before it. */
+  /** Called at the end of the run, which waits for this call and for all earlier calls. */
   onEnd?(event: EndEvent): void | Promise<void>;
   /**
-   * Maximum seconds that the end of a run waits for each call that does not return. After that time the run ends with
+   * Maximum seconds that the end of a run waits for each call that does not return. After this time, the run ends with
    * an error that names the call. Infinity: no limit. Default: 600.
    */
   readonly patienceSeconds?: number;

@@ -14,12 +14,12 @@ import { locationOf, userError } from "./user-error.ts";
 /** A function that a user module exports. */
 type Factory = (...args: readonly unknown[]) => unknown;
 
-/** Name of a module in errors. */
+/** Returns the name of a module in errors. */
 export const moduleName = (key: ModuleKey, { file }: Pick<ModuleJob, "file">): string => `${key}.file ${file}`;
 
 /**
- * Require a regular file, because Node would wait for the writer of a pipe. The import reports a file that does not
- * exist. @throws ModuleError.
+ * Requires that a module file is a regular file, because Node would wait for the writer of a pipe. A missing file is
+ * accepted here, because the import reports it. @throws ModuleError.
  */
 const requireSource = (key: ModuleKey, file: string): void => {
   if (!fs.existsSync(file)) return;
@@ -31,17 +31,19 @@ const requireSource = (key: ModuleKey, file: string): void => {
   fs.closeSync(openRegularFile(fs, file, rules).file);
 };
 
-/** Environment variable that forbids a process, its threads and its child processes to load modules of jobs. */
+/**
+ * Name of the environment variable that forbids a process, its threads and its child processes to load modules of jobs.
+ */
 export const noModulesVariable = "SKEIN_NO_MODULES";
 
 /** Whether this process refuses to load modules of jobs. */
 export const refusesModules = (): boolean => !["", "0"].includes(process.env[noModulesVariable] ?? "");
 
 /**
- * Load the module that a job names.
+ * Loads the module that a job names, and returns its exported function.
  *
- * @throws ModuleError if it cannot be loaded, does not export a function of the given name, or exports a factory for
- * another job key.
+ * @throws ModuleError if the module cannot be loaded, does not export a function of the given name, or exports a
+ * factory for another job key.
  */
 export const loadModule = async (key: ModuleKey, { file, export: name }: ModuleJob): Promise<Factory> => {
   const what = moduleName(key, { file });
@@ -84,7 +86,7 @@ type OptionsOutcome =
   | { readonly issues: readonly SchemaIssue[] };
 
 /**
- * Validate the options of a job with the schema of a factory, if it has one. @throws ModuleError if the schema throws.
+ * Validates the options of a job with the schema of a factory, if it has one. @throws ModuleError if the schema throws.
  */
 const checkedOptions = async (factory: Factory, options: ModuleJob["options"], what: string, folder: string) => {
   const schema = definitionOf(factory)?.options;
@@ -97,7 +99,7 @@ const checkedOptions = async (factory: Factory, options: ModuleJob["options"], w
   }
 };
 
-/** Value of an option in a job. Absent: the job does not set it. */
+/** Returns the value of an option in a job; undefined if the job does not set it. */
 const valueAt = (options: unknown, keys: readonly string[]): unknown =>
   keys.reduce<unknown>((value, key) => (value as Readonly<Record<string, unknown>> | undefined | null)?.[key], options);
 
@@ -111,10 +113,10 @@ const faultLine = (key: ModuleKey, options: ModuleJob["options"], issue: SchemaI
 const maxFaults = 10;
 
 /**
- * Require that the options of a job fit the schema of the module.
+ * Requires that the options of a job satisfy the schema of the module.
  *
  * @param locationOf returns the location of a job key in its file.
- * @throws ConfigError with a line per fault, as for built-in keys; ModuleError if the schema throws.
+ * @throws ConfigError with one line per fault, as for built-in keys; ModuleError if the schema throws.
  */
 export const requireOptions = async (
   key: ModuleKey,
@@ -133,7 +135,7 @@ export const requireOptions = async (
 };
 
 /**
- * Call a module's factory with `args` and then the job's options, and await the result.
+ * Calls a module's factory with `args` followed by the job's options, and awaits the result.
  *
  * @throws ModuleError for its exceptions, ConfigError for options that its schema rejects.
  */

@@ -6,12 +6,12 @@ import { dataAxis, everyRankAxis, meshOf, numBatchParts } from "../job/mesh.ts";
 import { resultSpecs } from "../task/result-specs.ts";
 import type { TracedModel } from "./traced-model.ts";
 
-/** Values that differ between ranks, or between parts of a batch, when a step begins. */
+/** Cause of values that differ between ranks, or between parts of a batch, at the beginning of a step. */
 type Source = "the samples" | "the random key" | "the number of its rank";
 
 /**
- * For each node, a source of values that differ between ranks, if the node depends on one. A collective along all ranks
- * makes such values equal.
+ * Returns, for each node that depends on values that differ between ranks, one cause of the difference. A collective
+ * along all ranks makes such values equal.
  */
 const ownSources = (
   graph: Graph,
@@ -32,8 +32,8 @@ const ownSources = (
 };
 
 /**
- * Check that a model has no state that would differ between ranks. After a step, ranks average f32 state. All other
- * state must be the same on all ranks, so it may depend neither on the samples nor on the random key. State must not be
+ * Requires that a model has no state that would differ between ranks. After a step, ranks average f32 state. All other
+ * state must be equal on all ranks, so it may depend neither on the samples nor on the random key. State must not be
  * f16 or bf16.
  *
  * @param what name of the model in errors.
@@ -47,7 +47,7 @@ export const requireSharedState = (
 ): void => {
   const [parts, accumulate] = [numBatchParts(job), job.accumulate ?? 1];
   const { graph } = loss.value;
-  // Inputs are parameters and state, then the leaves of the batch, then the key.
+  // Graph inputs are parameters and state, then the leaves of the batch, then the key.
   const own = graph.inputs.slice(init.graph.outputs.length);
   const sourceOf = new Map(
     own.map((node, i): [number, Source] => [node, i < own.length - 1 ? "the samples" : "the random key"]),

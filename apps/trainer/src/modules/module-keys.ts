@@ -1,16 +1,16 @@
 import type { Job, ModuleJob } from "../job/job.ts";
 
-/** Facts about a job key that may name a user module. */
+/** Facts about a job key that can name a user module. */
 interface KeyFacts {
-  /** Parameters of a factory that the module exports. */
+  /** Parameters of the factory that the module exports, as text for messages. */
   readonly parameters: string;
-  /** Helper function that types such a factory. */
+  /** Name of the helper function that types the factory. */
   readonly helper: string;
-  /** Whether all processes of a run load the module. If not, only the process that keeps the record loads it. */
+  /** Whether all processes of a run load the module. False: only the process that keeps the run's record loads it. */
   readonly everywhere: boolean;
 }
 
-/** Job keys that may name a module, `{ kind: module, file }`, by path. */
+/** Path of a job key that can name a module, `{ kind: module, file }`. */
 export type ModuleKey =
   | "data"
   | "model"
@@ -36,18 +36,18 @@ export const moduleKeys: Readonly<Record<ModuleKey, KeyFacts>> = {
 
 const allKeys = Object.keys(moduleKeys) as readonly ModuleKey[];
 
-/** Path of a key in a job. */
+/** Returns the path of a key in a job. */
 export const pathOf = (key: ModuleKey): readonly string[] => key.split(".");
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** Value of a key in a job. */
+/** Returns the value of a key in a job. */
 const partAt = (job: object, key: ModuleKey): unknown =>
   pathOf(key).reduce<unknown>((part, name) => (part as Part | undefined)?.[name], job);
 
 const isModule = (part: unknown): part is ModuleJob => (part as Partial<ModuleJob> | undefined)?.kind === "module";
 
-/** Modules that a job names. */
+/** Returns the modules that a job names, by job key. */
 export const modulesOf = (job: object): (readonly [key: ModuleKey, module: ModuleJob])[] =>
   allKeys.flatMap((key) => {
     const part = partAt(job, key);
@@ -59,7 +59,7 @@ const replaced = (part: Part, [name, ...rest]: readonly string[], module: object
   [name!]: rest.length === 0 ? module : replaced(part[name!] as Part, rest, module),
 });
 
-/** Replace each module that a job names. */
+/** Returns the job with each of its modules changed by `change`. */
 export const withModules = <Like extends object>(
   job: Like,
   change: (module: ModuleJob) => Partial<Record<keyof ModuleJob, unknown>>,
@@ -69,7 +69,7 @@ export const withModules = <Like extends object>(
     job as Part,
   ) as Like;
 
-/** Remove the file paths of a job's modules, because only their content counts. */
+/** Removes the file paths of a job's modules, because only the contents of the modules are hashed. */
 export const withoutModulePaths = (job: Job): Job => withModules(job, ({ file: _, ...module }) => module);
 
 /** Paths of the job keys that name module files. */

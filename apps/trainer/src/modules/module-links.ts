@@ -4,7 +4,7 @@ import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sha256 } from "../files/sha256.ts";
 
-/** Imports of each user module by relative or absolute path, by file URL. */
+/** URLs of the files that each user module imports by relative or absolute path, by the URL of the module. */
 const importsOf = new Map<string, Set<string>>();
 
 const isPath = (specifier: string): boolean => /^(?:\.{0,2}\/|file:)/.test(specifier);
@@ -14,9 +14,9 @@ const isOurs = (specifier: string): boolean => /^(?:@skein\/|skein-train(?:\/|$)
 let watching = false;
 
 /**
- * Track the imports of user modules, from `entry` on. The imports determine the content for digests, and imports of
- * Skein packages resolve to the copy that this program uses, because two copies of the graph would not recognize each
- * other's tensors.
+ * Tracks the imports of user modules, starting at `entry`. The tracked files determine the content digest. Imports of
+ * Skein packages are resolved to the copy that this program uses, because two copies of the graph code would not
+ * recognize each other's tensors.
  */
 const watchFrom = (entry: string): void => {
   if (!importsOf.has(entry)) importsOf.set(entry, new Set());
@@ -43,16 +43,19 @@ const watchFrom = (entry: string): void => {
   });
 };
 
-/** Import a user module. @param url of its file. @returns its exports. */
+/**
+ * Imports a user module.
+ * @param url URL of its file. @returns the exports of the module.
+ */
 export const importWatched = async (url: string): Promise<Readonly<Record<string, unknown>>> => {
   watchFrom(url);
   return (await import(url)) as Record<string, unknown>;
 };
 
 /**
- * Files of a user module and of its imports by path, as far as known, whether or not the import succeeded.
+ * Returns the paths of a user module and of its known imports by path, even if the import failed.
  *
- * @param url of the file.
+ * @param url URL of the module file.
  */
 export const watchedFiles = (url: string): string[] => {
   const seen = new Set([url]);
@@ -61,8 +64,8 @@ export const watchedFiles = (url: string): string[] => {
 };
 
 /**
- * SHA-256 of the content of an imported module and of its imports by path, independent of the folder. Packages and
- * later dynamic imports are not included.
+ * Computes the SHA-256 of the contents of an imported module and of its imports by path, independent of the folder.
+ * Packages and later dynamic imports are not included.
  */
 export const contentDigest = (url: string): string => {
   const folder = dirname(fileURLToPath(url));

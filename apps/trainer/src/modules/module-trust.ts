@@ -6,7 +6,7 @@ const namesIn = (jobs: readonly object[]): string[] => [
   ...new Set(jobs.flatMap((job) => modulesOf(job).map(([key, module]) => moduleName(key, module)))),
 ];
 
-/** A line for the user about the code that jobs run. Absent: the jobs name no modules. */
+/** Returns a line for the user about the code that jobs run; undefined if the jobs name no modules. */
 export const codeLine = (jobs: readonly object[]): string | undefined => {
   const names = namesIn(jobs);
   return names.length === 0
@@ -15,8 +15,8 @@ export const codeLine = (jobs: readonly object[]): string | undefined => {
 };
 
 /**
- * Check that this process accepts modules. Called before any file of a job is loaded. @throws ConfigError with all
- * modules of the job if this process refuses modules.
+ * Requires that this process may load the modules of a job. Called before any file of a job is loaded.
+ * @throws ConfigError with all modules of the job if this process refuses modules.
  */
 export const requireTrusted = (job: object): void => {
   const names = refusesModules() ? namesIn([job]) : [];

@@ -14,9 +14,9 @@ import { callOwn } from "./user-error.ts";
 import { withBatch } from "../task/watched-batch.ts";
 
 /**
- * Add the figures of a job's own metrics to a model.
+ * Adds user-defined metrics to a model.
  *
- * @param what name of the module in errors. @param folder of its files.
+ * @param what name of the module in errors. @param folder folder of its files.
  * @throws ModuleError for invalid metrics, or if a name hides a sum of the model.
  */
 export const withMetrics = (model: AnyModel, made: unknown, what: string, folder: string): AnyModel => {
@@ -59,9 +59,9 @@ export const withMetrics = (model: AnyModel, made: unknown, what: string, folder
 };
 
 /**
- * Add the job's own metrics to a model, if the job names any.
+ * Adds the user-defined metrics of a job to a model, if the job has any.
  *
- * @param program parts that a program gave, if the job uses them.
+ * @param program objects that a program passed, if the job uses them.
  * @throws ModuleError.
  */
 export const withOwnMetrics = async (

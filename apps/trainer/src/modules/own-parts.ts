@@ -11,9 +11,9 @@ import { makeOwn, moduleName } from "./load-module.ts";
 import type { ModuleKey } from "./module-keys.ts";
 import type { ProgramParts } from "./program-parts.ts";
 
-/** Parts of a training step that modules of the job make. */
+/** User-defined parts of a training step: schedule, optimizer and gradient exchange. */
 export interface OwnParts {
-  /** Schedule after the warm-up. */
+  /** Learning-rate schedule after the warm-up. */
   readonly schedule?: Schedule | undefined;
   readonly optimizer?: OwnOptimizer | undefined;
   readonly compression?: Aggregator | undefined;
@@ -25,8 +25,8 @@ const originOf = (key: ModuleKey, module: ModuleJob): Origin => ({
 });
 
 /**
- * Load the parts of a training step that modules of the job make, or take those that a program gave. Empty: the job
- * names none.
+ * Loads the user-defined parts of a training step from modules of the job, or uses the parts that a program passed.
+ * Returns an empty object if the job has none.
  *
  * @throws ModuleError, ConfigError for options that a module rejects.
  */

@@ -11,15 +11,15 @@ import { definitionOf } from "./define.ts";
 import { recorded, type Recording, replayed, type TracedFunction } from "./recordings.ts";
 import type { Task } from "../task/task.ts";
 
-/** Job keys whose objects a program may give, and that ranks receive as graphs. */
+/** Job keys whose value can be an object of the program that ranks receive as graphs. */
 export const partKeys = ["learningRate.schedule", "optimizer", "compression", "metrics"] as const;
 
 type PartKey = (typeof partKeys)[number];
 
-/** Objects and factories that a program gave. */
+/** Objects and factories that a program passed, by job key. */
 export type ProgramObjects = Readonly<Partial<Record<PartKey, unknown>>>;
 
-/** Parts for a job whose kind is `program`: made from the program's objects, or from recordings. */
+/** Functions that create the parts of a job whose kind is `program`, from the program's objects or from recordings. */
 export interface ProgramParts {
   schedule(context: ScheduleContext): Promise<Schedule>;
   optimizer(context: OptimizerContext): Promise<OwnOptimizer>;
@@ -27,13 +27,13 @@ export interface ProgramParts {
   metrics(task: Task): Promise<OwnMetrics>;
 }
 
-/** Parts that a program gave, and their recordings. */
+/** Parts that a program passed, and their recordings. */
 export interface GivenParts {
   readonly parts: ProgramParts;
   readonly recordings: PartRecordings;
 }
 
-/** Plain data about a part, in addition to its graphs. */
+/** Plain data about the schedule, optimizer, compression and metrics of a program, in addition to their graphs. */
 interface Facts {
   rate?: number;
   elementwise?: boolean;
@@ -41,10 +41,10 @@ interface Facts {
   ratios?: OwnMetrics["metrics"];
 }
 
-/** Parts of a program as plain data, for the threads of ranks: graphs of their functions, by part and name. */
+/** Parts of a program as plain data for the threads of ranks: graphs of their functions, by part and function name. */
 export interface PartRecordings {
   readonly functions: Readonly<Record<FunctionName, Recording>>;
-  /** Bytes that a compression sends, by bucket and number of ranks. */
+  /** Number of bytes that a compression sends, by bucket and number of ranks. */
   readonly bytesSent: Map<string, number>;
   readonly facts: Facts;
 }
@@ -68,7 +68,7 @@ const noRecordings = (): PartRecordings => ({
 
 const originOf = (key: ModuleKey): Origin => ({ what: givenName(key), folder: process.cwd() });
 
-/** Functions of parts, looked up by name. */
+/** Functions of a program's parts, looked up by name. */
 interface Functions {
   readonly call: (name: FunctionName) => TracedFunction;
   readonly bytesSent: Aggregator["bytesSent"];
@@ -103,7 +103,7 @@ const metricsOf = ({ ratios }: Facts, { call }: Functions): OwnMetrics => ({
   metrics: ratios!,
 });
 
-/** Make parts from recordings. The contexts of factories are already part of the graphs. */
+/** Creates parts from recordings. The contexts of factories are already contained in the graphs. */
 export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecordings): ProgramParts => {
   const known: Functions = {
     call: (name) => replayed(functions[name], `train(): ${name}`),
@@ -119,15 +119,15 @@ export const partsOfRecordings = ({ functions, bytesSent, facts }: PartRecording
 
 const bytesKey = (bucket: Bucket, worldSize: number): string => JSON.stringify([bucket.tensors, worldSize]);
 
-/** Call a factory at most once, and share its result. */
+/** Returns a function that calls a factory at most once, and shares its result. */
 const once = <Context, Part>(make: (context: Context) => Promise<Part>): ((context: Context) => Promise<Part>) => {
   let made: Promise<Part> | undefined;
   return (context) => (made ??= make(context));
 };
 
 /**
- * Make parts from a program's objects and record their functions as they are used; tracing a step with the parts
- * completes the recordings.
+ * Creates parts from a program's objects and records their functions as they are called. Tracing a step with these
+ * parts completes the recordings.
  */
 export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts => {
   const recordings = noRecordings();
@@ -147,7 +147,7 @@ export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts 
     schedule: once(async (context) => {
       const key = "learningRate.schedule";
       const given = objects[key];
-      // a plain function is itself a schedule, like built-in schedules
+      // A plain function is used as a schedule, not called as a factory, like built-in schedules.
       const made =
         typeof given === "function" && definitionOf(given) !== undefined ? await objectOf(key, context) : given;
       const schedule = checkedSchedule(made, originOf(key));
@@ -186,7 +186,7 @@ export const partsOfObjects = (objects: ProgramObjects, mesh: Mesh): GivenParts 
   return { parts, recordings };
 };
 
-/** SHA-256 of the recordings of a part. */
+/** Computes the SHA-256 of the recordings of a part. */
 export const partDigest = (key: PartKey, { functions, facts }: PartRecordings): string =>
   sha256(
     JSON.stringify([

@@ -9,8 +9,7 @@ import { contentDigest } from "./module-links.ts";
 const digestOf = (file: string): string => contentDigest(pathToFileURL(file).href);
 
 /**
- * Add the content digest of each module to a job. The digests identify the contents of a run, independent of file
- * paths.
+ * Adds the content digest of each module to a job. The digests identify the code of a run, independent of file paths.
  *
  * @param locationOf returns the location of a job key in its file, for faults in options.
  * @throws ModuleError, ConfigError for options that a module's schema rejects.
@@ -34,9 +33,9 @@ export const settleModules = async (
 };
 
 /**
- * Require that this process has the same modules as the controller of the run.
+ * Requires that this process has the same modules as the controller of the run.
  *
- * @throws ConfigError that names the module that differs.
+ * @throws ConfigError that names the differing module.
  */
 export const requireSameModules = async (job: Job): Promise<void> => {
   for (const [key, module] of modulesOf(job)) {

@@ -1,5 +1,5 @@
 /**
- * A schema of any library that implements Standard Schema: zod, valibot, arktype and others.
+ * A schema from any library that implements Standard Schema, such as zod, valibot or arktype.
  *
  * Source: standardschema.dev, version 1.
  */
@@ -9,12 +9,12 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     /** Name of the library. */
     readonly vendor: string;
     readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>;
-    /** For types only. */
+    /** Types of input and output. Never set at run time. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
 
-/** A value with its defaults filled in, or its faults. */
+/** Result of a validation: the value with its defaults filled in, or its faults. */
 type Validated<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
@@ -22,13 +22,13 @@ type Validated<Output> =
 /** A fault that a schema reports. */
 export interface SchemaIssue {
   readonly message: string;
-  /** Path from the value down, as keys or as objects that hold a key. */
+  /** Path from the validated value to the fault, as keys or as objects that contain a key. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
 /** Type of a value after validation. */
 export type SchemaOutput<Schema extends StandardSchema> = NonNullable<Schema["~standard"]["types"]>["output"];
 
-/** Keys of an issue's path. */
+/** Returns the keys of an issue's path. */
 export const keysOf = ({ path = [] }: SchemaIssue): string[] =>
   path.map((segment) => String(typeof segment === "object" ? segment.key : segment));

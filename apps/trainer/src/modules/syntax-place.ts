@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 
-/** Time limit of a syntax check, which only parses and runs nothing. */
+/** Time limit of a syntax check in milliseconds. The check only parses files and runs no code. */
 const timeoutMilliseconds = 10_000;
 
 const locationIn = (file: string): Promise<string | undefined> =>
@@ -12,8 +12,8 @@ const locationIn = (file: string): Promise<string | undefined> =>
   });
 
 /**
- * Find the location of the first syntax error in some files. Node reports the location of a syntax error only when it
- * ends a process, so a second process checks the files.
+ * Finds the location of the first syntax error in some files. Node reports the location of a syntax error only when the
+ * error ends a process, so a second process checks the files.
  *
  * @returns file and line, such as `/mine/model.js:3`; undefined if Node reports no location.
  */

@@ -30,44 +30,46 @@ import { resultSpecs } from "../task/result-specs.ts";
 import { samplePassOf } from "../task/sample-pass.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";
 
-/** A loss as graphs. */
+/** A loss function as graphs. */
 interface TracedLoss {
   /** Graph that returns `LossTensors`. */
   readonly value: Traced;
   /**
    * Graph from the arguments of the loss and the cotangents of its terms to the gradients of the parameters. Absent:
-   * the loss has no user-defined derivatives, which no other graph contains.
+   * the loss has no user-defined derivatives, so its gradients are derived from `value`.
    */
   readonly pullback?: Traced;
 }
 
 /**
- * A model as plain data, in the shapes of one job: the graphs of its functions. Functions of a program cannot be sent
+ * A model as plain data: the graphs of its functions, for the shapes of one job. Functions of a program cannot be sent
  * to the threads of its ranks, but these graphs can, and compute the same results.
  */
 export interface TracedModel {
   readonly init: Traced;
   readonly loss: TracedLoss;
   /**
-   * Loss of a batch part that receives the state of the whole batch. Absent: the job has no parts, or the model does
-   * not need that state.
+   * Loss of a batch part that receives the state of the whole batch. Absent: batches of the job have no parts, or the
+   * model does not need that state.
    */
   readonly lossOfPart?: TracedLoss;
-  /** State after one more part of a batch, from `MicrobatchStates`. Absent: the model does not join states. */
+  /**
+   * State after one more part of a batch, computed from `MicrobatchStates`. Absent: the model does not combine states.
+   */
   readonly joinParts?: Traced;
   readonly evaluate: Traced;
   /**
-   * Outputs of one held-out sample, from parameters, state and inputs. Absent: the job shows no samples, or ranks share
-   * the model.
+   * Outputs of one held-out sample, computed from parameters, state and inputs. Absent: the job shows no samples, or
+   * the model is sharded over ranks.
    */
   readonly outputs?: Traced;
   readonly logits?: LogitsFacts;
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
-/** Tensors that a loss returns, separated by whether gradients flow through them. */
+/** Tensors that a loss returns, grouped by whether gradients flow through them. */
 interface LossTensors {
-  /** The mean loss; or the sum and the auxiliary terms from which the loss is computed. */
+  /** Mean loss, or the sum and the auxiliary terms from which the loss is computed. */
   readonly terms: { readonly loss: Tensor } | Pick<LossSum, "sum" | "auxiliary">;
   readonly state: unknown;
   readonly count?: Tensor;
@@ -90,15 +92,15 @@ const tensorsOf = ([loss, state, ofRows]: LossResult<unknown>): LossTensors => {
 const resultOf = ({ terms, state, count }: LossTensors): LossResult<unknown> =>
   "loss" in terms ? [terms.loss, state] : lossResult({ ...terms, count: count! }, state);
 
-/** Whether a function uses user-defined derivatives, either attached to values or of operators. */
+/** Whether a function uses user-defined derivatives of values or of operators. */
 const hasOwnDerivatives = ({ graph, hasOwnDerivatives: marked }: Traced): boolean =>
   marked || graph.nodes.some(({ op }) => isUserOperator(op));
 
 /**
- * Trace a model for each rank's part of a job's batches.
+ * Traces a model for each rank's part of a job's batches.
  *
- * @throws errors of the model's functions; ConfigError if the loss contradicts the job, or if samples that the job asks
- * for cannot be shown.
+ * @throws errors of the model's functions; ConfigError if the loss contradicts the job, or if the samples that the job
+ * requests cannot be shown.
  */
 export const traceModel = (
   plain: AnyModel,
@@ -115,7 +117,10 @@ export const traceModel = (
   requireLogits(plain, data, job, { params, state });
   const samples = batchSpecs(train, samplesAtOnce(job)) as never;
   const numParts = job.accumulate ?? 1;
-  /** @param whole empty, or the state of the whole batch. */
+  /**
+   * Traces the loss.
+   * @param whole state of the whole batch; empty if the loss does not receive it.
+   */
   const traceLoss = (...whole: readonly unknown[]): TracedLoss => {
     const lossOf = (...[own, modelState, batch, fresh, known]: LossArguments): LossTensors =>
       tensorsOf(
@@ -169,8 +174,8 @@ const call = <Result>({ graph, outputs }: Traced, ...args: readonly unknown[]): 
   unflattenTree<Result>(outputs, replay(graph, flattenTree<Tensor>(args).leaves));
 
 /**
- * Build a model from traced graphs, for batches of the job's shapes. Training calls `loss` and `evaluate`; `apply` only
- * shows samples, one at a time.
+ * Builds a model from traced graphs, for batches of the job's shapes. Training calls `loss` and `evaluate`; `apply` is
+ * used only to show samples, one at a time.
  */
 export const modelOf = ({
   init,
@@ -182,7 +187,7 @@ export const modelOf = ({
   logits,
   metrics,
 }: TracedModel): AnyModel => {
-  // Nodes that the pullback shares with the loss are computed once, because equal nodes are merged.
+  // Nodes that the pullback shares with the loss are computed only once, because equal nodes are merged.
   const differentiable = ({ value, pullback }: TracedLoss): ((...args: LossArguments) => LossTensors) => {
     const lossOf = (...args: LossArguments): LossTensors => call(value, ...args);
     return pullback === undefined

@@ -3,11 +3,12 @@ import { fileURLToPath } from "node:url";
 import { SkeinError } from "@skein/tensor-core";
 import { ModuleError } from "../errors.ts";
 
-/** Folder of this program, which may be inside a user's folder: under `node_modules`, or during development. */
+/** Folder of this program. It may be inside a user's folder: under `node_modules`, or during development. */
 const ownFolder = dirname(fileURLToPath(import.meta.url));
 
 /**
- * First location in the user's own files in a stack, because the innermost frames may be in this program or in Node.
+ * Returns the first location in a stack trace that is in the user's own files, because the innermost frames may be in
+ * this program or in Node.
  */
 export const locationOf = (error: Error, folder: string): string | undefined => {
   const frame = error.stack
@@ -17,18 +18,19 @@ export const locationOf = (error: Error, folder: string): string | undefined => 
 };
 
 /**
- * Convert an exception of user code to an error that names the location in it. Errors of this program keep their words,
- * kind and code.
+ * Converts an exception of user code to an error that names the location in user code. Errors of this program keep
+ * their text, kind and code.
  *
- * @param what the module and its activity, such as `model.file my-model.ts: init`. @param folder of the user's files.
- * @param at location, if the stack does not have it.
+ * @param what name of the module and its function, such as `model.file my-model.ts: init`.
+ * @param folder folder of the user's files.
+ * @param at location that is used if the stack contains none.
  */
 export const userError = (error: unknown, what: string, folder: string, at?: string): SkeinError => {
   const known = error instanceof Error ? error : new Error(String(error));
   const found = locationOf(known, folder) ?? at;
   const locationText = found === undefined ? "" : ` (at ${found})`;
   if (known instanceof SkeinError) {
-    const [rule, location] = known.message.split("\n    at "); // a shape mismatch names its location, in a library too
+    const [rule, location] = known.message.split("\n    at "); // a shape mismatch names its location
     const hasLocation = location !== undefined && (locationText === "" || !location.includes("/node_modules/"));
     const named = new SkeinError(
       known.kind,
@@ -46,7 +48,7 @@ export const userError = (error: unknown, what: string, folder: string, at?: str
   });
 };
 
-/** Call user code. @throws its exception, converted by `userError`. */
+/** Calls user code. @throws its exception, converted by `userError`. */
 export const callOwn = <Result>(what: string, folder: string, fn: () => Result): Result => {
   try {
     return fn();
