@@ -48,7 +48,7 @@ describe("fitLeastSquares", () => {
     expect(fit.parameters[0]).toBeCloseTo(t̄ - slope * x̄, 6);
     expect(fit.parameters[1]).toBeCloseTo(slope, 6);
     expect(fit.residual).toBeCloseTo(Math.sqrt(rest), 6);
-    // The textbook's standard errors of a straight line.
+    // Standard errors of the slope and the intercept of a straight line, by the textbook formulas.
     expect(fit.standardErrors[1]).toBeCloseTo(Math.sqrt(rest / spread), 6);
     expect(fit.standardErrors[0]).toBeCloseTo(Math.sqrt(rest * (1 / xs.length + x̄ ** 2 / spread)), 6);
   });

@@ -2,11 +2,14 @@ import { ArgumentError } from "@skein/tensor-core";
 import { cholesky, solveLower, solveTransposed, type Vector } from "../cholesky.ts";
 
 export interface LeastSquaresOptions {
-  /** Relative step of the finite differences; use a larger step for models with kinks. Default: 1e-5. */
+  /**
+   * Step of the finite differences, relative to the size of each parameter. Models with kinks need a larger step.
+   * Default: 1e-5.
+   */
   readonly relativeStep?: number;
   /**
-   * Convergence tolerance: the fit ends when no parameter changes by more than this share, and no step reduces the sum
-   * of squares by more than this share. Default: 1e-9.
+   * Convergence tolerance: the fit ends when no parameter changes by more than this fraction, and no step reduces the
+   * sum of squares by more than this fraction. Default: 1e-9.
    */
   readonly tolerance?: number;
   /** Maximum number of iterations. Default: 200. */
@@ -17,13 +20,13 @@ export interface LeastSquaresOptions {
 export interface LeastSquaresFit {
   readonly parameters: readonly number[];
   /**
-   * Standard errors: √ of the diagonal of s² · (JᵀJ)⁻¹. NaN with as many samples as parameters, because no degrees of
-   * freedom are left.
+   * Standard errors of the parameters: √ of the diagonal of s² · (JᵀJ)⁻¹. NaN if the number of samples equals the
+   * number of parameters, because no degrees of freedom are left.
    */
   readonly standardErrors: readonly number[];
   /**
-   * Residual standard deviation s: √(Σ r² / (samples − parameters)), in the residuals' unit. NaN with as many samples
-   * as parameters.
+   * Residual standard deviation s: √(Σ r² / (samples − parameters)), in the unit of the residuals. NaN if the number of
+   * samples equals the number of parameters.
    */
   readonly residual: number;
   /** Whether the fit reached `tolerance` before `maxIterations`. */
@@ -76,7 +79,8 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
   return scales.map((scale, k) => {
     const unit = scales.map((_, i) => (i === k ? 1 : 0));
     const variance = sumOfSquares(solveLower(factor, unit));
-    // Rounding leaves about 1e-16 of a value that should be 0: this parameter is determined by the others.
+    // Rounding errors are about 1e-16 of a value that should be 0: such a parameter is determined by the other
+    // parameters.
     if (!(variance < 1e12))
       throw new ArgumentError(
         `parameter ${k} of ${scales.length} cannot be separated from the others with these samples; leave a parameter out, or measure samples in which they differ`,

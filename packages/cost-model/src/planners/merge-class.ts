@@ -1,6 +1,6 @@
 import type { ProfiledTensor } from "../gradient-profile.ts";
 
-/** Returns the merge class of a gradient. Only gradients of one class may share a message. */
+/** Returns the merge class of a gradient, by path. Only gradients of one class may share a message. */
 export type MergeClass = (path: string) => string;
 
 /** Constraints on merging gradients. */
@@ -16,8 +16,8 @@ export interface MergeOptions {
 export const oneMergeClass: MergeClass = () => "";
 
 /**
- * Messages of consecutive gradients: one per merge class, ordered by the time at which the last gradient of each
- * message is ready.
+ * Returns the messages for consecutive gradients: one message per merge class, ordered by the time when the last
+ * gradient of the message is ready.
  */
 export const messagesOfRun = (
   run: readonly ProfiledTensor[],

@@ -15,9 +15,9 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 const free = { startupSeconds: 0, secondsPerByte: 0 };
 const bytes = { startupSeconds: 0, secondsPerByte: 1 };
 
-/** Groups by level, for 24 ranks. */
+/** Numbers of groups per level, for 24 ranks. */
 const shapes = fc.constantFrom([2], [2, 4, 12], [3, 6, 12], [4, 8], [2, 6, 24], [4, 24]);
-/** Links whose first level, or flat exchange, can be slowed by its time per byte. */
+/** Links whose flat all-to-all, or all-to-all at the first level, can be slowed by changing its time per byte. */
 interface LinearHierarchy extends Hierarchy {
   readonly flat: LinearCollectiveModel;
   readonly levels: readonly (HierarchyLevel & { readonly between: LinearCollectiveModel })[];
@@ -99,7 +99,7 @@ describe("planHierarchicalAllToAll", () => {
           ).secondsByDepth[numGroups.length]!;
         expect(numGroups.map((_, level) => bytesWhere(level, "between"))).toEqual(published.between);
         expect(bytesWhere(numGroups.length - 1, "within")).toBe(published.within);
-        // After any steps, a rank has the tokens of its experts, each once.
+        // After each step, a rank has the tokens of its experts, each token once.
         const distinct = distinctCopies(routing, 24);
         expect(published.tokensByRank.map(({ size }) => size)).toEqual([...distinct].map((count) => 24 * count));
       }),

@@ -52,7 +52,7 @@ const situations = (maxTensors: number, maxStretches: number): fc.Arbitrary<Situ
     }),
   );
 
-/** All-reduces of these tensors, one per merge class. */
+/** Computes the seconds of the all-reduces of these tensors, with one all-reduce per merge class. */
 const travelSeconds = (tensors: GradientProfile["tensors"], allReduce: CollectiveModel): number =>
   sum(
     [...Map.groupBy(tensors, ({ path }) => mergeClass(path)).values()]
@@ -60,7 +60,7 @@ const travelSeconds = (tensors: GradientProfile["tensors"], allReduce: Collectiv
       .map((bytes) => (bytes === 0 ? 0 : collectiveSeconds(allReduce, bytes))),
   );
 
-/** The smallest time over all assignments of gradients, in their order, to segments in which they are ready. */
+/** Returns the smallest time over all assignments of the gradients, in order, to segments in which they are ready. */
 const bruteForce = ({ profile, stretches, allReduce }: Situation, at = 0, sent = 0): number => {
   const stretch = stretches[at];
   if (stretch === undefined) return travelSeconds(profile.tensors.slice(sent), allReduce);
