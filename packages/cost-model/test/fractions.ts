@@ -13,7 +13,7 @@ const reduced = (numerator: bigint, denominator: bigint): Fraction => {
 export const fraction = (numerator: number, denominator = 1): Fraction =>
   reduced(BigInt(numerator), BigInt(denominator));
 
-/** Exact arithmetic of times. Factors and divisors must be whole. */
+/** Exact arithmetic of times. Factors and divisors must be integers. */
 export const fractions: TimeArithmetic<Fraction> = {
   zero: fraction(0),
   add: ([a, b], [c, d]) => reduced(a * d + c * b, b * d),

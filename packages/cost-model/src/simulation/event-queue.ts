@@ -27,7 +27,7 @@ export class EventQueue<T, E> {
     return this.pushed;
   }
 
-  /** Time of the first event; undefined if the queue is empty. */
+  /** Time of the earliest event; undefined if the queue is empty. */
   get nextAt(): T | undefined {
     return this.heap.first?.at;
   }
@@ -36,7 +36,10 @@ export class EventQueue<T, E> {
     this.heap.push({ at, order: this.pushed++, event });
   }
 
-  /** Remove the first event. @returns undefined if the queue is empty. */
+  /**
+   * Remove the earliest event.
+   * @returns the event; undefined if the queue is empty.
+   */
   pop(): E | undefined {
     return this.heap.pop()?.event;
   }

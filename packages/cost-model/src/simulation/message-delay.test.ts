@@ -32,9 +32,10 @@ describe("messages during computation", () => {
   });
 
   test("the rest proceeds at its normal rate after all members wait", () => {
-    // A message takes 1 + 9 s during computation: in 10 s one of the two is done; the other takes 1 s, and the bytes 3.
+    // A message takes 1 + 9 s during computation. So one of the two messages ends within 10 s; after that the other
+    // message takes 1 s, and the bytes 3 s.
     expect(endOf(worldOf(overlapped, overlapped), 9)).toBeCloseTo(14, 12);
-    // For any delay, the rest takes no longer than without delay after the computation.
+    // After the computation, the collective takes no longer than without delay, for any delay.
     expect(endOf(worldOf(overlapped, overlapped), 1e9)).toBeCloseTo(15, 6);
   });
 

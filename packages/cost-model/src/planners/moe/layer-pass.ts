@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/** Time model of a collective of a whole layer. With r chunks, each chunk sends 1/r of the bytes. */
+/** A collective of a whole layer: its time model and its bytes. With r chunks, each chunk sends 1/r of the bytes. */
 export interface LayerCollective {
   readonly model: CollectiveModel;
   readonly bytes: number;
