@@ -28,8 +28,8 @@ export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
 };
 
 /**
- * Draws small normal weights for the last layer, standard deviation 0.01: all classes start about equally likely, so
- * the first loss is log(classes), and training need not unlearn random confidence first. The value is that of the VGG
- * classifiers in torchvision.
+ * Draws small normal weights for the last layer, with standard deviation 0.01. All classes are then about equally
+ * likely at the start, the first loss is log(classes), and training does not have to correct random confident
+ * predictions first. The VGG classifiers in torchvision use the same value.
  */
 export const headNormal = (key: Tensor, shape: Shape): Tensor => normal(key, shape, { deviation: 0.01 });

@@ -14,7 +14,7 @@ export interface ModelRow {
   readonly model: Model;
   readonly batch: HostBatch;
   readonly numClasses: number;
-  /** Expected number of parameters, by a closed formula. */
+  /** Expected number of parameters, computed with a closed formula. */
   readonly parameters: number;
 }
 
@@ -25,7 +25,7 @@ const attentionSize = 4 * 8 * 8;
 // embeddings of tokens, positions and segments, with their norm; two blocks
 const encoderSize = (7 + 6 + 2) * 8 + 2 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10);
 
-// Each model of this package and each of its variants needs one row.
+// Models to test. Each model of this package and each of its variants needs one row.
 export const modelRows: readonly ModelRow[] = [
   {
     name: "mlp",
@@ -212,7 +212,8 @@ export const modelRows: readonly ModelRow[] = [
     batch: { inputs: normalArray([4, 15, 17, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
     numClasses: 3,
     parameters:
-      // stem; per block two 1×1 and one 3×3 with the values of their norms, and a shortcut at the beginning of a stage
+      // stem; per block two 1×1 convolutions and one 3×3 convolution with the parameters of their norms, and a shortcut
+      // in the first block of a stage
       7 * 7 * 2 * 3 +
       6 +
       (3 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (3 * 8 + 16)) +

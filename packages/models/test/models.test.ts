@@ -80,7 +80,7 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
 
   it("has the gradient of its loss, by central differences", async () => {
     const { params, state } = await initialise(model);
-    // Not at the initial parameters, where the small head would hide errors in the layers below it.
+    // The parameters are not the initial ones, because the small initial head would hide errors in the layers below it.
     const flat = flattenTree<NdArray>(params);
     const paths = leafPaths(params);
     const moved = flat.leaves.map((leaf, i) =>
