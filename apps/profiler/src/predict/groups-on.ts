@@ -8,7 +8,7 @@ import {
 } from "@skein/cost-model";
 import type { GradientTensor, ProfiledJob } from "skein-train/profiling";
 
-/** The process groups of a job placed on given hardware, by mesh axis. */
+/** Returns the process groups of a job that is placed on given hardware, by mesh axis. */
 export const groupsOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,
@@ -22,7 +22,7 @@ export const groupsOn = (
     }),
   );
 
-/** The largest of the groups along which gradients are averaged. */
+/** Returns the largest of the groups over which gradients are averaged. */
 export const widestGroup = (
   gradients: readonly GradientTensor[],
   groups: { readonly [axis: string]: GroupSelectionOptions },
@@ -31,7 +31,7 @@ export const widestGroup = (
     .map(({ axis }) => groups[axis]!)
     .reduce((widest, group) => (group.worldSize > widest.worldSize ? group : widest));
 
-/** Prices of collectives in a job's groups, by mesh axis. */
+/** Builds the pricers of collectives in a job's groups, by mesh axis. */
 export const pricersOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,

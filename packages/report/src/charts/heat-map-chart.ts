@@ -53,7 +53,7 @@ export const heatMapChart = (
   const names = rows.map(
     (name, row) => `<text x="-6" y="${row * heights.row + 11}" text-anchor="end">${escapeText(name)}</text>`,
   );
-  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // true if the label does not overlap the axis name
+  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // no overlap with the axis name
   const ticks = linearTicks(first, last, 6)
     .filter(isClear)
     .map(
