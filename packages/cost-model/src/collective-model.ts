@@ -21,7 +21,7 @@ export interface PiecewiseCollectiveModel {
   readonly pieces: readonly CollectivePiece[];
 }
 
-/** Time of a collective as a function of its bytes; plain data. */
+/** Time model of a collective as a function of its bytes; plain data. */
 export type CollectiveModel = LinearCollectiveModel | PiecewiseCollectiveModel;
 
 const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): boolean =>
@@ -57,8 +57,8 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
 };
 
 /**
- * Model of either half of an all-reduce, a/2 + (b/2) · M. Reduce-scatter and all-gather over a ring each take (P − 1)α
- * + (P − 1)/P · M β, half of the time of an all-reduce over the ring.
+ * Return the time model of one half of an all-reduce (reduce-scatter or all-gather): a/2 + (b/2) · M. Reduce-scatter
+ * and all-gather over a ring each take (P − 1)α + (P − 1)/P · M β, half of the time of an all-reduce over the ring.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */

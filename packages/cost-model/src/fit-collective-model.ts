@@ -3,7 +3,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { LinearCollectiveModel, CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 import { median } from "./median.ts";
 
-/** A fitted model with its quality of fit. */
+/** A fitted model, with measures of the quality of the fit. */
 export interface FittedCollectiveModel extends LinearCollectiveModel {
   /** Number of samples left out of the fit: invalid samples and outliers. */
   readonly numLeftOut: number;
@@ -32,7 +32,8 @@ const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample)
 const maxTried = 64;
 
 /**
- * Least median of squares: among lines through two of the points, the line with the smallest median of relative errors.
+ * Finds a line by least median of squares: among the lines through two of the points, the line with the smallest median
+ * of relative errors.
  */
 const minMedianLine = (points: readonly LinkSample[]): { readonly line: Line; readonly error: number } => {
   let best: { readonly line: Line; readonly error: number } = { line: [0, 0], error: Infinity };
@@ -101,11 +102,13 @@ export interface PiecewiseFitOptions {
   readonly noise?: number;
 }
 
-/** Minimum number of sizes per piece: a line through two sizes predicts nothing about a third. */
+/**
+ * Minimum number of message sizes per piece. A line through two sizes fits them exactly, so its error would be unknown.
+ */
 const fewestSizes = 3;
 
 /**
- * Fit a piecewise linear model, for libraries that change their algorithm with the message size. Segmented least
+ * Fit a piecewise linear model, for libraries that change their algorithm with the message size. Uses segmented least
  * squares: the breakpoints minimize Σ (relative error / noise)² + 3 · ln(sizes) per piece, by dynamic programming; each
  * piece is then fitted by `fitCollectiveModel`.
  *

@@ -1,9 +1,9 @@
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 
-/** One parameter tensor of a model, with the times of a training step around it. */
+/** One parameter tensor of a model, with its computation times in a training step. */
 export interface ProfiledTensor {
   readonly path: string;
-  /** Bytes of its dense gradient. */
+  /** Size in bytes of the tensor's dense gradient. */
   readonly bytes: number;
   /**
    * Seconds of backward computation between the time when the previous gradient is ready and the time when this
@@ -22,7 +22,10 @@ export interface GradientProfile {
   readonly tensors: readonly ProfiledTensor[];
 }
 
-/** Check a profile. @throws ArgumentError for a duplicate path, or a value that is negative or not finite. */
+/**
+ * Check the values of a profile.
+ * @throws ArgumentError for a duplicate path, or a value that is negative or not finite.
+ */
 export const checkProfile = ({ tensors }: GradientProfile): void => {
   const seen = new Set<string>();
   for (const { path, bytes, backwardSeconds, forwardSeconds = 0 } of tensors) {

@@ -16,7 +16,7 @@ export interface NetworkGrowth {
 export interface GrowthSample {
   readonly numHosts: number;
   /**
-   * Seconds per byte of a link in one direction: a ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M
+   * Seconds per byte of a link in one direction. A ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M
    * times this value.
    */
   readonly secondsPerByte: number;

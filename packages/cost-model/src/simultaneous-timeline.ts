@@ -12,8 +12,8 @@ import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.
 export type Slowdown = readonly number[];
 
 /**
- * Published slowdown: two concurrent all-reduces take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu
- * and Li, INFOCOM 2021 (ASC-WFBP).
+ * Published slowdown: two concurrent all-reduces take a + 1.5 · b · M each on 10 Gbit/s Ethernet. Source: Shi, Chu and
+ * Li, INFOCOM 2021 (ASC-WFBP).
  */
 export const twoAtOnce: Slowdown = [1, 1.5];
 

@@ -29,7 +29,10 @@ export interface Timeline {
   readonly backwardEndSeconds: number;
   /** Time when the last collective ends; 0 if there are no collectives. */
   readonly communicationEndSeconds: number;
-  /** Seconds that communication adds to the iteration: `iterationSeconds` minus both passes. */
+  /**
+   * Seconds that communication adds to the iteration: `iterationSeconds` minus the seconds of the forward and the
+   * backward pass.
+   */
   readonly exposedSeconds: number;
   readonly iterationSeconds: number;
 }

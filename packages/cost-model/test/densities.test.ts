@@ -32,7 +32,7 @@ describe("planLags", () => {
         expect(Math.min(sparseSeconds(ethernet, bytes, density), density === 1 ? dense : Infinity)).toBeLessThanOrEqual(
           budget,
         );
-      // One more entry would not fit.
+      // With one more entry, the exchange would take too long.
       if (density < 1)
         expect(Math.min(dense, sparseSeconds(ethernet, bytes, density + 4.01 / bytes))).toBeGreaterThan(budget);
     }
@@ -115,7 +115,7 @@ describe("planLags", () => {
       return planLags(profile, { ...ethernet, allGather: ethernet.allReduce, selectionSeconds: () => selection })[0]!
         .density;
     };
-    expect(density(40, 0)).toBe(1); // one entry per rank on 8 ranks is 64 bytes
+    expect(density(40, 0)).toBe(1); // one entry per rank from 8 ranks is 64 bytes
     expect(density(4_000_000, 0)).toBe(0.001);
     expect(density(4_000_000, 1)).toBe(1);
   });

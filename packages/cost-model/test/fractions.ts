@@ -1,6 +1,6 @@
 import type { TimeArithmetic } from "../src/simulation/time-arithmetic.ts";
 
-/** A fraction in lowest terms; the denominator is above 0. */
+/** A fraction in lowest terms; the denominator is positive. */
 export type Fraction = readonly [numerator: bigint, denominator: bigint];
 
 const greatestCommonDivisor = (a: bigint, b: bigint): bigint => (b === 0n ? a : greatestCommonDivisor(b, a % b));

@@ -98,8 +98,8 @@ const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boole
 
 /**
  * Worlds of ranks in a mesh of two axes, with difficult cases: groups of one rank, zero seconds, programs that differ
- * by host, by row or arbitrarily, waits long after the end or in the next step, chains of collectives, many concurrent
- * collectives, hosts across groups.
+ * by host, by row of the mesh or arbitrarily, waits long after the end of the collective or in the next step, chains of
+ * collectives, many concurrent collectives, hosts across groups.
  */
 export const worlds = ({
   most = 4,

@@ -11,7 +11,7 @@ import {
 } from "@skein/tensor-core";
 import type { NormParams } from "./normalisation.ts";
 
-/** Gain and shift of each channel, [C]. */
+/** Parameters of batch normalization: gain and shift of each channel, [C]. */
 export type BatchNormParams = NormParams;
 
 /** Running statistics of each channel, f32 [C]. */
@@ -23,7 +23,7 @@ export interface BatchNormState {
 /** Weight of the statistics of the current batch in the running statistics; default value of PyTorch. */
 const momentum = 0.1;
 
-/** Initializes gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */
+/** Returns gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */
 export const initBatchNorm = (
   channels: number,
 ): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({

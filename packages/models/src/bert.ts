@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward part, V vocabulary, S segments.
+// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward layers, V vocabulary, S segments.
 import {
   add,
   arange,
@@ -41,7 +41,7 @@ export type BertHead = "states" | "tokens" | { readonly numClasses: number };
 export interface BertOptions {
   /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
-  /** Maximum sequence length. */
+  /** Maximum number of positions in a sequence. */
   readonly contextLength: number;
   /** S, number of segments. Default: 2. */
   readonly numSegments?: number;

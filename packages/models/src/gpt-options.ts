@@ -1,4 +1,4 @@
-// Shapes: D width, V vocabulary, F hidden width of the feed-forward part, T positions.
+// Shapes: D width, V vocabulary, F hidden width of the feed-forward layers, T positions.
 import type { Sharding, Tensor } from "@skein/tensor-core";
 import type { RunContext } from "./model.ts";
 import type { NormParams as LayerNormParams, RmsNormParams } from "./normalisation.ts";
@@ -29,7 +29,7 @@ export interface GptOptions {
   readonly hidden?: number;
   /** Whether the output head uses the embedding matrix (weight tying). Default: true. */
   readonly tiedHead?: boolean;
-  /** Dropout rate of the embedding and of each branch during training. Default: 0. */
+  /** Dropout rate of the embedding and of the output of each branch during training. Default: 0. */
   readonly dropoutRate?: number;
   /**
    * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
@@ -120,7 +120,7 @@ export interface GptExperts {
   readonly positions?: "own" | "all";
 }
 
-/** State and report of a layer of experts after the last step. */
+/** State and report of a layer of experts after the latest step. */
 export interface GptExpertsState {
   readonly own: unknown;
   readonly report: Omit<FeedForwardReport, "choices_TK">;

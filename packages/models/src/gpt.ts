@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads, K head width (D / H), F hidden width of the feed-forward part, V
+// Shapes: B batch, T positions, D width, H heads, K head width (D / H), F hidden width of the feed-forward layers, V
 // vocabulary. A suffix names the dimensions of a tensor in order: x_BTD.
 import {
   add,

@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward part, V vocabulary.
+// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward layers, V vocabulary.
 import { add, cast, embedding, type EmptyState, foldIn, gelu, scope, slice, type Tensor } from "@skein/tensor-core";
 import { applyFusedAttention, type FusedAttentionParams } from "./attention-layer.ts";
 import { initEmbedding } from "./layers.ts";
@@ -16,7 +16,7 @@ import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
 export interface Gpt2Options {
   /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
-  /** Maximum sequence length. */
+  /** Maximum number of positions in a sequence. */
   readonly contextLength: number;
   /** D, width of the hidden states. */
   readonly width: number;

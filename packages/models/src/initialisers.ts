@@ -11,14 +11,14 @@ export const fans = (shape: Shape): { readonly fanIn: number; readonly fanOut: n
 };
 
 /**
- * Draws normal weights with variance 2 / fanIn, which preserves the size of activations through ReLU. Source: He et al.
- * 2015, arXiv 1502.01852, eq. 10.
+ * Draws normal weights with variance 2 / fanIn, which preserves the scale of activations through layers with ReLU.
+ * Source: He et al. 2015, arXiv 1502.01852, eq. 10.
  */
 export const heNormal = (key: Tensor, shape: Shape): Tensor =>
   normal(key, shape, { deviation: Math.sqrt(2 / fans(shape).fanIn) });
 
 /**
- * Draws uniform weights in ±√(6 / (fanIn + fanOut)), which preserves the size of activations and gradients. Source:
+ * Draws uniform weights in ±√(6 / (fanIn + fanOut)), which preserves the scale of activations and gradients. Source:
  * Glorot and Bengio 2010, eq. 16.
  */
 export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {

@@ -34,7 +34,7 @@ const meanLoss = ({ sum, count, auxiliary }: LossSum): Tensor => {
 };
 
 /**
- * Returns the result of `Model.loss` for a loss given as a sum and a count.
+ * Returns the result of `Model.loss` for a loss that is given as a sum and a count.
  *
  * @example loss: (params, state, batch, context) => lossResult({ sum: sum(losses), count: sum(weights) }, state)
  */

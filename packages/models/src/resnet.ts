@@ -86,7 +86,7 @@ export type ResNetState = Network<ConvolutionState>;
 
 type Initialised = { readonly params: ConvolutionParams; readonly state: ConvolutionState };
 
-/** Initializes parameters and state of a convolution together. */
+/** Draws the parameters of a convolution with its batch norm, and the initial state of the norm. */
 const initConvolution = (key: Tensor, size: number, numIn: number, numOut: number): Initialised => {
   const norm = initBatchNorm(numOut);
   return {

@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, F hidden width of the feed-forward part.
+// Shapes: B batch, T positions, D width, F hidden width of the feed-forward layer.
 import { add, foldIn, scope, type Tensor } from "@skein/tensor-core";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import type { Past } from "./past.ts";

@@ -135,9 +135,9 @@ describe("losses of twenty steps compared with PyTorch's", () => {
     expect(furthest(await train(name, "f32", cpu), recorded[name].f32)).toBeLessThan(1e-4);
   });
 
-  // Products read and store bf16 and accumulate in f32. PyTorch also rounds the gradients of weights, which are f32
-  // here,
-  // and the values between the two products of an attention. So only the first loss of the MLP is equal.
+  // Products read and store bf16 and accumulate in f32. PyTorch also rounds the gradients of weights, which are f32 in
+  // Skein, and the values between the two products of an attention. So the losses are equal only for the MLP before the
+  // first step.
   test.each([
     ["mlp", 1e-6, 2 ** -8],
     ["gpt", 2 ** -13, 2 ** -10],

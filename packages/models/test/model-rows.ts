@@ -22,7 +22,7 @@ const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
   gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
 const tokens = { inputs: uniformArray([2, 5], 0, 7, 3, "i32"), labels: uniformArray([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
-// embeddings of tokens, positions and segments, with their norm; two blocks
+// embeddings of tokens, positions and segments, with their layer norm; two blocks
 const encoderSize = (7 + 6 + 2) * 8 + 2 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10);
 
 // Models to test. Each model of this package and each of its variants needs one row.

@@ -201,16 +201,15 @@ describe("published sizes", () => {
         numHeads: 12,
         head: "states",
       }),
-      109_482_240 - (768 * 768 + 768), // without the pooler
+      109_482_240 - (768 * 768 + 768), // minus the parameters of the pooler
     ],
     [
       "ViT base with 16×16 patches",
       vit({ imageSize: [224, 224], patchSize: 16, width: 768, numLayers: 12, numHeads: 12, numClasses: 1000 }),
       86_567_656,
     ],
-    // GPT-2 small has 124,439,808 parameters; 12 · (4·768 + 3072 + 768) of them are biases of matrices, which gpt does
-    // not
-    // have.
+    // GPT-2 small has 124,439,808 parameters, of which 12 · (4·768 + 3072 + 768) are biases of matrices, which `gpt`
+    // does not have.
     [
       "GPT-2 small without biases",
       gpt({

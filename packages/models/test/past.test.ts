@@ -67,7 +67,7 @@ describe.each(models)("%s", (_, model) => {
     await fc.assert(
       fc.asyncProperty(readings, async ({ lengths, rows, junk }) => {
         const wanted = (await whole(params as never, state as never, tokenRows(rows) as never)) as unknown as NdArray;
-        // Padded with arbitrary tokens up to the capacity.
+        // Rows padded with arbitrary tokens up to the capacity.
         const filled = rows.map((row) => Array.from({ length: room }, (__, i) => (i < lengths[0]! ? row[i]! : junk)));
         let [logits, layers] = (await first(
           params as never,

@@ -19,7 +19,7 @@ import { requireConstantType, rejectNode } from "./operators/emitter.ts";
 import { emitters, unwritten } from "./operators/table.ts";
 import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode } from "./proto.ts";
 
-/** A function to export. */
+/** A function to export, with its weights and inputs. */
 export interface OnnxSource<Weights> {
   /** Traced function, such as the forward pass of a model; returns its results by name. */
   readonly fn: (weights: Weights, inputs: Readonly<Record<string, Tensor>>) => Readonly<Record<string, Tensor>>;
@@ -104,7 +104,10 @@ const bytesOf = ({ initialisers }: OnnxGraph): number =>
 const encode = ({ graph, metadata }: Built): Uint8Array =>
   encodeModel(graph, { name: "skein", version: packageJson.version }, metadata);
 
-/** Converts weights to f16. @throws OnnxError for values beyond the range of f16. */
+/**
+ * Converts the data of a weight to f16.
+ * @throws OnnxError for values beyond the range of f16.
+ */
 const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
   const bits = new Uint16Array(data.length);
   for (let i = 0; i < data.length; i++) {

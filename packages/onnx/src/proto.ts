@@ -6,7 +6,7 @@ import { dimName, isKnown } from "./affine.ts";
 // The messages of onnx.proto that this file writes, with their field numbers. Source:
 // https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 
-/** An element type of ONNX. */
+/** Element type of an ONNX tensor. */
 export type OnnxType = DType | "i64";
 
 const typeCodes: Readonly<Record<OnnxType, number>> = {
@@ -35,7 +35,7 @@ export interface OnnxTensor {
   readonly external?: { readonly location: string; readonly offset: number };
 }
 
-/** An attribute of a node. Floats are wrapped in `float` to distinguish them from integers. */
+/** Value of a node attribute. Floats are wrapped in `float` to distinguish them from integers. */
 export type Attribute =
   | number
   | string
@@ -51,7 +51,7 @@ export interface OnnxNode {
   readonly attributes: Readonly<Record<string, Attribute>>;
 }
 
-/** An input or output of a model. */
+/** Name and type of an input or output of a model. */
 export interface OnnxValue {
   readonly name: string;
   readonly type: OnnxType;
@@ -71,7 +71,7 @@ const string = (writer: BinaryWriter, field: number, value: string): BinaryWrite
 const whole = (writer: BinaryWriter, field: number, value: number): BinaryWriter =>
   writer.tag(field, WireType.Varint).int64(value);
 
-/** Writes a nested message. */
+/** Writes a nested protobuf message to a field. */
 const message = (writer: BinaryWriter, field: number, fill: (inner: BinaryWriter) => void): BinaryWriter => {
   writer.tag(field, WireType.LengthDelimited).fork();
   fill(writer);

@@ -86,7 +86,7 @@ describe("onnxruntime equals the reference", () => {
       both.ours.forEach((array, i) => {
         const label = `${op}: ${one.name}, result ${i}`;
         expect([both.theirs[i]!.dtype, both.theirs[i]!.shape], label).toEqual([array.dtype, array.shape]);
-        // onnxruntime's sigmoid has seven digits after the decimal point
+        // onnxruntime's sigmoid is exact to seven digits after the decimal point
         const least = farFromZero.test(one.name) ? 3e-4 : op === "silu" ? 2e-6 : 1e-6;
         const tolerance =
           array.dtype === "f32"

@@ -60,8 +60,8 @@ const mpiColumn = (column: number): readonly MpiSample[] =>
     });
 
 /**
- * Times of MPI all-reduce in the OSU benchmark, by number of nodes. Source: B-Caffe (github.com/hclhkbu/B-Caffe,
- * `logdata/allreduce2.log`, `4`, `8`; BSD-2-Clause).
+ * Measured times of MPI all-reduces in the OSU benchmark, by number of nodes. Source: B-Caffe
+ * (github.com/hclhkbu/B-Caffe, `logdata/allreduce2.log`, `4`, `8`; BSD-2-Clause).
  */
 export const mpiAllReduce: { readonly [nodes in 2 | 4 | 8]: readonly MpiSample[] } = {
   2: mpiColumn(0),

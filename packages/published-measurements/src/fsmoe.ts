@@ -10,7 +10,7 @@ const line = (startup: number, perUnit: number): PublishedLine => ({
   secondsPerUnit: perUnit * 1e-3,
 });
 
-/** One GPU cluster of the paper. */
+/** A GPU cluster of the paper, with its fits. */
 interface Testbed {
   /** Number of GPUs per node; these GPUs share each expert. */
   readonly gpusPerNode: number;
@@ -97,7 +97,7 @@ const row = (
   return { testbed, model, pass, allToAll, allReduce, allGather, reduceScatter, experts, routing, order, attention };
 };
 
-/** Published times of layers of experts. Source: FSMoE, ASPLOS 2025, table 2. */
+/** Published times of layers of experts, one row per testbed, model and pass. Source: FSMoE, ASPLOS 2025, table 2. */
 export const fsmoeLayerTimes: readonly FsmoeLayerTimes[] = [
   row("A", "GPT2-XL", "forward", [6.9, 0, 4.6, 5.4, 3.1, 0.1, 0.3, 1.7]),
   row("A", "GPT2-XL", "backward", [6.9, 5.26, 4.6, 5.4, 6.1, 0.1, 0.4, 3.6]),

@@ -1,7 +1,7 @@
 import { outsideNames } from "./phases.ts";
 import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport } from "./profile-report.ts";
 
-/** Content of a CSV field; undefined is an empty field. */
+/** Value of a CSV field; undefined is written as an empty field. */
 type Field = string | number | undefined;
 
 const fieldText = (field: Field): string => {

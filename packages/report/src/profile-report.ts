@@ -5,7 +5,7 @@ import type { Phase, RankSpans } from "@skein/tensor-core";
  */
 export type RowPhase = Phase | "other";
 
-/** Statistics of a time measured in several steps, in seconds. */
+/** Statistics, in seconds, of a time that was measured in several steps. */
 export interface Times {
   readonly median: number;
   /** Median absolute deviation from the median, in seconds. */
@@ -84,7 +84,7 @@ export interface CollectiveRow {
 /** A value that occupies memory during part of the step. */
 export interface MemoryBlock {
   readonly name: string;
-  /** Data type and shape, such as `f32[64, 10]`. */
+  /** Data type and shape of the value, such as `f32[64, 10]`. Absent: unknown. */
   readonly shape?: string | undefined;
   readonly bytes: number;
   /**

@@ -69,7 +69,7 @@ export interface RunReport {
   readonly name: string;
   /** Description of the run: machine, backend, ranks, … */
   readonly about: string;
-  /** Description of the run's origin: commit, versions, machine. */
+  /** Description of the run's origin: commit, versions, machine. Absent: unknown. */
   readonly origin?: string | undefined;
   readonly losses: readonly StepValue[];
   /** Metrics on held-out samples, such as `accuracy`, `bitsPerByte` and `loss`, by name. */

@@ -7,7 +7,7 @@ import { legend } from "./sections/legend.ts";
 import { sortableTable } from "./sections/table.ts";
 import { tile } from "./sections/tile.ts";
 
-/** One trial of a hyperparameter search. */
+/** Settings and result of one trial of a hyperparameter search. */
 export interface SweepTrial {
   readonly trial: number;
   /** Values of the settings, in the order of `SweepReport.keys`. */
@@ -21,7 +21,7 @@ export interface SweepTrial {
 /** Content of the HTML page of a hyperparameter search. */
 export interface SweepReport {
   readonly name: string;
-  /** Description of the search. */
+  /** Description of the search for the page's head. */
   readonly about: string;
   /** Job settings that are searched. `isLog`: whether values are sampled uniformly on a logarithmic scale. */
   readonly keys: readonly { readonly key: string; readonly isLog: boolean }[];

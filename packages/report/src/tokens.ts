@@ -66,8 +66,8 @@ export const kindRules: string = [
 ].join("\n");
 
 /**
- * The design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Print always has
- * the light scheme.
+ * The design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Printed pages
+ * always use the light scheme.
  */
 export const tokenRules: string = [
   `:root{color-scheme:light dark;${declarations(schemes.light)}}`,

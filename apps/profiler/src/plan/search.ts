@@ -46,7 +46,7 @@ export interface SearchResult {
   readonly leftOut: readonly string[];
 }
 
-/** Input of a search. */
+/** Parameters of a search. */
 export interface SearchInput {
   /** Job with the number of ranks for which to search. */
   readonly job: ProfiledJob;

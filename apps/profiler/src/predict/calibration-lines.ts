@@ -13,8 +13,8 @@ const percent = (share: number): string => `${(100 * Math.abs(share)).toFixed(0)
 const inWords = (error: number): string => `${percent(error)} too ${error < 0 ? "fast" : "slow"}`;
 
 /**
- * Describes the largest spread between the rounds of any run. If every run has a single round, a note is returned
- * instead.
+ * Describes the largest spread between the rounds of any run. If every run has a single round, the result is a note
+ * about this.
  */
 const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
   const spreads = runs.flatMap(({ spread }) => (spread === undefined ? [] : [spread]));

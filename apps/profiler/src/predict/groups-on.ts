@@ -15,7 +15,7 @@ export const groupsOn = (
 ): { readonly [axis: string]: GroupSelectionOptions } =>
   Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
-      const [group] = groups as [readonly number[]]; // all groups of an axis are equivalent
+      const [group] = groups as [readonly number[]]; // the groups of an axis are equivalent
       const hosts = hostsOfGroup(group, hardware.topology);
       const link = linksOfGroup(group, hardware);
       return [axis, { ...situation, link, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];

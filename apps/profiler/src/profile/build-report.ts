@@ -51,7 +51,7 @@ const clockDescriptions: Readonly<Record<JobFacts["kernelClock"], string>> = {
 /**
  * Build a report from the spans of a run.
  *
- * @throws ArgumentError if no step is left after the warm-up.
+ * @throws ArgumentError if all steps are warm-up steps.
  */
 export const buildReport = (input: ProfileInput): ProfileReport => {
   const { facts, measured, priced, warmUpSteps, predicted } = input;

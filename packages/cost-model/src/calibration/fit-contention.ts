@@ -12,8 +12,8 @@ export interface ContendedSample extends LinkSample {
 
 export interface FittedContention extends Contention {
   /**
-   * Estimate of η / b without a lower bound. Below 0 if concurrent flows got more throughput from the link than a
-   * single flow; `penaltyPerFlow` is then 0.
+   * Estimate of η / b without a lower bound. Negative if concurrent flows reach more throughput on the link than a
+   * single flow; `penaltyPerFlow` is 0 in this case.
    */
   readonly unbounded: number;
   readonly standardError: number;

@@ -38,13 +38,13 @@ type Residuals = (parameters: Vector) => Vector;
 const sumOfSquares = (values: Vector): number => values.reduce((sum, value) => sum + value * value, 0);
 
 /**
- * Scale of each parameter for steps and tolerances: its absolute value, but at least a hundredth of its start value,
- * because a parameter may converge to 0.
+ * Returns the scale of each parameter for steps and tolerances: its absolute value, but at least a hundredth of its
+ * start value, because a parameter may converge to 0.
  */
 const sizesOf = (at: Vector, start: Vector): Vector =>
   at.map((value, k) => Math.max(Math.abs(value), (Math.abs(start[k]!) || 1) / 100));
 
-/** Jacobian ∂r/∂p by central differences, one row per parameter. */
+/** Computes the Jacobian ∂r/∂p by central differences, one row per parameter. */
 const jacobianAt = (residuals: Residuals, at: Vector, steps: Vector): readonly Vector[] =>
   at.map((value, k) => {
     const step = steps[k]!;
@@ -59,7 +59,8 @@ const normalMatrix = (jacobian: readonly Vector[]): readonly Vector[] =>
   jacobian.map((a) => jacobian.map((b) => dot(a, b)));
 
 /**
- * Scale of each parameter from its own column of the Jacobian, so that the unit and size of parameters do not matter.
+ * Returns the scale of each parameter, computed from the parameter's column of the Jacobian, so that the units and
+ * sizes of parameters do not matter.
  *
  * @throws ArgumentError if the samples do not determine all parameters.
  */
@@ -100,7 +101,7 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  *
  * Cost: (2 · parameters + 1) calls of `model` per iteration.
  *
- * @param model returns the residuals for given parameters, always the same number of residuals.
+ * @param model Function that returns the residuals for given parameters. The number of residuals must not change.
  * @throws ArgumentError for fewer samples than parameters, a start whose residuals are not finite, invalid options, or
  * parameters that the samples do not determine.
  *

@@ -45,8 +45,8 @@ export interface RunningCosts {
    */
   readonly secondsPerByteBeside: number;
   /**
-   * Relative slowdown of a kernel during a collective, in addition to the cost of its bytes, because caches, memory
-   * bandwidth and cores are shared. Absent: 0.
+   * Relative slowdown of a kernel during a collective, in addition to the cost per byte of the collective, because
+   * caches, memory bandwidth and cores are shared. Absent: 0.
    */
   readonly overlapSlowdown?: number | undefined;
   /** Coefficient of variation of a rank's computation time per step. The other ranks wait for the slowest rank. */
@@ -58,7 +58,7 @@ export interface RunningCosts {
   readonly messageDelaySeconds: number;
 }
 
-/** Device on which one rank computes. */
+/** Description of the device on which one rank computes. */
 export interface Device {
   readonly name: string;
   readonly kind: "cpu" | "gpu";
@@ -107,7 +107,7 @@ export interface Contention {
   readonly penaltyPerFlow: number;
 }
 
-/** The links of a cluster. */
+/** Costs of the links of a cluster. */
 export interface ClusterLinks extends LinkCosts {
   readonly source: string;
   /** Times of links between hosts of different racks. Absent: the topology has no racks. */
@@ -120,7 +120,7 @@ export interface ClusterLinks extends LinkCosts {
   readonly contention: Contention;
 }
 
-/** A job with which a hardware file was calibrated, and the error of the file's prediction. */
+/** A calibration run: a job with its measured and predicted step time. */
 export interface CalibratedRun {
   readonly name: string;
   /** Whether collectives run concurrently with the job's computation. */
@@ -134,7 +134,7 @@ export interface CalibratedRun {
   readonly spread?: number | undefined;
 }
 
-/** Jobs with which a hardware file was calibrated. */
+/** Runs of jobs with which a hardware file was calibrated. */
 export interface HardwareCalibration {
   /** Value of `links.source` at the time of calibration. The measured steps are not valid for other links. */
   readonly links: string;

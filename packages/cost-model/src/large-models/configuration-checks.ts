@@ -30,7 +30,10 @@ export const checkChoice = (name: string, value: unknown, allowed: readonly unkn
     throw new ArgumentError(`${name} is ${String(value)}, but must be one of ${allowed.join(", ")}; change ${name}`);
 };
 
-/** Check a number of tensor-parallel ranks. @throws ArgumentError if a layer cannot be divided evenly. */
+/**
+ * Check the number of tensor-parallel ranks.
+ * @throws ArgumentError if this number does not divide the sizes of a layer evenly.
+ */
 export const checkTensorParallel = (shape: TransformerShape, tensorParallel: number, ranks: number): void => {
   checkCount("tensorParallel", tensorParallel);
   const { name, heads, keyValueHeads, hidden } = shape;

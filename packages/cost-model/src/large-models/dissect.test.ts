@@ -42,7 +42,7 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
 
   test("is plain data without undefined values, and lists its assumptions", () => {
     for (const [, , dissection] of cases) {
-      // JSON would turn values that are not finite into null.
+      // The dissection contains only finite values: JSON would turn all others into null.
       expect(JSON.parse(JSON.stringify(dissection))).toEqual(dissection);
       expect(dissection.assumptions.length).toBeGreaterThan(3);
       for (const sentence of dissection.assumptions) expect(sentence).toMatch(/^[^\n]{15,}\.$/);

@@ -18,7 +18,7 @@ import {
  */
 export type WeightType = "f32" | "f16" | "bf16" | QuantizedType;
 
-/** Configuration of inference. */
+/** Settings of an inference estimate. */
 export interface InferenceConfiguration {
   readonly task: "inference";
   /** Number of sequences or images that one replica processes together. */
@@ -55,7 +55,7 @@ export interface InferencePlan {
   readonly replicas: number;
 }
 
-/** Bytes in a rank's memory when the last token is generated. */
+/** Bytes in a rank's memory when the last token is generated, by category. */
 export interface InferenceMemory {
   readonly weights: number;
   /** Bytes of the keys and values of all layers, for all tokens except the last. */

@@ -19,7 +19,7 @@ const estimate = (given: Partial<InferenceConfiguration> = {}, shape = llama, ha
 
 test("a token adds keys and values of all key/value heads to the cache, each rank its part", () => {
   const plan = { weights: "f16", tensorParallel: 1 } as const;
-  // 2 · 32 · 4096 · 2 bytes; with 8 of 64 heads, 2 · 80 · 1024 · 2.
+  // 2 · 32 · 4096 · 2 bytes; with 8 key/value heads for 64 query heads, 2 · 80 · 1024 · 2 bytes.
   expect(keyValueBytesPerToken(llama, plan)).toBe(524_288);
   expect(keyValueBytesPerToken(grouped, plan)).toBe(327_680);
   expect(keyValueBytesPerToken(grouped, { ...plan, weights: "f32" })).toBe(2 * 327_680);

@@ -105,8 +105,8 @@ export const estimateInference = (
   };
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));
   const prefill = price("prefill", parts);
-  // The prefill produces the first token; each later token attends to promptTokens + 1 to promptTokens + outputTokens −
-  // 1 tokens.
+  // The prefill produces the first token. The passes of later tokens attend to promptTokens + 1 up to promptTokens +
+  // outputTokens − 1 tokens.
   const generated = outputTokens - 1;
   const decode =
     generated > 0

@@ -6,7 +6,7 @@ import { deviceBytes, trainingMemory } from "./training-memory.ts";
 
 /** Largest batch of a rank that fits into its memory. */
 export interface LargestBatch {
-  /** Largest batch; 0 if not even a batch of one fits. */
+  /** Number of sequences or images in the largest batch; 0 if not even a batch of one fits. */
   readonly batch: number;
   /** Bytes needed for the largest batch, or for a batch of one if no batch fits. */
   readonly bytes: number;

@@ -7,7 +7,7 @@ export interface TransformerShape {
   /** Publication that states the sizes. */
   readonly source: string;
   readonly vocabulary: number;
-  /** Maximum number of positions in training; learned positions cannot exceed this number. */
+  /** Maximum number of positions with which the model was trained; a hard limit for learned positions. */
   readonly contextLength: number;
   readonly width: number;
   readonly layers: number;
@@ -37,8 +37,8 @@ export interface ResidualStage {
 }
 
 /**
- * Sizes of a residual network of bottleneck blocks: 1×1 to the width, 3×3, 1×1 to `expansion` times the width, each
- * followed by batch normalization.
+ * Sizes of a residual network of bottleneck blocks. A block has three convolutions: 1×1 to the width, 3×3, and 1×1 to
+ * `expansion` times the width, each followed by batch normalization.
  */
 export interface ResidualShape {
   readonly kind: "residual";

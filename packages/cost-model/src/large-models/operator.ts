@@ -54,7 +54,7 @@ export interface Part {
 
 /** Parameters of one pass over a model. */
 export interface PassSetting {
-  /** Number of sequences, or images. */
+  /** Number of sequences, or number of images. */
   readonly batch: number;
   /** Number of tokens per sequence that go through the model in this pass. */
   readonly length: number;

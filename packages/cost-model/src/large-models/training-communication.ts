@@ -62,9 +62,9 @@ export const tensorCalls = ({
 
 /**
  * Price the communication between data-parallel ranks in a step. Stage 0: all-reduce of each part's gradients as they
- * become ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead,
- * and an exposed all-gather of the new weights. Stage 2: as stage 1, but gradients are reduced after every batch. Stage
- * 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
+ * become ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead of
+ * all-reduce, and an exposed all-gather of the new weights. Stage 2: as stage 1, but gradients are reduced after every
+ * batch. Stage 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 7; the order of overlapped collectives: Shi et al. 2018,
  * arXiv 1805.03812.

@@ -25,8 +25,8 @@ export type Recomputation = "none" | "selective" | "full";
 export type ZeroStage = 0 | 1 | 2 | 3;
 
 /**
- * Offload of optimizer states to the host's memory; the host updates the weights. Source: Ren et al. 2021, arXiv
- * 2101.06840 (ZeRO-Offload).
+ * Options for offloading optimizer states to the host's memory, where the host updates the weights. Source: Ren et al.
+ * 2021, arXiv 2101.06840 (ZeRO-Offload).
  */
 export interface Offload {
   /** Bandwidth between a rank's device and its host in one direction, in bytes per second. */
@@ -35,7 +35,7 @@ export interface Offload {
   readonly hostMemoryBytesPerSecond: number;
 }
 
-/** Configuration of training. */
+/** Settings of a training estimate. */
 export interface TrainingConfiguration {
   readonly task: "training";
   /** Number of sequences or images per rank in one pass. */
@@ -46,11 +46,11 @@ export interface TrainingConfiguration {
   readonly accumulation?: number | undefined;
   /** Training precision. Default: mixed-bf16. */
   readonly precision?: Precision | undefined;
-  /** Optimizer. Default: adam. */
+  /** Optimizer, which determines state size and work of the update. Default: adam. */
   readonly optimizer?: OptimizerName | undefined;
-  /** ZeRO stage. Default: 0. */
+  /** ZeRO stage: what data-parallel ranks shard. Default: 0. */
   readonly zeroStage?: ZeroStage | undefined;
-  /** Activation recomputation. Default: none. */
+  /** Values that the backward pass recomputes instead of reading saved values. Default: none. */
   readonly recomputation?: Recomputation | undefined;
   /**
    * Whether to use FlashAttention. This setting and all following settings except `offload` are for transformers only.
@@ -60,8 +60,8 @@ export interface TrainingConfiguration {
   /** Number of ranks that share each layer. Default: 1. */
   readonly tensorParallel?: number | undefined;
   /**
-   * Storage type of the layers' matrices. Requires adapters, because quantized weights are not trained. Absent: not
-   * quantized.
+   * Storage type of the matrices of layers. Requires adapters, because quantized weights are not trained. Absent: the
+   * matrices are not quantized.
    */
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;

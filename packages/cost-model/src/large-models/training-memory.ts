@@ -4,7 +4,7 @@ import type { Operator, Part, PassSetting } from "./operator.ts";
 import { precisions, stateBytes } from "./precision.ts";
 import type { Recomputation, TrainingPlan } from "./training-configuration.ts";
 
-/** Bytes in a rank's memory at the peak of a training step. */
+/** Bytes in a rank's memory at the peak of a training step, by category. */
 export interface TrainingMemory {
   readonly weights: number;
   readonly gradients: number;

@@ -3,7 +3,7 @@ import { threefry2x32 } from "@skein/tensor-core/backend";
 import { mebibytes } from "../units.ts";
 import { fitGaussianProcess, type Prediction } from "./gaussian-process.ts";
 
-/** Range of one dimension of the search. */
+/** Bounds and scale of one dimension of the search. */
 export interface SearchBound {
   readonly low: number;
   readonly high: number;
@@ -17,7 +17,7 @@ export interface SearchBound {
 /** Point and value of a completed trial. */
 export interface Observation {
   readonly point: readonly number[];
-  /** Value to minimize, such as seconds per iteration. */
+  /** Observed value of the function to minimize, such as seconds per iteration. */
   readonly value: number;
 }
 

@@ -4,7 +4,7 @@ import type { GradientProfile } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
-/** One Kronecker factor of one layer in a training step. */
+/** One Kronecker factor of one layer in a training step, as input for planners. */
 export interface ProfiledFactor {
   /** Name of the layer and side of the factor, such as `blocks.0.query:input`. */
   readonly name: string;

@@ -1,6 +1,6 @@
 import { cholesky, solveLower, type Vector } from "../cholesky.ts";
 
-/** Prediction of a Gaussian process at one point. */
+/** Predicted value of a Gaussian process at one point, with its uncertainty. */
 export interface Prediction {
   readonly mean: number;
   /** Standard deviation of the function value, without measurement noise. */

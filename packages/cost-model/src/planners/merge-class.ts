@@ -6,13 +6,13 @@ export type MergeClass = (path: string) => string;
 /** Constraints on merging gradients. */
 export interface MergeOptions {
   /**
-   * Merge class of each gradient, such as the mesh axis over which it is averaged. Default: all gradients are in one
-   * class.
+   * Function that returns the merge class of each gradient, such as the mesh axis over which the gradient is averaged.
+   * Default: all gradients are in one class.
    */
   readonly apart?: MergeClass | undefined;
 }
 
-/** All gradients are in one merge class. */
+/** Merge class function that puts all gradients into one class. */
 export const oneMergeClass: MergeClass = () => "";
 
 /**

@@ -6,7 +6,10 @@ interface Entry<T, E> {
   readonly event: E;
 }
 
-/** Priority queue of events by time; events of equal time are ordered by insertion. O(log n) per operation. */
+/**
+ * Priority queue of events, ordered by time; events with equal time are ordered by insertion. Cost: O(log n) per
+ * operation.
+ */
 export class EventQueue<T, E> {
   private readonly heap: BinaryHeap<Entry<T, E>>;
   private pushed = 0;

@@ -1,7 +1,7 @@
 import { ArgumentError, randomKey } from "@skein/tensor-core";
 import { foldInKey, threefry2x32 } from "@skein/tensor-core/backend";
 
-/** Random variation of times; plain data. */
+/** Options of the random variation of times; plain data. */
 export interface JitterOptions {
   /** Seed of the variation. Times depend only on the seed, not on the order of calls. */
   readonly seed: number;
@@ -15,8 +15,8 @@ export interface JitterOptions {
    */
   readonly communicationVariation?: number | undefined;
   /**
-   * Stragglers: each rank is a straggler with probability `share`, and its computations take `factor` times as long.
-   * Absent: no stragglers.
+   * Options for stragglers: each rank is a straggler with probability `share`, and the computations of a straggler take
+   * `factor` times as long. Absent: no stragglers.
    */
   readonly stragglers?: { readonly share: number; readonly factor: number } | undefined;
 }

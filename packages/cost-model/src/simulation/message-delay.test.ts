@@ -25,7 +25,7 @@ describe("messages during computation", () => {
   const overlapped: Program = [send(2, 2, 3), compute(10), wait(0)];
 
   test("each takes its delay longer while a member certainly computes", () => {
-    // Two messages of 1 s each, then 3 s of bytes: 5 s without delay, and 1.5 s more per message.
+    // Two messages of 1 s each, followed by 3 s for the bytes: 5 s without delay; a delay adds 1.5 s per message.
     const { collectives } = simulate(worldOf(overlapped, overlapped), { messageDelaySeconds: 1.5 });
     expect(collectives[0]!.endSeconds).toBeCloseTo(8, 12);
     expect(endOf(worldOf(overlapped, overlapped), 1.5)).toBe(10);

@@ -181,7 +181,7 @@ describe("laws of the simulator", () => {
                 expect(through.get(step * starts.length + number)!.endSeconds).toBe(one.endSeconds);
               }
             }
-          // At most `concurrent` phases of a lane on one stream of a rank.
+          // A stream of a rank runs at most `concurrent` phases of a lane at a time.
           const own = result.collectives.filter(({ ranks }) => ranks.includes(classOfRank.rank));
           for (const stream of ["intra-node", "inter-node"])
             for (const lane of ["lane 0", "lane 1"]) {

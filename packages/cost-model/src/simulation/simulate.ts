@@ -42,7 +42,10 @@ export interface SimulatedCollective {
 
 /** Result of a simulation of one or more steps. Times count from the start of the first step. */
 export interface SimulatedStep {
-  /** Spans of each rank over all steps, in the format of a run. Equivalent ranks may share one list. */
+  /**
+   * Spans of each rank over all steps, in the same format as the spans of a real run. Equivalent ranks may share one
+   * list.
+   */
   readonly ranks: readonly RankSpans[];
   /**
    * Seconds from the end of the previous step to the end of the last step. With several steps this is the step time in
@@ -51,7 +54,7 @@ export interface SimulatedStep {
   readonly stepSeconds: number;
   /** Seconds that each rank waits for collectives in the last step, by rank. */
   readonly exposedSeconds: readonly number[];
-  /** Seconds that each rank waits for collectives, by step, then by rank. */
+  /** Seconds that each rank waits for collectives in each step, by step, then by rank. */
   readonly exposedByStep: readonly (readonly number[])[];
   /**
    * Time when the last rank's compute stream ends, by step. Collectives without a wait may continue into the next step.

@@ -80,7 +80,7 @@ export type Task = ComputeTask | CollectiveTask | WaitTask;
  */
 export type Program = readonly Task[];
 
-/** Input of a simulation; plain data. Equivalent ranks may share one program object. */
+/** World of ranks to simulate; plain data. Equivalent ranks may share one program object. */
 export interface SimulatedWorld {
   /** Program of each rank. */
   readonly programs: readonly Program[];

@@ -48,7 +48,7 @@ type EventKind = "ready" | "transfers" | "ends";
  */
 export class WorldRun {
   readonly ranks: readonly RankRun[];
-  /** Instances of collectives, by step, then by group class and collective. */
+  /** Instances of collectives, ordered by step, then by group class and collective. */
   readonly instances: readonly CollectiveInstance[];
   private readonly classes: WorldClasses;
   private readonly settings: RunSettings;

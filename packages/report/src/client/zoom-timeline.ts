@@ -3,8 +3,8 @@
  * the pointer or the selected span.
  *
  * Keys: ← and → move from span to span, ↑ and ↓ from track to track, Enter fits the selected span to the window; + and
- * − zoom, Shift with ← or → pans, 0 shows all. The wheel zooms if the timeline has the focus or with Ctrl; otherwise it
- * scrolls the page as usual.
+ * − zoom, Shift with ← or → pans, 0 shows all. The wheel zooms if the timeline has the focus, or if Ctrl is pressed;
+ * without focus and Ctrl it scrolls the page as usual.
  *
  * @param root A page, or an element that contains timelines.
  *

@@ -2,7 +2,7 @@ import { timelineChart, type TimelineTrack } from "../charts/timeline-chart.ts";
 import { escapeText } from "../html.ts";
 import { kindKey } from "./legend.ts";
 
-/** Help text about the keys and pointer actions of `zoomTimeline`. */
+/** Help text for users about the keys and pointer actions of `zoomTimeline`. */
 export const timelineHelp =
   "Click the timeline: then the wheel zooms and arrow keys move from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.";
 

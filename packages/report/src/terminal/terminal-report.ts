@@ -8,7 +8,7 @@ import { hangingIndent, printable, wrapped } from "./display-width.ts";
 import { barLengths } from "./text-bar.ts";
 import { type TextColumn, textTable } from "./text-table.ts";
 
-/** Layout of a report for a terminal. */
+/** Options of the layout of a report in a terminal. */
 export interface TerminalReportOptions {
   /** Width of the terminal in columns, at least 20; no line is longer. */
   readonly columns: number;

@@ -1,6 +1,6 @@
 import type { Phase, RankSpans, Span } from "@skein/tensor-core";
 
-/** Spans of one rank in one step. */
+/** All spans of one rank in one step. */
 export interface RankStep {
   readonly rank: number;
   readonly number: number;

@@ -13,13 +13,14 @@ export interface GpuDataSheet extends Pick<Device, "name" | "source" | "flopsPer
 const kernelStartSeconds = 0.9e-6;
 
 /**
- * Efficiency assumed without measurements, because no kernel reaches its data sheet. Whole training steps of the
- * largest GPT models, including communication and operators other than products, are published at 52 % of the peak of
- * A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); a single kernel must reach more.
+ * Efficiency assumed for kernels without measurements, because no kernel reaches the peak rates of the data sheet.
+ * Whole training steps of the largest GPT models, including communication and operators other than products, are
+ * published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); a single kernel must
+ * reach more.
  */
 const assumedEfficiency = 0.6;
 
-/** Build a device from the data sheet of a GPU. */
+/** Build a device description from the data sheet of a GPU. */
 export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): Device => ({
   kind: "gpu",
   ...sheet,
@@ -75,7 +76,7 @@ export interface GpuHost {
   readonly network?: HostNetwork;
 }
 
-/** Build a hardware file for one host of equal GPUs. */
+/** Build a hardware file for one host with several equal GPUs. */
 export const hostOfGpus = ({ name, description, device, gpus, interconnect, network }: GpuHost): HardwareFile => {
   const within = timesOf(interconnect.kind, interconnect.bytesPerSecond);
   const between =

@@ -3,7 +3,7 @@ import type { HardwareFile } from "../hardware.ts";
 import { gpuReduceSecondsPerByte } from "./data-sheet-host.ts";
 import { rtx2080TiDevice } from "./rtx-2080-ti.ts";
 
-/** A published fit of a whole all-reduce: a + b · M. */
+/** Published fit of the time of a whole all-reduce: a + b · M for M bytes. */
 interface AllReduceFit {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
@@ -12,7 +12,7 @@ interface AllReduceFit {
 /** All-reduce over the four GPUs of one host. The fit is the same for all networks. */
 const host: AllReduceFit = { startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-10 };
 
-/** Links within a host: a ring over four GPUs sends 6 messages of a quarter of the vector. */
+/** Links within a host. A ring over four GPUs sends 6 messages, each a quarter of the vector. */
 const within: LinkTimes = { secondsPerMessage: host.startupSeconds / 6, secondsPerByte: (host.secondsPerByte * 4) / 6 };
 
 /**

@@ -2,8 +2,8 @@ import { ethernetLinks } from "@skein/collectives";
 import type { HardwareFile } from "../hardware.ts";
 
 /**
- * Measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB take 12.0 µs
- * (docs/benchmarks/2026-11-21-core.md).
+ * Bytes and microseconds of two measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB
+ * take 12.0 µs (docs/benchmarks/2026-11-21-core.md).
  */
 const [largeBytes, largeSeconds, smallBytes, smallSeconds] = [2 ** 26, 3488e-6, 2 ** 16, 12e-6];
 

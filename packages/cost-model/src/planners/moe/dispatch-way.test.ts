@@ -68,8 +68,8 @@ describe("dispatchSeconds", () => {
     expect(seconds("ragged")).toBe(2 * 2 * (16 * 4));
     // A row contains two extra numbers on the way to the experts, and none on the way back, over both levels.
     expect(seconds("hierarchical")).toBe(2 * (1 + 0.5) * 16 * (8 + 4));
-    // A token reaches one host with probability 1/3 and both with 2/3: 16 · 5/6 copies of 5 numbers to the experts, one
-    // back; then two ranks, 16 copies.
+    // A token is needed on one host with probability 1/3, and on both hosts with probability 2/3: 16 · 5/6 copies of 5
+    // numbers to the experts and one number back; then 16 copies between two ranks.
     expect(seconds("duplicate-free")).toBeCloseTo(2 * (1 * (40 / 3) + 0.5 * 16) * (20 + 4), 9);
     expect(seconds("duplicate-free", { ...twoHosts, levels: [] })).toBeCloseTo(2 * 16 * (20 + 4), 9);
   });

@@ -6,7 +6,7 @@ import { fastest, type PipelineChoices, type PipelinePlan, pipelineCandidates } 
 /** Backward pass of a transformer layer: first its experts, then its dense part. */
 export interface GradientLayer {
   readonly experts: MoeLayerPass;
-  /** Seconds of the dense part, during which no tokens travel between nodes. */
+  /** Seconds of the dense part, during which no tokens are sent between nodes. */
   readonly denseSeconds: number;
   /** Total gradient bytes of this layer to all-reduce, a whole number; ready when the layer's backward pass ends. */
   readonly gradientBytes: number;
@@ -45,7 +45,10 @@ export interface GradientPartitionOptions extends PipelineChoices {
 
 /** A time slot for one all-reduce in the backward pass. Each layer has two consecutive slots. */
 interface Slot {
-  /** Bytes of gradients that are ready when the slot begins: those of all earlier layers. */
+  /**
+   * Bytes of gradients that are ready when the slot begins: the gradients of all layers that come earlier in the
+   * backward pass.
+   */
   readonly readyBytes: number;
   /** Seconds of the longest all-reduce that is completely hidden in this slot. */
   readonly idleSeconds: number;

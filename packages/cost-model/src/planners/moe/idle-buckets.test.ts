@@ -20,7 +20,7 @@ const stretchSeconds = (stretch: BackwardSegment, gradientSeconds: number): numb
         gradientSeconds,
       }).makespanSeconds;
 
-/** Merge class of a gradient, by its path. */
+/** Returns the merge class of a gradient, by its path. */
 const mergeClass = (path: string): string => (path.endsWith("1") ? "experts" : "others");
 
 interface Situation {
@@ -133,7 +133,8 @@ describe("planIdleBuckets", () => {
   });
 
   test("fits all-reduces behind experts, and among equal plans sends earlier", () => {
-    // Dispatch and combine take a second each, experts four: an all-reduce of four seconds is hidden.
+    // Dispatch and combine take one second each, and the experts take four seconds: an all-reduce of four seconds is
+    // hidden.
     const line = { startupSeconds: 0, secondsPerByte: 1 };
     const nothing = { model: line, bytes: 0 };
     const experts: MoeLayerPass = {

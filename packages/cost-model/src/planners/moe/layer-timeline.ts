@@ -2,7 +2,8 @@ import { type ChunkSeconds, checkNumChunks, checkSeconds } from "./layer-pass.ts
 
 /**
  * Order of collectives within a node. "gathers-first": all-gathers of all chunks, then all reduce-scatters.
- * "alternating": one all-gather ahead, then reduce-scatters and all-gathers alternate.
+ * "alternating": two all-gathers first, then reduce-scatters and all-gathers alternate, so that all-gathers stay one
+ * chunk ahead.
  */
 export type IntraNodeOrder = "gathers-first" | "alternating";
 

@@ -96,7 +96,7 @@ describe("parmCosts", () => {
           expect(seconds).toBe(communicationSeconds + expertFlops);
       }),
     );
-    // 3072 slots · 8 shards / 4 ranks of two products of 16 × 64 / 8.
+    // 3072 slots · 8 shards / 4 ranks; each expert shard has two products of 16 × 64 / 8.
     expect(parmCosts(layer, noCost).S1.expertFlops).toBe(2 * 2 * 3072 * 2 * 16 * 8);
   });
 

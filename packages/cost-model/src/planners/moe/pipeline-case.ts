@@ -1,10 +1,10 @@
 import type { ChunkSeconds } from "./layer-pass.ts";
 import type { LayerSchedule } from "./layer-timeline.ts";
 
-/** The bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
+/** Bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
 export type PipelineBound = "inter-node" | "compute" | "all-to-all" | "intra-node";
 
-/** Predicates Q1 to Q7 of the paper. */
+/** Truth values of the predicates Q1 to Q7 of the paper. */
 export type PipelinePredicates = Readonly<Record<"q1" | "q2" | "q3" | "q4" | "q5" | "q6" | "q7", boolean>>;
 
 /** Evaluate the predicates Q1 to Q7 for the times of a schedule. Q5 and Q7 are the same sum, in a different order. */
@@ -42,9 +42,9 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
  *     inter-node   2r · t_a2a + t_gar                  compute      2 · t_a2a + t_ag + t_rs + r · t_exp
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs
  *
- * If t_ag = t_rs this equals `layerTimeline` with all gathers first. Otherwise it is a lower bound, because Q1 only
- * considers the all-gather: with eight chunks the bound may be as low as an eighth of the time. Therefore plans use
- * `layerTimeline`; this function names the bottleneck of a layer.
+ * If t_ag = t_rs this equals `layerTimeline` with all gathers first. If the two times differ, the result is a lower
+ * bound of the time, because Q1 only considers the all-gather: with eight chunks the bound may be as low as an eighth
+ * of the time. Therefore plans use `layerTimeline`; this function names the bottleneck of a layer.
  *
  * @param chunk Seconds of the operations on one chunk. @param schedule Schedule of the layer. Its `intraNodeOrder` is
  * ignored; "gathers-first" is assumed.

@@ -18,7 +18,10 @@ export interface PipelineChoices {
   readonly intraNodeOrders?: readonly IntraNodeOrder[] | undefined;
 }
 
-/** A candidate schedule. Its time with an all-reduce of gradients is max(seconds, fixedSeconds + gradients). */
+/**
+ * A candidate schedule. With an all-reduce of gradients its time is max(seconds, fixedSeconds + seconds of the
+ * all-reduce).
+ */
 export interface PipelineCandidate extends PipelinePlan {
   /** 2r · t_a2a: seconds of the traffic between nodes, without gradients. */
   readonly fixedSeconds: number;

@@ -30,7 +30,10 @@ const expertsPerGroup = (numExperts: number, numGroups: number): number => {
   return numExperts / numGroups;
 };
 
-/** Check a routing. @throws ArgumentError for an impossible number of experts per token, or an incomplete token. */
+/**
+ * Check the values of a routing.
+ * @throws ArgumentError for an impossible number of experts per token, or an incomplete token.
+ */
 const checkRouting = ({ experts, expertsPerToken, numExperts }: Routing): void => {
   if (
     !(Number.isSafeInteger(expertsPerToken) && expertsPerToken >= 1 && expertsPerToken <= numExperts) ||
