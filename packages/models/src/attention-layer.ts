@@ -32,7 +32,8 @@ export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengt
 }
 
 /**
- * Draws the parameters of attention. @param biases Which matrices have biases.
+ * Draws the parameters of attention.
+ * @param biases Which matrices have biases.
  * @param deviation Standard deviation of the initial output weight, whose product is added to the residual stream.
  */
 export const initAttention = (

@@ -65,8 +65,8 @@ interface ExpertsApplied {
 const sharedDims = { query_DD: 1, key_DD: 1, value_DD: 1, output_DD: 0, up_DF: 1, gate_DF: 1, down_FD: 0 } as const;
 
 /**
- * Returns the sharding of a parameter, given its path. @param own Sharding of the experts' parameters, by path in the
- * tree of these parameters.
+ * Returns the sharding of a parameter, given its path.
+ * @param own Sharding of the experts' parameters, by path in the tree of these parameters.
  */
 const shardingOf =
   (tensor: TensorParallel | undefined, own: Sharding | undefined): Sharding =>

@@ -59,7 +59,8 @@ export const rowCount = ({ shape }: Tensor, mask: Tensor | undefined): Tensor =>
 /**
  * Returns the sum over unmasked rows, f32 scalar. Masked rows do not contribute, even if they contain NaN.
  *
- * @param rows Values to add, [B] or [B, …], of any dtype. @param mask Rows to include, bool [B]. Undefined: all rows.
+ * @param rows Values to add, [B] or [B, …], of any dtype.
+ * @param mask Rows to include, bool [B]. Undefined: all rows.
  */
 export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
   const values = cast(rows, "f32");
@@ -70,7 +71,8 @@ export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
  * Counts correct predictions and adds the losses of the rows for which `mask` (bool, shaped like `labels`) is true.
  * Masked rows may contain any values, including NaN, and have gradient 0.
  *
- * @param logits Logits of the C classes, f32 [..., C]. @param labels Class numbers, integers [...].
+ * @param logits Logits of the C classes, f32 [..., C].
+ * @param labels Class numbers, integers [...].
  */
 export const metricsOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Metrics => {
   const right = equal(argmax(logits), cast(labels, "i32"));

@@ -10,7 +10,8 @@ const compactOps: readonly string[] = ["constant", "broadcast-to"];
  * Computes values that depend neither on an argument nor on the batch size, such as rotary angles, once at export, in
  * f64. These values may use operators that ONNX does not have.
  *
- * @param graph One of the graphs from which `nodes` were merged. @returns the computed arrays, by key of the value.
+ * @param graph One of the graphs from which `nodes` were merged.
+ * @returns the computed arrays, by key of the value.
  */
 export const foldConstants = (graph: Graph, nodes: readonly MergedNode[]): ReadonlyMap<string, ReferenceArray> => {
   const isArgument = new Set(graph.inputs);

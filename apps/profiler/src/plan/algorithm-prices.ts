@@ -29,8 +29,8 @@ export interface CollectiveChoice {
 }
 
 /**
- * List the chosen algorithm and all candidates for each collective of a step. @param groups Groups of more than one
- * rank, by axis.
+ * List the chosen algorithm and all candidates for each collective of a step.
+ * @param groups Groups of more than one rank, by axis.
  */
 export const algorithmPrices = (
   program: StepProgram,

@@ -46,8 +46,8 @@ export const messagesOf = (program: StepProgram): Message[] => {
  * Restrict groups to the gradients that are sent: gradients that are averaged over different ranks are in separate
  * groups, as in jobs, and buckets whose gradient exists on one rank only are left out.
  *
- * @param gradients Gradients by bucket number. @param messages Messages of a step that exchanges each gradient
- * separately.
+ * @param gradients Gradients by bucket number.
+ * @param messages Messages of a step that exchanges each gradient separately.
  */
 export const sentGroups = (
   gradients: readonly Pick<GradientTensor, "axis">[],
@@ -144,8 +144,8 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
  * Build the groupings of the merging planners, as a run of the job would plan them from its measurements.
  *
  * @param profile Gradient profile with bucket numbers as paths, and with bytes scaled by `scaleToGroup`.
- * @param slowdown Slowdown of two concurrent collectives. @param apart Returns the merge class of a path. Only tensors
- * of one class may be merged.
+ * @param slowdown Slowdown of two concurrent collectives.
+ * @param apart Returns the merge class of a path. Only tensors of one class may be merged.
  */
 export const plannedGroupings = (
   profile: GradientProfile,

@@ -30,8 +30,8 @@ const withGradients = ({ name, fn }: Call, tensors: readonly Tensor[]): unknown 
 };
 
 /**
- * Returns the shaders of a call on a device. @throws an error with the function's message about invalid operands,
- * shortened to one line.
+ * Returns the shaders of a call on a device.
+ * @throws an error with the function's message about invalid operands, shortened to one line.
  */
 export const shadersOfCall = (call: Call, facts: DeviceFacts): readonly ListedShader[] => {
   const run = (...tensors: Tensor[]): unknown => (call.gradient ? withGradients(call, tensors) : call.fn(...tensors));

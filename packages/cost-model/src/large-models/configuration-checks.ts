@@ -16,7 +16,8 @@ export const checkCount = (name: string, value: number): void => {
 };
 
 /**
- * Check the names of settings. @throws ArgumentError for an unknown setting, because it would silently have no effect.
+ * Check the names of settings.
+ * @throws ArgumentError for an unknown setting, because it would silently have no effect.
  */
 export const checkNames = (what: string, configuration: object, known: readonly string[]): void => {
   const unknown = Object.keys(configuration).find((name) => !known.includes(name));

@@ -82,8 +82,8 @@ const checkTransformer = (shape: TransformerShape): void => {
 };
 
 /**
- * Check a shape. @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide
- * evenly.
+ * Check a shape.
+ * @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide evenly.
  */
 export const checkShape = (shape: ModelShape): void => {
   if (shape.kind === "transformer") return checkTransformer(shape);

@@ -47,8 +47,8 @@ export interface FactorBuckets {
  *
  * Cost: O(factors²).
  *
- * @param factors Factors in the order of computation, as for `factorProfile`. @param model Time model of the collective
- * that averages or sums the factors.
+ * @param factors Factors in the order of computation, as for `factorProfile`.
+ * @param model Time model of the collective that averages or sums the factors.
  * @throws ArgumentError for a duplicate name, or a model or factor with impossible values.
  *
  * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC), who merge by the greedy rule of MG-WFBP instead of

@@ -36,7 +36,8 @@ const penalty = (length: number, noise: number): number =>
  * length scales and noise fractions is searched for the largest marginal likelihood times prior; the variance follows
  * in closed form.
  *
- * @param points Points in the unit cube; duplicates are allowed. @param values Values of the function, one per point.
+ * @param points Points in the unit cube; duplicates are allowed.
+ * @param values Values of the function, one per point.
  * @returns a function that predicts at any point, in O(points²).
  *
  * Cost: O(points³) for each of 30 settings.

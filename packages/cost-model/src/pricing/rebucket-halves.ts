@@ -24,8 +24,8 @@ interface Halves {
 }
 
 /**
- * Find the halves of a bucket's exchange. @throws ArgumentError unless the bucket has one message at the start of the
- * step and one message later in the step.
+ * Find the halves of a bucket's exchange.
+ * @throws ArgumentError unless the bucket has one message at the start of the step and one message later in the step.
  */
 const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly number[]): Halves => {
   const starts = own.filter((index) => program[index]!.kind === "start");

@@ -29,8 +29,8 @@ class ProgramBuilder {
   }
 
   /**
-   * Adds the backward pass, in which each bucket's collective starts when its last gradient is ready. @returns the
-   * indices of the starts.
+   * Adds the backward pass, in which each bucket's collective starts when its last gradient is ready.
+   * @returns the indices of the starts.
    */
   backward(
     profile: GradientProfile,

@@ -27,8 +27,8 @@ export class SharedLinks<T, F extends Flow<T>> {
   private readonly started = new Set<F>();
 
   /**
-   * Create links. @param slowdownOf Returns the factor by which each of k concurrent flows is slowed; 1 for a single
-   * flow.
+   * Create links.
+   * @param slowdownOf Returns the factor by which each of k concurrent flows is slowed; 1 for a single flow.
    */
   constructor(numLinks: number, slowdownOf: (flows: number) => number, time: TimeArithmetic<T>) {
     this.time = time;

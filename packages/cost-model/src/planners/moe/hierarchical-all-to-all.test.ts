@@ -44,8 +44,9 @@ const one = { bytesPerToken: 1 };
 /**
  * Exchange the tokens of 24 ranks with equal routing, level by level, by the published rule: the number of tokens that
  * a rank sends between groups is the number of groups within its own group, times the maximum number of tokens that any
- * rank has for one of these groups. @returns the number of tokens sent at each level and within the groups of the last
- * level, and the tokens of each rank at the end.
+ * rank has for one of these groups.
+ * @returns the number of tokens sent at each level and within the groups of the last level, and the tokens of each rank
+ * at the end.
  */
 const carried = (
   { experts, expertsPerToken }: Routing,

@@ -101,8 +101,8 @@ export const plainAllToAllSeconds = (routing: Routing, hierarchy: Hierarchy, opt
  *
  * Cost: O(D · tokens · K).
  *
- * @param routing Routing of the tokens of one rank, or of all ranks. @param options `numSources` is the number of ranks
- * whose tokens `routing` contains.
+ * @param routing Routing of the tokens of one rank, or of all ranks.
+ * @param options `numSources` is the number of ranks whose tokens `routing` contains.
  * @throws ArgumentError for groups that do not divide one another, the ranks or the experts, or impossible values.
  *
  * Source: arXiv 2508.09591 (HierMoE).

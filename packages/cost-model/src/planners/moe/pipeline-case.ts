@@ -46,8 +46,8 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
  * bound of the time, because Q1 only considers the all-gather: with eight chunks the bound may be as low as an eighth
  * of the time. Therefore plans use `layerTimeline`; this function names the bottleneck of a layer.
  *
- * @param chunk Seconds of the operations on one chunk. @param schedule Schedule of the layer. Its `intraNodeOrder` is
- * ignored; "gathers-first" is assumed.
+ * @param chunk Seconds of the operations on one chunk.
+ * @param schedule Schedule of the layer. Its `intraNodeOrder` is ignored; "gathers-first" is assumed.
  *
  * Source: FSMoE, ASPLOS 2025.
  */
