@@ -9,8 +9,8 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
  *
  *     start = max(end of the previous bucket, ready(l)),   merge l + 1 if ready(l + 1) − start < a
  *
- * The released code also requires that the bucket would still be in transit, ready(l + 1) < start + T; this follows
- * from T ≥ a.
+ * The released code also requires that the bucket is still in transit when the tensor is ready, ready(l + 1) < start +
+ * T; this follows from T ≥ a.
  *
  * For comparison only: `mergeOptimally` is never slower than this rule, and sometimes faster (t_b 1, 1, 2, sizes 1, a =
  * 2, b = 1: 9 instead of 8).

@@ -38,8 +38,8 @@ const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
 /**
  * Build a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a
- * coefficient of variation c and standard normal z, because times are never negative, and are longer than usual by
- * larger amounts than they are shorter.
+ * coefficient of variation c and standard normal z, because, like measured times, they are never negative and have a
+ * longer tail towards large values.
  *
  * @throws ArgumentError for a seed, variation, share or factor out of range.
  * @example

@@ -95,9 +95,9 @@ export const plainAllToAllSeconds = (routing: Routing, hierarchy: Hierarchy, opt
  *
  *     n(g) = g · max p(g) · M · v,   t_1 = flat(n(G)),   t_d = Σ over i < d of between_i(n(U(i))) + within_{d−1}(n(G))
  *
- * Assumes that all ranks send equally much, and that the ranks of a group receive equal parts. Then the published bytes
- * of a step, which are counted over the tokens present, are these n: after level i a rank holds the tokens that U(i)
- * ranks had for its group.
+ * Assumes that all ranks send the same number of bytes, and that the ranks of a group receive equal parts. Under these
+ * assumptions n equals the published number of bytes of a step, which is counted over the tokens present at the step:
+ * after level i, a rank has the tokens that U(i) ranks had for its group.
  *
  * Cost: O(D · tokens · K).
  *

@@ -42,7 +42,7 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
  *     inter-node   2r · t_a2a + t_gar                  compute      2 · t_a2a + t_ag + t_rs + r · t_exp
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs
  *
- * If t_ag = t_rs this equals `layerTimeline` with all gathers first. If the two times differ, the result is a lower
+ * If t_ag = t_rs the result equals `layerTimeline` with "gathers-first". If the two times differ, the result is a lower
  * bound of the time, because Q1 only considers the all-gather: with eight chunks the bound may be as low as an eighth
  * of the time. Therefore plans use `layerTimeline`; this function names the bottleneck of a layer.
  *
