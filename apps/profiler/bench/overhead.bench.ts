@@ -1,8 +1,8 @@
 // Measures the cost of recording a step. Run: node apps/profiler/bench/overhead.bench.ts [--ranks 1] [--steps 200]
 // [jobs…]
 //
-// Every second step of a run is recorded, so recorded and unrecorded steps see the same drift within a run and the same
-// differences between runs. Neighboring steps are compared in pairs. Except for recording, the two steps of a pair must
+// Only every second step of a run is recorded, so drift within a run and differences between runs affect recorded and
+// unrecorded steps equally. Consecutive steps are compared in pairs. Except for recording, the two steps of a pair must
 // take equally long, so do not run this on a busy machine.
 import { worldSeconds, worldSteps } from "@skein/report";
 import { fileURLToPath } from "node:url";
@@ -29,7 +29,7 @@ for (const file of jobs) {
   );
   const recorded = steps.filter((ranks) => ranks[0]!.spans.length > 0);
   const numSpans = median(recorded.map((ranks) => Math.max(...ranks.map(({ spans }) => spans.length))));
-  // Pairs come in both orders (recorded step first, recorded step second), so linear drift cancels.
+  // Each step is paired with its predecessor and with its successor, so linear drift cancels.
   const costs = steps.slice(1).map((step, i) => {
     const other = steps[i]!;
     const [withSpans, without] = step[0]!.spans.length > 0 ? [step, other] : [other, step];

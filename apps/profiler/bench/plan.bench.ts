@@ -1,5 +1,5 @@
-// Measures how long a plan for GPT-2 takes, and how the time splits. Run: node apps/profiler/bench/plan.bench.ts
-// [hardware] [ranks, …]
+// Measures how long it takes to make a plan for GPT-2, and how this time divides. Run: node
+// apps/profiler/bench/plan.bench.ts [hardware] [ranks, …]
 import { fileURLToPath } from "node:url";
 import { hardwareNamed } from "@skein/cost-model";
 import { openJob, type ProfiledJob } from "skein-train/profiling";
@@ -11,7 +11,7 @@ const spent = new Map<string, number>();
 const add = (phase: string, begin: number): void =>
   void spent.set(phase, (spent.get(phase) ?? 0) + (performance.now() - begin) / 1000);
 
-/** Wrap a job so that the time of each call is added to `spent`. */
+/** Wraps a job so that the time of each call of its methods is added to `spent`. */
 const timed = (job: ProfiledJob): ProfiledJob => ({
   ...job,
   with: async (set) => {

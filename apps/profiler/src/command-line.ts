@@ -16,7 +16,7 @@ import { visibleText } from "@skein/tensor-core/backend";
 
 const collect = (value: string, list: readonly string[]): string[] => [...list, value];
 
-/** Add the options that change the job for one command. */
+/** Adds to a command the options that change the settings of the job. */
 const withJobOptions = (command: Command): Command =>
   command
     .option("--ranks <count>", "data-parallel ranks")
@@ -203,7 +203,10 @@ const makeProgram = (finish: (code: number) => void): Command => {
   return program;
 };
 
-/** Run the command line. @returns the exit code. */
+/**
+ * Runs the command line.
+ * @returns the exit code.
+ */
 export const main = async (args: readonly string[]): Promise<number> => {
   let code: number = exitCodes.usage;
   try {
@@ -212,7 +215,7 @@ export const main = async (args: readonly string[]): Promise<number> => {
     }).parseAsync(args, { from: "user" });
     return code;
   } catch (error) {
-    // commander has printed the reason
+    // commander has already printed the error message
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const { text, code: failed } = explain(error);
     writeStderr(`${text}\n`);

@@ -27,7 +27,7 @@ const passHeadings: Readonly<Record<DissectedModule["pass"], string>> = {
   decode: "Modules of a generated token",
 };
 
-/** A table of modules for each pass, with equal layers as one row. */
+/** Formats a table of modules for each pass; equal layers form one row. */
 const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
   [...Map.groupBy(modules, ({ pass }) => pass)].flatMap(([pass, own]) => [
     "",
@@ -55,7 +55,7 @@ const moduleTables = ({ modules }: Dissection, columns: number): string[] =>
     ),
   ]);
 
-/** A dissection as lines of text for a terminal. */
+/** Formats a dissection as lines of text for a terminal. */
 export const dissectionLines = (dissection: Dissection, columns = 80): string[] => {
   const { model, hardware, task, ranks, item, parameters, operators, collectives, memory, memoryBytes, capacityBytes } =
     dissection;

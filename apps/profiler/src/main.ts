@@ -5,7 +5,7 @@ import { exitCodes, explain } from "./errors.ts";
 
 surviveLostOutput(exitCodes.failure);
 
-/** Catches errors that no caller awaits, such as a thread of a package that failed to start. */
+/** Catches errors that no caller awaits, such as a failed start of a thread of a package. */
 process.once("uncaughtException", (error) => {
   const { text, code } = explain(error);
   writeStderr(`${text}\n`);

@@ -1,2 +1,2 @@
-/** Seconds as text in ms, with three digits. */
+/** Formats seconds in ms, with three digits. */
 export const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;

@@ -8,10 +8,10 @@ import type { MeasuredJob } from "./profile/measure-job.ts";
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Create the folder of a report, before anything runs: the requested folder, which must be empty, or
+ * Create the folder of a report before the job runs: the requested folder, which must be empty, or
  * `profiles/<job>/<1, 2, …>`.
  *
- * @throws ArgumentError.
+ * @throws ArgumentError if the folder is not empty or cannot be created.
  */
 export const claimFolder = (job: string, asked: string | undefined): string => {
   try {
@@ -42,12 +42,12 @@ export const claimFolder = (job: string, asked: string | undefined): string => {
   }
 };
 
-/** Remove the folder of a report that was not written, unless the folder has files. */
+/** Removes the folder of a report that was not written, unless the folder contains files. */
 export const dropUnused = (folder: string): void => {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 };
 
-/** Write all output files of a report, and print the report. */
+/** Writes all output files of a report, and prints the report. */
 export const writeReport = (
   folder: string,
   report: ProfileReport,

@@ -1,6 +1,6 @@
 import { asTypedIn } from "skein-train/profiling";
 
-/** Names of this program's commands, as they appear in messages. */
+/** Names of this program's commands as they appear in messages. */
 export const commandNames: readonly string[] = [
   "run",
   "report",
@@ -13,5 +13,7 @@ export const commandNames: readonly string[] = [
   "shaders",
 ];
 
-/** Replace the names of this program and of skein-train in a message by the words with which they were started. */
+/**
+ * Replaces the names of this program and of skein-train in a message by the words that the user typed to start them.
+ */
 export const asTyped = (text: string): string => asTypedIn("skein-profile", commandNames, text);

@@ -12,7 +12,7 @@ import { commandNames } from "../src/own-command.ts";
 import { attribute } from "../src/trace/attribution.ts";
 import { type CommandResult, inProcess as runInProcess } from "./in-process.ts";
 
-/** The built package if a whole run of tests has built it; otherwise the source. */
+/** Command that starts the program: the built package if the current test run has built it; if not, the source. */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
     ? ["--conditions=skein-built", fileURLToPath(new URL("../dist/main.js", import.meta.url))]
@@ -50,11 +50,11 @@ const skeinProfile = (...args: string[]): Promise<CommandResult> =>
     child.once("close", (code) => resolve({ code, ...written }));
   });
 
-/** Runs a command in this process, for commands that start no ranks. */
+/** Runs a command in this process; for commands that start no ranks. */
 const inProcess = (...args: string[]): Promise<CommandResult> =>
   runInProcess(...args.map((word) => word.replace("HERE", folder)));
 
-/** Expect a one-line error, exit code 2, and no output. */
+/** Expects a one-line error, exit code 2, and no output. */
 const expectRefused = ({ code, stdout, stderr }: CommandResult, words: RegExp): void => {
   expect(stderr).toMatch(words);
   expect([code, stdout, stderr.match(/^\s+at /m)]).toEqual([2, "", null]);
@@ -88,13 +88,14 @@ describe("run", () => {
     const { traceEvents } = JSON.parse(readFileSync(join(folder, "profiles/tiny/1/trace.json"), "utf8")) as {
       traceEvents: { name: string }[];
     };
-    expect(traceEvents.filter(({ name }) => name === "step 8")).toHaveLength(2); // ranks
+    expect(traceEvents.filter(({ name }) => name === "step 8")).toHaveLength(2); // two ranks
   });
 
   test("shares of operators and of time outside operators add up to the step", () => {
     const { operators, outside, timeline } = report();
     expect([...operators, ...outside].reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-    // Rows add up the spans of a name, shares count each moment once: they agree if no two spans of a thread overlap.
+    // Rows add the durations of all spans with a name, and shares count each moment once: both agree if no two spans of
+    // a thread overlap.
     for (const { spans } of timeline) {
       const whole = spans.find(({ track }) => track === "steps")!;
       const summed = spans
@@ -114,7 +115,8 @@ describe("run", () => {
     const { operators, collectives, steps, warmUpSteps, ranks } = report();
     expect([steps, warmUpSteps, ranks]).toEqual([6, 2, 2]);
     const product = operators.filter(({ operator }) => operator === "matmul");
-    // Two layers forward, and backward without the gradient of the first layer's inputs; 16 samples per rank.
+    // Two layers in the forward pass, and in the backward pass without the gradient of the first layer's inputs; 16
+    // samples per rank.
     const [inputs, hidden, classes] = [784, 16, 10];
     const flops = 2 * 16 * (2 * inputs * hidden + 3 * hidden * classes);
     expect(product.reduce((sum, row) => sum + row.flops!, 0)).toBe(flops);
@@ -148,9 +150,9 @@ describe("report", () => {
     const exposed = ({ collectives }: typeof ran): Map<string, number> =>
       new Map(collectives.map(({ name, exposedSeconds }) => [name, exposedSeconds.median]));
     expect([...exposed(read).keys()].toSorted()).toEqual([...exposed(ran).keys()].toSorted());
-    // Traces have whole nanoseconds, for the begin and the end of each wait.
+    // Traces contain whole nanoseconds for the start and the end of each wait.
     for (const [name, seconds] of exposed(ran)) expect(Math.abs(exposed(read).get(name)! - seconds)).toBeLessThan(1e-8);
-    // Minus the cost of recording, which is unknown for a trace alone.
+    // The first report subtracts the cost of recording, which is unknown for a trace without a job.
     expect(read.step.median).toBeGreaterThan(ran.step.median);
     expect(read.step.median / ran.step.median).toBeLessThan(1.2);
     const page = readFileSync(join(folder, "read/report.html"), "utf8");

@@ -6,7 +6,7 @@ import type { Device } from "@skein/cost-model";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 
-// Any changed figure is visible in review: `vitest run apps/profiler/test/golden.test.ts -u` writes new files.
+// The files make changed values visible in reviews: `vitest run apps/profiler/test/golden.test.ts -u` writes new files.
 
 const device = { name: "a processor", flopsPerSecond: { f32: 4e9 }, memoryBytesPerSecond: 1e9 } as Device;
 
@@ -20,7 +20,9 @@ const step = (() => {
   return { graph, plan, settled: plan.settled, stateInputs: 1 };
 })();
 
-/** Seconds as binary fractions, which floating point represents exactly, so that sums do not round. */
+/**
+ * Rounds seconds to binary fractions, which floating point represents exactly, so that sums have no rounding errors.
+ */
 const exact = (seconds: number): number => Math.round(seconds * 2 ** 20) / 2 ** 20;
 const ranks = madeUpRun(2).map((one) => ({
   ...one,
@@ -31,7 +33,7 @@ const ranks = madeUpRun(2).map((one) => ({
   })),
 }));
 
-/** Steps of 10, 11 and 12 ms; the difference is between the kernels and the end of the step. */
+/** Steps of 10, 11 and 12 ms; the differences are in the time between the kernels and the end of the step. */
 const steps = worldSteps(ranks).map((ranks, i) =>
   ranks.map((one) => ({ ...one, whole: { ...one.whole, endSeconds: one.whole.endSeconds + exact(i / 1000) } })),
 );
@@ -51,7 +53,7 @@ const report = buildReport({
   machine: "a machine",
 });
 
-/** From spans to all figures. */
+/** Covers the computation of all values of a report from spans. */
 test.each([
   ["report.json", () => `${JSON.stringify(report, undefined, 2)}\n`],
   ["terminal.txt", () => terminalReport(report, { columns: 80 })],

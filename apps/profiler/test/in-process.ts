@@ -1,14 +1,14 @@
 import { vi } from "vitest";
 import { main } from "../src/command-line.ts";
 
-/** Result of a command. */
+/** Exit code and output of a command. */
 export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Run a command that starts no ranks in this process, because a new process takes a second to load. */
+/** Runs a command that starts no ranks in this process, because a new process takes a second to load. */
 export const inProcess = async (...args: string[]): Promise<CommandResult> => {
   const written = { stdout: "", stderr: "" };
   const spies = (["stdout", "stderr"] as const).map((name) =>

@@ -10,7 +10,7 @@ import { tinyJob } from "./tiny-job.ts";
 
 const opened = tinyJob([512, 512]);
 
-/** Hosts of one rank each, with messages of this cost between them. */
+/** Returns hardware with one rank per host, and messages of this cost between hosts. */
 const network = (secondsPerMessage: number, secondsPerByte: number): HardwareFile => {
   const laptop = hardwareNamed("laptop-cpu");
   const link = { secondsPerMessage, secondsPerByte };
@@ -75,7 +75,7 @@ test("with layers of experts, gradients fill the idle times of the token exchang
         .map(({ path }) => path)
         .toSorted(),
     );
-    // Experts are averaged over other ranks than all other parameters.
+    // Gradients of experts are averaged over different ranks than all other gradients.
     for (const bucket of buckets) expect(new Set(bucket.map(isOfExperts)).size).toBe(1);
   }
   const { simulated } = await predictStep(job, network(1e-5, 1e-9));
@@ -104,7 +104,7 @@ describe("gradients of experts on a single rank", () => {
     expect(alone).toHaveLength(4);
     expect(buckets.flat()).toHaveLength(gradients.length);
     expect(buckets.slice(-alone.length).toSorted()).toEqual(alone.map((path) => [path]).toSorted());
-    // All traffic goes over the same ranks: in one message, or in the two that may be concurrent.
+    // All traffic goes over the same ranks: in one message, or in up to two concurrent messages.
     expect(buckets.length - alone.length).toBeLessThanOrEqual(plan === "simultaneous" ? 2 : 1);
   });
 

@@ -7,8 +7,8 @@ import { afterAll, beforeAll } from "vitest";
 /**
  * Create a job file of four ranks over TCP in a temporary folder, for the duration of a test file.
  *
- * @param hidden widths of the hidden layers.
- * @returns a function that opens the job, with values as for `--set`.
+ * @param hidden Widths of the hidden layers.
+ * @returns a function that opens the job; its arguments are values as for `--set`.
  */
 export const tinyJob = (hidden: readonly number[]): ((...set: string[]) => Promise<ProfiledJob>) => {
   let folder: string;

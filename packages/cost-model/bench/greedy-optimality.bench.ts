@@ -1,5 +1,5 @@
-// Measures how often the published greedy merge is optimal, and how much slower it is otherwise. Run: node
-// bench/greedy-optimality.bench.ts
+// Measures how often the published greedy merge finds the optimal plan, and how much slower its other plans are. Run:
+// node bench/greedy-optimality.bench.ts
 import { randomKey } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";
 import { allInOne, mergeGreedy, mergeOptimally, onePerTensor, timelineOf } from "../src/index.ts";

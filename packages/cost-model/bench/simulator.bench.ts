@@ -9,8 +9,8 @@ const inside = (seconds: number): Phase => ({ stream: "intra-node", startupSecon
 const across = (seconds: number): Phase => ({ stream: "inter-node", startupSeconds: 5e-5, transferSeconds: seconds });
 
 /**
- * A step of `numTasks` tasks. Of ten tasks, six compute, two are a collective of the tensor group and its wait, and two
- * are a two-level collective over all ranks and its wait.
+ * Builds a program of `numTasks` tasks. Of ten tasks, six compute, two are a collective of the tensor group and its
+ * wait, and two are a two-level collective over all ranks and its wait.
  */
 const programOf = (numTasks: number): Program => {
   const tasks: Task[] = [];

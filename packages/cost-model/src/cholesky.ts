@@ -2,8 +2,8 @@
 export type Vector = readonly number[];
 
 /**
- * Cholesky factor of a symmetric matrix A: lower triangle L with L · Lᵀ = A, by rows. Contains NaN if A is not positive
- * definite.
+ * Computes the Cholesky factor of a symmetric matrix A: lower triangle L with L · Lᵀ = A, by rows. The result contains
+ * NaN if A is not positive definite.
  */
 export const cholesky = (matrix: readonly Vector[]): readonly Vector[] => {
   const lower: number[][] = [];

@@ -1,34 +1,34 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Time of a whole collective: a + b · M seconds for M bytes. */
+/** Model of the time of a whole collective: a + b · M seconds for M bytes. */
 export interface LinearCollectiveModel {
-  /** Start-up time a. */
+  /** Start-up time a, in seconds. */
   readonly startupSeconds: number;
-  /** Time per byte b. */
+  /** Time per byte b, in seconds. */
   readonly secondsPerByte: number;
 }
 
-/** A linear model that holds from a message size up to the next piece. */
+/** Linear model that is valid from a minimum message size up to the minimum size of the next piece. */
 export interface CollectivePiece extends LinearCollectiveModel {
   readonly fromBytes: number;
 }
 
 /**
- * Piecewise linear model, for libraries that change their algorithm with the message size. The first piece begins at 0
+ * Piecewise linear model, for libraries that change their algorithm with the message size. The first piece starts at 0
  * bytes.
  */
 export interface PiecewiseCollectiveModel {
   readonly pieces: readonly CollectivePiece[];
 }
 
-/** Time of a collective as a function of its bytes; plain data. */
+/** Time model of a collective as a function of its bytes; plain data. */
 export type CollectiveModel = LinearCollectiveModel | PiecewiseCollectiveModel;
 
 const isLine = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel): boolean =>
   startupSeconds >= 0 && secondsPerByte >= 0 && Number.isFinite(startupSeconds) && Number.isFinite(secondsPerByte);
 
 /**
- * Find the linear model that holds for a message of `bytes`.
+ * Find the linear model that is valid for a message of `bytes` bytes.
  *
  * @throws ArgumentError for negative or infinite coefficients, or a model without a piece for this size.
  */
@@ -46,10 +46,10 @@ export const lineAt = (model: CollectiveModel, bytes: number): LinearCollectiveM
 };
 
 /**
- * Predict the seconds of a collective: a + b · M, with the piece that holds for M.
+ * Predict the seconds of a collective: a + b · M, with the piece that is valid for M.
  *
- * @param bytes M, 0 or more: size of the whole vector for an all-reduce and for its two halves.
- * @throws ArgumentError see `lineAt`.
+ * @param bytes M, 0 or more. For an all-reduce and for each of its two halves: size of the whole vector.
+ * @throws ArgumentError under the same conditions as `lineAt`.
  */
 export const collectiveSeconds = (model: CollectiveModel, bytes: number): number => {
   const { startupSeconds, secondsPerByte } = lineAt(model, bytes);
@@ -57,8 +57,8 @@ export const collectiveSeconds = (model: CollectiveModel, bytes: number): number
 };
 
 /**
- * Model of either half of an all-reduce, a/2 + (b/2) · M. Reduce-scatter and all-gather over a ring each take (P − 1)α
- * + (P − 1)/P · M β, half of the time of an all-reduce over the ring.
+ * Return the time model of one half of an all-reduce (reduce-scatter or all-gather): a/2 + (b/2) · M. Reduce-scatter
+ * and all-gather over a ring each take (P − 1)α + (P − 1)/P · M β, half of the time of an all-reduce over the ring.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR).
  */

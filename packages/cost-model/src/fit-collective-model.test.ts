@@ -57,7 +57,7 @@ describe("pieces", () => {
   });
 
   test("a piece begins at the size at which an MPI library changes its algorithm, and all sizes fit", () => {
-    // As many small sizes as large ones, because otherwise one line would fit only one group.
+    // As many small sizes as large sizes; with unequal numbers, a single line would fit only the more frequent sizes.
     const sizes = [4, 64, 512, 2048, 8192, 12_288, ...Array.from({ length: 7 }, (_, i) => 2 ** (14 + i)), 3 * 2 ** 18];
     const rows = mpiAllReduce[8].filter(([bytes]) => sizes.includes(bytes));
     const samples = rows.map(([bytes, microseconds]) => ({ bytes, seconds: microseconds * 1e-6 }));
@@ -66,8 +66,8 @@ describe("pieces", () => {
     const errorOf = (of: Parameters<typeof collectiveSeconds>[0]): number =>
       Math.max(...samples.map(({ bytes, seconds }) => Math.abs(collectiveSeconds(of, bytes) / seconds - 1)));
     expect(errorOf(model)).toBeLessThan(0.35);
-    // A single line is wrong by a factor of eight somewhere, because small messages do not have the start-up of large
-    // ones.
+    // A single line is wrong by a factor of eight at some size, because small messages do not have the start-up time of
+    // large messages.
     expect(errorOf(fitCollectiveModel(samples))).toBeGreaterThan(2);
     // Large messages: the published fit of this file over 16 KiB to 1 MiB is 831.5 µs + 3.336 ns per byte.
     expect(Math.abs(collectiveSeconds(model, 2 ** 19) / (831.5e-6 + 3.336e-9 * 2 ** 19) - 1)).toBeLessThan(0.15);

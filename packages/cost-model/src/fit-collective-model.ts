@@ -3,18 +3,18 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { LinearCollectiveModel, CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 import { median } from "./median.ts";
 
-/** A fitted model with its quality of fit. */
+/** A fitted model, with measures of the quality of the fit. */
 export interface FittedCollectiveModel extends LinearCollectiveModel {
-  /** Number of samples left out: invalid samples and outliers. */
+  /** Number of samples left out of the fit: invalid samples and outliers. */
   readonly numLeftOut: number;
-  /** The largest |a + b · M − t| / t over the samples that were used. */
+  /** Largest relative error |a + b · M − t| / t over the samples used for the fit. */
   readonly worstRelativeError: number;
 }
 
 const isValid = ({ bytes, seconds }: LinkSample): boolean =>
   seconds > 0 && bytes >= 0 && Number.isFinite(seconds) && Number.isFinite(bytes);
 
-/** Median time of each size, in ascending order of size. */
+/** Returns the median time of each message size, in ascending order of size. */
 const mediansBySize = (samples: readonly LinkSample[]): readonly LinkSample[] =>
   [...Map.groupBy(samples, ({ bytes }) => bytes)]
     .map(([bytes, same]) => ({ bytes, seconds: median(same.map(({ seconds }) => seconds)) }))
@@ -26,13 +26,14 @@ const relativeError = ([startup, perByte]: Line, { bytes, seconds }: LinkSample)
   Math.abs((startup + perByte * bytes) / seconds - 1);
 
 /**
- * Maximum number of points through which candidate lines are drawn; more points are thinned evenly. Two thousand pairs
- * contain a good line for any number of sizes.
+ * Maximum number of points that define candidate lines; a larger set of points is thinned evenly. The two thousand
+ * pairs of 64 points contain a good line for any number of sizes.
  */
 const maxTried = 64;
 
 /**
- * Least median of squares: among lines through two of the points, the line with the smallest median of relative errors.
+ * Finds a line by least median of squares: among the lines through two of the points, the line with the smallest median
+ * of relative errors.
  */
 const minMedianLine = (points: readonly LinkSample[]): { readonly line: Line; readonly error: number } => {
   let best: { readonly line: Line; readonly error: number } = { line: [0, 0], error: Infinity };
@@ -50,16 +51,16 @@ const minMedianLine = (points: readonly LinkSample[]): { readonly line: Line; re
 };
 
 /**
- * Points without outliers, which are far from the line through most points. With fewer than four sizes all points are
- * used, because outliers cannot be identified.
+ * Returns the points without outliers, which are far from the line through most points. With fewer than four sizes it
+ * returns all points, because outliers cannot be identified.
  */
 const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] => {
   const points = mediansBySize(samples);
   if (points.length < 4) return points;
   const { line, error } = minMedianLine(points);
   if (error === Infinity) return points;
-  // Rousseeuw's scale and cutoff. At least 1 %, so that a nearly perfect line does not turn rounding errors into
-  // outliers.
+  // Rousseeuw's scale and cutoff. The scale is at least 1 %; otherwise rounding errors would be outliers of a nearly
+  // perfect line.
   const scale = Math.max(1.4826 * (1 + 5 / (points.length - 2)) * error, 0.01);
   const inliers = points.filter((point) => relativeError(line, point) <= 2.5 * scale);
   return inliers.length < 2 ? points : inliers;
@@ -74,7 +75,7 @@ const withoutOutliers = (samples: readonly LinkSample[]): readonly LinkSample[] 
  * Tolerates outliers in up to nearly half of the sizes. Cost: O(sizes · log sizes), two thousand times; O(sizes³) below
  * 64 sizes.
  *
- * @param samples of at least two sizes, better ten or more.
+ * @param samples Measured times for at least two message sizes; ten or more are better.
  * @throws ArgumentError if fewer than two sizes are left.
  *
  * Source: Rousseeuw 1984, Least median of squares regression, J. Am. Stat. Assoc. 79.
@@ -94,21 +95,26 @@ export const fitCollectiveModel = (samples: readonly LinkSample[]): FittedCollec
 };
 
 export interface PiecewiseFitOptions {
-  /** Relative error of a time that counts as noise. Default: 0.1, a typical difference between runs on one machine. */
+  /**
+   * Relative error of a measured time that is treated as noise. Default: 0.1, a typical difference between runs on one
+   * machine.
+   */
   readonly noise?: number;
 }
 
-/** Minimum number of sizes per piece: a line through two sizes predicts nothing about a third. */
+/**
+ * Minimum number of message sizes per piece. A line through two sizes fits them exactly, so its error would be unknown.
+ */
 const fewestSizes = 3;
 
 /**
- * Fit a piecewise linear model, for libraries that change their algorithm with the message size. Segmented least
+ * Fit a piecewise linear model, for libraries that change their algorithm with the message size. Uses segmented least
  * squares: the breakpoints minimize Σ (relative error / noise)² + 3 · ln(sizes) per piece, by dynamic programming; each
  * piece is then fitted by `fitCollectiveModel`.
  *
  * Cost: O(sizes³).
  *
- * @param samples of at least two sizes; each piece has three or more sizes.
+ * @param samples Measured times for at least two message sizes; each piece contains three or more sizes.
  * @throws ArgumentError if fewer than two sizes are left, or if `noise` is not positive.
  *
  * Source: Bellman 1961, On the approximation of curves by line segments using dynamic programming, Commun. ACM 4.

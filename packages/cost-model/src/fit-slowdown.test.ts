@@ -22,7 +22,7 @@ test("recovers the slowdown from a timeline of two concurrent collectives, for a
         };
       });
       expect(fitSlowdown(link, together)).toBeCloseTo(slowdown, 6);
-      // If the start-up dominates, noise dominates too: slow small messages must not affect the result.
+      // Noise dominates the times of messages whose start-up dominates: slow small messages must not affect the result.
       const noisy = together.map((sample, i) => (i === 0 ? { ...sample, seconds: sample.seconds * 50 } : sample));
       if (link.secondsPerByte * sizes[3]! >= link.startupSeconds)
         expect(fitSlowdown(link, noisy)).toBeCloseTo(slowdown, 6);

@@ -8,8 +8,8 @@ import { median } from "./median.ts";
  * (b · M). The result is the median over the sizes whose transfer takes at least as long as their start-up; without
  * such sizes, the median over the samples of the largest size.
  *
- * @param model of a single collective.
- * @param together times of several concurrent collectives of `bytes` each, from their common begin to the end of the
+ * @param model Model of a single collective.
+ * @param together Times of several concurrent collectives of `bytes` each, from their common start to the end of the
  * last collective.
  * @returns c, 1 or more, as an entry of a `Slowdown`; 1 if transfers take no time in the model.
  * @throws ArgumentError without samples, or for invalid times and sizes.

@@ -1,23 +1,31 @@
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 
-/** One parameter tensor of a model, with the times of a training step around it. */
+/** One parameter tensor of a model, with its computation times in a training step. */
 export interface ProfiledTensor {
   readonly path: string;
-  /** Bytes of its dense gradient. */
+  /** Size in bytes of the tensor's dense gradient. */
   readonly bytes: number;
-  /** Seconds of backward computation between the previous ready gradient and this gradient. */
+  /**
+   * Seconds of backward computation between the time when the previous gradient is ready and the time when this
+   * gradient is ready.
+   */
   readonly backwardSeconds: number;
-  /** Seconds of forward computation that need this tensor, up to the first use of the next tensor. Default: 0. */
+  /**
+   * Seconds of forward computation from the first use of this tensor to the first use of the next tensor. Default: 0.
+   */
   readonly forwardSeconds?: number;
 }
 
-/** Gradients of a training step as planners see them. Plain data; measured, or produced by the simulator. */
+/** Gradients of one training step, as input for planners. Plain data; measured, or produced by the simulator. */
 export interface GradientProfile {
-  /** Tensors in the order in which their gradients become ready: the last layer of the forward pass first. */
+  /** Tensors in the order in which their gradients become ready, starting with the last layer of the forward pass. */
   readonly tensors: readonly ProfiledTensor[];
 }
 
-/** Check a profile. @throws ArgumentError for a duplicate path, or a value that is negative or not finite. */
+/**
+ * Check the values of a profile.
+ * @throws ArgumentError for a duplicate path, or a value that is negative or not finite.
+ */
 export const checkProfile = ({ tensors }: GradientProfile): void => {
   const seen = new Set<string>();
   for (const { path, bytes, backwardSeconds, forwardSeconds = 0 } of tensors) {
@@ -34,39 +42,43 @@ export const checkProfile = ({ tensors }: GradientProfile): void => {
   }
 };
 
-/** Seconds from the begin of the backward pass until each gradient is ready: cumulative sums of backward times. */
+/**
+ * Returns the seconds from the start of the backward pass until each gradient is ready: cumulative sums of backward
+ * times.
+ */
 export const readySeconds = ({ tensors }: GradientProfile): readonly number[] => {
   let ready = 0;
   return tensors.map(({ backwardSeconds }) => (ready += backwardSeconds));
 };
 
-/** Seconds of the whole backward pass. */
+/** Returns the seconds of the whole backward pass. */
 export const backwardSeconds = (profile: GradientProfile): number => readySeconds(profile).at(-1) ?? 0;
 
-/** Seconds of the whole forward pass. */
+/** Returns the seconds of the whole forward pass. */
 export const forwardSeconds = ({ tensors }: GradientProfile): number => {
   let total = 0;
-  // Added in the order of the forward pass, so that the sum is bitwise equal to that of timelines with the same terms.
+  // The terms are added in the order of the forward pass, so the sum is bitwise equal to the sums that timelines
+  // compute.
   for (const tensor of tensors.toReversed()) total += tensor.forwardSeconds ?? 0;
   return total;
 };
 
-/** The plan with one bucket per tensor (wait-free backpropagation). */
+/** Returns the plan with one bucket per tensor (wait-free backpropagation). */
 export const onePerTensor = ({ tensors }: GradientProfile): BucketPlan => tensors.map(({ path }) => [path]);
 
-/** The plan with one bucket that contains all gradients; no bucket for an empty profile. */
+/** Returns the plan with a single bucket for all gradients; an empty profile has no bucket. */
 export const allInOne = ({ tensors }: GradientProfile): BucketPlan =>
   tensors.length === 0 ? [] : [tensors.map(({ path }) => path)];
 
-/** A bucket of a plan, as timelines use it. */
+/** A bucket of a plan, with the values that timelines need. */
 export interface PlannedBucket {
   readonly bytes: number;
-  /** Seconds until the last of its gradients is ready. */
+  /** Seconds from the start of the backward pass until all gradients of the bucket are ready. */
   readonly readySeconds: number;
 }
 
 /**
- * Bytes and ready time of each bucket of a plan.
+ * Returns the bytes and the ready time of each bucket of a plan.
  *
  * @throws ArgumentError unless the plan contains every tensor of the profile exactly once and no bucket is empty.
  */

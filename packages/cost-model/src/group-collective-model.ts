@@ -4,19 +4,20 @@ import type { TransferTimes } from "./hardware/hardware.ts";
 import { collectivePricer } from "./pricing/collective-price.ts";
 import type { CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
 
-/** log2 of the largest modeled size, 2³⁴ bytes, which is more than any bucket. */
+/** log2 of the largest modeled message size, 2³⁴ bytes, which exceeds the size of any bucket. */
 const maxDoublings = 34;
 
 /**
- * Model of a collective in a group whose links were measured, but not the collective itself. At each power of two, the
- * time of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives package), with straight lines
- * between. Adjacent pieces on one line are merged.
+ * Build a model of a collective in a group from the measured costs of the group's links, without measurements of the
+ * collective itself. The model interpolates linearly between message sizes that are powers of two. At these sizes its
+ * time is that of the chosen algorithm in the α–β–γ model (`predictedSeconds` of the collectives package). Adjacent
+ * pieces on one line are merged.
  *
  * Cost: 35 choices of an algorithm.
  *
- * @param group its size, hosts and links; the links come from `linkCosts(parseLinkFile(…))` of @skein/collectives and
- * its entry `node`.
- * @param readBack see `collectivePricer`.
+ * @param group Size, hosts and links of the group. `linkCosts(parseLinkFile(…))` of @skein/collectives (entry `node`)
+ * returns links.
+ * @param readBack Transfer times between device memory and host, as for `collectivePricer`.
  * @throws InvariantError if no algorithm fits.
  */
 export const collectiveModelOfGroup = (
@@ -33,7 +34,7 @@ export const collectiveModelOfGroup = (
     const after = secondsOf(2 * bytes);
     const secondsPerByte = (after - before) / bytes;
     const last = pieces.at(-1);
-    // Pieces that differ only by rounding are one line.
+    // Adjacent pieces whose difference is only a rounding error are merged into one line.
     const continued =
       last !== undefined && Math.abs(last.startupSeconds + last.secondsPerByte * 2 * bytes - after) <= 1e-9 * after;
     if (!continued)

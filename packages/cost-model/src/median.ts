@@ -1,4 +1,4 @@
-/** Median of numbers; the mean of the two middle values for an even count, NaN for no values. */
+/** Returns the median of numbers: the mean of the two middle values for an even count, NaN for an empty list. */
 export const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((x, y) => x - y);
   const middle = Math.floor(sorted.length / 2);

@@ -52,7 +52,7 @@ describe("growth of a network with its hosts", () => {
   });
 
   test("16 ranks over InfiniBand are predicted from 2, 4 and 8, where a ring alone is 40 % too fast", () => {
-    // The published fits are of whole all-reduces; a ring sends 2 (P − 1) / P times the bytes over each link.
+    // The published fits are for whole all-reduces; a ring sends 2 (P − 1) / P times the vector's bytes over each link.
     const links = publishedLinks.filter(({ network }) => /InfiniBand|GPUs of a node/.test(network));
     const sampleOf = ({ worldSize, secondsPerByte }: (typeof links)[number]): GrowthSample => ({
       numHosts: worldSize,

@@ -2,27 +2,27 @@ import { fitLink } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Growth of a network's seconds per byte with the number of hosts: switches, TCP windows and stragglers cost more with
- * every doubling of the hosts than the bytes of a schedule account for.
+ * Growth of a network's seconds per byte with the number of hosts. With every doubling of the hosts, switches, TCP
+ * windows and stragglers make messages slower than the schedule's byte count predicts.
  */
 export interface NetworkGrowth {
   /** Number of hosts at which the seconds per byte were measured; 1 or more. */
   readonly numHosts: number;
-  /** Added share of the seconds per byte for each doubling of the hosts; 0 or more. */
+  /** Relative increase of the seconds per byte for each doubling of the hosts; 0 or more. */
   readonly sharePerDoubling: number;
 }
 
-/** Seconds per byte of a network at one number of hosts. */
+/** Measured seconds per byte of a network at one number of hosts. */
 export interface GrowthSample {
   readonly numHosts: number;
   /**
-   * Seconds per byte of a link in one direction: a ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M
+   * Seconds per byte of a link in one direction. A ring all-reduce of M bytes over P hosts takes 2 (P − 1) / P · M
    * times this value.
    */
   readonly secondsPerByte: number;
 }
 
-/** Seconds per byte at the smallest measured number of hosts, and their growth from there. */
+/** Fitted seconds per byte at the smallest measured number of hosts, with their growth at larger numbers. */
 export interface FittedNetworkGrowth {
   readonly secondsPerByte: number;
   readonly growth: NetworkGrowth;
@@ -30,7 +30,7 @@ export interface FittedNetworkGrowth {
 
 /**
  * Compute the seconds per byte of a network of `numHosts` hosts: b · (1 + g · log2(numHosts / n)) with b measured at n
- * hosts. Fewer hosts than n cost b.
+ * hosts. For fewer than n hosts the result is b.
  */
 export const grownSecondsPerByte = (
   secondsPerByte: number,
@@ -39,12 +39,13 @@ export const grownSecondsPerByte = (
 ): number => secondsPerByte * (1 + sharePerDoubling * Math.max(0, Math.log2(numHosts / measuredAt)));
 
 /**
- * Fit b · (1 + g · log2(numHosts / n)) to seconds per byte at several numbers of hosts, n the smallest of them: least
- * squares of relative errors with b, g ≥ 0. A network that becomes faster with more hosts gets g = 0.
+ * Fit b · (1 + g · log2(numHosts / n)) to seconds per byte at several numbers of hosts, where n is the smallest
+ * measured number. Uses least squares of relative errors with b, g ≥ 0. For a network that becomes faster with more
+ * hosts, g is 0.
  *
- * @param samples at two or more numbers of hosts.
- * @throws ArgumentError for fewer numbers of hosts, values that are not finite and positive, and samples that scatter
- * so widely that the best line has b = 0.
+ * @param samples Measurements at two or more numbers of hosts.
+ * @throws ArgumentError for fewer than two numbers of hosts, values that are not finite and positive, and samples that
+ * scatter so widely that the best line has b = 0.
  */
 export const fitNetworkGrowth = (samples: readonly GrowthSample[]): FittedNetworkGrowth => {
   const wrong = samples.find(

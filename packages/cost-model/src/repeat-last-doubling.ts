@@ -1,18 +1,19 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Measured seconds of a step on some number of ranks. */
+/** Measured seconds of a step with a given number of ranks. */
 export interface MeasuredStep {
   readonly ranks: number;
   readonly stepSeconds: number;
 }
 
 /**
- * Extrapolate the seconds of a step to more ranks without a model: each doubling of the ranks multiplies them by the
- * same factor as the last measured one. A prediction by a model is useful only if it is closer than this.
+ * Extrapolate the seconds of a step to more ranks without a model: each doubling of the ranks multiplies the seconds by
+ * the same factor as the last measured doubling. A prediction by a model is useful only if its error is smaller than
+ * the error of this extrapolation.
  *
- * The factor is that of the two largest measured numbers of ranks below `ranks`. With one measurement it is 1.
+ * The factor is computed from the two largest measured numbers of ranks below `ranks`. With one measurement it is 1.
  *
- * @param measured several measurements of one number of ranks count by their mean.
+ * @param measured Measured steps. Several measurements with the same number of ranks are averaged.
  * @throws ArgumentError without a measurement of fewer ranks, and for values that are not positive and finite.
  */
 export const repeatLastDoubling = (measured: readonly MeasuredStep[], ranks: number): number => {

@@ -18,7 +18,7 @@ describe("simultaneousTimeline", () => {
     };
     expect(ends(4, 4)).toEqual([8, 8]);
     expect(ends(4, 6)).toEqual([8, 10]);
-    // A third begins when one of two ends: its start-up delays no other.
+    // A third collective begins when one of two collectives ends; its start-up delays no other collective.
     expect(ends(4, 6, 1)).toEqual([8, 10, 11]);
   });
 

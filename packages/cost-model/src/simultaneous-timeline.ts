@@ -5,15 +5,15 @@ import { type CollectiveModel, lineAt } from "./collective-model.ts";
 import { barrierTimeline, type CollectiveSpan, type Timeline } from "./timeline.ts";
 
 /**
- * Slowdown of concurrent collectives: entry k − 1 is the factor c of b while k collectives transfer. The length is the
- * maximum number of concurrent collectives. `[1]` means one at a time; `[1, 1.5]`, as published, means two that each
- * leave part of the link idle alone.
+ * Slowdowns of concurrent collectives: entry k − 1 is the factor c of the time per byte b while k collectives transfer.
+ * The length is the maximum number of concurrent collectives. `[1]`: one collective at a time. `[1, 1.5]`, the
+ * published value: two collectives at a time, which are slower but together use more of the link's bandwidth than one.
  */
 export type Slowdown = readonly number[];
 
 /**
- * Published slowdown: two concurrent all-reduces take a + 1.5 · b · M each, on Ethernet of 10 Gbit/s. Source: Shi, Chu
- * and Li, INFOCOM 2021 (ASC-WFBP).
+ * Published slowdown: two concurrent all-reduces take a + 1.5 · b · M each on 10 Gbit/s Ethernet. Source: Shi, Chu and
+ * Li, INFOCOM 2021 (ASC-WFBP).
  */
 export const twoAtOnce: Slowdown = [1, 1.5];
 
@@ -21,7 +21,7 @@ interface Running {
   readonly bucket: number;
   readonly startSeconds: number;
   readonly transferFrom: number;
-  /** Remaining seconds of transfer without contention. */
+  /** Remaining transfer time without contention, in seconds. */
   remaining: number;
 }
 
@@ -32,7 +32,10 @@ const checkSlowdown = (slowdown: Slowdown): void => {
     );
 };
 
-/** Spans of collectives, up to `slowdown.length` at once, by bucket; the event loop of `simultaneousTimeline`. */
+/**
+ * Computes the spans of collectives, by bucket, with up to `slowdown.length` collectives at a time: the event loop of
+ * `simultaneousTimeline`.
+ */
 export const simultaneously = (
   buckets: readonly PlannedBucket[],
   model: CollectiveModel,
@@ -55,13 +58,14 @@ export const simultaneously = (
     }
     const transferring = running.filter(({ transferFrom }) => transferFrom <= now);
     const factor = slowdown[Math.max(transferring.length, 1) - 1]!;
-    // Until the next event: a transfer ends, a transfer begins, or a bucket becomes ready and is admitted.
+    // Advance to the next event: a transfer ends, a transfer begins, or a bucket becomes ready and is admitted.
     const ends = transferring.map(({ remaining }) => now + remaining * factor);
     const begins = running.filter(({ transferFrom }) => transferFrom > now).map(({ transferFrom }) => transferFrom);
     const arrives = running.length < slowdown.length && next < buckets.length ? buckets[next]!.readySeconds : Infinity;
     const until = Math.min(arrives, ...ends, ...begins);
     for (const [i, one] of transferring.entries()) {
-      // Compared, not computed, because a remainder left by rounding would never end.
+      // The end is compared with the time instead of computed from the remainder, because a remainder left by rounding
+      // might never become 0.
       if (ends[i]! > until) {
         one.remaining -= (until - now) / factor;
         continue;
@@ -77,14 +81,15 @@ export const simultaneously = (
 
 /**
  * Simulate concurrent collectives: up to `slowdown.length` buckets are in transit at once, in the order of the plan.
- * Each takes its start-up a, which delays no other collective, and then transfers; while k transfer, each takes c(k)
- * times as long, so k that begin together take a + c(k) · b · M.
+ * Each takes its start-up a, which delays no other collective, and then transfers; while k collectives transfer, each
+ * transfer is c(k) times as long, so k collectives that begin together take a + c(k) · b · M.
  *
- * With `slowdown` [1] this equals `timelineOf`, up to rounding. For any c(k) ≤ k the end is never later than that.
+ * With `slowdown` [1] this equals `timelineOf`, up to rounding. For any c(k) ≤ k the end is never later than the end of
+ * `timelineOf`.
  *
  * Cost: O(buckets · slowdown.length).
  *
- * @param slowdown as measured by `fitSlowdown`, or `twoAtOnce`.
+ * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`.
  * @throws ArgumentError for a plan that does not fit the profile, or invalid slowdowns.
  *
  * Source: Shi, Chu and Li, Exploiting simultaneous communications to accelerate data parallel distributed deep

@@ -37,8 +37,8 @@ test("a profile without tensors takes no time", () => {
 });
 
 /**
- * An independent computation of the end: the longest path through tasks and precedences, by relaxation until nothing
- * changes.
+ * Computes the end time independently of the implementation under test: the longest path through tasks and their
+ * dependencies, by relaxation until nothing changes.
  */
 const longestPath = (durations: readonly number[], edges: readonly (readonly [number, number])[]): number => {
   const ends = [...durations];
@@ -91,7 +91,7 @@ describe("laws of the timeline", () => {
         expect(exposedSeconds).toBeGreaterThanOrEqual(
           total - (backwardSeconds(profile) - plannedBuckets(profile, plan)[0]!.readySeconds),
         );
-        // The gain by overlap is within the published bound.
+        // The speedup by overlap is within the published bound.
         if (iterationSeconds > 0)
           expect((passes + total) / iterationSeconds).toBeLessThanOrEqual(overlapBound(profile, total) * (1 + 1e-12));
       }),

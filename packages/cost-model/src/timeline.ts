@@ -9,10 +9,10 @@ import {
 import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "./collective-model.ts";
 
-/** One collective on the network. */
+/** Time span of one collective on the network. */
 export interface CollectiveSpan {
   readonly kind: "all-reduce" | "reduce-scatter" | "all-gather";
-  /** Index of the bucket in its plan. */
+  /** Index of the bucket in the plan. */
   readonly bucket: number;
   readonly bytes: number;
   readonly startSeconds: number;
@@ -20,21 +20,24 @@ export interface CollectiveSpan {
 }
 
 /**
- * One predicted iteration. Time 0 is the begin of the backward pass; the iteration ends with the following forward
- * pass.
+ * Predicted timeline of one iteration. Time 0 is the start of the backward pass; the iteration ends with the following
+ * forward pass.
  */
 export interface Timeline {
   /** Collectives in the order in which they start. */
   readonly collectives: readonly CollectiveSpan[];
   readonly backwardEndSeconds: number;
-  /** End of the last collective; 0 without collectives. */
+  /** Time when the last collective ends; 0 if there are no collectives. */
   readonly communicationEndSeconds: number;
-  /** Seconds that communication adds to the iteration: `iterationSeconds` minus both passes. */
+  /**
+   * Seconds that communication adds to the iteration: `iterationSeconds` minus the seconds of the forward and the
+   * backward pass.
+   */
   readonly exposedSeconds: number;
   readonly iterationSeconds: number;
 }
 
-/** The timeline of an iteration whose forward pass waits for all collectives. */
+/** Returns the timeline of an iteration whose forward pass waits for all collectives. */
 export const barrierTimeline = (profile: GradientProfile, collectives: readonly CollectiveSpan[]): Timeline => {
   const backwardEndSeconds = backwardSeconds(profile);
   const communicationEndSeconds = Math.max(0, ...collectives.map(({ endSeconds }) => endSeconds));
@@ -49,8 +52,8 @@ export const barrierTimeline = (profile: GradientProfile, collectives: readonly 
 };
 
 /**
- * Spans of collectives that run one at a time, in the order of the plan, each as soon as it is ready: start(k) =
- * max(end(k − 1), ready(k)).
+ * Computes the spans of collectives that run one at a time in the order of the plan, each as soon as its bucket is
+ * ready: start(k) = max(end(k − 1), ready(k)).
  */
 export const inTurn = (
   kind: CollectiveSpan["kind"],
@@ -80,12 +83,13 @@ export const timelineOf = (profile: GradientProfile, plan: BucketPlan, model: Co
   barrierTimeline(profile, inTurn("all-reduce", plannedBuckets(profile, plan), model));
 
 /**
- * Upper bound of the speedup by overlap: S_max = 1 + min(t_b, t_c) / (t_f + max(t_b, t_c)).
+ * Compute the upper bound of the speedup by overlap of communication with the backward pass: S_max = 1 + min(t_b, t_c)
+ * / (t_f + max(t_b, t_c)).
  *
- * With r = t_c / t_b this is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. It is reached if the
- * collectives can be divided to fit the backward pass, and is largest at r = 1.
+ * With r = t_c / t_b this is 1 + 1 / (t_f / min(t_c, t_b) + max(r, 1/r)), as published. The bound is reached if the
+ * collectives can be divided so that they fit into the backward pass, and is largest at r = 1.
  *
- * @param communicationSeconds t_c, all collectives of the plan in sequence.
+ * @param communicationSeconds t_c, total seconds of all collectives of the plan.
  *
  * Source: the bound by which Shi et al. normalize their plots (MG-WFBP, arXiv 1912.09268).
  */

@@ -10,5 +10,5 @@ export const kibibytes = (count: number): number => count * 2 ** 10;
 /** Convert mebibytes, 2²⁰ bytes, to bytes. */
 export const mebibytes = (count: number): number => count * 2 ** 20;
 
-/** Seconds per byte of a link of `count` gigabits (10⁹ bits) per second, in one direction. */
+/** Returns the seconds per byte of a link with `count` gigabits (10⁹ bits) per second in one direction. */
 export const gigabitsPerSecond = (count: number): number => 8e-9 / count;

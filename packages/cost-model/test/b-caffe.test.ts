@@ -22,7 +22,8 @@ test("the trace has 64 layers, 53.5 MB and 205.3 ms of backward", () => {
 
 test("measured all-reduces on 8 nodes, replayed, end at 311.2 ms and expose 105.9", () => {
   const measured = new Map(tracedLayers.map(({ allReduce }, layer) => [`layer-${layer}`, allReduce[8] * 1e-6]));
-  // Each layer's own time as its bytes, at one second per byte, because the timeline only needs these.
+  // Each layer has as many bytes as the seconds of its measured all-reduce; with one second per byte, the timeline gets
+  // the measured times.
   const replay = { tensors: googLeNet.tensors.map((tensor) => ({ ...tensor, bytes: measured.get(tensor.path)! })) };
   const { communicationEndSeconds, exposedSeconds } = timelineOf(replay, onePerTensor(replay), {
     startupSeconds: 0,
@@ -32,9 +33,9 @@ test("measured all-reduces on 8 nodes, replayed, end at 311.2 ms and expose 105.
   expect(exposedSeconds * 1e3).toBeCloseTo(105.9, 1);
 });
 
-// Published fits of whole all-reduces over this trace: MG-WFBP's repository (10 Gbit/s Ethernet, 56 Gbit/s InfiniBand,
-// 1 Gbit/s), and the eight-node fit of B-Caffe's own benchmark. Ends in ms and buckets were computed from them
-// independently of this code.
+// Published fits of whole all-reduces, applied to this trace: those in MG-WFBP's repository (10 Gbit/s Ethernet, 56
+// Gbit/s InfiniBand, 1 Gbit/s), and the eight-node fit of B-Caffe's own benchmark. End times in ms and buckets were
+// computed from these fits independently of this code.
 interface Row {
   readonly link: string;
   readonly model: LinearCollectiveModel;

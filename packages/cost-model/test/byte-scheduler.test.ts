@@ -16,8 +16,9 @@ import { models, profileOf, profiles } from "./profiles.ts";
 import { googLeNet } from "@skein/published-measurements";
 
 /**
- * A lower bound for all schedules, which preemption in forward order reaches (Jackson's rule): for every set of tensors
- * ready from r on and with q of forward left from them on, r + their transfers + q.
+ * Returns a lower bound of all schedules, which preemption in forward order reaches (Jackson's rule). For each set of
+ * tensors that are ready at time r or later, and after whose first use q seconds of the forward pass remain: r +
+ * transfer times of the set + q.
  */
 const shortest = (profile: GradientProfile): number => {
   const ready = readySeconds(profile);
@@ -50,7 +51,7 @@ describe("priorityTimeline", () => {
       [2, 4],
       [3, 5],
     ]);
-    // t1 runs from 3 to 4, t0 from 6 to 7.
+    // Tensor t1 runs from 3 to 4, t0 from 6 to 7.
     expect(iterationSeconds).toBe(7);
   });
 

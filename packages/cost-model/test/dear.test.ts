@@ -38,7 +38,7 @@ describe("dearTimeline", () => {
       ["all-gather", 1, 5, 9],
       ["all-gather", 0, 9, 11],
     ]);
-    // t1 runs from 9 to 12, t0 from 12 to 15: only the first all-gather and the last reduce-scatter are exposed.
+    // Tensor t1 runs from 9 to 12, t0 from 12 to 15: only the first all-gather and the last reduce-scatter are exposed.
     expect(rest).toEqual({
       backwardEndSeconds: 4,
       communicationEndSeconds: 11,
@@ -83,14 +83,14 @@ describe("dearTimeline", () => {
           );
         for (const [i, { bucket, startSeconds, endSeconds }] of gathers.entries()) {
           expect(startSeconds).toBeGreaterThanOrEqual(gathers[i - 1]?.endSeconds ?? barrier);
-          // The bucket's own forward, and everything after it, follows its all-gather.
+          // The forward computation of a bucket, and all later computation, follows the bucket's all-gather.
           const paths = new Set(plan.slice(0, bucket + 1).flat());
           const after = sum(
             profile.tensors.filter(({ path }) => paths.has(path)).map((tensor) => tensor.forwardSeconds ?? 0),
           );
           expect(iterationSeconds).toBeGreaterThanOrEqual(endSeconds + after);
         }
-        // The ideal of the paper.
+        // Ideal time according to the paper.
         const total = (spans: typeof collectives): number =>
           sum(spans.map((span) => span.endSeconds - span.startSeconds));
         const ideal =
@@ -101,8 +101,8 @@ describe("dearTimeline", () => {
   });
 
   /**
-   * Whether, for every bucket, the all-gathers after the first up to that bucket take no longer than the forward pass
-   * before it.
+   * Returns whether, for every bucket, the all-gathers from the second bucket up to this bucket take no longer than the
+   * forward pass before this bucket.
    */
   const hides = (profile: GradientProfile, plan: BucketPlan, allGather: (bytes: number) => number): boolean => {
     const forward = new Map(profile.tensors.map((tensor) => [tensor.path, tensor.forwardSeconds ?? 0]));

@@ -32,7 +32,7 @@ describe("planLags", () => {
         expect(Math.min(sparseSeconds(ethernet, bytes, density), density === 1 ? dense : Infinity)).toBeLessThanOrEqual(
           budget,
         );
-      // One more entry would not fit.
+      // With one more entry, the exchange would take too long.
       if (density < 1)
         expect(Math.min(dense, sparseSeconds(ethernet, bytes, density + 4.01 / bytes))).toBeGreaterThan(budget);
     }
@@ -63,7 +63,8 @@ describe("planLags", () => {
     const figures = fc.record({
       bytes: fc.integer({ min: 4, max: 4e6 }).map((n) => n - (n % 4)),
       startup: fc.double({ min: 0, max: 0.01, noNaN: true }),
-      // At most a terabyte per second: otherwise rounding of the start-up hides the time of a byte.
+      // At most a terabyte per second: for a smaller time per byte, rounding of the start-up would hide the time of one
+      // byte.
       perByte: fc.double({ min: 1e-12, max: 1e-7, noNaN: true }),
       next: fc.double({ min: 0, max: 0.02, noNaN: true }),
       selection: fc.double({ min: 0, max: 0.01, noNaN: true }),
@@ -84,7 +85,7 @@ describe("planLags", () => {
         expect(usual).toBeLessThanOrEqual(1);
         expect(density({ a: 2 })).toBeLessThanOrEqual(usual);
         expect(density({ b: 2 })).toBeLessThanOrEqual(usual);
-        // So expensive that dense is faster: 1 after the minimum.
+        // The selection is so expensive that the dense exchange is faster: the density is 1, not the minimum.
         if (density({ selection: 2 }) > usual) expect([density({ selection: 2 }), usual]).toEqual([1, 0.001]);
         expect(density({ next: 2 })).toBeGreaterThanOrEqual(usual);
       }),
@@ -102,7 +103,7 @@ describe("planLags", () => {
     ];
     const density = (selectionSeconds: (numElements: number) => number): number =>
       planLags(profile, { worldSize: 4, allReduce, allGather, selectionSeconds })[0]!.density;
-    // 0.54 s fit 16.9 entries of 0.032 s; with 0.1 s of selection 13.8.
+    // In 0.54 s 16.9 entries of 0.032 s can be sent; with 0.1 s of selection, 13.8 entries.
     expect(Math.floor(1000 * density(() => 0))).toBe(16);
     expect(Math.floor(1000 * density((numElements) => 1e-4 * numElements))).toBe(13);
     expect(density(() => 0.7)).toBe(0.001);
@@ -114,7 +115,7 @@ describe("planLags", () => {
       return planLags(profile, { ...ethernet, allGather: ethernet.allReduce, selectionSeconds: () => selection })[0]!
         .density;
     };
-    expect(density(40, 0)).toBe(1); // one entry per rank on 8 ranks is 64 bytes
+    expect(density(40, 0)).toBe(1); // one entry per rank from 8 ranks is 64 bytes
     expect(density(4_000_000, 0)).toBe(0.001);
     expect(density(4_000_000, 1)).toBe(1);
   });
@@ -131,10 +132,10 @@ describe("planLags", () => {
     ];
     const of = (worldSize: LagsOptions["worldSize"]): number[] =>
       planLags(profileOf(rows), { worldSize, allReduce, allGather }).map(({ density }) => Math.floor(1000 * density));
-    // As in the closed form above for 0.65 s, which end with the next sent gradient.
+    // The first density is that of the closed form above with 0.65 s, the time until the next tensor that is sent.
     expect(of((path) => (path === "t1" ? 1 : 4))).toEqual([16, 1000, 1]);
     expect(of((path) => (path === "t0" ? 4 : 1))).toEqual([16, 1000, 1000]);
-    // On two ranks, twice as many entries take as long.
+    // With two ranks, twice as many entries take the same time.
     expect(of((path) => (path === "t0" ? 2 : 1))).toEqual([33, 1000, 1000]);
     expect(() => of(() => 0)).toThrow("worldSize is 0");
   });

@@ -1,6 +1,6 @@
 import type { TimeArithmetic } from "../src/simulation/time-arithmetic.ts";
 
-/** A fraction in lowest terms; the denominator is above 0. */
+/** A fraction in lowest terms; the denominator is positive. */
 export type Fraction = readonly [numerator: bigint, denominator: bigint];
 
 const greatestCommonDivisor = (a: bigint, b: bigint): bigint => (b === 0n ? a : greatestCommonDivisor(b, a % b));
@@ -13,7 +13,7 @@ const reduced = (numerator: bigint, denominator: bigint): Fraction => {
 export const fraction = (numerator: number, denominator = 1): Fraction =>
   reduced(BigInt(numerator), BigInt(denominator));
 
-/** Exact arithmetic of times. Factors and divisors must be whole. */
+/** Exact arithmetic of times. Factors and divisors must be integers. */
 export const fractions: TimeArithmetic<Fraction> = {
   zero: fraction(0),
   add: ([a, b], [c, d]) => reduced(a * d + c * b, b * d),

@@ -1,7 +1,7 @@
 import { fsmoeModels, fsmoeTestbeds } from "@skein/published-measurements";
 import type { LinearCollectiveModel, MoeLayerPass } from "../src/index.ts";
 
-/** Sizes of a layer of experts, as in publications. */
+/** Sizes of a layer of experts, with the symbols of publications. */
 export interface LayerSizes {
   readonly numTokens: number;
   readonly expertsPerToken: number;
@@ -12,16 +12,16 @@ export interface LayerSizes {
 }
 
 /**
- * Corrections of the printed exponents of testbed A. Its table of times matches 2.32e-8, 2.34e-8 and 4.95e-7 ms per
- * byte instead of 2.32e-6, 2.34e-7 and 4.95e-6: then all-gathers and reduce-scatters have the same number of bytes by
- * the same rule on both testbeds, and all-reduces have nearly the same bytes for both models.
+ * Factors that correct the printed exponents of testbed A. Its table of times matches 2.32e-8, 2.34e-8 and 4.95e-7 ms
+ * per byte instead of 2.32e-6, 2.34e-7 and 4.95e-6: then all-gathers and reduce-scatters have the same number of bytes
+ * by the same rule on both testbeds, and all-reduces have nearly the same bytes for both models.
  */
 const exponentCorrections = {
   A: { allGather: 1e-2, reduceScatter: 1e-1, allReduce: 1e-1 },
   B: { allGather: 1, reduceScatter: 1, allReduce: 1 },
 } as const;
 
-/** The fit of a collective, corrected to match the paper's own table of times. */
+/** Returns the fit of a collective, corrected to match the paper's own table of times. */
 export const correctedModel = (
   testbed: keyof typeof fsmoeTestbeds,
   collective: "allGather" | "reduceScatter" | "allReduce",
@@ -31,9 +31,9 @@ export const correctedModel = (
 };
 
 /**
- * A forward pass from the published fits. All-to-alls send k · f · B · L rows of 2-byte numbers; within a node each GPU
- * receives the rows of all other GPUs; the multiply-adds of an expert's shards are all rows times their share of the
- * width.
+ * Returns a forward pass with the published fits. All-to-alls send k · f · B · L rows of 2-byte values. Within a node
+ * each GPU receives the rows of all other GPUs. The multiply-adds of an expert's shard are those of all rows for its
+ * fraction of the hidden width.
  */
 export const publishedPass = (testbed: keyof typeof fsmoeTestbeds, sizes: LayerSizes): MoeLayerPass => {
   const { gpusPerNode, allToAll, matrixProduct } = fsmoeTestbeds[testbed];

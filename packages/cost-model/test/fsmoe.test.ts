@@ -5,7 +5,7 @@ import { correctedModel, passOf, publishedPass } from "./fsmoe-layers.ts";
 
 const nameOf = ({ testbed, model, pass }: FsmoeLayerTimes): string => `${testbed}, ${model}, ${pass}`;
 
-/** A layer in one chunk, predicted time divided by measured time. */
+/** Returns, for a layer with one chunk, the predicted times divided by the measured times. */
 const ratiosOf = (row: FsmoeLayerTimes) => {
   const forward = passOf(row.testbed, row.model);
   const predicted = chunkSeconds(row.pass === "forward" ? forward : backwardOf(forward), 1);
@@ -17,7 +17,7 @@ const ratiosOf = (row: FsmoeLayerTimes) => {
   };
 };
 
-/** Bytes of an all-reduce, from its measured time with the corrected fit. */
+/** Returns the bytes of an all-reduce, derived from its measured time with the corrected fit. */
 const allReducedBytes = ({ testbed, allReduce }: FsmoeLayerTimes): number => {
   const { startupSeconds, secondsPerByte } = correctedModel(testbed, "allReduce");
   return (allReduce * 1e-3 - startupSeconds) / secondsPerByte;
@@ -30,8 +30,8 @@ describe("the published times of a layer, from the published fits", () => {
     expect(allToAll).toBeLessThan(1.06);
   });
 
-  // With the exponents as printed, A's all-gathers would take a hundred times as long, and its reduce-scatters ten
-  // times.
+  // With the exponents as printed, the all-gathers of testbed A would take a hundred times as long, and its
+  // reduce-scatters ten times as long.
   test.each(fsmoeLayerTimes)("$testbed, $model, $pass: all-gather within 19 %, reduce-scatter within 4", (row) => {
     const { allGather, reduceScatter } = ratiosOf(row);
     expect(Math.abs(allGather - 1)).toBeLessThan(row.testbed === "A" ? 0.19 : 0.04);
@@ -46,7 +46,8 @@ describe("the published times of a layer, from the published fits", () => {
     expect(ratios).toHaveLength(2);
     expect(ratios[0]).toBeCloseTo(1.26, 2);
     expect(ratios[1]).toBeCloseTo(1.02, 2);
-    // So testbed A can be predicted from B: 6.5 ms for 5.26, 27.0 for 26.45.
+    // The bytes measured on testbed B predict the times on testbed A: 6.5 ms for a measured 5.26 ms, 27.0 ms for 26.45
+    // ms.
     const predicted = bytesOnB!.map((bytes) => 1e3 * collectiveSeconds(correctedModel("A", "allReduce"), bytes));
     expect(predicted[0]).toBeCloseTo(6.48, 1);
     expect(predicted[1]).toBeCloseTo(26.97, 1);
@@ -55,8 +56,8 @@ describe("the published times of a layer, from the published fits", () => {
   test("the fit of products is too slow for the measured experts, by a third to a half, once by a factor of 2.5", () => {
     for (const row of fsmoeLayerTimes) {
       const { experts } = ratiosOf(row);
-      // The reason is unknown: the published times of this model on A imply half of the multiply-adds that those on B
-      // do.
+      // The reason is unknown: the published times of this model on testbed A imply half of the multiply-adds that the
+      // times on testbed B imply.
       const isOdd = row.testbed === "A" && row.model === "Mixtral-7B";
       expect(experts, nameOf(row)).toBeGreaterThan(isOdd ? 2.4 : 1.25);
       expect(experts, nameOf(row)).toBeLessThan(isOdd ? 2.6 : 1.6);
@@ -76,8 +77,8 @@ describe("the published times of a layer, from the published fits", () => {
 });
 
 describe("the published grid of layers on testbed B", () => {
-  // Heads, which also vary, do not affect the experts: 486 of 1458 layers differ. Capacity without drops is not printed
-  // and assumed to be 1; the two kinds of experts are two and three products.
+  // The number of heads also varies, but does not affect the experts, so 486 of the 1458 layers differ. The paper does
+  // not print the capacity without drops; it is assumed to be 1. Its two types of experts have two and three products.
   const grid = [1, 2, 4].flatMap((batch) =>
     [256, 512, 1024].flatMap((length) =>
       [1024, 2048, 4096].flatMap((hidden) =>

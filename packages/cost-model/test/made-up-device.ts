@@ -1,6 +1,6 @@
 import type { Device } from "../src/hardware/hardware.ts";
 
-/** For tests: a device with round numbers, some of which can be replaced. */
+/** For tests: returns a device with round numbers; `replaced` replaces some of its values. */
 export const madeUpDevice = (replaced: Partial<Device> = {}): Device => ({
   name: "device",
   kind: "cpu",

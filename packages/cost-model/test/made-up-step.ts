@@ -10,15 +10,15 @@ const priceKernel = kernelPricer(device);
 const worldSize = 3;
 const collectives = { data: collectivePricer({ worldSize, sharesMemory: false }) };
 
-/** A tensor of a made-up step: flops of its backward pass and bytes of its gradient. */
+/** A tensor of a made-up step, with the flops of its backward pass and the bytes of its gradient. */
 export interface MadeUpTensor {
   readonly flops: number;
   readonly bytes: number;
 }
 
 /**
- * A step that exchanges each tensor by itself, with a kernel that encodes and a kernel that decodes, and also exchanges
- * the loss.
+ * Returns a step that exchanges each tensor separately, with an encoding kernel and a decoding kernel, and also
+ * exchanges the loss.
  */
 const programOf = (tensors: readonly MadeUpTensor[], encodes = true): StepProgram => {
   const program: StepProgram[number][] = [];
@@ -63,7 +63,7 @@ const secondsOf = (program: StepProgram): number => {
   const tasks = stepTasks(program);
   return simulate({ programs: [tasks, tasks, tasks], groups: { data: [[0, 1, 2]] } }, { spans: false }).stepSeconds;
 };
-/** For tests: steps of three ranks that exchange made-up tensors. */
+/** For tests: builds steps of three ranks that exchange made-up tensors. */
 export const madeUpStep: {
   readonly programOf: (tensors: readonly MadeUpTensor[], encodes?: boolean) => StepProgram;
   readonly secondsOf: (program: StepProgram) => number;

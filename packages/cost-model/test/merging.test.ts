@@ -21,7 +21,7 @@ const endOf = (profile: GradientProfile, plan: BucketPlan, model: CollectiveMode
 const bestEnd = (profile: GradientProfile, model: CollectiveModel): number =>
   Math.min(...[...groupings(profile)].map((plan) => endOf(profile, plan, model)));
 
-/** The start-up increases at 20 bytes, and bytes are cheaper from there on. */
+/** A model whose start-up increases at 20 bytes, and whose time per byte is smaller from there on. */
 const pieces: CollectiveModel = {
   pieces: [
     { fromBytes: 0, startupSeconds: 2, secondsPerByte: 3 },
@@ -76,7 +76,7 @@ describe("mergeOptimally", () => {
         const model = { startupSeconds, secondsPerByte: 0 };
         const heavier = { tensors: profile.tensors.map((tensor) => ({ ...tensor, bytes: 7 * tensor.bytes + 1 })) };
         expect(mergeOptimally(heavier, model)).toEqual(mergeOptimally(profile, model));
-        // In any plan, the last gradient is ready at the end of backward and one start-up follows.
+        // In any plan, the last gradient is ready at the end of the backward pass, and at least one start-up follows.
         const last = timelineOf(profile, mergeOptimally(profile, model), model);
         expect(last.exposedSeconds).toBe(startupSeconds);
       }),
@@ -117,15 +117,15 @@ describe("mergeOptimally", () => {
 describe("gradients that are averaged over different ranks", () => {
   const kinds = 3;
   const kindOf = (path: string): string => `${Number(path.slice(1)) % kinds}`;
-  /** Profiles with a random merge class for each tensor. */
+  /** Profiles in which each tensor has a random merge class. */
   const mixed = profiles({ most: 8 }).chain((profile) =>
     fc
       .array(fc.nat(kinds - 1), { minLength: profile.tensors.length, maxLength: profile.tensors.length })
       .map((drawn) => ({ profile, apart: (path: string) => `${drawn[Number(path.slice(1))]}` })),
   );
   /**
-   * Messages of a group of neighbors, one per merge class, ordered by the time at which the last gradient of each is
-   * ready.
+   * Returns the messages of each group of consecutive tensors: one message per merge class, ordered by the time when
+   * the last gradient of the message is ready.
    */
   const split = (plan: BucketPlan, apart: (path: string) => string): BucketPlan =>
     plan.flatMap((run) => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { models } from "./profiles.ts";
 import type { ChunkSeconds, LayerCollective, LayerSchedule, MoeLayerPass } from "../src/index.ts";
 
-/** Whole numbers, of which every sum is exact; small ones often, so that comparisons meet their equal. */
+/** Integers, so that every sum is exact; often small, so that comparisons meet equal values. */
 export const times: fc.Arbitrary<number> = fc.oneof(fc.nat(4), fc.nat(60), fc.nat(4000));
 
 export const chunks: fc.Arbitrary<ChunkSeconds> = fc.record({

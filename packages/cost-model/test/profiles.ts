@@ -2,12 +2,12 @@ import fc from "fast-check";
 import type { GradientProfile, LinearCollectiveModel, ProfiledTensor } from "../src/index.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
-/** A profile from values per tensor, in ready order. */
+/** Returns a profile with the given values per tensor, in ready order. */
 export const profileOf = (rows: readonly Omit<ProfiledTensor, "path">[]): GradientProfile => ({
   tensors: rows.map((row, i) => ({ path: `t${i}`, ...row })),
 });
 
-/** Profiles with small whole numbers for seconds and bytes, so that every sum is exact. */
+/** Profiles with small integers for seconds and bytes, so that every sum is exact. */
 export const profiles = ({
   most = 10,
   least = 0,
@@ -31,7 +31,7 @@ export const models: fc.Arbitrary<LinearCollectiveModel> = fc.record({
   secondsPerByte: fc.integer({ min: 0, max: 3 }),
 });
 
-/** Every grouping of neighbors, 2^(L − 1) groupings. */
+/** Yields all partitions of the L tensors into groups of consecutive tensors: 2^(L − 1) partitions. */
 export function* groupings({ tensors }: GradientProfile): Generator<BucketPlan> {
   const paths = tensors.map(({ path }) => path);
   if (paths.length === 0) {
@@ -48,7 +48,7 @@ export function* groupings({ tensors }: GradientProfile): Generator<BucketPlan> 
   }
 }
 
-/** Profiles, each with one of its groupings. */
+/** Pairs of a profile and one of its groupings. */
 export const planned = (most = 8): fc.Arbitrary<readonly [GradientProfile, BucketPlan]> =>
   profiles({ most, least: 1 }).chain((profile) =>
     fc.nat(2 ** (profile.tensors.length - 1) - 1).map((index) => [profile, [...groupings(profile)][index]!] as const),

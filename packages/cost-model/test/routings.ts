@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import type { Routing } from "../src/index.ts";
 
-/** Routings of up to 40 tokens to 24 experts, a number with many divisors; some experts are preferred. */
+/**
+ * Routings of up to 40 tokens to 24 experts (a number with many divisors), where some experts are chosen more often
+ * than others.
+ */
 export const routings: fc.Arbitrary<Routing> = fc
   .tuple(fc.integer({ min: 1, max: 8 }), fc.nat(40), fc.constantFrom(8, 12, 24))
   .chain(([expertsPerToken, numTokens, numPreferred]) =>

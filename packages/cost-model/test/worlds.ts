@@ -7,7 +7,7 @@ export const phase = (transferSeconds: number, startupSeconds = 0, stream: Phase
   startupSeconds,
   transferSeconds,
 });
-/** Short constructors of tasks. */
+/** Short functions to create tasks. */
 export const compute = (name: string, seconds: number): Task => ({ kind: "compute", name, seconds });
 export const allReduce = (
   name: string,
@@ -25,7 +25,7 @@ export const allReduce = (
 });
 export const wait = (index: number, previous = false): Task => ({ kind: "wait", for: index, previous });
 
-/** A task of all ranks, before it is specialized for a rank. */
+/** A task that all ranks have in common, before it is adapted to a rank. */
 interface Sketch {
   readonly what: "compute" | "data" | "tensor" | "wait";
   readonly seconds: number;
@@ -42,11 +42,11 @@ export interface WorldLimits {
   readonly most?: number;
   readonly lanes?: number;
   /**
-   * Whether seconds are whole, so that every sum is exact. Default: false; then sums round, but no value is so small
-   * that halving it loses bits.
+   * Whether seconds are integers, so that every sum is exact. If false, sums are rounded, but no value is so small that
+   * halving it loses bits. Default: false.
    */
   readonly whole?: boolean;
-  /** Whether every rank is on a host of its own, with one axis only, so that no link is shared. Default: false. */
+  /** Whether each rank is on its own host and there is only one axis, so that no link is shared. Default: false. */
   readonly isolated?: boolean;
 }
 
@@ -60,8 +60,8 @@ const phasesOf = (levels: number, seconds: number): Phase[] =>
     }));
 
 /**
- * Waits are placed as sketched, for one of the outstanding collectives; the remaining collectives are waited for in the
- * next step, or at the end.
+ * Builds the program of a rank. Waits are placed as in the sketch, each for one of the outstanding collectives. Waits
+ * for the remaining collectives are in the next step, or at the end.
  */
 const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boolean): Program => {
   const tasks: Task[] = [];
@@ -98,8 +98,8 @@ const programOf = (sketches: readonly Sketch[], kind: number, waitsInNext: boole
 
 /**
  * Worlds of ranks in a mesh of two axes, with difficult cases: groups of one rank, zero seconds, programs that differ
- * by host, by row or arbitrarily, waits long after the end or in the next step, chains of collectives, many concurrent
- * collectives, hosts across groups.
+ * by host, by row of the mesh or arbitrarily, waits long after the end of the collective or in the next step, chains of
+ * collectives, many concurrent collectives, hosts across groups.
  */
 export const worlds = ({
   most = 4,

@@ -3,20 +3,20 @@ import { dynamicUpdateSlice, InvariantError, type Tensor } from "@skein/tensor-c
 import type { Model } from "./model.ts";
 import type { KeyValues } from "./past.ts";
 
-/** Constant arguments of a model. */
+/** Arguments of a model that do not depend on the cache: parameters, state and tokens. */
 interface Applied<Params, State> {
   readonly params: Params;
   readonly state: State;
-  /** i32 [B, T] */
+  /** Tokens, i32 [B, T]. */
   readonly tokens: Tensor;
 }
 
 /**
- * Applies a causal model to the beginning of sequences and returns a key-value cache.
+ * Applies a causal model to the first positions of sequences and returns a key-value cache.
  *
- * @returns logits [B, T, V], and keys and values of each layer, with capacity for T positions, which `applyAfterPrefix`
- * continues from. Your own model supports this only if it passes the context to the models that it consists of, and
- * does not depend on a sequence as a whole.
+ * @returns logits [B, T, V], and the cached keys and values of each layer, with capacity for T positions, as input for
+ * `applyAfterPrefix`. A custom model is supported only if it passes the context on to its submodels, and if its outputs
+ * do not depend on a sequence as a whole.
  */
 export const applyPrefix = <Params, State>(
   model: Pick<Model<Params, State>, "apply">,
@@ -34,9 +34,9 @@ export const applyPrefix = <Params, State>(
 /**
  * Applies a causal model to the tokens after a cached prefix.
  *
- * Cost: that of T positions, and attention to all earlier positions.
- * @param layers keys and values of `applyPrefix`, or of the previous call.
- * @param length number of valid positions in `layers`, i32 []; with the new ones at most S.
+ * Cost: that of applying the model to T positions, plus attention to all earlier positions.
+ * @param layers Keys and values returned by `applyPrefix`, or by the previous call.
+ * @param length Number of valid positions in `layers`, i32 []; at most S − T.
  * @returns logits [B, T, V], and the keys and values including the new positions.
  */
 export const applyAfterPrefix = <Params, State>(

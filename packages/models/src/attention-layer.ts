@@ -3,7 +3,7 @@ import { attention, type AttentionOptions, foldIn, reshape, split, type Tensor, 
 import { queryOptions, type Past } from "./past.ts";
 import { initProjection, type Projection, project } from "./projection.ts";
 
-/** query [D, HK], key and value [D, GK], output [HK, D]. */
+/** Parameters of attention. Shapes of the weights: query [D, HK], key and value [D, GK], output [HK, D]. */
 export interface AttentionParams {
   readonly query: Projection;
   readonly key: Projection;
@@ -12,28 +12,29 @@ export interface AttentionParams {
 }
 
 export interface AttentionSizes {
-  /** D */
+  /** D, width of the inputs and outputs. */
   readonly width: number;
-  /** H */
+  /** H, number of query heads. */
   readonly numHeads: number;
-  /** G, a divisor of H. */
+  /** G, number of key/value heads; must divide H. */
   readonly numKeyHeads: number;
-  /** K */
+  /** K, width of a head. */
   readonly headWidth: number;
 }
 
 export interface HeadOptions extends Pick<AttentionOptions, "causal" | "keyLengths"> {
-  /** K */
+  /** K, width of a head. */
   readonly headWidth: number;
-  /** Applies positions to queries and keys, [B, heads, T, K], such as a rotation. Default: none. */
+  /** Position encoding of queries and keys, [B, heads, T, K], such as a rotary embedding. Default: none. */
   readonly turn?: (x: Tensor) => Tensor;
   /** Keys and values of earlier positions, for causal attention. Default: none. */
   readonly past?: Past | undefined;
 }
 
 /**
- * Draws the parameters of attention. @param biases which matrices have biases.
- * @param deviation standard deviation of the output weight, which writes to the residual stream.
+ * Draws the parameters of attention.
+ * @param biases Which matrices have biases.
+ * @param deviation Standard deviation of the initial output weight, whose product is added to the residual stream.
  */
 export const initAttention = (
   key: Tensor,
@@ -51,7 +52,7 @@ export const initAttention = (
   };
 };
 
-/** Applies attention to inputs with concatenated heads: query [B, T, HK], key and value [B, T, GK], to [B, T, HK]. */
+/** Applies attention to queries [B, T, HK], keys and values [B, T, GK] with concatenated heads; returns [B, T, HK]. */
 export const attendHeads = (
   query: Tensor,
   key: Tensor,
@@ -65,20 +66,20 @@ export const attendHeads = (
   return reshape(transpose(y_BHTK, [0, 2, 1, 3]), query.shape);
 };
 
-/** Self-attention: [B, T, D] to [B, T, D], over all positions or causal. */
+/** Applies self-attention over all positions or causal self-attention: [B, T, D] to [B, T, D]. */
 export const applyAttention = (params: AttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor =>
   project(
     params.output,
     attendHeads(project(params.query, x_BTD), project(params.key, x_BTD), project(params.value, x_BTD), options),
   );
 
-/** Parameters with one matrix for query, key and value: input [D, 3D], output [D, D]. */
+/** Parameters of attention with one input matrix for query, key and value: input [D, 3D], output [D, D]. */
 export interface FusedAttentionParams {
   readonly input: Projection;
   readonly output: Projection;
 }
 
-/** Self-attention with one product for query, key and value: [B, T, D] to [B, T, D]. */
+/** Applies self-attention with one matrix product for query, key and value: [B, T, D] to [B, T, D]. */
 export const applyFusedAttention = (params: FusedAttentionParams, x_BTD: Tensor, options: HeadOptions): Tensor => {
   const [query, key, value] = split(project(params.input, x_BTD), 3, { dim: -1 }) as [Tensor, Tensor, Tensor];
   return project(params.output, attendHeads(query, key, value, options));

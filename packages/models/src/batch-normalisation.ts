@@ -11,7 +11,7 @@ import {
 } from "@skein/tensor-core";
 import type { NormParams } from "./normalisation.ts";
 
-/** Gain and shift of each channel, [C]. */
+/** Parameters of batch normalization: gain and shift of each channel, [C]. */
 export type BatchNormParams = NormParams;
 
 /** Running statistics of each channel, f32 [C]. */
@@ -20,10 +20,10 @@ export interface BatchNormState {
   readonly variance: Tensor;
 }
 
-/** Weight of the newest batch in the running statistics; PyTorch's default. */
+/** Weight of the statistics of the current batch in the running statistics; default value of PyTorch. */
 const momentum = 0.1;
 
-/** Initializes gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */
+/** Returns gain 1, shift 0, running mean 0 and running variance 1 for inputs [..., channels]. */
 export const initBatchNorm = (
   channels: number,
 ): { readonly params: BatchNormParams; readonly state: BatchNormState } => ({
@@ -32,8 +32,9 @@ export const initBatchNorm = (
 });
 
 /**
- * Batch normalization of [N, H, W, C]. Training uses the statistics of the batch and updates the running statistics (`r
- * ← 0.9r + 0.1s`, with the variance divided by n − 1 as in PyTorch); otherwise the running statistics are used.
+ * Applies batch normalization to [N, H, W, C]. Training normalizes with the statistics of the batch and updates the
+ * running statistics (`r ← 0.9r + 0.1s`, with the variance divided by n − 1 as in PyTorch); evaluation normalizes with
+ * the running statistics.
  *
  * Source: Ioffe and Szegedy 2015, arXiv 1502.03167.
  */

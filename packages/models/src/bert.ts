@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward part, V vocabulary, S segments.
+// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward layers, V vocabulary, S segments.
 import {
   add,
   arange,
@@ -32,60 +32,63 @@ import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockPara
 import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
 
 /**
- * Output of the encoder: hidden states [B, T, D], logits of the token at each position [B, T, V], or logits of a class
- * of the sequence [B, classes].
+ * Output of the model: hidden states [B, T, D], token logits at each position [B, T, V], or class logits of the
+ * sequence [B, classes].
  */
 export type BertHead = "states" | "tokens" | { readonly numClasses: number };
 
-/** Sizes and head of a BERT. */
+/** Sizes of a BERT, and its output head. */
 export interface BertOptions {
-  /** V */
+  /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
-  /** Maximum sequence length. */
+  /** Maximum number of positions in a sequence. */
   readonly contextLength: number;
-  /** S. Default: 2. */
+  /** S, number of segments. Default: 2. */
   readonly numSegments?: number;
-  /** D */
+  /** D, width of the hidden states. */
   readonly width: number;
   readonly numLayers: number;
-  /** H, must divide the width. */
+  /** H, number of attention heads; must divide the width. */
   readonly numHeads: number;
-  /** F. Default: 4D. */
+  /** F, hidden width of the feed-forward layers. Default: 4D. */
   readonly hidden?: number;
   readonly head: BertHead;
   /**
-   * Padding token at the end of rows: positions after the last other token are masked. Absent: all positions are used.
+   * Padding token at the end of rows. Positions after the last token of a row that is not padding are masked. Absent:
+   * all positions are used.
    */
   readonly padding?: number;
-  /** Default: GELU. */
+  /** Activation function of the feed-forward layers. Default: GELU. */
   readonly activation?: (x: Tensor) => Tensor;
-  /** ε of the norms. Default: 1e-12. */
+  /** ε of the layer norms. Default: 1e-12. */
   readonly epsilon?: number;
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
 }
 
-/** Parameters of a BERT. Letters at the end of a name are its shape. */
+/** Parameters of a BERT. The letters at the end of a name are the shape. */
 export interface BertParams {
   readonly embedding_VD: Tensor;
   readonly positions_TD: Tensor;
   readonly segments_SD: Tensor;
   readonly embeddingNorm: NormParams;
   readonly blocks: readonly TransformerBlockParams<AttentionParams>[];
-  /** Token head: the transform and norm before the product with the embedding, and the bias after it. */
+  /**
+   * Parameters of the token head: transform and norm before the product with the embedding, and bias after the product.
+   */
   readonly tokens?: { readonly transform: Projection; readonly norm: NormParams; readonly bias_V: Tensor };
-  /** Class head: the pooler of the first position, and the classifier. */
+  /** Pooler of the class head, a dense layer applied to the first position. */
   readonly pooler?: Projection;
   readonly classifier?: Projection;
 }
 
 /**
- * BERT: a bidirectional encoder with layer norm after each branch and biases everywhere. Inputs i32 [B, T], or [B, 2,
- * T] with the segment of each token after the tokens; without segments all tokens are in segment 0. Labels are the
- * original tokens at masked positions and −100 elsewhere, [B, T], or classes [B].
+ * BERT: a bidirectional encoder with layer norm after each branch and biases everywhere. Inputs are tokens, i32 [B, T],
+ * or tokens and their segments, [B, 2, T]; without segments all tokens are in segment 0. Labels are the original tokens
+ * at masked positions and −100 elsewhere, [B, T], or classes [B].
  *
  * Parameters of the encoder: `(V + T + S)·D + 2D + L·(4D² + 2DF + 9D + F)`. Forward flops per token: about twice the
  * matrix parameters, plus `4·T·D` per layer for attention.
@@ -200,6 +203,6 @@ const tokensAndSegments = (inputs: Tensor): readonly [tokens_BT: Tensor, segment
   return [part(0), part(1)];
 };
 
-/** Returns the length of each row up to its last token that is not padding, i32 [B]. */
+/** Returns the number of positions of each row up to its last token that is not padding, i32 [B]. */
 const lengthsBefore = (tokens_BT: Tensor, padding: number): Tensor =>
   reduceMax(where(notEqual(tokens_BT, padding), add(arange(tokens_BT.shape[1]!), 1), 0), { dims: 1 });

@@ -7,7 +7,7 @@ import { rowLossModel } from "./row-loss-model.ts";
 const inputs = { dtype: "f32", shape: [4, 3] } as unknown as Tensor;
 const batch = { inputs, labels: { dtype: "i32", shape: [4] } as unknown as Tensor };
 
-/** Return values of a faulty `apply`, and the errors they cause. */
+/** Return values of a faulty `apply`, with the errors that they cause. */
 const faults: readonly (readonly [name: string, apply: (x: Tensor) => unknown, says: RegExp])[] = [
   ["nothing", () => undefined, /^apply returned nothing, but must return \[logits, state\]; a function body in braces/],
   [

@@ -1,13 +1,13 @@
 import { ArgumentError, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 
-/** Describes a wrong result and its cure. */
+/** Describes a wrong result, and how to correct it. */
 const describe = (value: unknown, rule: string): readonly [what: string, cure: string] => {
   if (value === undefined || value === null)
     return ["nothing", `a function body in braces needs a return: return ${rule}`];
   if (value instanceof Tensor) return [`the tensor ${formatSpec(value)} alone`, `return ${rule}`];
   if (value instanceof Promise) {
-    value.catch(() => undefined); // an unhandled rejection would end the process before this error is shown
+    value.catch(() => undefined); // an unhandled rejection would end the process before this error is reported
     return ["a Promise", "it is traced, which cannot wait: remove async and await"];
   }
   if (Array.isArray(value)) return [`a list of ${value.length}: ${excerpt(value.map(String))}`, `return ${rule}`];
@@ -17,10 +17,11 @@ const describe = (value: unknown, rule: string): readonly [what: string, cure: s
 /**
  * Wraps an `apply` so that its result is checked before use.
  *
- * @param outputs name of the first result in errors. The name `logits` requires a single tensor; other outputs may be a
- * tree.
- * @returns a function that throws an ArgumentError for anything except a pair. The error's stack is that of the call of
- * `checkedApply`, where the model was made, because the faulty function has returned by then.
+ * @param outputs Name of the first result in error messages. The name `logits` requires a single tensor; other outputs
+ * may be a tree.
+ * @returns a function that throws an ArgumentError if the result of `apply` is not a pair of outputs and state. The
+ * stack of the error is that of the call to `checkedApply`, where the model was created, because the faulty function
+ * has already returned.
  */
 export const checkedApply = <Args extends readonly unknown[], Result>(
   apply: (...args: Args) => Result,

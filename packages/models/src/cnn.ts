@@ -14,15 +14,15 @@ import { type Affine, dense, dropWhileTraining, initConv2d, initDense, pixels } 
 import { labelledModel, type Model } from "./model.ts";
 
 export interface CnnOptions {
-  /** Rows and columns of an image. Default: [28, 28]. */
+  /** Numbers of rows and columns of an image. Default: [28, 28]. */
   readonly imageSize?: readonly [number, number];
-  /** Channels of an image. Default: 1. */
+  /** Number of channels of an image. Default: 1. */
   readonly inputChannels?: number;
-  /** Channels of the two convolutions. Default: [32, 64]. */
+  /** Numbers of output channels of the two convolutions. Default: [32, 64]. */
   readonly channels?: readonly [number, number];
-  /** Width of the dense layer. Default: 128. */
+  /** Width of the hidden dense layer. Default: 128. */
   readonly hidden?: number;
-  /** Default: 10. */
+  /** Number of classes. Default: 10. */
   readonly numClasses?: number;
   /** Dropout rate of the dense layer's activations during training. Default: 0. */
   readonly dropoutRate?: number;
@@ -37,8 +37,8 @@ export interface CnnParams {
 }
 
 /**
- * Small network for digits: convolution 3×3 and max pooling 2×2, twice, then two dense layers. Inputs [B, H, W, C], f32
- * or bytes.
+ * Convolutional network for small images such as digits: 3×3 convolution and 2×2 max pooling, twice, then two dense
+ * layers. Inputs [B, H, W, C], f32 or bytes.
  *
  * Parameters with the defaults: 421,642. Forward flops per 28×28 image: 8.5 million.
  */
@@ -52,7 +52,8 @@ export const cnn = (options: CnnOptions = {}): Model<CnnParams, EmptyState> => {
     dropoutRate = 0,
   } = options;
   const flatSize = Math.floor(imageSize[0] / 4) * Math.floor(imageSize[1] / 4) * channels[1];
-  // Pooling precedes bias and ReLU: both are monotone, so the result is the same on a quarter of the values.
+  // Pooling precedes bias and ReLU: bias and ReLU are monotone, so the result is the same, and they process a quarter
+  // of the values.
   const block = ({ weight, bias }: Affine, x: Tensor): Tensor =>
     relu(add(maxPool2d(conv2d(x, weight, { padding: "same" }), { window: 2 }), bias));
   return labelledModel({

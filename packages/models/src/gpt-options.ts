@@ -1,4 +1,4 @@
-// Shapes: D width, V vocabulary, F hidden width of the feed-forward part, T positions.
+// Shapes: D width, V vocabulary, F hidden width of the feed-forward layers, T positions.
 import type { Sharding, Tensor } from "@skein/tensor-core";
 import type { RunContext } from "./model.ts";
 import type { NormParams as LayerNormParams, RmsNormParams } from "./normalisation.ts";
@@ -7,46 +7,48 @@ import type { TensorParallel } from "./tensor-parallel.ts";
 
 /** Sizes and block types of a GPT. */
 export interface GptOptions {
-  /** Number of tokens. Default: 256, for bytes. */
+  /** Number of tokens in the vocabulary. Default: 256, one token per byte value. */
   readonly vocabulary?: number;
-  /** Maximum sequence length; required by learned positions, not by rotary ones. */
+  /** Maximum sequence length. Learned positions need this limit; rotary positions do not. */
   readonly contextLength: number;
-  /** D */
+  /** D, width of the hidden states. */
   readonly width: number;
   readonly numLayers: number;
-  /** H; must divide the width. */
+  /** H, number of attention heads; must divide the width. */
   readonly numHeads: number;
-  /** Default: rotary. */
+  /** Position encoding. Default: rotary. */
   readonly positions?: "rotary" | "learned";
-  /** Default: rms. */
+  /** Type of normalization. Default: rms. */
   readonly norm?: "rms" | "layer";
-  /** Default: gelu. */
+  /** Activation of the feed-forward layer. Default: gelu. */
   readonly activation?: "gelu" | "swiglu";
   /**
-   * F. Default: 4D for gelu; for swiglu, which has three matrices instead of two, 8D/3 rounded up to a multiple of 8.
+   * F, hidden width of the feed-forward layer. Default for gelu: 4D. Default for swiglu, which has three matrices
+   * instead of two: 8D/3 rounded up to a multiple of 8.
    */
   readonly hidden?: number;
-  /** Whether the embedding is also the matrix of the logits. Default: true. */
+  /** Whether the output head uses the embedding matrix (weight tying). Default: true. */
   readonly tiedHead?: boolean;
-  /** Dropout rate of the embedding and of each branch during training. Default: 0. */
+  /** Dropout rate of the embedding and of the output of each branch during training. Default: 0. */
   readonly dropoutRate?: number;
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
-  /** Layers of experts that replace the feed-forward part in some blocks. Default: none. */
+  /** Layers of experts that replace the feed-forward layer in some blocks. Default: none. */
   readonly experts?: GptExperts;
   /**
    * Tensor parallelism: ranks with the same samples shard the matrices of the blocks. Each of the P ranks has 1/P of
-   * the heads and of F, and the loss of 1/P of the positions. P must divide all three. Absent: every rank has all
-   * parameters.
+   * the heads and of the hidden width F, and computes the loss of 1/P of the positions. P must divide the number of
+   * heads, F and the number of positions. Absent: every rank has all parameters.
    */
   readonly tensor?: TensorParallel;
 }
 
 /**
- * A layer that replaces a feed-forward part, [B, T, D] to [B, T, D]. The layer may have a state and add to the loss.
+ * A layer that replaces a feed-forward layer, [B, T, D] to [B, T, D]. The layer may have a state and may add a term to
+ * the loss.
  */
 export interface FeedForwardLayer<Params = unknown, State = unknown> {
   /**
@@ -56,10 +58,11 @@ export interface FeedForwardLayer<Params = unknown, State = unknown> {
   readonly needsWhole?: boolean;
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /**
-   * Returns state and report after one more microbatch, equal to those after all microbatches at once. Absent: each
-   * microbatch starts with the state of the previous one, and the report is that of the last one.
+   * Returns the state and report after one more microbatch, equal to the state and report after processing all
+   * microbatches as one batch. Absent: each microbatch starts with the state of the previous microbatch, and the report
+   * of the last microbatch is used.
    *
-   * @param parts `numEarlier`: number of earlier microbatches, f32 scalar.
+   * @param parts States and reports to join. `numEarlier` is the number of earlier microbatches, f32 scalar.
    */
   joinParts?(parts: {
     readonly before: State;
@@ -75,59 +78,64 @@ export interface FeedForwardLayer<Params = unknown, State = unknown> {
   ): readonly [y: Tensor, state: State, report: FeedForwardReport];
 }
 
-/** Run options of a layer. */
+/** Options of one call of a layer. */
 export interface FeedForwardContext extends Omit<RunContext, "whole"> {
-  /** For a microbatch: `sums` over all microbatches of the batch, and their number. */
+  /** For a microbatch: `sums` over all microbatches of the batch, and the number of microbatches. */
   readonly whole?: { readonly sums: object; readonly numParts: number };
 }
 
-/** State and report of a layer after some tokens. */
+/** State and report of a layer after a call. */
 export interface FeedForwardApplied<State> {
   readonly state: State;
   readonly report: Omit<FeedForwardReport, "choices_TK">;
 }
 
 export interface FeedForwardReport {
-  /** f32 [], added to the loss while training. */
+  /** Loss term that is added to the training loss, f32 []. */
   readonly loss: Tensor;
-  /** Metrics to log, f32. */
+  /** Metrics to log, f32, by name. */
   readonly figures: object;
-  /** Sums over tokens, f32 by name, that `loss` needs of the whole batch. Absent: none. */
+  /**
+   * Sums over tokens, f32, by name, from which `loss` is computed for the whole batch. Absent: `loss` needs no sums.
+   */
   readonly sums?: object;
-  /** Expert choices of each token, i32 [T, K]. Absent: the layer does not choose. Not stored. */
+  /** Experts chosen by each token, i32 [T, K]; not stored in the state. Absent: the layer does not choose experts. */
   readonly choices_TK?: Tensor;
 }
 
 export interface GptExperts {
   /** Layer of experts, such as `moeLayer` of @skein/moe-parallel. */
   readonly layer: FeedForwardLayer;
-  /** Number of blocks per layer of experts; the last block of each group has the experts. 1: all blocks. */
+  /** Interval of blocks with experts: the last block of each `every` blocks has a layer of experts. 1: all blocks. */
   readonly every: number;
-  /** Sharding of the layer's parameters, by path in its tree. Default: every rank has all parameters. */
+  /**
+   * Sharding of the layer's parameters, by path in the tree of these parameters. Default: every rank has all
+   * parameters.
+   */
   readonly sharding?: Sharding;
   /**
-   * With tensor parallelism: whether the layer receives the rank's own positions, with a different key per rank, or the
-   * positions of all ranks of the axis, with the same key on each rank. Default: own.
+   * Positions that the layer receives with tensor parallelism. "own": the rank's own positions, with a different key
+   * per rank. "all": the positions of all ranks of the axis, with the same key on each rank. Default: own.
    */
   readonly positions?: "own" | "all";
 }
 
-/** State and report of a layer of experts after the last step. */
+/** State and report of a layer of experts after the latest step. */
 export interface GptExpertsState {
   readonly own: unknown;
   readonly report: Omit<FeedForwardReport, "choices_TK">;
 }
 
 export interface GptState {
-  /** States of the blocks with experts, in order. */
+  /** States of the layers of experts, in the order of their blocks. Absent: no experts. */
   readonly experts?: readonly GptExpertsState[];
 }
 
-/** Gain, and the shift if the norm is layer normalization. */
+/** Gain of a norm, and also the shift for layer normalization. */
 export type GptNormParams = RmsNormParams & Partial<LayerNormParams>;
 
 /**
- * Parameters of a block. With tensor parallelism a rank has columns of query, key, value, up and gate, and rows of
+ * Parameters of a block. With tensor parallelism each rank has columns of query, key, value, up and gate, and rows of
  * output and down.
  */
 export interface GptBlockParams {
@@ -137,21 +145,21 @@ export interface GptBlockParams {
   readonly value_DD: Tensor;
   readonly output_DD: Tensor;
   readonly feedForwardNorm: GptNormParams;
-  /** Parameters of the experts, instead of the three matrices below, in blocks with experts. */
+  /** Parameters of the experts, in blocks with experts; such blocks do not have `up_DF`, `gate_DF` and `down_FD`. */
   readonly experts?: unknown;
   readonly up_DF?: Tensor;
-  /** SwiGLU only. */
+  /** Gate matrix of SwiGLU. Absent for GELU. */
   readonly gate_DF?: Tensor;
   readonly down_FD?: Tensor;
 }
 
-/** Parameters of a GPT. Letters at the end of a name are its shape. */
+/** Parameters of a GPT. The letters at the end of a name are the shape. */
 export interface GptParams {
   readonly embedding_VD: Tensor;
-  /** Learned positions only. */
+  /** Learned position embeddings. Absent for rotary positions. */
   readonly positions_TD?: Tensor;
   readonly blocks: readonly GptBlockParams[];
   readonly finalNorm: GptNormParams;
-  /** Untied head only. */
+  /** Matrix of an untied output head. Absent for a tied head. */
   readonly head_DV?: Tensor;
 }

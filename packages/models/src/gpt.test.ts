@@ -18,7 +18,7 @@ import { expect, test } from "vitest";
 import { gpt } from "./gpt.ts";
 import type { FeedForwardLayer, GptOptions } from "./gpt-options.ts";
 
-/** A layer with one small matrix, which counts its uses. */
+/** A layer with one small matrix, which counts its calls in its state. */
 const layer: FeedForwardLayer = {
   init: (key) => ({ params: { weight: normal(key, [8, 8], { deviation: 0.1 }) }, state: { uses: full([], 0) } }),
   apply: (params, state, x, { train }) => {

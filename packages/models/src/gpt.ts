@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads, K head width (D / H), F hidden width of the feed-forward part, V
+// Shapes: B batch, T positions, D width, H heads, K head width (D / H), F hidden width of the feed-forward layers, V
 // vocabulary. A suffix names the dimensions of a tensor in order: x_BTD.
 import {
   add,
@@ -59,14 +59,14 @@ interface ExpertsApplied {
 }
 
 /**
- * Dimension in which tensor-parallel ranks shard a matrix of a block: columns at the input of a branch, rows at its
- * output.
+ * Dimension along which tensor-parallel ranks shard a matrix of a block: columns (1) for the input matrices of a
+ * branch, rows (0) for its output matrix.
  */
 const sharedDims = { query_DD: 1, key_DD: 1, value_DD: 1, output_DD: 0, up_DF: 1, gate_DF: 1, down_FD: 0 } as const;
 
 /**
- * Returns the sharding of a parameter by its path. @param own sharding of the experts' parameters, by path in their
- * tree.
+ * Returns the sharding of a parameter, given its path.
+ * @param own Sharding of the experts' parameters, by path in the tree of these parameters.
  */
 const shardingOf =
   (tensor: TensorParallel | undefined, own: Sharding | undefined): Sharding =>
@@ -79,27 +79,26 @@ const shardingOf =
 
 /**
  * A decoder-only transformer over bytes (or other small vocabularies): normalization before each branch, causal
- * attention, feed-forward part, no biases in the matrices. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs
+ * attention, a feed-forward layer, no biases in the matrices. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs
  * shifted by one position.
  *
- * Weights are normal with standard deviation 0.02; weights that write to the residual stream have 0.02 / √(2·layers),
- * as in GPT-2.
+ * Weights are normal with standard deviation 0.02; the matrices whose output is added to the residual stream have 0.02
+ * / √(2·layers), as in GPT-2.
  *
  * Parameters: `VD + L·(4D² + 2DF + norms)`, with SwiGLU `3DF` instead of `2DF`; plus `TD` with learned positions and
  * `DV` with an untied head. Forward flops per token: about twice the matrix parameters, plus `4·T·D` per layer for
- * attention. With `experts` some blocks have a layer of experts instead of the feed-forward part; its auxiliary loss is
- * added to the training loss, and its metrics appear in `figures`.
+ * attention. With `experts` some blocks have a layer of experts instead of the feed-forward layer; its auxiliary loss
+ * is added to the training loss, and its metrics appear in `figures`.
  *
  * With `tensor` the ranks of an axis process the same samples; embedding, head and norms are replicated. `loss` and
- * `evaluate` cover a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, equal those
- * of a single rank. Initial parameters and dropout equal those of a single rank, too. A layer of experts takes the
- * rank's own positions, as if the axis were a data-parallel axis, or all positions (`positions`). Per block and rank
- * the forward pass sends `4(P−1)/P · 4BTD` bytes, and the backward pass the same.
+ * `evaluate` cover a rank's own positions: the mean of the losses over ranks, and the sum of the metrics, equal the
+ * results of a single rank. Initial parameters and dropout are also equal to those of a single rank. A layer of experts
+ * receives the rank's own positions, as if the axis were a data-parallel axis, or all positions (`positions`). Per
+ * block and rank the forward pass sends `4(P−1)/P · 4BTD` bytes, and the backward pass sends the same number of bytes.
  *
  * @throws ArgumentError if sizes are not positive integers, the heads do not divide the width, no block would have
- * experts, or the number of tensor-parallel ranks does not divide heads, F or T.
- * Source: Radford et al. 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202
- * (SwiGLU).
+ * experts, or the number of tensor-parallel ranks does not divide the number of heads, F or T. Source: Radford et al.
+ * 2019 (GPT-2); Su et al. 2021, arXiv 2104.09864 (rotary); Shazeer 2020, arXiv 2002.05202 (SwiGLU).
  */
 export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   const {
@@ -129,7 +128,10 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     );
   const headWidth = width / numHeads;
   const isSequence = tensor !== undefined && (tensor.sequence ?? true);
-  /** Checked while tracing, when the mesh is known. */
+  /**
+   * Checks that the number of tensor-parallel ranks divides `sizes`. Called while tracing, because the mesh is known
+   * only then.
+   */
   const requireDivisible = (sizes: Readonly<Record<string, number>>): void => {
     const numRanks = tensor === undefined ? 1 : axisSize(tensor.axis);
     for (const [name, size] of Object.entries(sizes))
@@ -161,7 +163,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   const initBlock = (key: Tensor, layer: number): GptBlockParams => {
     const inner = 0.02;
     const residual = inner / Math.sqrt(2 * numLayers);
-    // Drawn as a whole on each rank, so that a matrix has the same values for any number of ranks.
+    // Each rank draws the whole matrix, so that its values do not depend on the number of ranks.
     const weight = (id: number, shape: readonly [number, number], deviation: number, dim: Shard["dim"]): Tensor => {
       const whole = normal(foldIn(key, id), shape, { deviation });
       return tensor === undefined ? whole : ownShard(whole, { axis: tensor.axis, dim });
@@ -182,7 +184,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   /** Returns the state of a layer of experts before the first step, with a report of zeros. */
   const initExperts = (key: Tensor): GptExpertsState => {
     const { params, state } = experts!.layer.init(foldIn(key, 7));
-    // Traced only for the shapes; never executed.
+    // Traced only to get the shapes of the report; never executed.
     const [, , report] = experts!.layer.apply(params, state, full([1, 1, width], 0), { train: false, key });
     return stored({ own: state, report: mapTree(report, (leaf: Tensor) => zerosLike(leaf)) as FeedForwardReport });
   };
@@ -216,8 +218,9 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
   };
 
   /**
-   * @returns the input of the final norm, of this rank's positions with `sequence` and of all positions otherwise; and
-   * the states and reports of the layers of experts.
+   * Applies all blocks.
+   * @returns the input of the final norm, for this rank's positions with `sequence` and for all positions without
+   * `sequence`; and the states and reports of the layers of experts.
    */
   const applyBlocks = (
     params: GptParams,
@@ -257,7 +260,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
       });
       return [y, { own: next, report }];
     };
-    /** Returns the output of a block, and the state and report of its experts, if it has any. */
+    /** Returns the output of a block and, if the block has experts, their state and report. */
     const applyBlock = (x: Tensor, block: GptBlockParams, layer: number): [Tensor, ...ExpertsApplied[]] => {
       const attended = scope("attention", () => attend(block, normalise(block.attentionNorm, x), context.past));
       const y = add(x, drop(attended, 2 * layer + 1));
@@ -281,7 +284,10 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
 
   const takesAllPositions = experts?.positions === "all";
 
-  /** Returns a context with a key that differs between uses, and between ranks with different positions of experts. */
+  /**
+   * Returns a context whose key is different for each use, and for each rank along the tensor axis if these ranks apply
+   * experts to different token positions.
+   */
   const keyedFor = (context: RunContext, use: number): RunContext => {
     if (context.key === undefined) return context;
     const key = foldIn(context.key, use);
@@ -289,7 +295,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     return { ...context, key: isSame ? key : foldIn(key, axisIndex(tensor.axis)) };
   };
 
-  /** Applies experts to the tokens that they take: a rank's own positions, or all positions. */
+  /** Applies `fn`, a layer of experts, to the rank's own positions or to all positions, as set by `positions`. */
   const applyToExpertTokens = <Rest extends readonly unknown[]>(
     x: Tensor,
     fn: (tokens: Tensor) => readonly [Tensor, ...Rest],
@@ -303,7 +309,7 @@ export const gpt = (options: GptOptions): Model<GptParams, GptState> => {
     return [leaveExperts(y, tensor), ...rest];
   };
 
-  /** Selects this rank's own positions from the experts' results per token, [B·T, …]. */
+  /** Selects the rows of this rank's own positions from per-token results of the experts, [B·T, …]. */
   const selectOwnTokens = (each: Tensor, tokens_BT: Tensor): Tensor =>
     tensor === undefined || !takesAllPositions
       ? each

@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward part, V vocabulary.
+// Shapes: B batch, T positions, D width, H heads, F hidden width of the feed-forward layers, V vocabulary.
 import { add, cast, embedding, type EmptyState, foldIn, gelu, scope, slice, type Tensor } from "@skein/tensor-core";
 import { applyFusedAttention, type FusedAttentionParams } from "./attention-layer.ts";
 import { initEmbedding } from "./layers.ts";
@@ -14,26 +14,26 @@ import { requireDivisor, requireTokens } from "./transformer-sizes.ts";
 
 /** Sizes of a GPT-2. */
 export interface Gpt2Options {
-  /** V */
+  /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
-  /** Maximum sequence length. */
+  /** Maximum number of positions in a sequence. */
   readonly contextLength: number;
-  /** D */
+  /** D, width of the hidden states. */
   readonly width: number;
   readonly numLayers: number;
-  /** H, must divide the width. */
+  /** H, number of attention heads; must divide the width. */
   readonly numHeads: number;
-  /** F. Default: 4D. */
+  /** F, hidden width of the feed-forward layers. Default: 4D. */
   readonly hidden?: number;
-  /** Default: GELU in the tanh approximation. */
+  /** Activation function of the feed-forward layers. Default: GELU in the tanh approximation. */
   readonly activation?: (x: Tensor) => Tensor;
-  /** ε of the norms. Default: 1e-5. */
+  /** ε of the layer norms. Default: 1e-5. */
   readonly epsilon?: number;
-  /** Whether the embedding is also the matrix of the logits. Default: true. */
+  /** Whether the output head uses the embedding matrix (weight tying). Default: true. */
   readonly tiedHead?: boolean;
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
 }
@@ -46,8 +46,8 @@ export interface Gpt2Params extends TokenParams {
 
 /**
  * GPT-2 as published: learned positions, layer norm before each branch, causal attention with one matrix for queries,
- * keys and values, biases everywhere except in the head. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs shifted
- * by one position. For training a decoder from scratch, `gpt` has more options.
+ * keys and values, biases in all layers except the head. Inputs i32 or u8 [B, T]; labels [B, T] are the inputs shifted
+ * by one position. To train a decoder from scratch, use `gpt`, which has more options.
  *
  * Parameters: `VD + TD + L·(4D² + 2DF + 9D + F) + 2D`; 124,439,808 for the small model. Forward flops per token: about
  * twice the matrix parameters, plus `4·T·D` per layer for attention.

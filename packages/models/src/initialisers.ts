@@ -11,14 +11,14 @@ export const fans = (shape: Shape): { readonly fanIn: number; readonly fanOut: n
 };
 
 /**
- * Draws normal weights with variance 2 / fanIn, which preserves the size of activations through ReLU. Source: He et al.
- * 2015, arXiv 1502.01852, eq. 10.
+ * Draws normal weights with variance 2 / fanIn, which preserves the scale of activations through layers with ReLU.
+ * Source: He et al. 2015, arXiv 1502.01852, eq. 10.
  */
 export const heNormal = (key: Tensor, shape: Shape): Tensor =>
   normal(key, shape, { deviation: Math.sqrt(2 / fans(shape).fanIn) });
 
 /**
- * Draws uniform weights in ±√(6 / (fanIn + fanOut)), which preserves the size of activations and gradients. Source:
+ * Draws uniform weights in ±√(6 / (fanIn + fanOut)), which preserves the scale of activations and gradients. Source:
  * Glorot and Bengio 2010, eq. 16.
  */
 export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
@@ -28,8 +28,8 @@ export const glorotUniform = (key: Tensor, shape: Shape): Tensor => {
 };
 
 /**
- * Draws small normal weights for the last layer, standard deviation 0.01: all classes start about equally likely, so
- * the first loss is log(classes), and training need not unlearn random confidence first. The value is that of the VGG
- * classifiers in torchvision.
+ * Draws small normal weights for the last layer, with standard deviation 0.01. All classes are then about equally
+ * likely at the start, the first loss is log(classes), and training does not have to correct random confident
+ * predictions first. The VGG classifiers in torchvision use the same value.
  */
 export const headNormal = (key: Tensor, shape: Shape): Tensor => normal(key, shape, { deviation: 0.01 });

@@ -43,7 +43,7 @@ describe("initial parameters", () => {
       [3, 3, 8, 20],
       [60, 30],
     ]);
-    // He: √(2 / fanIn); with 2000, 1440 and 1800 draws within 10 %.
+    // He initialization: √(2 / fanIn); within 10 % for 2000, 1440 and 1800 draws.
     expect(deviationOf(dense!) / Math.sqrt(2 / 50)).toBeCloseTo(1, 1);
     expect(deviationOf(kernel!) / Math.sqrt(2 / 72)).toBeCloseTo(1, 1);
     expect(deviationOf(table!) / 0.02).toBeCloseTo(1, 1);

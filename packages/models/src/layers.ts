@@ -21,11 +21,11 @@ import type { RunContext } from "./model.ts";
 export type Initialiser = (key: Tensor, shape: Shape) => Tensor;
 
 export interface LayerOptions {
-  /** Default: `heNormal`, for layers followed by ReLU. */
+  /** Initialiser of the weight. Default: `heNormal`, for layers followed by ReLU. */
   readonly initialise?: Initialiser;
 }
 
-/** Weight and bias of a dense layer [in, out], [out], or of a convolution [height, width, in, out], [out]. */
+/** Weight and bias of a layer. Dense layer: [in, out] and [out]. Convolution: [height, width, in, out] and [out]. */
 export interface Affine {
   readonly weight: Tensor;
   readonly bias: Tensor;
@@ -52,7 +52,7 @@ export const initDense = (
   options: LayerOptions = {},
 ): Affine => initAffine(key, shape, 2, "[in, out]", options);
 
-/** Computes `x W + b`: [..., in] to [..., out]. Without a bias use `matmul(x, weight)`. */
+/** Computes `x W + b`: [..., in] to [..., out]. For a layer without a bias use `matmul(x, weight)`. */
 export const dense = ({ weight, bias }: Affine, x: Tensor): Tensor => add(matmul(x, weight), bias);
 
 /** Draws the parameters of a convolution: a weight [height, width, in / groups, out] and a bias of zeros. */
@@ -63,8 +63,8 @@ export const initConv2d = (
 ): Affine => initAffine(key, shape, 4, "[height, width, in / groups, out]", options);
 
 /**
- * Applies `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. Without a bias use `conv2d(x,
- * weight, options)`.
+ * Applies `conv2d` with the layer's weight and bias: [N, H, W, in] to [N, H', W', out]. For a layer without a bias use
+ * `conv2d(x, weight, options)`.
  */
 export const applyConv2d = ({ weight, bias }: Affine, x: Tensor, options: Omit<Conv2dOptions, "bias"> = {}): Tensor =>
   conv2d(x, weight, { ...options, bias });
@@ -86,10 +86,11 @@ export const pixels = (images: Tensor): Tensor => {
 };
 
 /**
- * Applies dropout during training, and nothing otherwise. `use` distinguishes the layers of a model, so that each draws
- * its own values.
+ * Applies dropout during training; returns the input unchanged in evaluation. `use` must differ between the layers of a
+ * model, so that each layer draws different random values.
  *
- * @throws ArgumentError when training with a rate above 0 and no key, because every step would drop the same values.
+ * @throws ArgumentError when training with a rate above 0 and no key, because dropout would then drop the same values
+ * in every step.
  */
 export const dropWhileTraining = (x: Tensor, rate: number, { train, key }: RunContext, use = 0): Tensor => {
   if (!train || rate === 0) return x;

@@ -1,5 +1,5 @@
 // Shapes: B batch, T positions, D width, H heads of queries, G heads of keys and values, K width of a head, F hidden
-// width of the feed-forward part, V vocabulary. A suffix names the dimensions of a tensor in order: x_BTD.
+// width of the feed-forward layers, V vocabulary. A suffix names the dimensions of a tensor in order: x_BTD.
 import {
   add,
   ArgumentError,
@@ -26,39 +26,39 @@ import { requireTokens, residualDeviation } from "./transformer-sizes.ts";
 
 /** Sizes of a Llama. */
 export interface LlamaOptions {
-  /** V */
+  /** V, number of tokens in the vocabulary. */
   readonly vocabulary: number;
-  /** D */
+  /** D, width of the hidden states. */
   readonly width: number;
   readonly numLayers: number;
-  /** H */
+  /** H, number of query heads. */
   readonly numHeads: number;
-  /** G, must divide H. Default: H. */
+  /** G, number of key/value heads; must divide H. Default: H. */
   readonly numKeyHeads?: number;
-  /** K, even. Default: D / H. */
+  /** K, width of a head; must be even. Default: D / H. */
   readonly headWidth?: number;
-  /** F */
+  /** F, hidden width of the feed-forward layers. */
   readonly hidden: number;
-  /** Maximum sequence length. Absent: unlimited, because rotary positions need no limit. */
+  /** Maximum sequence length. Absent: unlimited, because rotary positions do not need a limit. */
   readonly contextLength?: number;
   /** Base of the rotary frequencies. Default: 10 000. */
   readonly rotaryBase?: number;
-  /** Scaling of the rotary frequencies for longer sequences. Absent: none. */
+  /** Scaling of the rotary frequencies for longer sequences. Absent: no scaling. */
   readonly rotaryScaling?: RotaryScaling;
-  /** ε of the norms. Default: 1e-6. */
+  /** ε of the RMS norms. Default: 1e-6. */
   readonly epsilon?: number;
   /**
-   * Matrices with biases: none, query, key and value (`inputs`, as in Qwen 2), or these and the output (`all`).
-   * Default: none.
+   * Attention matrices with biases: `none`; query, key and value (`inputs`, as in Qwen 2); or query, key, value and
+   * output (`all`). Default: none.
    */
   readonly attentionBias?: "none" | "inputs" | "all";
-  /** Biases of the feed-forward part. Default: false. */
+  /** Whether the matrices of the feed-forward layers have biases. Default: false. */
   readonly feedForwardBias?: boolean;
-  /** Whether the embedding is also the matrix of the logits. Default: false. */
+  /** Whether the output head uses the embedding matrix (weight tying). Default: false. */
   readonly tiedHead?: boolean;
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
 }
@@ -68,11 +68,11 @@ export interface LlamaBlockParams {
   readonly attentionNorm: RmsNormParams;
   readonly attention: AttentionParams;
   readonly feedForwardNorm: RmsNormParams;
-  /** [D, F] */
+  /** Gate matrix of SwiGLU, [D, F]. */
   readonly gate: Projection;
-  /** [D, F] */
+  /** Up projection of SwiGLU, [D, F]. */
   readonly up: Projection;
-  /** [F, D] */
+  /** Down projection of SwiGLU, [F, D]. */
   readonly down: Projection;
 }
 
@@ -82,9 +82,9 @@ export interface LlamaParams extends TokenParams {
 }
 
 /**
- * The decoder of the Llama family: RMS norm before each branch, rotary positions on the halves of a head (the layout of
- * Hugging Face's weights), causal grouped-query attention with G key heads for H query heads, SwiGLU. Inputs i32 or u8
- * [B, T]; labels [B, T] are the inputs shifted by one position.
+ * Decoder of the Llama family: RMS norm before each branch, rotary positions that pair the two halves of a head (the
+ * layout of Hugging Face's weights), causal grouped-query attention with G key heads for H query heads, SwiGLU. Inputs
+ * i32 or u8 [B, T]; labels [B, T] are the inputs shifted by one position.
  *
  * Parameters without biases: `VD + L·(2·DHK + 2·DGK + 3·DF + 2D) + D`, plus `DV` with an untied head. Forward flops per
  * token: about twice the matrix parameters, plus `4·T·HK` per layer for attention.

@@ -2,32 +2,30 @@ import { add, divide, equal, multiply, type Tensor, where } from "@skein/tensor-
 import { constantOf } from "@skein/tensor-core/backend";
 
 /**
- * The loss of a batch as a sum and a count. Ranks and microbatches add up sums and counts and divide once, so that each
- * row that counts has the same weight for any split of the batch.
+ * The loss of a batch as a sum and a count. Sums and counts are added over ranks and microbatches, and the total sum is
+ * divided by the total count, so that each unmasked row has the same weight however the batch is divided.
  */
 export interface LossSum {
-  /** Sum of the losses of the rows that count, f32 scalar. Other rows contribute neither a value nor a gradient. */
+  /** Sum of the losses of unmasked rows, f32 scalar. Masked rows contribute neither a value nor a gradient. */
   readonly sum: Tensor;
-  /**
-   * Number of rows that count, or the sum of their weights, at least 0, f32 scalar. No gradient flows through the
-   * count.
-   */
+  /** Number of unmasked rows, or sum of their weights, f32 scalar, 0 or more. No gradient flows through the count. */
   readonly count: Tensor;
   /**
-   * Terms that are means over the batch already, such as the balance loss of experts, f32 scalar. Every microbatch has
-   * the same weight in the mean of these terms. Absent: none.
+   * Sum of loss terms that are already means over the batch, such as the balance loss of experts, f32 scalar. Every
+   * microbatch has the same weight in the mean of these terms. Absent: no such terms.
    */
   readonly auxiliary?: Tensor;
 }
 
-/** Result of `Model.loss`: the mean loss, the next state, and the sum that the mean was computed from. */
+/** Result of `Model.loss`: the mean loss, the next state, and the sum and count from which the mean was computed. */
 export type LossResult<State> = readonly [loss: Tensor, state: State, sum?: LossSum];
 
-/** Divides a sum by a count; for a count of 0 the result is 0 with gradient 0. */
+/** Divides a sum by a count. For a count of 0 the result is 0 with gradient 0. */
 export const divideOrZero = (sum: Tensor, count: Tensor): Tensor => divide(sum, where(equal(count, 0), 1, count));
 
 /**
- * Returns the mean loss of a batch: `sum / count + auxiliary`, f32 scalar; only `auxiliary`, or 0, if no row counts.
+ * Returns the mean loss of a batch, `sum / count + auxiliary`, f32 scalar. If all rows are masked, the result is
+ * `auxiliary`, or 0 without it.
  */
 const meanLoss = ({ sum, count, auxiliary }: LossSum): Tensor => {
   const known = constantOf(count);
@@ -36,7 +34,7 @@ const meanLoss = ({ sum, count, auxiliary }: LossSum): Tensor => {
 };
 
 /**
- * Returns the result of `Model.loss` for a loss given as a sum and a count.
+ * Returns the result of `Model.loss` for a loss that is given as a sum and a count.
  *
  * @example loss: (params, state, batch, context) => lossResult({ sum: sum(losses), count: sum(weights) }, state)
  */

@@ -14,50 +14,53 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Results of an evaluation: f32 scalars, sums over the rows of a batch that count, which are added up over batches and
- * ranks. A model may have named sums in addition to the two required ones.
+ * Results of the evaluation of a batch: f32 scalars, each a sum over the unmasked rows of the batch, which the caller
+ * adds over batches and ranks. A model may have named sums in addition to the two required sums.
  */
 export interface Sums {
-  /** Sum of the losses; in nats for cross-entropy. */
+  /** Sum of the losses over unmasked rows; in nats for cross-entropy. */
   readonly lossSum: Tensor;
-  /** Number of rows that count. Exact up to 2²⁴ rows. */
+  /** Number of unmasked rows. Exact up to 2²⁴ rows. */
   readonly count: Tensor;
   readonly [name: string]: Tensor;
 }
 
-/** A metric: the ratio of two of a model's sums, each added up over the whole evaluation. */
+/**
+ * A metric: the ratio of two of the sums that a model returns, after both have been added over the whole evaluation.
+ */
 export interface Ratio {
   readonly sum: string;
-  /** Name of the divisor; `count` for a mean. */
+  /** Name of the sum to divide by; `count` for a mean. */
   readonly per: string;
 }
 
-/** Sums over classified rows; divide by `count` after adding up all batches. */
+/** Sums over classified rows. To get means, divide by `count` after adding the sums of all batches. */
 export interface Metrics extends Sums {
-  /** Number of rows with the largest logit at the label, f32 scalar. */
+  /** Number of rows whose largest logit is that of the label, f32 scalar. */
   readonly correct: Tensor;
 }
 
-/** Cross-entropy of each row, 0 for rows excluded by `mask`; labels of any integer dtype. */
+/** Returns the cross-entropy of each row; 0 for rows excluded by `mask`. Labels may have any integer dtype. */
 const crossEntropyOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Tensor =>
   crossEntropyPerRow(logits, cast(labels, "i32"), { ...(mask && { mask }) });
 
-/** Broadcasts a mask per batch entry, bool [B], to the rows of `labels` [B, …]. */
+/** Broadcasts a mask with one value per sample, bool [B], to the rows of `labels` [B, …]. */
 export const rowMask = (mask: Tensor, labels: Tensor): Tensor =>
   broadcastTo(reshape(mask, [...mask.shape, ...labels.shape.slice(mask.rank).map(() => 1)]), labels.shape);
 
 /**
- * Number of rows that count, f32 scalar; a constant if there is no mask.
+ * Returns the number of unmasked rows, f32 scalar; a constant if there is no mask.
  *
- * @param mask bool, shaped like `rows`. Undefined: all rows count.
+ * @param mask Rows to count, bool, shaped like `rows`. Undefined: all rows.
  */
 export const rowCount = ({ shape }: Tensor, mask: Tensor | undefined): Tensor =>
   mask === undefined ? full([], elementCount(shape)) : sum(cast(mask, "f32"));
 
 /**
- * Sum over unmasked rows, f32 scalar. Masked rows do not contribute, even if they hold NaN.
+ * Returns the sum over unmasked rows, f32 scalar. Masked rows do not contribute, even if they contain NaN.
  *
- * @param rows [B] or [B, …] of any dtype. @param mask bool [B]. Undefined: all rows count.
+ * @param rows Values to add, [B] or [B, …], of any dtype.
+ * @param mask Rows to include, bool [B]. Undefined: all rows.
  */
 export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
   const values = cast(rows, "f32");
@@ -65,10 +68,11 @@ export const sumOfRows = (rows: Tensor, mask: Tensor | undefined): Tensor => {
 };
 
 /**
- * Counts correct answers and adds up losses over the rows for which `mask` (bool, shaped like `labels`) is true. Masked
- * rows may hold anything, including NaN, and have gradient 0.
+ * Counts correct predictions and adds the losses of the rows for which `mask` (bool, shaped like `labels`) is true.
+ * Masked rows may contain any values, including NaN, and have gradient 0.
  *
- * @param logits f32 [..., C]. @param labels integers [...].
+ * @param logits Logits of the C classes, f32 [..., C].
+ * @param labels Class numbers, integers [...].
  */
 export const metricsOf = (logits: Tensor, labels: Tensor, mask?: Tensor): Metrics => {
   const right = equal(argmax(logits), cast(labels, "i32"));

@@ -4,9 +4,9 @@ import { type Affine, dense, initDense, pixels } from "./layers.ts";
 import { labelledModel, type Model } from "./model.ts";
 
 export interface MlpOptions {
-  /** Sizes from input to logits, such as [784, 512, 512, 10]. */
+  /** Widths of all layers from input to logits, such as [784, 512, 512, 10]. */
   readonly sizes: readonly number[];
-  /** Activation between layers. Default: ReLU. */
+  /** Activation function between layers. Default: ReLU. */
   readonly activation?: (x: Tensor) => Tensor;
 }
 
@@ -16,7 +16,8 @@ export interface MlpParams {
 }
 
 /**
- * Dense layers with an activation between them. Inputs [B, …] are flattened; bytes are scaled to 0…1.
+ * Multilayer perceptron: dense layers with an activation function between them. Inputs [B, …] are flattened; bytes are
+ * scaled to 0…1.
  *
  * Parameters: `Σ (sizes[i] + 1) · sizes[i + 1]`.
  * @throws ArgumentError for fewer than two sizes.

@@ -4,51 +4,53 @@ import { type LossResult, lossResult } from "./loss-sum.ts";
 import { type Metrics, metricsOf, type Ratio, rowCount, rowMask, type Sums } from "./metrics.ts";
 import type { Past } from "./past.ts";
 
-/** Run options of a model call. */
+/** Options of one call of a model. */
 export interface RunContext {
   /**
-   * Whether the call is a training step: batch statistics and dropout if true, running statistics and no dropout
-   * otherwise.
+   * Whether the call is a training step. If true, batch statistics and dropout are used; if false, running statistics
+   * and no dropout.
    */
   readonly train: boolean;
-  /** Random key u32[2], new in every step. Required only by dropout. */
+  /** Random key, u32[2], different in every step. Required only for dropout. */
   readonly key?: Tensor;
-  /** Keys and values of earlier tokens, for a causal model: see `applyAfterPrefix`. Not during training. */
+  /**
+   * Cached keys and values of earlier tokens, for a causal model (see `applyAfterPrefix`). Not allowed during training.
+   */
   readonly past?: Past;
   /**
-   * Label smoothing: share of the target that the training loss spreads over all classes, 0 to 1. Default: the model's
-   * own setting, which is 0 unless set.
+   * Label smoothing: fraction of the target probability that the training loss spreads over all classes, 0 to 1.
+   * Default: the model's own setting, which is 0 by default.
    */
   readonly labelSmoothing?: number;
-  /** State of the whole batch; set for a microbatch if the model needs it (`needsWhole`). */
+  /** State of the whole batch. Set for microbatches if the model has `needsWhole`. */
   readonly whole?: WholeBatchState;
 }
 
-/** Information about the whole batch for a microbatch. */
+/** Information about the whole batch, for the computation of one microbatch. */
 export interface WholeBatchState {
-  /** State of the model after all microbatches, joined, from an earlier pass over the batch. */
+  /** State of the model after all microbatches, joined by `joinParts`, from an earlier pass over the batch. */
   readonly state: unknown;
   readonly numParts: number;
 }
 
-/** Inputs with one label per row: images with classes, or tokens with the tokens that follow them. */
+/** Inputs with one label per row: images with their classes, or tokens with the next token at each position. */
 export interface LabelledBatch {
-  /** `[B, …]`: images f32 or u8 [B, H, W, C], tokens i32 [B, T]. */
+  /** Inputs `[B, …]`: images f32 or u8 [B, H, W, C], or tokens i32 [B, T]. */
   readonly inputs: Tensor;
-  /** i32 [B] or [B, T]. */
+  /** Labels, i32 [B] or [B, T]. */
   readonly labels: Tensor;
-  /** bool [B]: false for padding rows. Absent: all rows count. */
+  /** Mask, bool [B]; false for padding rows. Absent: no row is masked. */
   readonly mask?: Tensor;
 }
 
-/** Inputs of a model: the batch's field `inputs` if it exists, otherwise the whole batch. */
+/** Type of the inputs of a model: that of the batch's field `inputs` if it exists; if not, that of the whole batch. */
 export type InputsOf<Batch> = Batch extends { readonly inputs: infer Inputs } ? Inputs : Batch;
 
 /**
- * A model: plain traced functions. `params` are the values that the optimizer updates; `state` are the values that the
- * model updates itself, such as the running statistics of batch normalization, an empty tree for most models. Every
- * call takes the state and returns it. A batch is any tree of tensors with the sample as first dimension and names at
- * the root; `mask` marks padding rows. Models of this package take a `LabelledBatch`.
+ * A model: plain traced functions. `params` is the tree of values that the optimizer updates. `state` is the tree of
+ * values that the model itself updates, such as the running statistics of batch normalization; it is empty for most
+ * models. Every call receives the state and returns the new state. A batch is any tree of tensors whose first dimension
+ * is the sample, with named fields at the root; `mask` marks padding rows. Models of this package use `LabelledBatch`.
  *
  * @example const [loss, modelState, gradients] = valueAndGradWithAux(model.loss)(params, modelState, batch, { train:
  * true, key });
@@ -63,8 +65,8 @@ export interface Model<
   /** Returns initial parameters and state from a key, u32[2]. */
   init(key: Tensor): { readonly params: Params; readonly state: State };
   /**
-   * Forward pass: returns the outputs, such as logits f32 [..., classes] or a tree of tensors, and the new state.
-   * `apply` does not read the labels: metrics and exports use it as the forward pass.
+   * Forward pass. Returns the outputs, such as logits f32 [..., classes] or a tree of tensors, and the new state.
+   * `apply` must not depend on the labels, because metrics and exports use it as the forward pass.
    */
   apply(
     params: Params,
@@ -73,56 +75,57 @@ export interface Model<
     context: RunContext,
   ): readonly [outputs: Outputs, state: State];
   /**
-   * Returns the mean loss, f32 scalar, such as cross-entropy in nats, and the new state. If ranks share a sample, the
-   * result is the loss of the rank's part: the mean over ranks is the loss of the sample.
+   * Returns the mean loss, f32 scalar, such as cross-entropy in nats, and the new state. If several ranks share a
+   * sample, each rank returns the loss of its part, and the mean over these ranks is the loss of the sample.
    *
-   * A third entry holds the sum and the count of which the loss is the quotient (`lossResult`). A training step that is
-   * split over ranks or microbatches adds up sums and counts and divides once. Absent: the loss is a mean with equal
-   * weight per sample, and the mean over equal microbatches is the loss of the batch.
+   * The third entry contains the sum and the count whose quotient is the loss (`lossResult`). A training step on
+   * several ranks or microbatches adds sums and counts first, and then divides. If the third entry is absent, the loss
+   * must be a mean with equal weight per sample; the loss of a batch is then the mean over equal microbatches.
    */
   loss(params: Params, state: State, batch: Batch, context: RunContext): LossResult<State>;
   /**
-   * Whether the loss of a microbatch depends on the whole batch by more than a sum and a count, as balance losses of
-   * experts do. A batch in microbatches is then passed through the model once more, before the first microbatch, and
-   * the joined state of that pass is `context.whole`. Needs `joinParts`. Default: false.
+   * Whether the loss of a microbatch depends on more information about the whole batch than a sum and a count, as
+   * balance losses of experts do. If true, a batch that is divided into microbatches passes through the model an
+   * additional time before the first microbatch, and the joined state of this pass is `context.whole`. Requires
+   * `joinParts`. Default: false.
    */
   readonly needsWhole?: boolean;
   /**
-   * Returns the state after one more microbatch if microbatches are computed one after the other, each from `before`:
-   * equal to the state after the whole batch. Absent: each microbatch starts with the state of the previous one, as the
-   * running statistics of batch normalization do.
+   * Returns the state after one more microbatch. Each microbatch is computed from the state `before`, and the joined
+   * result equals the state after the whole batch. Absent: each microbatch starts with the state after the previous
+   * microbatch, as for the running statistics of batch normalization.
    */
   joinParts?(parts: MicrobatchStates<State>): State;
-  /** Returns sums over the rows that count, to be added up over batches and ranks. */
+  /** Returns sums over the unmasked rows. The caller adds them over batches and ranks. */
   evaluate(params: Params, state: State, batch: Batch): Totals;
   /**
-   * Additional metrics by name, next to loss and, for classes, accuracy: ratios of the sums of `evaluate`. Default:
-   * none.
+   * Metrics in addition to the loss and, for classifiers, the accuracy, by name: ratios of sums returned by `evaluate`.
+   * Default: no additional metrics.
    */
   readonly metrics?: Readonly<Record<string, Ratio>>;
   /**
-   * Sharded parameters: each rank along a mesh axis has a part, and all functions take and return the part of the rank
-   * that is traced. Absent: every rank has all parameters.
+   * Sharding of the parameters. Each rank along a mesh axis has a part, and all functions receive and return the part
+   * of the rank that is traced. Absent: every rank has all parameters.
    */
   readonly sharding?: Sharding;
   /**
-   * Present for models whose `apply` returns logits [..., classes], scores of the classes numbered from 0. Absent:
-   * outputs may be anything, and are not checked against the classes of the data.
+   * Properties of the logits, for models whose `apply` returns logits [..., classes] of classes numbered from 0.
+   * Absent: outputs may be anything, and are not checked against the classes of the data.
    */
   readonly logits?: LogitsFacts;
-  /** Layers of experts; needed to reassign experts to ranks. Absent: no experts. */
+  /** Layers of experts, needed to reassign experts to ranks. Absent: the model has no experts. */
   readonly experts?: ModelExperts<Params, State>;
-  /** Returns metrics of the last step from the state, by name. */
+  /** Returns metrics of the last step, by name, from the state. */
   figures?(state: State): Readonly<Record<string, Tensor>>;
 }
 
-/** States of a model after microbatches of a batch. */
+/** States of a model to join after a microbatch. */
 export interface MicrobatchStates<State> {
   /** State before the first microbatch. */
   readonly before: State;
-  /** State after all earlier microbatches, joined. */
+  /** Joined state after all earlier microbatches. */
   readonly earlier: State;
-  /** State after this microbatch only. */
+  /** State after this microbatch only, starting from `before`. */
   readonly own: State;
   /** Number of earlier microbatches, u32 scalar, at least 1. */
   readonly numEarlier: Tensor;
@@ -130,34 +133,39 @@ export interface MicrobatchStates<State> {
 
 /** Properties of a model's logits. */
 export interface LogitsFacts {
-  /** Label of rows that loss and metrics exclude, such as −100. Absent: every label must be a class. */
+  /** Label of rows to exclude from loss and metrics, such as −100. Absent: every label must be a class. */
   readonly ignoreIndex?: number;
 }
 
 /** Layers of experts in a model. */
 export interface ModelExperts<Params = unknown, State = unknown> {
-  /** Layers in the order of `choices`: the scope of each layer, and its paths in the trees of parameters and state. */
+  /**
+   * Layers in the order of the results of `choices`: scope of each layer, and its paths in the trees of parameters and
+   * state.
+   */
   readonly layers: readonly { readonly name: string; readonly params: string; readonly state: string }[];
   /**
-   * Returns, per layer, the experts that the tokens of the inputs choose, i32 [T, K]; −1 for no choice.
+   * Returns, per layer, the experts chosen by the tokens of the inputs, i32 [T, K]; −1 if a token has no expert for a
+   * choice.
    *
-   * @throws ArgumentError if a layer makes no choices because it mixes all tokens for all experts.
+   * @throws ArgumentError if a layer does not choose experts because it uses soft routing, in which all experts process
+   * mixtures of all tokens.
    */
   choices(params: Params, state: State, inputs: Tensor, context: RunContext): readonly Tensor[];
 }
 
 export interface LossOptions {
   /**
-   * Label smoothing: share of the target that is spread over all classes during training, 0 to 1, unless the context of
-   * a call sets another. `evaluate` never smooths. Default: 0.
+   * Label smoothing during training: fraction of the target probability to spread over all classes, 0 to 1. A call may
+   * override it in its context. `evaluate` does not smooth. Default: 0.
    */
   readonly labelSmoothing?: number;
-  /** Label of rows that loss and metrics exclude. Absent: every row counts. */
+  /** Label of rows to exclude from loss and metrics. Absent: no label is excluded. */
   readonly ignoreIndex?: number;
 }
 
 /**
- * Completes a model that returns logits with the loss and the metrics of labelled batches.
+ * Completes a model whose `apply` returns logits: adds the loss and the metrics of labelled batches.
  *
  * @example labelledModel({ init, apply }, { labelSmoothing: 0.1 })
  */
@@ -189,7 +197,10 @@ const withLosses = <Params, State>(
   },
 });
 
-/** Returns the mask of rows that count, bool, shaped like the labels; undefined if all rows count. */
+/**
+ * Returns the mask of the rows to include in loss and metrics, bool, shaped like the labels; undefined if all rows are
+ * included.
+ */
 const countedRows = ({ labels, mask }: LabelledBatch, ignoreIndex: number | undefined): Tensor | undefined => {
   const rows = mask && rowMask(mask, labels);
   if (ignoreIndex === undefined) return rows;

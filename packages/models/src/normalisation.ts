@@ -1,31 +1,31 @@
 import { groupNorm, type GroupNormOptions, layerNorm, ones, rmsNorm, type Tensor, zeros } from "@skein/tensor-core";
 
-/** Parameters of RMS normalization: the gain [D]. */
+/** Parameters of RMS normalization: `gain` [D]. */
 export interface RmsNormParams {
   readonly gain: Tensor;
 }
 
-/** Parameters of layer, group and batch normalization: gain and shift, [C] or [D] each. */
+/** Parameters of layer, group and batch normalization: `gain` and `shift`, each [C] or [D]. */
 export interface NormParams extends RmsNormParams {
   readonly shift: Tensor;
 }
 
 const initNorm = (size: number): NormParams => ({ gain: ones([size]), shift: zeros([size]) });
 
-/** Initializes gain 1 and shift 0 for rows of `width` entries. */
+/** Returns gain 1 and shift 0 for rows of `width` entries. */
 export const initLayerNorm = (width: number): NormParams => initNorm(width);
 
 /** Applies `layerNorm` over the last dimension, [..., width]. */
 export const applyLayerNorm = ({ gain, shift }: NormParams, x: Tensor, epsilon = 1e-5): Tensor =>
   layerNorm(x, gain, shift, epsilon);
 
-/** Initializes gain 1 for rows of `width` entries. */
+/** Returns gain 1 for rows of `width` entries. */
 export const initRmsNorm = (width: number): RmsNormParams => ({ gain: ones([width]) });
 
 /** Applies `rmsNorm` over the last dimension, [..., width]. */
 export const applyRmsNorm = ({ gain }: RmsNormParams, x: Tensor, epsilon = 1e-5): Tensor => rmsNorm(x, gain, epsilon);
 
-/** Initializes gain 1 and shift 0 for each channel. */
+/** Returns gain 1 and shift 0 for each channel. */
 export const initGroupNorm = (channels: number): NormParams => initNorm(channels);
 
 /** Applies `groupNorm` to [N, ..., channels]. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { labelledModel, type Model } from "./model.ts";
 import { type ChannelStatistics, normalised } from "./normalised.ts";
 
-/** A model whose logits are its normalised inputs: [B, 3] for images [B, 1, 1, 3]. */
+/** A model that returns its normalised inputs as logits: [B, 3] for images [B, 1, 1, 3]. */
 const mirror = labelledModel<object, object>({
   init: () => ({ params: {}, state: {} }),
   apply: (_, state, inputs) => [mean(inputs, { dims: [1, 2] }), state],

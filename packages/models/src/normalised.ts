@@ -4,19 +4,21 @@ import type { Model } from "./model.ts";
 
 /** Means and standard deviations of image channels. */
 export interface ChannelStatistics {
-  /** Mean of each channel, or one for all channels; for bytes on a scale from 0 to 1. */
+  /** Mean of each channel, or a single mean for all channels; for byte images on a scale from 0 to 1. */
   readonly mean: readonly number[];
-  /** Standard deviation of each channel, or one for all channels; above 0. */
+  /**
+   * Standard deviation of each channel, or a single one for all channels; above 0. For byte images on a scale from 0 to
+   * 1.
+   */
   readonly std: readonly number[];
 }
 
 /**
- * Returns a model that normalizes its inputs, (x − mean) / std per channel. Bytes are scaled to 0…1 before, as in
- * models of images; floats are not scaled. The normalization is part of the model, so evaluation and export need not
- * know about it.
+ * Returns a model that normalizes its inputs, (x − mean) / std per channel. Bytes are first scaled to 0…1, as in image
+ * models; floats are not scaled. The normalization is part of the model, so it also applies in evaluation and export.
  *
- * @param model of inputs [B, …, channels]; must accept f32.
- * @throws ArgumentError if inputs have another number of channels, or a deviation is not above 0.
+ * @param model Model with inputs [B, …, channels]; must accept f32.
+ * @throws ArgumentError if the inputs have a different number of channels, or a standard deviation is not above 0.
  * Source: `torchvision.transforms.Normalize`.
  * @example normalised(resnet18(), { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] })
  */

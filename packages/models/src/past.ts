@@ -9,21 +9,21 @@ export interface KeyValues {
   readonly values: Tensor;
 }
 
-/** Keys and values of the tokens before those that a causal model is applied to. */
+/** Cached keys and values of the tokens that precede the model's inputs, for a causal model. */
 export interface Past {
-  /** Number of earlier positions, i32 []. Absent: 0. */
+  /** Number of earlier positions, i32 []. Absent: no earlier positions. */
   readonly length?: Tensor;
   /**
-   * Called by each attention layer, in order, with the keys and values of the new positions, [B, G, T, K]; returns the
-   * keys and values to attend to, [B, G, S, K].
+   * Appends the keys and values of the new positions, [B, G, T, K], and returns the keys and values to attend to, [B,
+   * G, S, K]. Each attention layer calls this function, in the order of the layers.
    */
   extend(own: KeyValues): KeyValues;
 }
 
-/** Returns the positions of the tokens, i32 [T]; undefined at the beginning of a sequence. */
+/** Returns the positions of the new tokens, i32 [T]; undefined at the start of a sequence. */
 export const positionsOf = (past: Past | undefined, count: number): Tensor | undefined =>
   past?.length === undefined ? undefined : add(arange(count), past.length);
 
-/** Returns options of causal `attention` for queries after a cached prefix, so that later keys are masked. */
+/** Returns the options of causal `attention` for queries that follow a cached prefix, so that later keys are masked. */
 export const queryOptions = ({ length }: Past, batch: number): { readonly queryStarts?: Tensor } =>
   length === undefined ? {} : { queryStarts: broadcastTo(reshape(length, [1]), [batch]) };

@@ -11,7 +11,8 @@ export interface Projection {
 export const transformerDeviation = 0.02;
 
 /**
- * Draws a normal weight [in, out] with a small standard deviation, default 0.02, and a bias of zeros if `bias` is true.
+ * Draws a weight [in, out] from a normal distribution with a small standard deviation (default 0.02). The bias is zeros
+ * if `bias` is true, and absent if not.
  */
 export const initProjection = (
   key: Tensor,

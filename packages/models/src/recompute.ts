@@ -2,12 +2,14 @@ import { checkpoint } from "@skein/tensor-core";
 import type { Past } from "./past.ts";
 
 /**
- * Part of the forward pass that the backward pass recomputes instead of storing: nothing, or each block from its input.
+ * Activations to recompute in the backward pass instead of storing them: none, or those of each block, from the block's
+ * input.
  */
 export type Recompute = "none" | "blocks";
 
 /**
- * Runs a block of a model, with recomputation if set. With cached keys there is no backward pass, and no recomputation.
+ * Runs a block of a model, with recomputation if enabled. With cached keys there is no backward pass, so nothing is
+ * recomputed.
  */
 export const runBlock = <Result>(recompute: Recompute, block: () => Result, past?: Past): Result =>
   recompute === "blocks" && past === undefined ? checkpoint(block)() : block();

@@ -1,6 +1,9 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** @throws ArgumentError unless all sizes are positive integers. */
+/**
+ * Checks the sizes of a model.
+ * @throws ArgumentError unless all sizes are positive integers.
+ */
 export const requireSizes = (model: string, sizes: Readonly<Record<string, number>>): void => {
   for (const [name, size] of Object.entries(sizes))
     if (!Number.isInteger(size) || size < 1)

@@ -19,29 +19,32 @@ import { requireSizes } from "./require-sizes.ts";
 /** Architecture of a ResNet. */
 export interface ResNetOptions {
   readonly numClasses: number;
-  /** Default: 3. */
+  /** Number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
   /**
-   * Stem: `small` is a convolution 3×3; `large` is a convolution 7×7 with stride 2 and max pooling 3×3 with stride 2,
-   * which reduces the pixels to a sixteenth. Default: large.
+   * First layer of the network. `small`: 3×3 convolution. `large`: 7×7 convolution with stride 2 and 3×3 max pooling
+   * with stride 2, which together reduce the number of pixels to a sixteenth. Default: large.
    */
   readonly stem?: "small" | "large";
-  /** Channels of the stem. Default: those of the first stage, with bottlenecks a quarter of them. */
+  /**
+   * Number of output channels of the stem. Default: the number of channels of the first stage, or a quarter of it with
+   * bottleneck blocks.
+   */
   readonly stemChannels?: number;
   /**
-   * Block type: `basic` is two convolutions 3×3; `bottleneck` is a convolution 3×3 on a quarter of the channels between
-   * two of 1×1 (ResNet-50 and deeper). Default: basic.
+   * Type of block. `basic`: two 3×3 convolutions. `bottleneck`: a 3×3 convolution on a quarter of the channels, between
+   * two 1×1 convolutions (ResNet-50 and deeper). Default: basic.
    */
   readonly block?: "basic" | "bottleneck";
-  /** Channels of each stage. */
+  /** Number of channels of each stage. */
   readonly channels: readonly number[];
-  /** Number of blocks of each stage. Default: 2 each. */
+  /** Number of blocks in each stage. Default: 2 in each stage. */
   readonly depths?: readonly number[];
-  /** Whether the first stage also halves rows and columns. Default: false. */
+  /** Whether the first stage also halves the number of rows and columns. Default: false. */
   readonly strideInFirstStage?: boolean;
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
 }
@@ -51,13 +54,16 @@ interface NormalisedConvolution<Norm> {
 }
 
 export interface ConvolutionParams extends NormalisedConvolution<BatchNormParams> {
-  /** [height, width, in, out] */
+  /** Kernel of the convolution, [height, width, in, out]. */
   readonly weight: Tensor;
 }
 
 type ConvolutionState = NormalisedConvolution<BatchNormState>;
 
-/** Two convolutions, or three in a bottleneck, and a 1×1 shortcut if size or channels change. */
+/**
+ * A block: two convolutions, or three in a bottleneck, and a 1×1 shortcut if the size or the number of channels
+ * changes.
+ */
 interface Block<Convolution> {
   readonly conv1: Convolution;
   readonly conv2: Convolution;
@@ -75,12 +81,12 @@ export interface ResNetParams extends Network<ConvolutionParams> {
   readonly head: Affine;
 }
 
-/** Running statistics of a ResNet's batch norms, with the tree structure of its convolutions. */
+/** Running statistics of a ResNet's batch norms, in the same tree structure as its convolutions. */
 export type ResNetState = Network<ConvolutionState>;
 
 type Initialised = { readonly params: ConvolutionParams; readonly state: ConvolutionState };
 
-/** Initializes parameters and state of a convolution together. */
+/** Draws the parameters of a convolution with its batch norm, and the initial state of the norm. */
 const initConvolution = (key: Tensor, size: number, numIn: number, numOut: number): Initialised => {
   const norm = initBatchNorm(numOut);
   return {
@@ -89,7 +95,7 @@ const initConvolution = (key: Tensor, size: number, numIn: number, numOut: numbe
   };
 };
 
-/** Ratio of the channels around a bottleneck to those within it. */
+/** Ratio of a bottleneck block's output channels to the channels of its 3×3 convolution. */
 const reduction = 4;
 
 type BlockKind = NonNullable<ResNetOptions["block"]>;
@@ -123,7 +129,7 @@ const convolution = (
   train: boolean,
   stride = 1,
 ): readonly [Tensor, ConvolutionState] => {
-  // Padding for stride 2 as in PyTorch, one pixel on each side; "same" would pad the far side only.
+  // Padding for stride 2 as in PyTorch, one pixel on each side; "same" would pad only at the end of rows and columns.
   const side = (params.weight.shape[0]! - 1) / 2;
   const padding = [
     [side, side],
@@ -149,7 +155,8 @@ const applyBlock = (
     );
     return [y, { [name]: next }];
   };
-  // The stride is at the 3×3 convolution, as in all later implementations; in the paper it is at the first convolution.
+  // The 3×3 convolution has the stride, as in all later implementations; in the paper the first convolution has the
+  // stride.
   const isBasic = params.conv3 === undefined;
   const [y, first] = apply("conv1", x, isBasic ? stride : 1);
   const [z, second] = apply("conv2", y, isBasic ? 1 : stride, relu);
@@ -158,7 +165,7 @@ const applyBlock = (
   return [relu(add(w, skip)), { ...first, ...second, ...third, ...shortcut } as Block<ConvolutionState>];
 };
 
-/** Max pooling of the large stem. */
+/** Applies the max pooling of the large stem. */
 const pool = (x: Tensor): Tensor =>
   maxPool2d(x, {
     window: 3,
@@ -171,17 +178,16 @@ const pool = (x: Tensor): Tensor =>
 
 /**
  * Residual networks: a stem, stages of blocks that halve rows and columns and increase the channels, the mean over all
- * pixels, a dense head. Inputs [B, H, W, C], f32 or bytes, e.g. [64, 224, 224, 3].
+ * pixels, and a dense output layer. Inputs [B, H, W, C], f32 or bytes, e.g. [64, 224, 224, 3].
  *
- * `state` holds the running statistics of batch normalization. Each rank of a data-parallel run updates its own;
- * average them over the ranks before evaluating.
+ * `state` contains the running statistics of batch normalization. Each rank of a data-parallel run updates its own
+ * statistics; average them over the ranks before evaluation.
  *
- * Parameters for 1000 classes: 11,689,512 of ResNet-18, 25,557,032 of ResNet-50. Forward flops per 224×224 image: 3.6
- * and 8.2 billion.
+ * Parameters for 1000 classes: 11,689,512 for ResNet-18, 25,557,032 for ResNet-50. Forward flops per 224×224 image: 3.6
+ * billion for ResNet-18, 8.2 billion for ResNet-50.
  *
- * @throws ArgumentError if sizes are not positive integers, the numbers of depths and channels differ, or channels are
- * not a multiple of 4 with bottlenecks.
- * Source: He et al. 2016, arXiv 1512.03385.
+ * @throws ArgumentError if sizes are not positive integers, `depths` and `channels` have different lengths, or channels
+ * are not a multiple of 4 with bottlenecks. Source: He et al. 2016, arXiv 1512.03385.
  * @example const resnet50 = resnet({ numClasses: 1000, block: "bottleneck", channels: [256, 512, 1024, 2048], depths:
  * [3, 4, 6, 3] });
  */

@@ -3,15 +3,15 @@ import type { Recompute } from "./recompute.ts";
 import { resnet, type ResNetParams, type ResNetState } from "./resnet.ts";
 
 export interface ResNet18Options {
-  /** Default: 10. */
+  /** Number of classes. Default: 10. */
   readonly numClasses?: number;
-  /** Default: 3. */
+  /** Number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
-  /** Channels of the four stages. Default: [64, 128, 256, 512]. */
+  /** Numbers of channels of the four stages. Default: [64, 128, 256, 512]. */
   readonly channels?: readonly [number, number, number, number];
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
 }
@@ -23,8 +23,8 @@ export type ResNet18Params = ResNetParams;
 export type ResNet18State = ResNetState;
 
 /**
- * ResNet-18 for small images: a 3×3 stem instead of 7×7 and pooling. Inputs [B, H, W, C], f32 or bytes, e.g. [128, 32,
- * 32, 3].
+ * ResNet-18 for small images: the first layer is a 3×3 convolution instead of a 7×7 convolution with pooling. Inputs
+ * [B, H, W, C], f32 or bytes, e.g. [128, 32, 32, 3].
  *
  * Parameters with the defaults: 11,173,962. Forward flops per 32×32 image: 1.11 billion.
  * Source: He et al. 2016, arXiv 1512.03385, §4.2; basic blocks with projection shortcuts.

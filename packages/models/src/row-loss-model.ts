@@ -4,14 +4,14 @@ import { lossResult, type LossSum } from "./loss-sum.ts";
 import { type Ratio, rowCount, rowMask, sumOfRows, type Sums } from "./metrics.ts";
 import type { InputsOf, Model } from "./model.ts";
 
-/** Any batch, with an optional mask of padding rows. */
+/** Any batch; the optional `mask` marks padding rows. */
 interface AnyBatch {
-  /** bool [B] */
+  /** Mask of the rows, bool [B]; false for padding rows. Absent: no row is masked. */
   readonly mask?: Tensor;
 }
 
 /**
- * Returns the inputs of a model: the batch's field `inputs` if it exists, otherwise all fields except `mask`.
+ * Returns the inputs of a model: the batch's field `inputs` if it exists, if not, all fields except `mask`.
  *
  * @example const [outputs] = model.apply(params, state, inputsOf(batch), { train: false });
  */
@@ -20,7 +20,7 @@ export const inputsOf = <Batch extends object>(batch: Batch): InputsOf<Batch> =>
   return (inputs ?? rest) as InputsOf<Batch>;
 };
 
-/** Parts of a model with its own loss per row. */
+/** Functions that define a model with a custom loss per row. */
 export interface RowLosses<Params, State, Batch, Outputs> {
   init: Model<Params, State>["init"];
   apply: Model<Params, State, Batch, Sums, Outputs>["apply"];
@@ -30,19 +30,22 @@ export interface RowLosses<Params, State, Batch, Outputs> {
    */
   losses(outputs: Outputs, batch: Batch): Tensor;
   /**
-   * Returns the weight of each row, of any dtype, shaped like the losses, at least 0: the loss is `Σ weight · loss / Σ
-   * weight`. Weights depend only on the batch. Absent: all weights are 1.
+   * Returns the weight of each row, of any dtype, shaped like the losses, at least 0: the loss is
+   * `Σ weight · loss / Σ weight`. Weights may depend only on the batch, not on the outputs. Absent: all weights are 1.
    */
   weights?(batch: Batch): Tensor;
-  /** Returns further numbers of each row, [B] or [B, …], by name; `metrics` are ratios of their sums. Absent: none. */
+  /**
+   * Returns additional values of each row, [B] or [B, …], by name. Their sums can be used in `metrics`. Absent: no
+   * additional values.
+   */
   rows?(outputs: Outputs, batch: Batch): Readonly<Record<string, Tensor>>;
-  /** Metrics by name: ratios of such sums, and of `lossSum` and `count`. Default: none. */
+  /** Metrics by name: ratios of sums of the values of `rows`, `lossSum` and `count`. Default: no metrics. */
   readonly metrics?: Readonly<Record<string, Ratio>>;
 }
 
 /**
- * Completes a model of any batch with a loss per row: training minimizes its mean, an evaluation adds it up over the
- * rows that count.
+ * Completes a model for any batch, given a loss per row. Training minimizes the mean loss of unmasked rows; an
+ * evaluation returns the sum.
  *
  * @example
  * const autoencoder = rowLossModel({

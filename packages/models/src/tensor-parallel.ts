@@ -1,5 +1,5 @@
-// Shapes: B batch, T positions, P ranks of the axis, I inputs and O outputs of a matrix. The whole is the tensor that a
-// single rank would have; rank i has the i-th of P equal parts.
+// Shapes: B batch, T positions, P ranks of the axis, I inputs and O outputs of a matrix. A whole tensor is the tensor
+// on a single rank without sharding; with sharding, rank i has the i-th of P equal parts.
 import {
   allReduce,
   bernoulli,
@@ -23,14 +23,17 @@ import type { RunContext } from "./model.ts";
 // for losses that differ, so that nothing is counted P times; experts follow the same rule. Megatron's pair of
 // functions with an identity on one side gives the gradient of one rank's loss instead.
 
-/** Sharding of a model's matrices: by columns at the input of a pair of matrices, by rows at its output. */
+/**
+ * Tensor parallelism of a model. In each pair of consecutive matrices, the first matrix is sharded by columns and the
+ * second by rows.
+ */
 export interface TensorParallel {
-  /** Mesh axis of the ranks that process the same samples, each with a part of the matrices. */
+  /** Mesh axis along which the ranks process the same samples, each rank with a part of the matrices. */
   readonly axis: string;
   /**
-   * Whether each rank has T / P positions of the activations between the pairs of matrices instead of all positions:
-   * norms, dropout and residual then need 1/P of the memory and time. The number of bytes sent is the same. Default:
-   * true.
+   * Whether each rank has T / P positions of the activations between the pairs of matrices instead of all positions.
+   * Norms, dropout and residual connections then need 1/P of the memory and time. The number of bytes sent is the same.
+   * Default: true.
    */
   readonly sequence?: boolean;
 }
@@ -41,16 +44,16 @@ const positionsDim = 1;
 /** Returns this rank's positions of [B, T, …]. */
 export const ownPositions = (x: Tensor, { axis }: TensorParallel): Tensor => ownShard(x, { axis, dim: positionsDim });
 
-/** Gathers all positions from each rank's own positions. */
+/** Gathers the activations of all positions from the ranks, each of which has its own positions. */
 export const gatherPositions = (x: Tensor, { axis }: TensorParallel): Tensor =>
   gatherShards(x, { axis, dim: positionsDim });
 
 /**
  * Prepares the input of matrices [I, O / P] that are sharded by columns: all positions on every rank.
  *
- * @param x [B, T / P, I] with `sequence`, otherwise [B, T, I], equal on all ranks.
- * @returns [B, T, I].
- * Cost: with `sequence` an all-gather, in the backward pass a reduce-scatter; otherwise nothing.
+ * @param x Input. With `sequence`: [B, T / P, I]; without: [B, T, I], equal on all ranks.
+ * @returns [B, T, I]. Cost with `sequence`: an all-gather, and a reduce-scatter in the backward pass. Cost without
+ * `sequence`: no communication.
  * @example leaveRowParallel(matmul(gelu(matmul(enterColumnParallel(x, tensor), up)), down), tensor);
  * Source: Shoeybi et al. 2019, arXiv 1909.08053; with `sequence` Korthikanti et al. 2022, arXiv 2205.05198.
  */
@@ -58,21 +61,21 @@ export const enterColumnParallel = (x: Tensor, tensor: TensorParallel): Tensor =
   (tensor.sequence ?? true) ? gatherPositions(x, tensor) : x;
 
 /**
- * Combines the output of a matrix [I / P, O] that is sharded by rows: the sum over ranks.
+ * Sums the output of a matrix [I / P, O], which is sharded by rows, over the ranks.
  *
- * @param y [B, T, O], each rank's summand.
- * @returns [B, T / P, O] with `sequence`, otherwise [B, T, O], equal on all ranks.
- * Cost: with `sequence` a reduce-scatter, in the backward pass an all-gather; otherwise an all-reduce in both.
- * Source: as `enterColumnParallel`.
+ * @param y Summand of this rank, [B, T, O].
+ * @returns the sum. With `sequence`: [B, T / P, O]; without: [B, T, O], equal on all ranks. Cost with `sequence`: a
+ * reduce-scatter, and an all-gather in the backward pass. Cost without `sequence`: an all-reduce in each pass. Source:
+ * see `enterColumnParallel`.
  */
 export const leaveRowParallel = (y: Tensor, tensor: TensorParallel): Tensor =>
   (tensor.sequence ?? true) ? sumToShards(y, { axis: tensor.axis, dim: positionsDim }) : allReduce(y, tensor.axis);
 
 /**
- * Applies dropout during training to a rank's own positions, [B, T / P, …]; drops the same values as a single rank. All
- * ranks of the axis need the same key.
+ * Applies dropout during training to a rank's own positions, [B, T / P, …]. The dropped values are the same as on a
+ * single rank without sharding. All ranks of the axis must have the same key.
  *
- * Cost: the random numbers of all T positions on every rank.
+ * Cost: every rank computes the random numbers of all T positions.
  */
 export const dropOwnPositions = (
   x: Tensor,

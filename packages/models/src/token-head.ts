@@ -3,14 +3,14 @@ import { foldIn, matmul, normal, type Tensor } from "@skein/tensor-core";
 import { initEmbedding } from "./layers.ts";
 import { transformerDeviation } from "./projection.ts";
 
-/** Embedding and head of a decoder. */
+/** Embedding matrix and output head of a decoder. */
 export interface TokenParams {
   readonly embedding_VD: Tensor;
-  /** Untied head only. */
+  /** Matrix of an untied output head. Absent for a tied head. */
   readonly head_DV?: Tensor;
 }
 
-/** Draws embedding and head, with uses 0 and 1 of the key. */
+/** Draws the embedding and the head from the key, folded with 0 for the embedding and 1 for the head. */
 export const initTokens = (
   key: Tensor,
   { vocabulary, width, tiedHead }: { readonly vocabulary: number; readonly width: number; readonly tiedHead: boolean },
@@ -19,6 +19,6 @@ export const initTokens = (
   ...(!tiedHead && { head_DV: normal(foldIn(key, 1), [width, vocabulary], { deviation: transformerDeviation }) }),
 });
 
-/** Computes logits [B, T, V] with the head's own matrix or the embedding's. */
+/** Computes logits [B, T, V] with the matrix of the head if the head is untied, or with the embedding matrix. */
 export const tokenLogits = ({ embedding_VD, head_DV }: TokenParams, normed_BTD: Tensor): Tensor =>
   head_DV === undefined ? matmul(normed_BTD, embedding_VD, { transposeB: true }) : matmul(normed_BTD, head_DV);

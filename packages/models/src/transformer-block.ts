@@ -1,4 +1,4 @@
-// Shapes: B batch, T positions, D width, F hidden width of the feed-forward part.
+// Shapes: B batch, T positions, D width, F hidden width of the feed-forward layer.
 import { add, foldIn, scope, type Tensor } from "@skein/tensor-core";
 import { applyLayerNorm, initLayerNorm, type NormParams } from "./normalisation.ts";
 import type { Past } from "./past.ts";
@@ -6,23 +6,26 @@ import { initProjection, project, type Projection } from "./projection.ts";
 import { runBlock, type Recompute } from "./recompute.ts";
 import { residualDeviation } from "./transformer-sizes.ts";
 
-/** Attention and a feed-forward part of two matrices, each with its layer norm. */
+/** Parameters of a block: attention and a feed-forward layer of two matrices, each with a layer norm. */
 export interface TransformerBlockParams<Attention> {
   readonly attentionNorm: NormParams;
   readonly attention: Attention;
   readonly feedForwardNorm: NormParams;
-  /** [D, F] */
+  /** Up projection of the feed-forward layer, [D, F]. */
   readonly up: Projection;
-  /** [F, D] */
+  /** Down projection of the feed-forward layer, [F, D]. */
   readonly down: Projection;
 }
 
 export interface TransformerBlockOptions<Attention> {
   readonly attend: (params: Attention, x_BTD: Tensor) => Tensor;
   readonly activation: (x: Tensor) => Tensor;
-  /** ε of the norms. */
+  /** ε of the layer norms. */
   readonly epsilon: number;
-  /** Position of the norms: `before` normalizes the input of a branch (GPT-2, ViT), `after` the sum after it (BERT). */
+  /**
+   * Position of the norms. `before`: the input of each branch is normalized (GPT-2, ViT). `after`: the sum after each
+   * branch is normalized (BERT).
+   */
   readonly norms: "before" | "after";
 }
 

@@ -1,7 +1,10 @@
 import { ArgumentError, formatShape, ShapeError, type Tensor } from "@skein/tensor-core";
 import { transformerDeviation } from "./projection.ts";
 
-/** @throws ArgumentError unless the heads divide the width. */
+/**
+ * Checks the number of heads.
+ * @throws ArgumentError unless the heads divide the width.
+ */
 export const requireDivisor = (model: string, numHeads: number, width: number): void => {
   if (width % numHeads !== 0)
     throw new ArgumentError(
@@ -9,7 +12,10 @@ export const requireDivisor = (model: string, numHeads: number, width: number): 
     );
 };
 
-/** @throws ShapeError unless the tokens are [B, T], with T up to the context length. */
+/**
+ * Checks the shape of tokens.
+ * @throws ShapeError unless the tokens are [B, T], with T up to the context length.
+ */
 export const requireTokens = (model: string, tokens: Tensor, contextLength: number = Infinity): void => {
   if (tokens.rank === 2 && tokens.shape[1]! <= contextLength) return;
   const limit = contextLength === Infinity ? "" : ` with T up to the context length ${contextLength}`;
@@ -20,7 +26,8 @@ export const requireTokens = (model: string, tokens: Tensor, contextLength: numb
 };
 
 /**
- * Returns the standard deviation of weights that write to the residual stream: with two such weights per layer, their
- * sum has the deviation of a single one. Source: Radford et al. 2019 (GPT-2).
+ * Returns the standard deviation of matrices whose output is added to the residual stream. There are two such matrices
+ * per layer, and the sum of all their outputs has the standard deviation of a single output with the default weights.
+ * Source: Radford et al. 2019 (GPT-2).
  */
 export const residualDeviation = (numLayers: number): number => transformerDeviation / Math.sqrt(2 * numLayers);

@@ -1,5 +1,5 @@
-// Shapes: B batch, T patches and the class token, D width, H heads, F hidden width of the feed-forward part, P rows and
-// columns of a patch, C channels.
+// Shapes: B batch, T patches and the class token, D width, H heads, F hidden width of the feed-forward layers, P number
+// of rows and of columns of a patch, C channels.
 import {
   add,
   ArgumentError,
@@ -26,42 +26,42 @@ import type { Recompute } from "./recompute.ts";
 import { applyTransformerBlocks, initTransformerBlock, type TransformerBlockParams } from "./transformer-block.ts";
 import { requireDivisor } from "./transformer-sizes.ts";
 
-/** Sizes of a vision transformer and of its images. */
+/** Sizes of a vision transformer and of the images that it processes. */
 export interface VitOptions {
-  /** Rows and columns of an image; pixels beyond the last whole patch are ignored. */
+  /** Numbers of rows and columns of an image. Pixels beyond the last whole patch are ignored. */
   readonly imageSize: readonly [number, number];
-  /** P */
+  /** P, number of rows and of columns of a patch. */
   readonly patchSize: number;
-  /** C. Default: 3. */
+  /** C, number of channels of the images. Default: 3. */
   readonly inputChannels?: number;
-  /** D */
+  /** D, width of the hidden states. */
   readonly width: number;
   readonly numLayers: number;
-  /** H, must divide the width. */
+  /** H, number of attention heads; must divide the width. */
   readonly numHeads: number;
-  /** F. Default: 4D. */
+  /** F, hidden width of the feed-forward layers. Default: 4D. */
   readonly hidden?: number;
   readonly numClasses: number;
-  /** Biases of query, key and value. Default: true. */
+  /** Whether query, key and value have biases. Default: true. */
   readonly inputBias?: boolean;
-  /** Default: GELU. */
+  /** Activation function of the feed-forward layers. Default: GELU. */
   readonly activation?: (x: Tensor) => Tensor;
-  /** ε of the norms. Default: 1e-12. */
+  /** ε of the layer norms. Default: 1e-12. */
   readonly epsilon?: number;
   /**
-   * `blocks` stores only the input of each block for the backward pass and recomputes the rest: see `checkpoint`.
-   * Default: none.
+   * Activation recomputation. `blocks`: the forward pass stores only the input of each block, and the backward pass
+   * recomputes the block (see `checkpoint`). Default: none.
    */
   readonly recompute?: Recompute;
 }
 
 /** Parameters of a vision transformer. */
 export interface VitParams {
-  /** Weight [P, P, C, D]. */
+  /** Embedding of patches; its weight is [P, P, C, D]. */
   readonly patches: Affine;
-  /** [1, 1, D] */
+  /** Embedding of the class token, [1, 1, D]. */
   readonly classToken: Tensor;
-  /** [1, T, D] */
+  /** Position embeddings, [1, T, D]. */
   readonly positions: Tensor;
   readonly blocks: readonly TransformerBlockParams<AttentionParams>[];
   readonly finalNorm: NormParams;
@@ -69,8 +69,8 @@ export interface VitParams {
 }
 
 /**
- * Vision transformer: an image is a sequence of patches, preceded by a class token from which the class is predicted.
- * Inputs [B, rows, columns, C], f32 or bytes, of the size of the position embeddings.
+ * Vision transformer: an image is a sequence of patches that follows a class token, whose final hidden state predicts
+ * the class. Inputs [B, rows, columns, C], f32 or bytes, with `imageSize` rows and columns.
  *
  * Parameters: `P²CD + D + D + TD + L·(4D² + 2DF + 9D + F) + 2D + classes·(D + 1)`; 86,567,656 for the base model with
  * patches of 16.

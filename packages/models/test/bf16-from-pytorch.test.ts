@@ -18,7 +18,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { gpt, type Model, mlp } from "../src/index.ts";
 import recorded from "./bf16-from-pytorch.json" with { type: "json" };
 
-/** Returns pseudorandom integers from 0 to 10006, by the formula of bf16-from-pytorch.py. */
+/** Returns pseudorandom integers from 0 to 10006, computed with the formula of bf16-from-pytorch.py. */
 const whole = (count: number, seed: number): number[] =>
   Array.from({ length: count }, (_, i) => (7919 * i + 104_729 * seed + 31 * ((i * i) % 10_007)) % 10_007);
 
@@ -94,7 +94,7 @@ const problems: Record<"mlp" | "gpt", { model: Model; params: object; batch: { i
   },
 };
 
-/** Returns the loss before each step. */
+/** Runs training steps. Returns the loss before each step. */
 const train = async (name: "mlp" | "gpt", kind: "f32" | "bf16", backend: Backend): Promise<number[]> => {
   const { model, params, batch } = problems[name];
   const { rate } = recorded[name];
@@ -135,9 +135,9 @@ describe("losses of twenty steps compared with PyTorch's", () => {
     expect(furthest(await train(name, "f32", cpu), recorded[name].f32)).toBeLessThan(1e-4);
   });
 
-  // Products read and store bf16 and accumulate in f32. PyTorch also rounds the gradients of weights, which are f32
-  // here,
-  // and the values between the two products of an attention. So only the first loss of the MLP is equal.
+  // Products read and store bf16 and accumulate in f32. PyTorch also rounds the gradients of weights, which are f32 in
+  // Skein, and the values between the two products of an attention. So the losses are equal only for the MLP before the
+  // first step.
   test.each([
     ["mlp", 1e-6, 2 ** -8],
     ["gpt", 2 ** -13, 2 ** -10],
@@ -146,13 +146,13 @@ describe("losses of twenty steps compared with PyTorch's", () => {
     const { casts } = recorded[name];
     expect(furthest(losses.slice(0, 1), casts)).toBeLessThan(first);
     expect(furthest(losses, casts)).toBeLessThan(later);
-    // The losses must not agree because nothing was rounded.
+    // If bf16 and f32 losses were equal, no value would have been rounded.
     expect(furthest(losses, recorded[name].f32)).toBeGreaterThan(2 ** -11);
     expect(furthest(losses, await train(name, "bf16", referenceBackend()))).toBeLessThan(2 ** -11);
   });
 
-  // Autocast also rounds values between products and its sums, by 2⁻⁸ each time; a loss is the mean of many such
-  // values.
+  // Autocast also rounds sums, and values between products, with a relative error of 2⁻⁸ each time; a loss is the mean
+  // of many such values.
   test.each([
     ["mlp", 2 ** -6],
     ["gpt", 2 ** -10],
@@ -175,7 +175,8 @@ describe("losses of twenty steps compared with PyTorch's", () => {
     const results = await of(...operands, factors);
     for (const [i, name] of (["y", "x", "weight"] as const).entries()) {
       const ours = (await cpu.download(results[i]!)).toNumbers();
-      // The last bit of bf16 may differ if two sums of different order are rounded in different directions.
+      // The last bit of a bf16 value may differ if two sums with different orders of addition are rounded in different
+      // directions.
       expect(
         ours.filter((value, at) => Math.abs(value - recorded.product[name][at]!) > 2 ** -7 * Math.abs(value)),
       ).toEqual([]);

@@ -39,7 +39,8 @@ const weightsOf = (leaf: core.Tensor): core.Tensor => {
 };
 
 /**
- * Returns the values of a row of the page, then the gradients of the given inputs, with fixed weights as cotangents.
+ * Returns the value of a row of the page, followed by the gradients of the given inputs, with fixed weights as
+ * cotangents.
  */
 const run = async (
   code: string,
@@ -49,7 +50,7 @@ const run = async (
   const traced = (own: Readonly<Record<string, core.Tensor>>): core.Tensor[] => {
     const leavesOf = (values: Readonly<Record<string, core.Tensor>>): core.Tensor[] => {
       const scope: Record<string, unknown> = { ...core, ...values };
-      // The code comes from a page of this repository.
+      // The evaluated code comes from a page of this repository.
       const value = new Function(...Object.keys(scope), `"use strict"; return (${code});`)(...Object.values(scope));
       return core.flattenTree<core.Tensor>(value as core.Tensor).leaves;
     };
@@ -67,7 +68,10 @@ const run = async (
   return (await core.evaluate(traced as never, backend)(inputs as never)) as unknown as core.NdArray[];
 };
 
-/** Rows that intentionally differ from PyTorch at these points; see the page's section on NaN and infinities. */
+/**
+ * Rows whose results intentionally differ from PyTorch at the listed points; see the page's section on NaN and
+ * infinities.
+ */
 const differing: Readonly<Record<string, readonly string[]>> = {
   zeros: [],
   ties: [],

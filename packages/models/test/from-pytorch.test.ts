@@ -17,7 +17,7 @@ const { results, inputs } = recorded as unknown as {
 };
 const page = readFileSync(new URL("../../../docs/guides/from-pytorch.md", import.meta.url), "utf8");
 
-/** Rows of the page's tables, in one section per heading. */
+/** Rows of the tables of the page, in one section per heading. */
 const sections = page
   .split("\n## ")
   .slice(1)
@@ -27,7 +27,7 @@ const sections = page
       torch: torch!,
       skein: skein!,
     })),
-    // Without the separator line and the line of column names.
+    // The separator line and the line of column names are not counted.
     numLines: [...part.matchAll(/^\| /gm)].length - 2,
   }))
   .filter(({ rows }) => rows.length > 0);
@@ -44,11 +44,11 @@ const arrays = {
   key: core.randomKey(7),
 };
 
-/** Runs the code in the second column, with all exports of the two packages and the inputs by their names in scope. */
+/** Runs the code of the second column. All exports of the two packages, and the inputs by their names, are in scope. */
 const run = async (code: string, others: Record<string, unknown> = {}): Promise<core.NdArray[]> => {
   const traced = (own: Record<string, core.Tensor>): core.Tensor[] => {
     const names: Record<string, unknown> = { ...core, ...models, backend, ...others, ...own };
-    // The code comes from a page of this repository.
+    // The evaluated code comes from a page of this repository.
     const value: unknown = new Function(...Object.keys(names), `"use strict"; return (${code});`)(
       ...Object.values(names),
     );

@@ -18,7 +18,7 @@ import { describe, expect, it } from "vitest";
 import type { LabelledBatch } from "../src/index.ts";
 import { type ModelRow, modelRows } from "./model-rows.ts";
 
-/** Returns the traced training step of a row, and its arguments. */
+/** Returns the traced training step of a row of `modelRows`, with its arguments. */
 const stepOf = async ({ model, batch }: ModelRow) => {
   const backend = referenceBackend();
   const made = await evaluate(
@@ -34,7 +34,7 @@ const stepOf = async ({ model, batch }: ModelRow) => {
   return { traced, paths: leafPaths(made.params), leaves: flattenTree<NdArray>(args).leaves };
 };
 
-/** Returns the gradient of a weight through a single use. */
+/** Returns the part of a weight's gradient that comes from a single use of the weight. */
 const gradientOf = (
   use: LayerUse,
   graph: ReturnType<typeof trace>["graph"],
@@ -52,8 +52,8 @@ const gradientOf = (
 };
 
 /**
- * Parameters that are not used directly by a layer: positions are sliced or added, a class token is broadcast, a group
- * norm consists of other operators, and the small digit reader adds the biases of its convolutions after a pool.
+ * Paths of parameters that no layer uses directly: positions are sliced or added, a class token is broadcast, a group
+ * norm consists of other operators, and the small digit network adds the biases of its convolutions after pooling.
  */
 const outside = /^(positions_TD|positions|classToken|groups\..*|conv[12]\.bias)$/;
 

@@ -14,7 +14,7 @@ export interface ModelRow {
   readonly model: Model;
   readonly batch: HostBatch;
   readonly numClasses: number;
-  /** Expected number of parameters, by a closed formula. */
+  /** Expected number of parameters, computed with a closed formula. */
   readonly parameters: number;
 }
 
@@ -22,10 +22,10 @@ const tinyGpt = (options: Partial<GptOptions> = {}): Model =>
   gpt({ vocabulary: 7, contextLength: 6, width: 8, numLayers: 2, numHeads: 2, ...options });
 const tokens = { inputs: uniformArray([2, 5], 0, 7, 3, "i32"), labels: uniformArray([2, 5], 0, 7, 4, "i32") };
 const attentionSize = 4 * 8 * 8;
-// embeddings of tokens, positions and segments, with their norm; two blocks
+// embeddings of tokens, positions and segments, with their layer norm; two blocks
 const encoderSize = (7 + 6 + 2) * 8 + 2 * 8 + 2 * (attentionSize + 2 * 8 * 10 + 9 * 8 + 10);
 
-// Each model of this package and each of its variants needs one row.
+// Models to test. Each model of this package and each of its variants needs one row.
 export const modelRows: readonly ModelRow[] = [
   {
     name: "mlp",
@@ -212,7 +212,8 @@ export const modelRows: readonly ModelRow[] = [
     batch: { inputs: normalArray([4, 15, 17, 2], 1), labels: NdArray.from([2, 0, 1, 2], [4], "i32") },
     numClasses: 3,
     parameters:
-      // stem; per block two 1×1 and one 3×3 with the values of their norms, and a shortcut at the beginning of a stage
+      // stem; per block two 1×1 convolutions and one 3×3 convolution with the parameters of their norms, and a shortcut
+      // in the first block of a stage
       7 * 7 * 2 * 3 +
       6 +
       (3 * 2 + 4 + 9 * 2 * 2 + 4 + 2 * 8 + 16 + (3 * 8 + 16)) +

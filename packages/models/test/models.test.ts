@@ -80,7 +80,7 @@ describe.each(modelRows)("$name", ({ model, batch, numClasses, parameters }) => 
 
   it("has the gradient of its loss, by central differences", async () => {
     const { params, state } = await initialise(model);
-    // Not at the initial parameters, where the small head would hide errors in the layers below it.
+    // The parameters are not the initial ones, because the small initial head would hide errors in the layers below it.
     const flat = flattenTree<NdArray>(params);
     const paths = leafPaths(params);
     const moved = flat.leaves.map((leaf, i) =>
@@ -201,16 +201,15 @@ describe("published sizes", () => {
         numHeads: 12,
         head: "states",
       }),
-      109_482_240 - (768 * 768 + 768), // without the pooler
+      109_482_240 - (768 * 768 + 768), // minus the parameters of the pooler
     ],
     [
       "ViT base with 16×16 patches",
       vit({ imageSize: [224, 224], patchSize: 16, width: 768, numLayers: 12, numHeads: 12, numClasses: 1000 }),
       86_567_656,
     ],
-    // GPT-2 small has 124,439,808 parameters; 12 · (4·768 + 3072 + 768) of them are biases of matrices, which gpt does
-    // not
-    // have.
+    // GPT-2 small has 124,439,808 parameters, of which 12 · (4·768 + 3072 + 768) are biases of matrices, which `gpt`
+    // does not have.
     [
       "GPT-2 small without biases",
       gpt({

@@ -23,7 +23,7 @@ interface Params {
   readonly head: Affine;
 }
 
-/** A model that a user could write with layers only. Inputs [B, 4, 4, 2]. */
+/** Builds a model from layers only, as a user would write it. Inputs [B, 4, 4, 2]. */
 export const ownModel = (numClasses: number): Model<Params, EmptyState> =>
   labelledModel({
     init: (key) => {

@@ -33,7 +33,7 @@ const models: readonly (readonly [name: string, model: Model])[] = (
 const tokenRows = (rows: readonly (readonly number[])[]): NdArray =>
   NdArray.from(rows.flat(), [rows.length, rows[0]!.length], "i32");
 
-/** Two sequences, and the lengths of the chunks in which they are read. */
+/** Two sequences of tokens, and the lengths of the chunks in which the sequences are read. */
 const readings = fc
   .array(fc.integer({ min: 1, max: room }), { minLength: 1, maxLength: room })
   .map((lengths) => {
@@ -67,7 +67,7 @@ describe.each(models)("%s", (_, model) => {
     await fc.assert(
       fc.asyncProperty(readings, async ({ lengths, rows, junk }) => {
         const wanted = (await whole(params as never, state as never, tokenRows(rows) as never)) as unknown as NdArray;
-        // Padded with arbitrary tokens up to the capacity.
+        // Rows padded with arbitrary tokens up to the capacity.
         const filled = rows.map((row) => Array.from({ length: room }, (__, i) => (i < lengths[0]! ? row[i]! : junk)));
         let [logits, layers] = (await first(
           params as never,

@@ -16,7 +16,7 @@ import { dropWhileTraining } from "../src/layers.ts";
 
 const backend = referenceBackend();
 
-/** Logits with the initial parameters. */
+/** Returns the logits of a model with its initial parameters. */
 const logitsOf = async (model: Model, inputs: NdArray, train: { key?: NdArray } | false = false): Promise<number[]> => {
   const run = evaluate((initKey: Tensor, x: Tensor, keys: readonly Tensor[]) => {
     const { params, state } = model.init(initKey);
@@ -42,8 +42,8 @@ describe("gpt", () => {
   );
 
   it.each(["rotary", "learned"] as const)("distinguishes positions (%s positions)", async (positions) => {
-    // One layer: without positions, the last token would see the others as a set. With two layers causality alone would
-    // reveal the order.
+    // With one layer and no positions, the last token would see the other tokens as a set. With two layers, causality
+    // alone would reveal the order of the tokens.
     const model = gpt({ ...small, numLayers: 1, positions });
     const [a, b] = [
       await logitsOf(model, NdArray.from([1, 2, 3], [1, 3], "i32")),
@@ -175,7 +175,7 @@ describe("batch normalisation", () => {
 
   it("updates its running statistics by a tenth, with the unbiased variance, as PyTorch does", async () => {
     const { state } = await run(true);
-    // Channel means 3 and 15; squared deviations 14 and 500 over four values.
+    // Channel means 3 and 15; sums of squared deviations 14 and 500 over four values.
     [0.9 * 1 + 0.1 * 3, 0.9 * 2 + 0.1 * 15].forEach((mean, i) =>
       expect(state.mean.toNumbers()[i]!).toBeCloseTo(mean, 5),
     );

@@ -31,7 +31,7 @@ const labels = uniformArray([batchSize, length], 0, 11, 4, "i32");
 const key = randomKey(5);
 const dropKey = randomKey(9);
 
-/** Compares arrays by path, relative to their scale: some gradients are about 1e-6. */
+/** Compares arrays by path, relative to the scale of each array, because some gradients are about 1e-6. */
 const expectSame = (own: ReadonlyMap<string, NdArray>, wanted: ReadonlyMap<string, NdArray>): void => {
   expect([...own.keys()]).toEqual([...wanted.keys()]);
   for (const [path, array] of wanted) {
@@ -59,7 +59,7 @@ const stepOf =
     return { loss, params, gradients, tested: model.evaluate(params, state, batch) };
   };
 
-/** Loss, parameters, gradients and metrics over all ranks. */
+/** Returns loss, parameters, gradients and metrics of a training step over all ranks. */
 const trainOn = (
   model: Model<never, never>,
   ranks: Ranks,
@@ -99,7 +99,7 @@ const trainOn = (
 
 const modelOf = (options: Partial<GptOptions> = {}): Model<never, never> => gpt({ ...small, ...options }) as never;
 
-/** A replacement of a feed-forward layer: it processes each token alone and draws a random number. */
+/** A layer that replaces a feed-forward layer: it processes each token separately and draws a random number. */
 const layer: FeedForwardLayer = {
   init: (own) => ({ params: { weight: normal(own, [16, 16], { deviation: 0.3 }) }, state: {} }),
   apply: (params, state, x, { key: own }) => {
@@ -185,7 +185,7 @@ test.each([true, false])("apply returns all logits on every rank, with their gra
   const shared = run({ tensor: { axis: "tensor", sequence } }, { data: 1, tensor: 4 });
   for (const logits of shared.logits)
     expectSame(new Map([["logits", logits]]), new Map([["logits", alone.logits[0]!]]));
-  // Here the loss is equal on all ranks; the rule for gradients does not require that.
+  // In this test the loss is equal on all ranks; the rule for gradients does not require that.
   expectSame(shared.gradients, alone.gradients);
 });
 
@@ -242,7 +242,7 @@ test.each([true, false])(
         { data: 1, tensor },
         () => [key, inputs],
       );
-      // [ranks, B, T / P, D] as [B, T, D].
+      // Converts [ranks, B, T / P, D] to [B, T, D].
       const each = results.map((own) => own.toNumbers());
       const perSample = each[0]!.length / batchSize;
       return Array.from({ length: batchSize }, (_, sample) =>

@@ -35,7 +35,7 @@ describe.each(grid)("on $tensor ranks, parts $part along dimension $dim", ({ ten
   });
 
   test("gathering and summing are adjoint to each other", () => {
-    // ⟨gather(x), y⟩ over all ranks equals ⟨x, sum(y)⟩.
+    // The two maps are transposes: ⟨gather(x), y⟩ summed over all ranks equals ⟨x, sum(y)⟩.
     const results = onMesh(
       (x: Tensor, y: Tensor) => {
         const own = ownShard(x, shard);

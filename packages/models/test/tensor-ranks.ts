@@ -3,7 +3,8 @@ import { runOnRanks } from "@skein/testing";
 import type { Model } from "../src/index.ts";
 
 /**
- * Mesh of ranks. Ranks along "data" have different samples; ranks along "tensor", the innermost axis, have the same.
+ * Sizes of a mesh of ranks. Ranks along "data" have different samples; ranks along "tensor", the innermost axis, have
+ * the same samples.
  */
 export interface Ranks {
   readonly data: number;
@@ -30,7 +31,7 @@ export const onMesh = <Args extends readonly unknown[], Result>(
   });
 };
 
-/** Returns rows `first` to `end` along dimension 0. */
+/** Returns the rows from `first` up to, but not including, `end` along dimension 0. */
 export const rowsOf = (array: NdArray, first: number, end: number): NdArray => {
   const each = array.toNumbers().length / array.shape[0]!;
   return NdArray.from(
@@ -69,7 +70,8 @@ const meanOf = (arrays: readonly NdArray[], divisor = 1): NdArray => {
  * Returns the gradients of the mean loss over all ranks by path: each rank's gradients are divided by the number of
  * ranks that share a shard, then averaged over the ranks that hold the same shard.
  *
- * @param trees of each rank, in rank order. With `scale: "none"`: parameters, which are assembled and not scaled.
+ * @param trees Tree of each rank, in rank order. With `scale: "none"` these are parameters, which are assembled without
+ * scaling.
  */
 export const wholeTree = (
   trees: readonly unknown[],

@@ -7,10 +7,15 @@ export interface Affine {
 /** A dimension size: a number, or an affine function of the batch size. */
 export type Dim = number | Affine;
 
-/** Batch sizes at which a function is traced: two determine an affine function, the third verifies it. */
+/**
+ * Batch sizes at which a function is traced: two batch sizes determine an affine function, and the third verifies it.
+ */
 export const probes = [2, 3, 5] as const;
 
-/** Returns the affine function with these values at the three batch sizes; undefined if there is none. */
+/**
+ * Returns the affine function of the batch size that has these values at the three probed batch sizes; undefined if
+ * there is none.
+ */
 export const affineOf = (values: readonly number[]): Dim | undefined => {
   const [first, second, third] = values as [number, number, number];
   if (Object.is(first, second) && Object.is(first, third)) return first;
@@ -21,6 +26,6 @@ export const affineOf = (values: readonly number[]): Dim | undefined => {
 
 export const isKnown = (dim: Dim): dim is number => typeof dim === "number";
 
-/** Returns the name of a size in an ONNX model; equal sizes have equal names. */
+/** Returns the name of a dimension size in an ONNX model; equal sizes have equal names. */
 export const dimName = ({ times, plus }: Affine): string =>
   `${times === 1 ? "" : `${times} * `}batch${plus === 0 ? "" : ` ${plus < 0 ? "-" : "+"} ${Math.abs(plus)}`}`;

@@ -19,59 +19,60 @@ import { requireConstantType, rejectNode } from "./operators/emitter.ts";
 import { emitters, unwritten } from "./operators/table.ts";
 import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode } from "./proto.ts";
 
-/** A function to export. */
+/** A function to export, with its weights and inputs. */
 export interface OnnxSource<Weights> {
-  /** A traced function, such as the forward pass of a model; returns results by name. */
+  /** Traced function, such as the forward pass of a model; returns its results by name. */
   readonly fn: (weights: Weights, inputs: Readonly<Record<string, Tensor>>) => Readonly<Record<string, Tensor>>;
-  /** A tree of arrays that become part of the model, named by their paths. */
+  /** Tree of arrays that become part of the model. Each array is named by its path in the tree. */
   readonly weights: MapTree<Weights, Tensor, NdArray>;
-  /** Specs of the inputs: of one sample if `batch` is given, otherwise of the whole input. */
+  /** Specs of the inputs, by name: of one sample if `batch` is given, or of the whole input if `batch` is absent. */
   readonly inputs: Readonly<Record<string, TensorSpec>>;
   /**
-   * Batch size, prepended to the shape of each input; `dynamic` for any size. Absent: the shapes of inputs are used as
-   * given.
+   * Batch size, prepended to the shape of each input; `dynamic`: any batch size. Absent: the shapes of the inputs are
+   * used as given.
    */
   readonly batch?: number | "dynamic";
-  /** Name of the graph. Default: model. */
+  /** Name of the graph in the file. Default: model. */
   readonly name?: string;
-  /** Metadata stored in the file. */
+  /** Metadata to store in the file, by key. */
   readonly metadata?: Readonly<Record<string, string>>;
   /**
-   * Storage type of f32 weights. With `f16`, weights with two or more dimensions are stored in half the bytes and cast
-   * to f32 before computation; vectors, such as gains of norms, stay f32. Default: f32.
+   * Storage type of f32 weights. `f16`: weights with two or more dimensions are stored as f16, in half the bytes, and
+   * cast to f32 before computation; vectors, such as gains of norms, stay f32. Default: f32.
    */
   readonly weightType?: "f32" | "f16";
 }
 
-/** Maximum size of weights in one file, bytes: protobuf's limit minus room for everything else. */
+/** Maximum total size of weights in one file, in bytes: protobuf's limit minus room for the rest of the model. */
 const maxBytes = 2 ** 31 - 1 - 2 ** 24;
 
-/** A model as files. */
+/** A model as contents of files. */
 export interface OnnxFiles {
   readonly model: Uint8Array;
-  /** The content of the separate weights file, in pieces, in order. Empty: all weights are in the model. */
+  /** Content of the separate weights file, as consecutive pieces. Empty: all weights are in the model. */
   readonly weights: readonly Uint8Array[];
 }
 
-/** Layout of the weights in files. */
+/** Options for the files of a model. */
 export interface OnnxFilesOptions {
   /**
-   * Name of the weights file in the folder of the model, without a path, or a function from the content of the file to
-   * its name. A name derived from the content, such as a digest, never replaces the weights of another model.
+   * Name of the weights file in the folder of the model, without a path, or a function that returns the name for the
+   * content of the file. With a name derived from the content, such as a digest, the file cannot replace the weights of
+   * another model.
    */
   readonly weightsFile: string | ((weights: readonly Uint8Array[]) => string);
   /**
-   * Size of the weights above which they go into the separate file, bytes. Default: what the model's own file can hold,
-   * about 2 GiB.
+   * Total size of the weights in bytes above which they are written to the separate file. Default: the maximum that the
+   * model's own file can contain, about 2 GiB.
    */
   readonly above?: number;
 }
 
 /**
- * Exports like `exportOnnx`, with weights of any size: if they do not fit into one file, they are written to a separate
- * file.
+ * Exports a model like `exportOnnx`, but with weights of any size: weights that do not fit into the model's file are
+ * written to a separate file.
  *
- * @throws OnnxError like `exportOnnx`, and for a name outside the folder.
+ * @throws OnnxError under the conditions of `exportOnnx`, and if the name of the weights file is outside the folder.
  */
 export const exportOnnxFiles = <Weights>(
   source: OnnxSource<Weights>,
@@ -91,7 +92,7 @@ const requireName = (name: string): string => {
   throw new OnnxError(`weightsFile is ${JSON.stringify(name)}, but must be a file name without folders`);
 };
 
-/** A graph and its metadata. */
+/** A converted graph and its metadata. */
 interface Built {
   readonly graph: OnnxGraph;
   readonly metadata: Readonly<Record<string, string>>;
@@ -103,7 +104,10 @@ const bytesOf = ({ initialisers }: OnnxGraph): number =>
 const encode = ({ graph, metadata }: Built): Uint8Array =>
   encodeModel(graph, { name: "skein", version: packageJson.version }, metadata);
 
-/** Converts weights to f16. @throws OnnxError for values beyond the range of f16. */
+/**
+ * Converts the data of a weight to f16.
+ * @throws OnnxError for values beyond the range of f16.
+ */
 const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
   const bits = new Uint16Array(data.length);
   for (let i = 0; i < data.length; i++) {
@@ -119,7 +123,7 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
 
 /**
  * Exports a traced function as an ONNX model: opset 20; f32 and integers keep their types. Weights are named by their
- * paths in the tree, nodes by the scope of their part of the model.
+ * paths in the tree, and nodes by the scope of the model part to which they belong.
  *
  * With `batch: "dynamic"` the function is traced at three batch sizes, and every number that differs must be an affine
  * function of the batch size.
@@ -179,7 +183,8 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
   const missing = nodes.filter(
     ({ id, op }) => !argumentAt.has(id) && !constants.has(valueKey({ node: id, output: 0 })) && !emitters.has(op),
   );
-  // Reported before other errors: other sizes cannot help an operator without an ONNX equivalent.
+  // This error is reported before other errors, because no other size makes an operator without an ONNX equivalent
+  // exportable.
   const reported = missing.find(({ op }) => unwritten.has(op)) ?? missing[0];
   if (reported !== undefined)
     rejectNode(

@@ -1,29 +1,32 @@
 import type { OnnxTensor } from "./proto.ts";
 
 /**
- * Minimum size of tensors in the separate file, bytes. Smaller tensors stay in the model, where programs that infer
- * shapes look for them.
+ * Minimum size in bytes of tensors that are moved to the separate file. Smaller tensors stay in the model, where
+ * programs that infer shapes look for them.
  */
 const minBytes = 1024;
-/** Alignment of tensors, bytes: the size of a memory page, so that runtimes can map them. */
+/**
+ * Alignment of tensors in the separate file, in bytes: the size of a memory page, so that runtimes can map tensors into
+ * memory.
+ */
 const pageBytes = 4096;
-/** Alignment of large tensors, bytes: Windows maps files at multiples of this size. */
+/** Alignment of large tensors in the separate file, in bytes. Windows can map files only at multiples of this size. */
 const coarsePageBytes = 65_536;
 const coarseFrom = 2 ** 20;
-/** Maximum size of one write, bytes; no system writes more at once. */
+/** Maximum size of one piece, in bytes, because no operating system writes more in one call. */
 const maxPieceBytes = 2 ** 30;
 
-/** Tensors of a model, some of them in a separate file. */
+/** Tensors of a model, some of which are stored in a separate file. */
 export interface ExternalData {
   readonly initialisers: ReadonlyMap<string, OnnxTensor>;
-  /** The content of the separate file, in order: views of the tensors, with zeros between them. */
+  /** Content of the separate file, in order: views of the tensors, with zeros between tensors for alignment. */
   readonly pieces: readonly Uint8Array[];
 }
 
 /**
  * Moves all tensors except small ones to a separate file, one after the other, each aligned to a page.
  *
- * @param locationOf returns the name of the file, in the folder of the model, from its content.
+ * @param locationOf Returns the name of the separate file in the folder of the model, given the content of the file.
  * Source: https://github.com/onnx/onnx/blob/main/docs/ExternalData.md
  */
 export const withExternalData = (

@@ -3,14 +3,15 @@ import { GraphBuilder, interpretWorld, type ReferenceArray, valueKey, type Value
 import { isKnown } from "./affine.ts";
 import type { MergedNode } from "./merge-traces.ts";
 
-/** Operators that ONNX stores in less space than their elements. */
+/** Operators whose results ONNX stores in less space than the elements need. */
 const compactOps: readonly string[] = ["constant", "broadcast-to"];
 
 /**
  * Computes values that depend neither on an argument nor on the batch size, such as rotary angles, once at export, in
  * f64. These values may use operators that ONNX does not have.
  *
- * @param graph one of the graphs that `nodes` were merged from. @returns arrays by value key.
+ * @param graph One of the graphs from which `nodes` were merged.
+ * @returns the computed arrays, by key of the value.
  */
 export const foldConstants = (graph: Graph, nodes: readonly MergedNode[]): ReadonlyMap<string, ReferenceArray> => {
   const isArgument = new Set(graph.inputs);

@@ -3,7 +3,7 @@ import type { Node, ParamValue, ValueRef } from "@skein/tensor-core/backend";
 import { affineOf, type Dim } from "./affine.ts";
 import { OnnxError } from "./errors.ts";
 
-/** A parameter in which numbers may be affine functions of the batch size. */
+/** Value of a node parameter, in which numbers may be affine functions of the batch size. */
 export type MergedValue =
   | Dim
   | string
@@ -17,7 +17,7 @@ export interface MergedSpec {
   readonly shape: readonly Dim[];
 }
 
-/** A node of a graph for any batch size. */
+/** A graph node that is valid for any batch size. */
 export interface MergedNode {
   readonly id: number;
   readonly op: string;
@@ -33,7 +33,7 @@ const rejectNonAffine = (what: string): never => {
   );
 };
 
-/** Merges the values of a parameter at the three batch sizes. */
+/** Merges the values of a node parameter at the three batch sizes into one value. */
 const mergeValues = (values: readonly ParamValue[], what: string): MergedValue => {
   const [first] = values;
   if (typeof first === "number") return affineOf(values as readonly number[]) ?? rejectNonAffine(what);
@@ -67,7 +67,7 @@ const mergeValues = (values: readonly ParamValue[], what: string): MergedValue =
  * Merges the graphs of a function, traced at the batch sizes `probes`, into one graph for all batch sizes. A single
  * graph is returned unchanged.
  *
- * @throws OnnxError if the graphs differ in more than sizes.
+ * @throws OnnxError if the graphs differ in anything except sizes.
  */
 export const mergeTraces = (graphs: readonly Graph[]): MergedNode[] => {
   const [first] = graphs;

@@ -6,14 +6,14 @@ const int64s = (values: readonly number[]): Uint8Array =>
 
 const hostTypes = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array, bool: Uint8Array } as const;
 
-/** Types of constants. */
+/** Element types of constants. */
 export type ConstantType = "f32" | "i32" | "u32" | "u8" | "bool";
 
-/** Collects nodes and constants of a model. Values are identified by name. */
+/** Collects the nodes and constants of a model. Each value is identified by its name. */
 export class ModelWriter {
   readonly nodes: OnnxNode[] = [];
   readonly initialisers: Map<string, OnnxTensor> = new Map();
-  /** Name of the input with the batch as first dimension. */
+  /** Name of the input whose first dimension is the batch. Undefined: no size depends on the batch size. */
   private readonly batchOf: string | undefined;
   private readonly vectors = new Map<string, string>();
   private prefix = "";
@@ -58,12 +58,18 @@ export class ModelWriter {
     return name;
   }
 
-  /** Adds a constant tensor of numbers. @returns its name. */
+  /**
+   * Adds a constant tensor with the given values.
+   * @returns its name.
+   */
   numbers(type: ConstantType, dims: readonly number[], values: readonly number[]): string {
     return this.tensor(type, dims, new Uint8Array(hostTypes[type].from(values).buffer));
   }
 
-  /** Adds a constant without elements. Its shape contains a 0, so it is empty for any batch size. @returns its name. */
+  /**
+   * Adds a constant tensor without elements. Its shape contains a 0, so it is empty for any batch size.
+   * @returns its name.
+   */
   none(type: ConstantType, shape: readonly Dim[]): string {
     return this.numbers(
       type,
@@ -72,17 +78,26 @@ export class ModelWriter {
     );
   }
 
-  /** Adds an i64 scalar. @returns its name. */
+  /**
+   * Adds a constant i64 scalar.
+   * @returns its name.
+   */
   int64(value: number): string {
     return this.tensor("i64", [], int64s([value]));
   }
 
-  /** Adds a scalar. @returns its name. */
+  /**
+   * Adds a constant scalar.
+   * @returns its name.
+   */
   scalar(type: ConstantType, value: number): string {
     return this.numbers(type, [], [value]);
   }
 
-  /** Returns the name of sizes as an i64 vector: a constant, or computed from the actual batch size. */
+  /**
+   * Returns the name of an i64 vector with these sizes: a constant, or a value that the model computes from the actual
+   * batch size.
+   */
   sizes(dims: readonly Dim[]): string {
     if (dims.every(isKnown)) return this.known(dims);
     const parts = dims.map((dim) => (isKnown(dim) ? this.known([dim]) : this.unknown(dim)));

@@ -3,10 +3,10 @@ import type { DType } from "@skein/tensor-core";
 import type { Dim } from "./affine.ts";
 import { dimName, isKnown } from "./affine.ts";
 
-// The messages of onnx.proto that are written here, with their field numbers.
-// Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+// The messages of onnx.proto that this file writes, with their field numbers. Source:
+// https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 
-/** An element type of ONNX. */
+/** Element type of an ONNX tensor. */
 export type OnnxType = DType | "i64";
 
 const typeCodes: Readonly<Record<OnnxType, number>> = {
@@ -22,20 +22,20 @@ const typeCodes: Readonly<Record<OnnxType, number>> = {
 
 export const typeCode = (type: OnnxType): number => typeCodes[type];
 
-/** A tensor that is part of a model. */
+/** A constant tensor of a model. */
 export interface OnnxTensor {
   readonly type: OnnxType;
   readonly dims: readonly number[];
-  /** Little-endian elements. */
+  /** Elements in little-endian order. */
   readonly bytes: Uint8Array;
   /**
-   * Location outside the model: a file in the model's folder and the offset of the first element, bytes. Absent: in the
-   * model.
+   * Location of the elements outside the model: a file in the model's folder, and the byte offset of the first element.
+   * Absent: the elements are in the model.
    */
   readonly external?: { readonly location: string; readonly offset: number };
 }
 
-/** An attribute of a node. Floats are wrapped in `float` to distinguish them from integers. */
+/** Value of a node attribute. Floats are wrapped in `float` to distinguish them from integers. */
 export type Attribute =
   | number
   | string
@@ -51,7 +51,7 @@ export interface OnnxNode {
   readonly attributes: Readonly<Record<string, Attribute>>;
 }
 
-/** An input or output of a model. */
+/** Name and type of an input or output of a model. */
 export interface OnnxValue {
   readonly name: string;
   readonly type: OnnxType;
@@ -71,14 +71,14 @@ const string = (writer: BinaryWriter, field: number, value: string): BinaryWrite
 const whole = (writer: BinaryWriter, field: number, value: number): BinaryWriter =>
   writer.tag(field, WireType.Varint).int64(value);
 
-/** Writes a nested message. */
+/** Writes a nested protobuf message to a field. */
 const message = (writer: BinaryWriter, field: number, fill: (inner: BinaryWriter) => void): BinaryWriter => {
   writer.tag(field, WireType.LengthDelimited).fork();
   fill(writer);
   return writer.join();
 };
 
-/** `TensorProto.DataLocation.EXTERNAL` */
+/** Value of `TensorProto.DataLocation.EXTERNAL`. */
 const external = 1;
 
 const writeEntry = (writer: BinaryWriter, field: number, key: string, value: string): BinaryWriter =>
@@ -142,12 +142,12 @@ const writeValue = (writer: BinaryWriter, { name, type, shape }: OnnxValue): voi
   );
 };
 
-/** Newest version that runtimes of 2024 and later support. */
+/** Version of the ONNX file format: the newest version that runtimes of 2024 and later support. */
 const irVersion = 9;
-/** Version of the standard operators. */
+/** Version of the standard operator set. */
 export const opset = 20;
 
-/** Encodes a model as the bytes of its file. @param metadata for readers of the file, by key. */
+/** Encodes a model as the bytes of its file. @param metadata Metadata to store in the file, by key. */
 export const encodeModel = (
   graph: OnnxGraph,
   producer: { readonly name: string; readonly version: string },

@@ -23,20 +23,20 @@ const exported = ({ fn, inputs }: ConformanceCase): Uint8Array =>
     inputs: Object.fromEntries(inputs.map(({ dtype, shape }, i) => [`in${i}`, { dtype, shape }])),
   });
 
-/** Whether a type is a 16-bit float, which has no host type in the runner; models are f32. */
+/** Returns whether a dtype is a 16-bit float. The runner has no host type for 16-bit floats, and models are f32. */
 const is16Bit = (dtype: DType): boolean => dtype === "f16" || dtype === "bf16";
 
-/** Cases that onnxruntime does not support: images without channels. */
+/** Matches the names of cases that onnxruntime does not support: images without channels. */
 const beyondRuntime = /^no channels/;
 
-/** Whether a case sorts NaN; ONNX does not define the position of NaN. */
+/** Returns whether a case sorts values that include NaN, because ONNX does not define the position of NaN. */
 const openOrder = ({ op, name }: ConformanceCase): boolean =>
   ["top-k", "sort", "argsort"].includes(op) && name.includes("NaN");
 
-/** Sums of many elements of one sign, which onnxruntime adds sequentially. */
+/** Matches the names of cases with sums of many elements of one sign, which onnxruntime adds sequentially. */
 const longSums = /of one sign|many rows|wide rows/;
 
-/** Rows far from zero, for which onnxruntime rounds the mean to f32. */
+/** Matches the names of cases with rows far from zero, for which onnxruntime rounds the mean to f32. */
 const farFromZero = /far from zero/;
 
 const cases = [...conformanceCases, ...composedCases].filter(
@@ -45,12 +45,12 @@ const cases = [...conformanceCases, ...composedCases].filter(
 
 const reference = referenceBackend();
 
-/** Entries of the list of refusals that at least one case needs. */
+/** Entries of `refusals` that at least one case needs. */
 const needed = new Set<(typeof refusals)[number]>();
 
 /**
- * Returns the result of a case, and onnxruntime's result for the exported model; undefined if the list of refusals
- * allows the case to be rejected.
+ * Returns the expected result of a case, and onnxruntime's result of the exported model; undefined if the case is
+ * rejected and `refusals` allows the rejection.
  */
 const compared = async (
   one: ConformanceCase,
@@ -86,7 +86,7 @@ describe("onnxruntime equals the reference", () => {
       both.ours.forEach((array, i) => {
         const label = `${op}: ${one.name}, result ${i}`;
         expect([both.theirs[i]!.dtype, both.theirs[i]!.shape], label).toEqual([array.dtype, array.shape]);
-        // onnxruntime's sigmoid has seven digits after the decimal point
+        // onnxruntime's sigmoid is exact to seven digits after the decimal point
         const least = farFromZero.test(one.name) ? 3e-4 : op === "silu" ? 2e-6 : 1e-6;
         const tolerance =
           array.dtype === "f32"

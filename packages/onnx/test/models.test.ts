@@ -87,7 +87,7 @@ const samplesOf = (
   const numbers = Array.from({ length: all.reduce((a, b) => a * b) }, (_, i) =>
     dtype === "f32" ? Math.sin(i) : (i * 37 + 5) % (dtype === "i32" ? 11 : 256),
   );
-  // Rows of tokens end in padding of different lengths; the last row is all padding.
+  // Rows of tokens end in padding of different lengths; the last row contains only padding.
   if (dtype === "i32" && padded)
     for (const i of numbers.keys()) {
       const [row, place] = [Math.floor(i / shape[0]!), i % shape[0]!];
@@ -140,7 +140,7 @@ describe("rejects by name", () => {
         inputs: { key: { dtype: "u32", shape: [2] } },
       }),
     ).toThrow(/^random-bits #\d+ cannot be exported to ONNX: no operators of ONNX give the same random numbers/);
-    // Its gather works along the batch, but no batch size makes a mixture of experts exportable.
+    // The gather of a mixture of experts works along the batch, but the mixture cannot be exported for any batch size.
     expect(() =>
       exportOnnx({
         fn: (weights: { w: Tensor }, { x }) => {

@@ -1,7 +1,7 @@
 import type { DType } from "@skein/tensor-core";
 import type { ConformanceCase } from "@skein/testing";
 
-/** Operators without equivalent ONNX operators, or needed only by gradients. */
+/** Operators that have no equivalent ONNX operators, or that only gradients need. */
 const withoutForm: readonly string[] = [
   "attention-backward",
   "avg-pool2d-backward",
@@ -40,7 +40,7 @@ const withoutForm: readonly string[] = [
   "unpack-bits",
 ];
 
-/** Dtypes that runtimes do not support, by operator. */
+/** Dtypes that runtimes do not support, by operator name. */
 const otherTypes: Readonly<Record<string, readonly DType[]>> = {
   add: ["u32"],
   argmax: ["u32", "u8", "bool"],
@@ -67,17 +67,17 @@ const otherTypes: Readonly<Record<string, readonly DType[]>> = {
 };
 
 interface Refusal {
-  /** The rejected operator; for a function of several operators, one of them. */
+  /** Name of the rejected operator. For a function of several operators, the name of one of them. */
   readonly op: string;
-  /** Expected message after the operator's name. */
+  /** Pattern of the expected message, after the operator's name. */
   readonly why: RegExp;
-  /** Whether a case may be rejected. */
+  /** Returns whether a case may be rejected. */
   readonly of: (one: ConformanceCase) => boolean;
 }
 
 const any = (): boolean => true;
 
-/** Single cases of exported operators. */
+/** Individual cases of exported operators that may be rejected. */
 const singleCases: readonly Refusal[] = [
   { op: "attention", why: /its result 1 does not exist in ONNX/, of: ({ name }) => name.startsWith("scores up to") },
   { op: "constant", why: /constants of f16 are not supported/, of: ({ name }) => name.endsWith("f16") },
@@ -90,7 +90,7 @@ const singleCases: readonly Refusal[] = [
   { op: "top-k", why: /it selects by magnitude/, of: ({ op }) => op === "top-k" },
 ];
 
-/** All cases that may be rejected. Any other rejection fails the test, and so does an entry that no case needs. */
+/** All cases that may be rejected. The test fails for any other rejection, and for an entry that no case needs. */
 export const refusals: readonly Refusal[] = [
   ...withoutForm.map(
     (op): Refusal => ({
@@ -105,6 +105,6 @@ export const refusals: readonly Refusal[] = [
   ...singleCases,
 ];
 
-/** Returns the entry that allows the rejection of a case; undefined if there is none. */
+/** Returns the entry of `refusals` that allows the rejection of a case; undefined if there is none. */
 export const refusalOf = (one: ConformanceCase, message: string): Refusal | undefined =>
   refusals.find(({ op, why, of }) => message.startsWith(`${op} #`) && why.test(message) && of(one));

@@ -13,8 +13,8 @@ const fromOnnx = ({ type, data, dims }: Tensor): NdArray =>
   NdArray.from(Array.from(data as unknown as ArrayLike<number>, Number), [...dims], dtypeOf(type));
 
 /**
- * Runs a model with onnxruntime on the CPU; arrays are given by the names of inputs and outputs. @param model bytes or
- * path.
+ * Runs a model with onnxruntime on the CPU. Inputs are passed, and outputs returned, by name.
+ * @param model Model as bytes, or the path of its file.
  */
 export const runOnnx = async (
   model: Uint8Array | string,

@@ -1,4 +1,4 @@
-/** A published fit of a whole all-reduce: start-up time, and time per byte of the reduced array. */
+/** Published fit of the time of a whole all-reduce: start-up time, and time per byte of the reduced array. */
 export interface PublishedLink {
   readonly network: string;
   readonly worldSize: number;
@@ -10,7 +10,7 @@ export interface PublishedLink {
  * Fits of all-reduces on several networks.
  *
  * Source: constants in the repositories of MG-WFBP (github.com/HKBU-HPML/MG-WFBP) and of DeAR
- * (github.com/lzhangbv/dear_pytorch), as measured there.
+ * (github.com/lzhangbv/dear_pytorch), as measured by their authors.
  */
 export const publishedLinks: readonly PublishedLink[] = [
   { network: "4 GPUs of a node", worldSize: 2, startupSeconds: 2.5547e-6, secondsPerByte: 9.8375e-11 },
@@ -26,8 +26,8 @@ export const publishedLinks: readonly PublishedLink[] = [
 export const publishedSizes: readonly number[] = Array.from({ length: 63 }, (_, i) => 4 * 8 * 1024 * (i + 1));
 
 /**
- * All-reduce of MPI over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes. All sizes up to 12 KiB, then
- * every 16 KiB, out of 266 sizes.
+ * Rows of text with measured MPI all-reduces over 10 Gbit/s Ethernet: bytes, and microseconds on 2 / 4 / 8 nodes. Of
+ * 266 measured sizes, the rows contain all sizes up to 12 KiB, then one size every 16 KiB.
  */
 const mpiRows: readonly string[] = [
   "4 31.9/54.5/82.3, 8 32.2/50.4/68.7, 16 32.4/49.0/68.2, 32 32.3/48.8/70.3, 64 32.1/49.9/71.5, 128 32.7/49.0/74.6, 256 33.1/49.9/77.8",
@@ -60,8 +60,8 @@ const mpiColumn = (column: number): readonly MpiSample[] =>
     });
 
 /**
- * Times of MPI all-reduce in the OSU benchmark, by number of nodes. Source: B-Caffe (github.com/hclhkbu/B-Caffe,
- * `logdata/allreduce2.log`, `4`, `8`; BSD-2-Clause).
+ * Measured times of MPI all-reduces in the OSU benchmark, by number of nodes. Source: B-Caffe
+ * (github.com/hclhkbu/B-Caffe, `logdata/allreduce2.log`, `4`, `8`; BSD-2-Clause).
  */
 export const mpiAllReduce: { readonly [nodes in 2 | 4 | 8]: readonly MpiSample[] } = {
   2: mpiColumn(0),

@@ -1,21 +1,23 @@
-/** One layer of the traces, with weight and bias. Times in microseconds. */
+/** Times of one layer in the traces, for weight and bias together, in microseconds. */
 interface TracedLayer {
-  /** Elements of weight and bias together. */
+  /** Number of elements of weight and bias together. */
   readonly elements: number;
   readonly weightElements: number;
   readonly biasElements: number;
-  /** Backward pass of the 8-node run. */
+  /** Microseconds of the backward pass in the 8-node run. */
   readonly backward: number;
-  /** Backward pass by run; `unnamed` is the run whose file name has no number of nodes. */
+  /**
+   * Microseconds of the backward pass by run. `unnamed` is the run whose file name does not contain a number of nodes.
+   */
   readonly backwardOf: { readonly unnamed: number; readonly 2: number; readonly 8: number };
   /**
-   * All-reduce of the layer, by run: on 2 and 4 nodes the sum of separate messages for weight and bias, on 8 nodes one
-   * message for both.
+   * Microseconds of the layer's all-reduce by run. On 2 and 4 nodes: sum of separate messages for weight and bias; on 8
+   * nodes: one message for both.
    */
   readonly allReduce: { readonly unnamed: number; readonly 2: number; readonly 4: number; readonly 8: number };
-  /** All-reduces of weight and bias, for the runs that sent them separately. */
+  /** Microseconds of the all-reduces of weight and of bias, for runs that sent them separately. */
   readonly allReduceSeparate: { readonly unnamed: readonly [number, number]; readonly 2: readonly [number, number] };
-  /** A second measurement on 8 nodes, after the run had chosen its buckets. */
+  /** Microseconds of a second measurement on 8 nodes, after the run had chosen its buckets. */
   readonly again: number;
 }
 
@@ -100,7 +102,7 @@ const parsePair = (text: string): [number, number] => {
   return [weight!, bias!];
 };
 
-/** Layers of the traces in the order of the forward pass. */
+/** Layers of the traces, in the order of the forward pass. */
 export const tracedLayers: readonly TracedLayer[] = rows.map((row) => {
   const [elements, backward, allReduce] = row.split(" ");
   const [weightElements, biasElements] = parsePair(elements!);
@@ -128,8 +130,8 @@ interface ProfiledTensor {
 }
 
 /**
- * GoogLeNet's trace as a gradient profile, last layer first. Forward passes were not traced; like the authors'
- * simulator, the profile uses half of the backward time.
+ * GoogLeNet's trace as a gradient profile, last layer first. Forward passes were not traced; the profile uses half of
+ * the backward time instead, as the authors' simulator does.
  */
 export const googLeNet: { readonly tensors: readonly ProfiledTensor[] } = {
   tensors: tracedLayers

@@ -1,18 +1,18 @@
-/** A published fit: start-up time, and time per multiply-add of a matrix product or per byte of a collective. */
+/** Published linear fit: start-up time, and time per multiply-add of a matrix product or per byte of a collective. */
 interface PublishedLine {
   readonly startupSeconds: number;
   readonly secondsPerUnit: number;
 }
 
-/** A fit from its printed numbers in milliseconds. */
+/** Returns a fit from its printed values in milliseconds. */
 const line = (startup: number, perUnit: number): PublishedLine => ({
   startupSeconds: startup * 1e-3,
   secondsPerUnit: perUnit * 1e-3,
 });
 
-/** One GPU cluster of the paper. */
+/** A GPU cluster of the paper, with its fits. */
 interface Testbed {
-  /** GPUs of a node, which is also the number of GPUs that share an expert. */
+  /** Number of GPUs per node; these GPUs share each expert. */
   readonly gpusPerNode: number;
   readonly matrixProduct: PublishedLine;
   readonly allToAll: PublishedLine;
@@ -22,9 +22,9 @@ interface Testbed {
 }
 
 /**
- * Fits of matrix products and collectives on two clusters: A has 6 nodes of 8 RTX A6000 over 200 Gbit/s, B has 8 nodes
- * of 4 RTX 2080 Ti over 100 Gbit/s. Exponents are as printed: some of A do not match the paper's own table of times;
- * `packages/cost-model/test/fsmoe.test.ts` lists them.
+ * Fits of matrix products and collectives on two clusters: testbed A has 6 nodes of 8 RTX A6000 over 200 Gbit/s,
+ * testbed B has 8 nodes of 4 RTX 2080 Ti over 100 Gbit/s. Exponents are as printed. Some exponents of testbed A do not
+ * match the paper's own table of times; `packages/cost-model/test/fsmoe.test.ts` lists them.
  *
  * Source: FSMoE, ASPLOS 2025, figure 5.
  */
@@ -48,8 +48,8 @@ export const fsmoeTestbeds: Readonly<Record<"A" | "B", Testbed>> = {
 };
 
 /**
- * Configuration of both models: 4 sequences of 1024 tokens, 2 experts per token, capacity factor 1.2. Widths, and the
- * number of matrix products per expert, are those of the models.
+ * Configurations of the two models: 4 sequences of 1024 tokens, 2 experts per token, capacity factor 1.2. The widths
+ * and the number of matrix products per expert are those of the published models.
  *
  * Source: FSMoE, ASPLOS 2025; shapes of GPT-2 XL and Mistral 7B.
  */
@@ -72,7 +72,7 @@ export const fsmoeModels = {
   },
 } as const;
 
-/** Times of one layer by operation, in milliseconds. */
+/** Measured times of one layer by operation, in milliseconds. */
 export interface FsmoeLayerTimes {
   readonly testbed: keyof typeof fsmoeTestbeds;
   readonly model: keyof typeof fsmoeModels;
@@ -97,7 +97,7 @@ const row = (
   return { testbed, model, pass, allToAll, allReduce, allGather, reduceScatter, experts, routing, order, attention };
 };
 
-/** Published times of layers of experts. Source: FSMoE, ASPLOS 2025, table 2. */
+/** Published times of layers of experts, one row per testbed, model and pass. Source: FSMoE, ASPLOS 2025, table 2. */
 export const fsmoeLayerTimes: readonly FsmoeLayerTimes[] = [
   row("A", "GPT2-XL", "forward", [6.9, 0, 4.6, 5.4, 3.1, 0.1, 0.3, 1.7]),
   row("A", "GPT2-XL", "backward", [6.9, 5.26, 4.6, 5.4, 6.1, 0.1, 0.4, 3.6]),

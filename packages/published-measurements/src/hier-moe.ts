@@ -1,10 +1,10 @@
-/** A published fit of an all-to-all: start-up time, and time per byte that a rank sends. */
+/** Published fit of the time of an all-to-all: start-up time, and time per byte that a rank sends. */
 interface PublishedAllToAll {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** A fit from its printed numbers in milliseconds. */
+/** Returns a fit from its printed values in milliseconds. */
 const line = (startup: number, perByte: number): PublishedAllToAll => ({
   startupSeconds: startup * 1e-3,
   secondsPerByte: perByte * 1e-3,
@@ -20,13 +20,16 @@ interface Testbed {
   readonly numNodes: number;
   readonly gpusPerNode: number;
   readonly flat: PublishedAllToAll;
-  /** Levels from the outside: nodes over InfiniBand; the two sockets of a node; pairs of GPUs with NVLink. */
+  /**
+   * Levels of links, outermost level first: nodes connected by InfiniBand; the two sockets of a node; pairs of GPUs
+   * connected by NVLink.
+   */
   readonly levels: readonly [PublishedLevel, PublishedLevel, PublishedLevel];
 }
 
 /**
- * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s: over all 32 GPUs at once, and by level from the
- * network between nodes inwards, each between the groups of a level and within a group.
+ * Fits of all-to-alls on 4 nodes of 8 RTX A6000 over 200 Gbit/s: over all 32 GPUs in one step (`flat`), and for each
+ * level, outermost first, between the groups of the level and within a group.
  *
  * Source: arXiv 2508.09591 (HierMoE), figure 9.
  */
@@ -42,8 +45,8 @@ export const hierMoeTestbed: Testbed = {
 };
 
 /**
- * Duplicate copies of tokens that are avoided if each token is sent to a group once, in percent: by number of groups
- * and by experts per token K.
+ * Percentage of token copies avoided by sending each token to a group only once, by number of groups and number of
+ * experts per token K.
  */
 interface DuplicationRow {
   readonly numGroups: number;
@@ -51,8 +54,8 @@ interface DuplicationRow {
 }
 
 /**
- * Published duplication rates. Source: arXiv 2508.09591 (HierMoE), table of duplication rates; the number of experts is
- * not printed there.
+ * Published duplication rates. Source: arXiv 2508.09591 (HierMoE), table of duplication rates; the table does not print
+ * the number of experts.
  */
 export const hierMoeDuplication: readonly DuplicationRow[] = [
   { numGroups: 32, percent: { 2: 2, 4: 4, 6: 7, 8: 9 } },
@@ -61,22 +64,22 @@ export const hierMoeDuplication: readonly DuplicationRow[] = [
   { numGroups: 4, percent: { 2: 12, 4: 32, 6: 46, 8: 55 } },
 ];
 
-/** Speedups of all-to-alls over those of Megatron-LM, by the parameters that were varied. */
+/** Speedups of all-to-alls compared with Megatron-LM, for one combination of the varied parameters. */
 export interface HierMoeSpeedups {
   readonly expertsPerToken: number;
   readonly numExperts: number;
   readonly numRanks: number;
-  /** HD2: all-to-all in two steps, between nodes and within a node. */
+  /** HD2: speedup of the all-to-all in two steps, between nodes and within a node. */
   readonly twoSteps: number;
-  /** HD: all-to-all in the best number of steps. */
+  /** HD: speedup of the all-to-all with the best number of steps. */
   readonly bestDepth: number;
-  /** HierMoE: as HD, and with experts moved between ranks. */
+  /** HierMoE: speedup with the best number of steps, and with experts moved between ranks. */
   readonly experts: number;
 }
 
 /**
- * Qwen3-30B-A3B with 1024 tokens per GPU. The published columns for K = 10, 256 experts and 16 GPUs are left out on
- * purpose, to keep them for a test of predictions.
+ * Published speedups for Qwen3-30B-A3B with 1024 tokens per GPU. The columns for K = 10, 256 experts and 16 GPUs are
+ * left out on purpose: they are reserved for a test of predictions.
  *
  * Source: arXiv 2508.09591 (HierMoE), table IV.
  */
@@ -87,5 +90,5 @@ export const hierMoeSpeedups: readonly HierMoeSpeedups[] = [
   { expertsPerToken: 8, numExperts: 128, numRanks: 8, twoSteps: 1.24, bestDepth: 2.36, experts: 2.86 },
 ];
 
-/** Size of a token of that model (2048 numbers of 2 bytes) and number of tokens per GPU. */
+/** Size of one token of Qwen3-30B-A3B in bytes (2048 values of 2 bytes), and number of tokens per GPU. */
 export const hierMoeTokens = { bytesPerToken: 4096, tokensPerRank: 1024 } as const;

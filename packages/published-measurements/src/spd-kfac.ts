@@ -1,8 +1,8 @@
-/** Stages of a second-order step, in seconds. */
+/** Seconds of each stage of a second-order step. */
 export interface KfacStages {
-  /** Forward and backward pass. */
+  /** Seconds of the forward and backward pass. */
   readonly passes: number;
-  /** Exposed part of the gradient exchange, which the backward pass does not hide. */
+  /** Seconds of the gradient exchange that the backward pass does not hide. */
   readonly gradientCommunication: number;
   readonly factorCompute: number;
   readonly factorCommunication: number;
@@ -11,27 +11,29 @@ export interface KfacStages {
 }
 
 /**
- * Forms of K-FAC: `d` inverts every factor on every rank, `mpd` assigns layers to ranks in turn, `spd` has pipelining
- * and balanced placement.
+ * Variants of K-FAC: `d` inverts every factor on every rank, `mpd` assigns layers to ranks in turn, `spd` uses
+ * pipelining and balanced placement.
  */
 export type PublishedForm = "d" | "mpd" | "spd";
 
-/** A network with published stages, on 64 GPUs. */
+/** Published stages of a network on 64 GPUs. */
 interface PublishedStages {
   readonly batchPerGpu: number;
   readonly forms: Readonly<Record<PublishedForm, KfacStages>>;
-  /** Computing and exchanging factors together, by how the exchange overlaps with the passes. */
+  /** Seconds of computing and exchanging the factors, by the way in which the exchange overlaps with the passes. */
   readonly pipelining: {
-    /** Exchange after all factors are computed. */
+    /** Seconds if the exchange starts after all factors are computed. */
     readonly naive: number;
-    /** Each factor by itself, as soon as it is computed. */
+    /** Seconds if each factor is sent separately, as soon as it is computed. */
     readonly layerWise: number;
-    /** Merged up to a number of bytes. */
+    /** Seconds if factors are merged up to a number of bytes. */
     readonly threshold: number;
-    /** Merged if that delays nothing. */
+    /** Seconds if factors are merged whenever merging delays nothing. */
     readonly optimal: number;
   };
-  /** Inverting factors, without and with the exchange of inverses, by placement of the inversions. */
+  /**
+   * Seconds of inverting the factors, without and with the exchange of the inverses, by placement of the inversions.
+   */
   readonly placement: Readonly<
     Record<"everywhere" | "inTurn" | "balanced", { readonly inverseCompute: number; readonly withExchange: number }>
   >;
@@ -49,9 +51,9 @@ const stages = (row: readonly [number, number, number, number, number, number]):
 const placement = (inverseCompute: number, withExchange: number) => ({ inverseCompute, withExchange });
 
 /**
- * Stages of K-FAC on 64 GPUs over 100 Gbit/s InfiniBand, with a refresh in each step.
+ * Stages of K-FAC on 64 GPUs over 100 Gbit/s InfiniBand, with factors and inverses updated in each step.
  *
- * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC): its figures, by the numbers of the scripts that plot
+ * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC): values of its figures, taken from the scripts that plot
  * them (github.com/lzhangbv/kfac_pytorch).
  */
 export const spdKfacStages: Readonly<Record<"ResNet-50" | "ResNet-152" | "DenseNet-201", PublishedStages>> = {
@@ -99,14 +101,14 @@ export const spdKfacStages: Readonly<Record<"ResNet-50" | "ResNet-152" | "DenseN
   },
 };
 
-/** Total sizes of a network's Kronecker factors, in millions of numbers. */
+/** Total sizes of the Kronecker factors of a network, in millions of elements. */
 export interface FactorSizes {
   readonly layers: number;
   readonly inputSquares: number;
   readonly inputTriangles: number;
   readonly outputSquares: number;
   readonly outputTriangles: number;
-  /** Weights of these layers, and the bias of the last layer. */
+  /** Number of weights of the layers with factors, including the bias of the last layer, in millions. */
   readonly parameters: number;
 }
 
@@ -120,8 +122,8 @@ const sizes = (row: readonly [number, number, number, number, number, number]): 
 });
 
 /**
- * Sizes of factors, counted from the shapes of layers independently of this code. The squares of ResNet-50 match those
- * in the paper on SPD-KFAC.
+ * Sizes of factors, counted from the shapes of layers independently of this code. The factor sizes of ResNet-50,
+ * counted as full squares, match the SPD-KFAC paper.
  */
 export const factorSizes: Readonly<
   Record<"ResNet-50" | "ResNet-101" | "ResNet-152" | "DenseNet-121" | "DenseNet-201", FactorSizes>

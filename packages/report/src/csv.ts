@@ -1,7 +1,7 @@
 import { outsideNames } from "./phases.ts";
 import type { CollectiveRow, OperatorRow, OutsideRow, ProfileReport } from "./profile-report.ts";
 
-/** Content of a CSV field; undefined is an empty field. */
+/** Value of a CSV field; undefined is written as an empty field. */
 type Field = string | number | undefined;
 
 const fieldText = (field: Field): string => {
@@ -33,7 +33,7 @@ const operatorColumns: readonly (readonly [string, (row: CsvRow) => Field])[] = 
   ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
 ];
 
-/** Time outside operators has rows of its own, so that the shares of a file add up to 1. */
+/** Converts time outside operators to a row of its own, so that the shares of a file add up to 1. */
 const outsideRowOf = ({ kind, seconds, share }: OutsideRow): CsvRow => ({
   operator: outsideNames[kind],
   scope: "",
@@ -57,16 +57,16 @@ const collectiveColumns: readonly (readonly [string, (row: CollectiveRow) => Fie
   ["predicted_seconds", ({ predictedSeconds }) => predictedSeconds],
 ];
 
-/** The tables of a report, one CSV file each. */
+/** The tables of a report as CSV text, one file each. */
 export interface ReportCsv {
   readonly operators: string;
   readonly collectives: string;
 }
 
 /**
- * Format a report's operators and collectives as comma-separated values: a line of column names, then a line per row.
- * Times in seconds and sizes in bytes, with all digits; unknown values are empty. Time outside operators has rows of
- * the phase `outside`, so that shares add up to 1.
+ * Format a report's operators and collectives as comma-separated values: a line of column names, followed by one line
+ * per row. Times in seconds and sizes in bytes, with all digits; unknown values are empty. Time outside operators has
+ * rows of the phase `outside`, so that shares add up to 1.
  *
  * Source: RFC 4180.
  */

@@ -4,8 +4,8 @@ import type { ProfileReport } from "./profile-report.ts";
 import type { Kind } from "./tokens.ts";
 
 /**
- * Position of phases in the flame chart: `separate` has forward, backward and update at the top level, `combined` has
- * them below each operator.
+ * Position of phases in the flame chart. `separate`: forward, backward and update at the top level. `combined`:
+ * forward, backward and update below each operator.
  */
 export type FlameLayout = "separate" | "combined";
 
@@ -20,8 +20,8 @@ interface MutableFlameNode {
 const mutableNode = (name: string): MutableFlameNode => ({ name, children: new Map(), kind: undefined, share: 0 });
 
 /**
- * Convert to a finished node. A scope of a single phase has the kind of this phase; a scope of several phases has the
- * kind `other`.
+ * Convert a node under construction to a finished node. A scope with a single phase has the kind of this phase; a scope
+ * with several phases has the kind `other`.
  */
 const toFlameNode = ({ name, kind, share, children }: MutableFlameNode, stepSeconds: number): FlameNode => {
   const parts = [...children.values()].map((child) => toFlameNode(child, stepSeconds));
@@ -35,9 +35,9 @@ const toFlameNode = ({ name, kind, share, children }: MutableFlameNode, stepSeco
 };
 
 /**
- * The step as a tree of scopes and operators: `separate` has the phases above the scopes, `combined` has them below the
- * operators. Times outside operators are next to the scopes. Widths are shares of all ranks' time, so that they add up
- * to the step.
+ * Build the tree of scopes and operators of a step: `separate` has the phases above the scopes, `combined` has them
+ * below the operators. Times outside operators are at the level of the scopes. Widths are shares of the total time of
+ * all ranks, so that they add up to the step.
  */
 export const flameOfOperators = (
   { operators, outside, step }: Pick<ProfileReport, "operators" | "outside" | "step">,
@@ -65,7 +65,7 @@ export const flameOfOperators = (
     const scopes = scope.split("/").filter((part) => part !== "");
     const leaf = calls === 1 ? operator : `${operator} × ${calls}`;
     const path = layout === "separate" ? [phase, ...scopes, leaf] : [...scopes, operator, phase];
-    // An operator and a scope next to it may have the same name, so keys include the type of the node.
+    // An operator and a sibling scope may have the same name, so keys include the type of the node.
     const leaves = path.length - (layout === "separate" ? 1 : 2);
     add(path, (name, depth) => `${depth >= leaves ? "operator" : "scope"} ${name}`, kindOfPhase[phase], share);
   }

@@ -1,6 +1,6 @@
 /**
  * Escape text for use between tags and inside quoted attributes of HTML and SVG. Control characters, which are invalid
- * in both, become spaces.
+ * in HTML and SVG, become spaces.
  */
 export const escapeText = (text: string): string =>
   text

@@ -2,9 +2,9 @@ import { escapeText } from "./html.ts";
 import { styles } from "./styles.ts";
 
 /**
- * A self-contained HTML file that forbids all network requests (Content Security Policy).
+ * Returns a self-contained HTML file, whose Content Security Policy forbids all network requests.
  *
- * @param body parts of escaped HTML.
+ * @param body Parts of the body, as escaped HTML.
  */
 export const pageOf = (title: string, body: readonly string[]): string => `<!doctype html>
 <html lang="en">

@@ -11,7 +11,7 @@ test("round-trips a report", () => {
   expect(parseReport(JSON.stringify(sample), "a.json")).toEqual(sample);
   fc.assert(
     fc.property(anyReport, (report) => {
-      const text = JSON.stringify(report); // drops undefined values and −0
+      const text = JSON.stringify(report); // The conversion to JSON drops undefined values and the sign of −0.
       expect(parseReport(text, "a.json")).toEqual(JSON.parse(text));
     }),
     { numRuns: 50 },

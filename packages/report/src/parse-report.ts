@@ -1,7 +1,7 @@
 import { ArgumentError, type RankSpans, type Span, type SpanArgs, tracks } from "@skein/tensor-core";
 import { phases } from "@skein/tensor-core/backend";
-// Imported as a namespace: importing the name `z` would include all languages of messages, two thirds of what the page
-// loads for a trace.
+// Imported as a namespace: importing the name `z` would include the messages of all languages, two thirds of the code
+// that the page loads to read a trace.
 import * as z from "zod";
 import type { ProfileReport } from "./profile-report.ts";
 
@@ -125,14 +125,14 @@ const reportSchema: z.ZodType<ProfileReport> = z.object({
   ),
 });
 
-/** Path of a field as text: `operators[3].seconds.median`. */
+/** Format the path of a field: `operators[3].seconds.median`. */
 const pathText = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
     "",
   );
 
-/** The value at a path as text, shortened to fit into one line. */
+/** Format the value at a path, shortened so that the message fits into one line. */
 const describeValue = (content: unknown, path: readonly PropertyKey[]): string => {
   const value = path.reduce<unknown>(
     (at, key) => (typeof at === "object" && at !== null ? (at as Record<PropertyKey, unknown>)[key] : undefined),
@@ -151,8 +151,8 @@ const refusal = (path: string, problem: string): ArgumentError =>
 /**
  * Parse and validate the JSON of a report.
  *
- * @param path of the file, for errors.
- * @throws ArgumentError in one line, with the first invalid field.
+ * @param path Path of the file, for error messages.
+ * @throws ArgumentError with a one-line message about the first invalid field.
  */
 export const parseReport = (text: string, path: string): ProfileReport => {
   let content: unknown;

@@ -4,7 +4,7 @@ import type { Kind } from "./tokens.ts";
 
 /**
  * Kind of mark for each phase. Computation for communication has the color of communication; waiting for communication
- * has another color.
+ * has a different color.
  */
 export const kindOfPhase: Readonly<Record<RowPhase, Kind>> = {
   forward: "forward",
@@ -14,7 +14,7 @@ export const kindOfPhase: Readonly<Record<RowPhase, Kind>> = {
   other: "other",
 };
 
-/** Names of times outside operators. */
+/** Displayed names of the kinds of time outside operators. */
 export const outsideNames: Readonly<Record<OutsideRow["kind"], string>> = {
   waiting: "waiting for communication",
   data: "waiting for a batch",
@@ -22,7 +22,7 @@ export const outsideNames: Readonly<Record<OutsideRow["kind"], string>> = {
   between: "between kernels",
 };
 
-/** Explanations of times outside operators, for tooltips. */
+/** Explanations of the kinds of time outside operators, for tooltips. */
 export const outsideMeanings: Readonly<Record<OutsideRow["kind"], string>> = {
   waiting: "for collectives, while nothing is computed",
   data: "until the batch is there",
@@ -32,8 +32,8 @@ export const outsideMeanings: Readonly<Record<OutsideRow["kind"], string>> = {
 
 /**
  * Split a step into segments: forward, backward, update, computation for communication and operators without a phase
- * (left out if there are none), exposed communication, and other time outside operators. Based on shares of all ranks'
- * time, so that the segments add up to the step.
+ * (left out if there are none), exposed communication, and other time outside operators. The segments are computed from
+ * shares of the total time of all ranks, so that they add up to the step.
  */
 export const stepSegments = ({ operators, outside, step }: ProfileReport): Segment[] => {
   const sum = (rows: readonly { readonly share: number }[]): number =>

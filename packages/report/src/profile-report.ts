@@ -1,50 +1,56 @@
 import type { Phase, RankSpans } from "@skein/tensor-core";
 
 /**
- * Phase of an operator in a step; `other` for kernels that are not nodes of the step's graph, such as a user's own
- * shader.
+ * Phase of an operator in a step. `other`: kernels that are not nodes of the step's graph, such as a user's own shader.
  */
 export type RowPhase = Phase | "other";
 
-/** Statistics of a time measured in several steps, in seconds. */
+/** Statistics, in seconds, of a time that was measured in several steps. */
 export interface Times {
   readonly median: number;
-  /** Median absolute deviation from the median. */
+  /** Median absolute deviation from the median, in seconds. */
   readonly mad: number;
   readonly n: number;
-  /** Effective number of independent samples, if neighboring steps are correlated. Absent: n. */
+  /**
+   * Effective number of independent samples, if the times of consecutive steps are correlated. Absent: equal to `n`.
+   */
   readonly effectiveN?: number | undefined;
 }
 
 /**
  * One operator in one scope of the model, summed over its calls in a step.
  *
- * Operators compute. Collectives and waits for them have rows of their own. Computation for communication, such as
- * packing or encoding a bucket, has the phase `communication`.
+ * Operators are computations only. Collectives, and waits for collectives, have separate rows. Computation for
+ * communication, such as packing or encoding a bucket, has the phase `communication`.
  */
 export interface OperatorRow {
   readonly operator: string;
-  /** Path of the model part, such as `block-0/attention`, without a trailing `/backward`. */
+  /** Scope: path of the model part, such as `block-0/attention`, without a trailing `/backward`. */
   readonly scope: string;
   readonly phase: RowPhase;
   readonly calls: number;
-  /** Time of all calls in a step, on the slowest rank. */
+  /** Time of all calls in a step on the slowest rank. */
   readonly seconds: Times;
-  /** Share in the time of all ranks, 0 to 1. Adds up to 1 with the shares of `outside`. */
+  /** Share of the total time of all ranks, 0 to 1. The shares of all operators and of `outside` add up to 1. */
   readonly share: number;
-  /** Floating-point operations. Absent if the graph of the step is unknown, as for a trace alone. */
+  /**
+   * Number of floating-point operations. Absent if the graph of the step is unknown, as in a report made from a trace
+   * only.
+   */
   readonly flops?: number | undefined;
   /** Bytes read and written. Absent if the graph of the step is unknown. */
   readonly bytes?: number | undefined;
-  /** Time by the roofline of the device. Absent if the device's peak rates are unknown. */
+  /**
+   * Shortest possible time by the roofline of the device, in seconds. Absent if the device's peak rates are unknown.
+   */
   readonly rooflineSeconds?: number | undefined;
   readonly boundBy?: "flops" | "bytes" | undefined;
-  /** Time predicted by the cost model. */
+  /** Time predicted by the cost model, in seconds. Absent if there is no prediction. */
   readonly predictedSeconds?: number | undefined;
 }
 
 /**
- * Time of a step outside operators.
+ * Time of a step outside operators, by kind.
  *
  * | kind | meaning |
  * | --- | --- |
@@ -55,9 +61,9 @@ export interface OperatorRow {
  */
 export interface OutsideRow {
   readonly kind: "waiting" | "data" | "host" | "between";
-  /** Time on the slowest rank. */
+  /** Time of this kind on the slowest rank. */
   readonly seconds: Times;
-  /** Share in the time of all ranks, 0 to 1. */
+  /** Share of the total time of all ranks, 0 to 1. */
   readonly share: number;
 }
 
@@ -68,83 +74,90 @@ export interface CollectiveRow {
   readonly axis: string;
   readonly algorithm?: string | undefined;
   readonly bytes: number;
-  /** Time from its start until its result was available. */
+  /** Time from the start of the collective until its result is available. */
   readonly seconds: Times;
-  /** Longest wait of a rank for this collective. */
+  /** Longest wait of any rank for this collective. */
   readonly exposedSeconds: Times;
   readonly predictedSeconds?: number | undefined;
 }
 
-/** A value that occupies memory during a part of the step. */
+/** A value that occupies memory during part of the step. */
 export interface MemoryBlock {
   readonly name: string;
-  /** Data type and shape, such as `f32[64, 10]`. */
+  /** Data type and shape of the value, such as `f32[64, 10]`. Absent: unknown. */
   readonly shape?: string | undefined;
   readonly bytes: number;
-  /** Positions in the step's list of nodes: from the node that produces the value to its last use, both included. */
+  /**
+   * Index in the step's list of nodes of the node that produces the value. `to` is the index of the last use; both are
+   * included.
+   */
   readonly from: number;
   readonly to: number;
 }
 
-/** Memory over one step. */
+/** Memory use over one step. */
 export interface MemoryProfile {
-  /** Memory in use during the whole step: parameters, optimizer state, batch. */
+  /** Bytes in use during the whole step: parameters, optimizer state, batch. */
   readonly residentBytes: number;
-  /** Bytes of intermediates at each node of the step. */
+  /** Bytes of intermediate values at each node of the step. */
   readonly liveBytes: readonly number[];
-  /** Size of the planned workspace, including bytes lost to its layout. */
+  /** Size of the planned workspace in bytes, including bytes lost to its layout. */
   readonly workspaceBytes: number;
-  /** Largest first. */
+  /** Values that occupy memory, largest first. */
   readonly blocks: readonly MemoryBlock[];
 }
 
-/** A finding about a profile, with a possible change and its effect. */
+/** A finding about a profile, with a recommended change and its predicted effect. */
 export interface Advice {
-  /** A sentence with its number, such as "74 % of the step is exposed all-reduce of 3 tensors". */
+  /** Finding in one sentence that contains a number, such as "74 % of the step is exposed all-reduce of 3 tensors". */
   readonly finding: string;
-  /** Recommended action. Absent if there is none. */
+  /** Recommended action. Absent: no recommendation. */
   readonly cure?: string | undefined;
-  /** Job settings that apply the recommendation. */
+  /** Job settings that implement the recommendation. Absent: no setting implements it. */
   readonly change?: { readonly [key: string]: unknown } | undefined;
-  /** Predicted saving as a share of the step, 0 to 1. */
+  /** Predicted saving as a fraction of the step time, 0 to 1. Absent: not predicted. */
   readonly saves?: number | undefined;
-  /** Source of the number in the finding. */
+  /** Method that produced the numbers of the finding, such as a measurement. */
   readonly basis: string;
 }
 
-/** Result of profiling a job: plain JSON, from which every output is made. Times in seconds, sizes in bytes. */
+/**
+ * Result of profiling a job, as plain JSON. All outputs are made from this object. Times in seconds, sizes in bytes.
+ */
 export interface ProfileReport {
   readonly format: "skein-profile";
   readonly version: 1;
   readonly job: string;
-  /** Time of the report, ISO 8601. */
+  /** Time when the report was made, ISO 8601. */
   readonly madeAt: string;
   readonly machine: string;
   readonly backend: string;
   readonly ranks: number;
-  /** Number of measured steps, and of warm-up steps before them. */
+  /** Number of measured steps, and number of warm-up steps before them. */
   readonly steps: number;
   readonly warmUpSteps: number;
   readonly samplesPerStep: number;
   readonly step: Times;
-  /** Waiting for communication in a step, mean over ranks. */
+  /** Waiting time for communication per step, mean over ranks. */
   readonly exposedSeconds: Times;
   readonly predictedStepSeconds?: number | undefined;
-  /** Peak rates for the roofline. */
+  /** Name and peak rates of the device, for the roofline. Absent: unknown. */
   readonly device?:
     | { readonly name: string; readonly flopsPerSecond: number; readonly bytesPerSecond: number }
     | undefined;
-  /** Largest first. */
+  /** Rows of operators, largest first. */
   readonly operators: readonly OperatorRow[];
-  /** Largest share first. */
+  /** Rows of time outside operators, largest share first. */
   readonly outside: readonly OutsideRow[];
-  /** Description of the clock that timed the kernels, and of its resolution. */
+  /** Description of the clock that measured the kernels, with its resolution. */
   readonly clock?: string | undefined;
   readonly collectives: readonly CollectiveRow[];
   readonly memory?: MemoryProfile | undefined;
-  /** Spans of the step of median duration, in seconds from its begin; all ranks on one clock. */
+  /**
+   * Spans of the step with the median duration, in seconds from the start of the step. All ranks use the same clock.
+   */
   readonly timeline: readonly RankSpans[];
-  /** Spans of the simulated step. */
+  /** Spans of the simulated step. Absent if there is no prediction. */
   readonly predicted?: readonly RankSpans[] | undefined;
   readonly advice: readonly Advice[];
 }

@@ -1,4 +1,4 @@
-/** Units as pairs of size and name, where the size counts the smallest unit; smallest first. */
+/** Units as pairs of size and name, smallest unit first. The size of a unit is a multiple of the smallest unit. */
 export type Units = readonly (readonly [size: number, name: string])[];
 
 export const timeUnits: Units = [
@@ -24,20 +24,20 @@ export const decimalUnits: Units = [
 ];
 
 /**
- * Format a number with three digits in the largest unit that gives at least 1: 0.00123 → "1.23 ms". Values that are not
- * finite give "–".
+ * Format a number with three digits in the largest unit in which the number is at least 1: 0.00123 → "1.23 ms". A value
+ * that is not finite is formatted as "–".
  *
  * Self-contained: the page embeds the source of this function.
  */
 export const quantityText = (value: number, units: Units): string => {
-  if (!Number.isFinite(Number(value.toPrecision(3)))) return "–"; // rounding the largest numbers gives infinity
+  if (!Number.isFinite(Number(value.toPrecision(3)))) return "–"; // Rounding the largest numbers results in infinity.
   const magnitude = Math.abs(value);
   // Zero is written in the base unit: 0 s, not 0 ns.
   let index =
     value === 0 ? units.findIndex(([size]) => size === 1) : units.findLastIndex(([size]) => magnitude >= size);
   index = Math.max(0, index);
   const digits = (count: number): string => {
-    // Bytes are never fractional.
+    // Numbers of bytes have no decimals.
     if (Number.isInteger(count) && units[index]![0] === 1 && units[0]![0] === 1) return String(count);
     const rounded = Number(count.toPrecision(3));
     if (rounded === 0) return "0";
@@ -45,7 +45,7 @@ export const quantityText = (value: number, units: Units): string => {
       ? String(Math.round(count))
       : rounded.toFixed(Math.min(9, 2 - Math.floor(Math.log10(Math.abs(rounded)))));
   };
-  // 999.9 µs becomes 1.00 ms.
+  // After rounding, 999.9 µs becomes 1.00 ms.
   const next = units[index + 1];
   if (next !== undefined && Number(digits(magnitude / units[index]![0])) * units[index]![0] >= next[0] * (1 - 1e-12))
     index++;
@@ -57,13 +57,13 @@ export const secondsText = (seconds: number): string => quantityText(seconds, ti
 
 export const bytesText = (bytes: number): string => quantityText(bytes, byteUnits);
 
-/** 3.2e9 and "FLOP/s" → "3.20 GFLOP/s". */
+/** Format a rate with three digits and a unit prefix: 3.2e9 and "FLOP/s" → "3.20 GFLOP/s". */
 export const rateText = (rate: number, unit: string): string => {
   const text = quantityText(rate, decimalUnits);
   return `${text}${/\d$/.test(text) ? " " : ""}${unit}`;
 };
 
-/** 0.1234 → "12.3 %", 0 → "0 %". */
+/** Format a fraction as a percentage: 0.1234 → "12.3 %", 0 → "0 %". */
 export const shareText = (share: number): string => {
   if (!Number.isFinite(share)) return "–";
   const percent = 100 * share;
@@ -71,11 +71,11 @@ export const shareText = (share: number): string => {
 };
 
 /**
- * Format a number with `digits` significant digits and no unit, for table columns: 0.012345 → "0.0123". Undefined gives
- * "–".
+ * Format a number with `digits` significant digits and no unit, for table columns: 0.012345 → "0.0123". Undefined is
+ * formatted as "–".
  */
 export const digitsText = (value: number | undefined, digits = 3): string => {
-  const rounded = Number(value?.toPrecision(digits)); // rounding the largest numbers gives infinity
+  const rounded = Number(value?.toPrecision(digits)); // Rounding the largest numbers results in infinity.
   if (!Number.isFinite(rounded)) return "–";
   if (rounded === 0) return "0";
   const magnitude = Math.floor(Math.log10(Math.abs(rounded)));

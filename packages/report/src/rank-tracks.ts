@@ -4,10 +4,10 @@ import { kindOfPhase } from "./phases.ts";
 import { bytesText } from "./quantities.ts";
 import type { Kind } from "./tokens.ts";
 
-/** Tracks that are always shown, so that a rank without waiting is visibly without. */
+/** Tracks that are shown even if they are empty, so that a user can see that a rank did not wait. */
 const requiredTracks: readonly Track[] = ["compute", "collectives", "waiting"];
 
-/** Kind of mark for a span; kernels by their phase. */
+/** Returns the kind of mark for a span. The kind of a kernel depends on its phase. */
 const kindOfSpan = ({ track, args }: Span): Kind => {
   if (track === "collectives") return "communication";
   if (track === "waiting") return "exposed";
@@ -20,10 +20,10 @@ const labelOf = ({ name, args = {} }: Span): string =>
     .join(", ");
 
 /**
- * Tracks of a timeline: per rank its kernels, collectives and waiting, and other tracks if they have spans, each with
- * the prediction for the same rank.
+ * Build the tracks of a timeline. Each rank has tracks for kernels, collectives and waiting, and further tracks that
+ * have spans. Each track also contains the predicted spans of the same rank.
  *
- * @param withSteps whether to show the track of steps. A step contains all other spans, so a timeline of one step does
+ * @param withSteps Whether to show the track of steps. A step contains all other spans, so a timeline of one step does
  * not need this track. Default: false.
  */
 export const rankTracks = (

@@ -10,7 +10,7 @@ import { selectRanks } from "./sections/charts.ts";
 
 const close = 6;
 
-/** Whether a pattern matches, so that a failure does not print the whole page. */
+/** Returns the matches of a pattern, so that a failed assertion does not print the whole page. */
 const matches = (page: string, pattern: RegExp): string[] =>
   [...page.matchAll(pattern)].map(([text]) => text.slice(0, 100));
 
@@ -30,7 +30,7 @@ test("no text of a report becomes a tag, an attribute or a script", () => {
   const evil = `</script><img src=x onerror=alert(1)>" onfocus='alert(2)' & --> \u0000`;
   const replaced = <T>(value: T, text: (old: string) => string): T =>
     JSON.parse(JSON.stringify(value), (_, old: unknown) => (typeof old === "string" ? text(old) : old)) as T;
-  // Words with a meaning in HTML stay as they are.
+  // Words with a meaning in HTML are not replaced.
   const fixed = new Set<string>([
     "skein-profile",
     "forward",
@@ -61,7 +61,7 @@ test("any report makes a page without invalid numbers", () => {
   fc.assert(
     fc.property(anyReport, (report) => {
       const page = reportPage(report);
-      // Names may contain anything, but attributes with coordinates may not.
+      // Names may contain any text, but attributes with coordinates may not.
       expect(
         matches(page, / (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height|d|viewBox)="[^"]*(?:NaN|Infinity|undefined)/g),
       ).toEqual([]);

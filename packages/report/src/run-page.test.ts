@@ -8,7 +8,7 @@ import type { RunReport } from "./run-report.ts";
 
 const label = "A chart";
 
-/** Cells of a heat map by their shade: columns and rows. */
+/** Returns the cells of a heat map as columns and rows, by shade. */
 const cellsOf = (svg: string): Map<number, string[]> =>
   new Map(
     [...svg.matchAll(/class="shade-(\d)" d="([^"]*)"/g)].map(([, shade, d]) => [

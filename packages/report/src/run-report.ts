@@ -1,54 +1,60 @@
-/** A value after `step` steps. */
+/** Pair of a number of completed steps and the value after these steps. */
 export type StepValue = readonly [step: number, value: number];
 
-/** Loads of the experts of a layer, step by step. */
+/** Loads of the experts of one layer over the steps of a run. */
 export interface ExpertLoads {
   /** Name of the layer, such as `block-1`. */
   readonly layer: string;
-  /** Number of completed steps, ascending. */
+  /** Numbers of completed steps, ascending; other arrays of this object have one entry per element. */
   readonly steps: readonly number[];
-  /** loads[step][expert]: choices of all tokens of that step. */
+  /** Load of each expert at each step, loads[step][expert]: number of choices by all tokens of that step. */
   readonly loads: readonly (readonly number[])[];
-  /** Share of the choices that were dropped for lack of capacity, by step. */
+  /** Fraction of the choices that were dropped for lack of capacity, by step. */
   readonly droppedShare: readonly number[];
 }
 
-/** A move of experts between ranks. */
+/** A reassignment of experts to ranks. */
 export interface ExpertMoves {
   readonly layer: string;
   readonly step: number;
-  /** Number of experts that moved. */
+  /** Number of experts that moved to another rank. */
   readonly moves: number;
-  /** Predicted load of the busiest rank divided by the mean load, before and after the move. */
+  /**
+   * Predicted load of the busiest rank divided by the mean load, before the move. `busiestAfter` is the same ratio
+   * after the move.
+   */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
 }
 
-/** Distribution of the values of a tensor. */
+/** Histogram of the values of a tensor, with statistics. */
 export interface Histogram {
-  /** Number of values, including values that are not finite. */
+  /** Number of values, including infinities and NaN. */
   readonly size: number;
   readonly zeros: number;
   readonly nonFinite: number;
-  /** Smallest finite value. Null if there are no finite values; so are `max`, `mean` and `norm`. */
+  /** Smallest finite value. If there are no finite values, `min`, `max`, `mean` and `norm` are null. */
   readonly min: number | null;
   readonly max: number | null;
   readonly mean: number | null;
-  /** L2 norm of the finite values. */
+  /** L2 norm of the finite values. Null if there are no finite values. */
   readonly norm: number | null;
   /**
-   * Number of finite values per bin. Bins have equal width from `min` to `max`; the last bin includes its upper edge.
-   * One bin if `min` equals `max`, no bins if there are no finite values.
+   * Number of finite values in each bin. Bins have equal width from `min` to `max`; the last bin includes its upper
+   * edge. There is one bin if `min` equals `max`, and none if there are no finite values.
    */
   readonly counts: readonly number[];
 }
 
-/** Histograms of a model parameter as a whole, even if it is sharded over ranks. */
+/** Histograms of a whole model parameter, even if the parameter is sharded over ranks. */
 export interface ParameterHistograms {
   readonly path: string;
   readonly shape: readonly number[];
   readonly weights: Histogram;
-  /** Gradients as passed to the optimizer of the next step. Absent for a parameter that is not trained. */
+  /**
+   * Histogram of the gradients that are passed to the optimizer of the next step. Absent if the parameter is not
+   * trained.
+   */
   readonly gradients?: Histogram | undefined;
 }
 
@@ -58,24 +64,25 @@ export interface StepHistograms {
   readonly parameters: readonly ParameterHistograms[];
 }
 
-/** Content of the page of a training run. */
+/** Content of the HTML page of a training run. */
 export interface RunReport {
   readonly name: string;
   /** Description of the run: machine, backend, ranks, … */
   readonly about: string;
-  /** Description of the run's origin: commit, versions, machine. */
+  /** Description of the run's origin: commit, versions, machine. Absent: unknown. */
   readonly origin?: string | undefined;
   readonly losses: readonly StepValue[];
-  /** Metrics on held-out samples, by name: `accuracy`, `bitsPerByte`, `loss`. */
+  /** Metrics on held-out samples, such as `accuracy`, `bitsPerByte` and `loss`, by name. */
   readonly evaluations: Readonly<Record<string, readonly StepValue[]>>;
   readonly samplesPerSecond: readonly StepValue[];
   /**
-   * Median share of a step that waits for collectives, and the part of this share that waits for all-to-alls of tokens.
+   * Median share of the step time that a rank waits for collectives, 0 to 1. `exposedAllToAllShare` is the part of this
+   * share for all-to-alls of tokens.
    */
   readonly exposedShare?: number;
   readonly exposedAllToAllShare?: number;
   readonly experts: readonly ExpertLoads[];
   readonly moves: readonly ExpertMoves[];
-  /** The latest histograms. */
+  /** Histograms after the latest step that has them. Absent: the run has no histograms. */
   readonly histograms?: StepHistograms | undefined;
 }

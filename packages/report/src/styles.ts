@@ -2,7 +2,7 @@ import { shadeRules } from "./charts/heat-map-chart.ts";
 import { histogramRules } from "./charts/histogram-chart.ts";
 import { kindRules, tokenRules } from "./tokens.ts";
 
-/** CSS rules of a timeline, its legend and tooltips. */
+/** CSS rules for a timeline, its legend and its tooltips. */
 const timelineRules = `.legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:6px 0 0;padding:0;list-style:none;font-size:var(--small)}
 .legend i{display:inline-block;width:11px;height:11px;border-radius:2px;background:var(--fill);margin-right:6px;border:1px solid var(--edge);vertical-align:-1px}
 figure{margin:0;overflow-x:clip}
@@ -25,10 +25,13 @@ figure{margin:0;overflow-x:clip}
 .timeline[tabindex]:active{cursor:grabbing}
 .tip{position:fixed;z-index:9;max-width:min(480px,92vw);background:var(--text);color:var(--page);padding:5px 9px;border-radius:6px;font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}`;
 
-/** CSS rules for a timeline on a page with its own styles. */
+/** CSS rules for a timeline on a page that has its own styles. */
 export const timelineStyles: string = `${kindRules}\n${timelineRules}\n${histogramRules}`;
 
-/** CSS rules of the page and its charts, after the design tokens. Axis labels are outside a chart, in its margin. */
+/**
+ * CSS rules for the page and its charts; they use the design tokens. Axis labels are outside the SVG of a chart, in its
+ * margin.
+ */
 export const styles: string = `${tokenRules}
 ${timelineRules}
 ${histogramRules}

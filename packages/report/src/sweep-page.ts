@@ -7,7 +7,7 @@ import { legend } from "./sections/legend.ts";
 import { sortableTable } from "./sections/table.ts";
 import { tile } from "./sections/tile.ts";
 
-/** One trial of a hyperparameter search. */
+/** Settings and result of one trial of a hyperparameter search. */
 export interface SweepTrial {
   readonly trial: number;
   /** Values of the settings, in the order of `SweepReport.keys`. */
@@ -18,16 +18,16 @@ export interface SweepTrial {
   readonly state: string;
 }
 
-/** Content of the page of a hyperparameter search. */
+/** Content of the HTML page of a hyperparameter search. */
 export interface SweepReport {
   readonly name: string;
-  /** Description of the search. */
+  /** Description of the search for the page's head. */
   readonly about: string;
-  /** Job settings that are searched; `isLog` if values are sampled uniformly in the logarithm. */
+  /** Job settings that are searched. `isLog`: whether values are sampled uniformly on a logarithmic scale. */
   readonly keys: readonly { readonly key: string; readonly isLog: boolean }[];
-  /** Trials, best first. */
+  /** Trials, best trial first. */
   readonly trials: readonly SweepTrial[];
-  /** Command that trains with the best settings on all samples. */
+  /** Command that trains with the best settings on all samples. Undefined: there is no such command. */
   readonly command: string | undefined;
 }
 
@@ -54,7 +54,7 @@ const progressSection = ({ trials }: SweepReport): string => {
   return `<section aria-labelledby="trials-heading"><h2 id="trials-heading">Trials in their order</h2><figure>${svg}</figure>${key}</section>`;
 };
 
-/** Loss by the values of one key, if these are numbers. */
+/** Renders the chart of the loss by the values of one setting, if these values are numbers. */
 const keySection = ({ keys, trials }: SweepReport, index: number): string => {
   const { key, isLog } = keys[index]!;
   const points = trials

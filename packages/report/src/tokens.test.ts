@@ -16,15 +16,15 @@ const luminance = (hex: string): number => {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 };
 
-/** Contrast of two colors, by WCAG 2.2. */
+/** Computes the contrast of two colors, as defined in WCAG 2.2. */
 const contrast = (a: string, b: string): number => {
   const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
   return (high! + 0.05) / (low! + 0.05);
 };
 
 /**
- * Linear RGB as seen by people without one type of cone. Source: Machado, Oliveira and Fernandes, IEEE TVCG 15, 2009,
- * severity 1.
+ * Matrices that convert linear RGB to the colors that a person without one type of cone sees. Source: Machado, Oliveira
+ * and Fernandes, IEEE TVCG 15, 2009, severity 1.
  */
 const seenBy: Readonly<Record<string, readonly Triple[]>> = {
   everybody: [
@@ -49,7 +49,7 @@ const seenBy: Readonly<Record<string, readonly Triple[]>> = {
   ],
 };
 
-/** CIELAB of linear RGB, white D65. */
+/** Converts linear RGB to CIELAB, white D65. */
 const lab = ([red, green, blue]: Triple): Triple => {
   const f = (value: number): number =>
     value > 216 / 24389 ? Math.cbrt(value) : (24389 / 27) * (value / 116) + 16 / 116;

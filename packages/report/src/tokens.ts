@@ -1,7 +1,4 @@
-/**
- * Kinds of marks. A kind has the same color everywhere: in the bar, the timeline, the flame chart, the roofline and the
- * tables.
- */
+/** Kinds of marks. A kind has the same color in the bar, the timeline, the flame chart, the roofline and the tables. */
 export const kinds = ["forward", "backward", "update", "communication", "exposed", "other"] as const;
 
 export type Kind = (typeof kinds)[number];
@@ -16,8 +13,8 @@ export const kindNames: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Colors of marks, and of text on them. Distinguishable with every type of color blindness (`tokens.test.ts` computes
- * this).
+ * Colors of marks, and of text on marks. The colors are distinguishable with every type of color blindness (checked by
+ * `tokens.test.ts`).
  *
  * Source: Okabe and Ito, *Color Universal Design*, 2008; `other` is our own gray.
  */
@@ -30,7 +27,7 @@ export const kindColours: Readonly<Record<Kind, { readonly fill: string; readonl
   other: { fill: "#b4bac4", ink: "#000000" },
 };
 
-/** Colors of the page, by the reader's preferred scheme. */
+/** Colors of the page in the light and in the dark scheme; the reader's preference decides. */
 export const schemes: Readonly<
   Record<"light" | "dark", Readonly<Record<"page" | "panel" | "line" | "edge" | "text" | "quiet" | "accent", string>>>
 > = {
@@ -59,7 +56,7 @@ const declarations = (colours: Readonly<Record<string, string>>): string =>
     .map(([name, colour]) => `--${name}:${colour};`)
     .join("");
 
-/** CSS rules for both schemes: sizes, and a class for each kind. */
+/** CSS rules for the light and the dark scheme: sizes, and a class for each kind. */
 export const kindRules: string = [
   ":root{--gap:16px;--radius:8px;--small:12.5px}",
   ...kinds.map((kind) => {
@@ -69,8 +66,8 @@ export const kindRules: string = [
 ].join("\n");
 
 /**
- * The design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Print always has
- * the light scheme.
+ * The design tokens as CSS custom properties: colors of both schemes, a class for each kind, sizes. Printed pages
+ * always use the light scheme.
  */
 export const tokenRules: string = [
   `:root{color-scheme:light dark;${declarations(schemes.light)}}`,

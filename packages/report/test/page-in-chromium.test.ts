@@ -88,7 +88,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium, opened from
     await expect.poll(async () => (await view())[2]).toBeLessThan(0.7 * whole[2]!);
     expect(await page.evaluate(() => scrollY)).toBe(scrolled);
     const [x, , width] = await view();
-    // The span under the pointer stays under the pointer.
+    // Zooming does not move the span under the pointer.
     expect(x! + 0.25 * width!).toBeCloseTo(0.25 * whole[2]!, -5);
     await page.mouse.down();
     await page.mouse.move(track.x + 100, track.y, { steps: 3 });

@@ -26,7 +26,7 @@ interface Step {
 }
 
 /**
- * Run the nodes on every rank. Collectives run one after the other, and each rank waits for all of them before the
+ * Runs the nodes on every rank. Collectives run one after another, and each rank waits for all collectives before the
  * update.
  */
 const runStep = (
@@ -126,7 +126,7 @@ const operatorRows = (nodes: readonly SampleNode[], { ranks, seconds }: Step): O
     })
     .sort((a, b) => b.seconds.median - a.seconds.median);
 
-/** Time outside operators: waits, and the rest of the step. */
+/** Returns the rows of time outside operators: waits, and the rest of the step. */
 const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
   const [waits, computes] = (["waiting", "compute"] as const).map((track) =>
     ranks.map((rank) => secondsOn(track, rank)),
@@ -140,7 +140,10 @@ const outsideRows = ({ ranks, seconds }: Step): OutsideRow[] => {
   ];
 };
 
-/** Memory profile in which forward results live until their backward node, and all other results for three nodes. */
+/**
+ * Returns a memory profile in which forward results live until their backward node, and all other results live for
+ * three nodes.
+ */
 const memoryOf = (nodes: readonly SampleNode[], blocks: number): MemoryProfile => {
   const blocksOf = nodes.map(({ operator, scope, phase, resultBytes }, from): MemoryBlock => {
     const to = Math.min(nodes.length - 1, phase === "forward" ? Math.round(nodes.length * 0.85) - from : from + 3);
@@ -171,7 +174,7 @@ export interface SampleOptions {
   readonly buckets?: number;
 }
 
-/** A made-up but consistent report: a small GPT, its buckets, and a simulated prediction. */
+/** Returns a made-up but consistent report: a small GPT, its buckets, and a simulated prediction. */
 export const sampleReport = ({ seed = 1, blocks = 2, ranks = 2, buckets = 3 }: SampleOptions = {}): ProfileReport => {
   const random = seeded(seed);
   const nodes = sampleStep(blocks, buckets);

@@ -3,18 +3,18 @@ import type { Phase } from "@skein/tensor-core";
 /** One node of a made-up training step. */
 export interface SampleNode {
   readonly operator: string;
-  /** Model scope, without `/backward`. */
+  /** Model scope of the node, without `/backward`. */
   readonly scope: string;
   readonly phase: Phase;
   readonly flops: number;
   readonly bytes: number;
   /** Bytes of the node's result. */
   readonly resultBytes: number;
-  /** Bucket that is complete after this node. */
+  /** Number of the bucket that is complete after this node. Absent: no bucket is complete. */
   readonly bucket?: number;
 }
 
-/** Sizes of the model. */
+/** Sizes of the model: number of tokens per batch, width, vocabulary. */
 const [tokens, width, vocabulary] = [8 * 64, 64, 256];
 const f32 = 4;
 
@@ -55,7 +55,9 @@ const blockWork = (block: number): readonly (readonly [scope: string, work: Work
   [`block-${block}/feed-forward`, elementwise("add", tokens * width, 1)],
 ];
 
-/** Nodes of a step of a small GPT in execution order: forward, backward with the packing of buckets, update. */
+/**
+ * Returns the nodes of a step of a small GPT in execution order: forward, backward with the packing of buckets, update.
+ */
 export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
   const forward: SampleNode[] = [
     [
@@ -109,9 +111,9 @@ export const sampleStep = (blocks: number, buckets: number): SampleNode[] => {
   return [...forward, ...withBuckets, ...update];
 };
 
-/** Number of values in all parameters. */
+/** Returns the number of elements of all parameters. */
 export const parameterCount = (blocks: number): number => 2 * vocabulary * width + blocks * 12 * width * width;
 
-/** Bytes of a bucket's gradients; all buckets have the same size. */
+/** Returns the bytes of the gradients in a bucket; all buckets have the same size. */
 export const bucketBytes = (blocks: number, buckets: number): number =>
   Math.round((f32 * parameterCount(blocks)) / buckets);

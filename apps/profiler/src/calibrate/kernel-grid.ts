@@ -16,7 +16,7 @@ import {
   trace,
 } from "@skein/tensor-core";
 
-/** A function that runs one kernel, and the shapes of its arguments. */
+/** A function that runs one kernel, with the shapes of its arguments. */
 interface GridRow {
   readonly fn: (...args: Tensor[]) => Tensor;
   readonly shapes: readonly Shape[];
@@ -26,8 +26,8 @@ const cube = [16, 64, 256, 512];
 const lengths = [2 ** 8, 2 ** 12, 2 ** 16, 2 ** 20, 2 ** 22];
 
 /**
- * Matrix products from tiny to large and with thin operands, elementwise sweeps with few and many flops per byte, and
- * sums.
+ * Kernels to measure: matrix products from tiny to large and with thin operands, elementwise sweeps with few and many
+ * flops per byte, and sums.
  */
 const grid: readonly GridRow[] = [
   ...cube.map(
@@ -64,13 +64,13 @@ const grid: readonly GridRow[] = [
 
 const repeats = 7;
 
-/** Operator and work of the one kernel in a prepared graph of the grid. */
+/** Returns the operator and the work of the only kernel in a prepared graph of the grid. */
 const workOf = (graph: Graph): Omit<KernelSample, "seconds"> => {
   const node = graph.nodes.findLast(({ op }) => op !== "input")!;
   return { operator: node.op, ...nodeWork(graph, node) };
 };
 
-/** Time single kernels of the CPU backend over a grid of shapes. Takes a few seconds. */
+/** Measures single kernels of the CPU backend over a grid of shapes. Takes a few seconds. */
 export const measureKernelGrid = async (): Promise<KernelSample[]> => {
   const backend = await createCpuBackend();
   const samples: KernelSample[] = [];
@@ -80,7 +80,7 @@ export const measureKernelGrid = async (): Promise<KernelSample[]> => {
     const inputs = shapes.map((shape) => backend.upload(NdArray.zeros("f32", [...shape])));
     try {
       for (let i = 0; i < repeats; i++) backend.free((await compiled(...(inputs as never[]))) as never);
-      // The first call runs with cold caches.
+      // The first call is left out because it runs with cold caches.
       const times = spanSink.spans
         .flatMap(({ track, startSeconds, endSeconds }) => (track === "compute" ? endSeconds - startSeconds : []))
         .slice(1);

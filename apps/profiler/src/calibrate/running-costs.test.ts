@@ -26,7 +26,7 @@ const kernel = (seconds: number): StepProgram[number] => ({
   operator: "matmul",
   price: { flops: 1, bytes: 1, seconds, rooflineSeconds: seconds, boundBy: "flops", basis: "measured" },
 });
-/** 0.6 ms per collective during computation, at 2 ns per byte. */
+/** Bytes sent per collective: 0.6 ms at 2 ns per byte during computation. */
 const sentBytes = 300_000;
 const start = (number: number): StepProgram[number] => ({
   kind: "start",
@@ -55,8 +55,8 @@ const wait = (of: number, startIndex: number): StepProgram[number] => ({
 });
 
 /**
- * A program with kernels of 3 ms. Collectives start as results are ready, or after all of them, and are waited for at
- * the end.
+ * Returns a program with kernels of 3 ms. If `overlapped`, each collective starts when its operand is ready; if not,
+ * all collectives start after all kernels. The waits are at the end.
  */
 const programOf = (collectives: number, overlapped: boolean): StepProgram => {
   const numbers = Array.from({ length: collectives }, (_, i) => i);
@@ -75,7 +75,7 @@ const programOf = (collectives: number, overlapped: boolean): StepProgram => {
   ];
 };
 
-/** Run a program on ranks with known costs. Time outside kernels has no span. */
+/** Simulates a program on ranks with known running costs. Time outside kernels has no span. */
 const ranWith = (program: StepProgram, running: RunningCosts, seed: number): RanJob => {
   const tasks = stepTasks(program, running);
   const { ranks } = simulate(
@@ -142,8 +142,8 @@ test("separates kernels slowed by overlap from kernels slowed by bytes, and both
 });
 
 test("fits a slowdown of overlapped steps that kernels do not show, so that no row is predicted too fast", () => {
-  // The clock of a rank that loses its core between kernels: steps are 60 % longer, kernels are not. Messages that wait
-  // for the end of computation explain less than that.
+  // The clock of a rank that loses its core between kernels: steps take 60 % longer, but kernels do not. Messages that
+  // wait for the end of the computation explain only part of this increase.
   const stretched = ways.map(([collectives, overlapped], i): RanJob => {
     const run = ranWith(programOf(collectives, overlapped), { ...truth, stepVariation: 0 }, i);
     if (!overlapped) return run;

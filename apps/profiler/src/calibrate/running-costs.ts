@@ -15,26 +15,27 @@ import { simulateStep } from "../predict/simulate-step.ts";
 import { attribute } from "../trace/attribution.ts";
 import { sum } from "../sum.ts";
 
-/** A job and its measured steps. */
+/** A job with its measured steps. */
 export interface RanJob {
   readonly job: Pick<ProfiledJob, "facts" | "groups">;
-  /** Steps of each round; each round is a separate run. */
+  /** Steps of each round. Each round is a separate run of the job. */
   readonly rounds: readonly (readonly WorldStep[])[];
-  /** Priced on the hardware for which the costs are fitted. */
+  /** The job's step, priced on the hardware for which the costs are fitted. */
   readonly program: StepProgram;
 }
 
-/** Running costs fitted to the steps of several jobs, and how well they predict those jobs. */
+/** Running costs fitted to the steps of several jobs, with the prediction errors for these jobs. */
 export interface FittedRunningCosts {
   readonly running: RunningCosts;
-  /** One fit per job, in the order of the jobs. */
+  /** Measured and predicted step of each job, in the order of the jobs. */
   readonly fits: readonly Omit<CalibratedRun, "name">[];
 }
 
 const stepsOf = ({ rounds }: RanJob): readonly WorldStep[] => rounds.flat();
 
 /**
- * Seconds from the end of one step on its last rank to the end of the next step, for each pair of neighbors in a round.
+ * Returns the seconds from the end of one step on its last rank to the end of the next step, for each pair of
+ * consecutive steps in a round.
  */
 const stepTimes = (steps: readonly WorldStep[]): readonly number[] => {
   const ends = steps.map((ranks) => Math.max(...ranks.map(({ whole }) => whole.endSeconds)));
@@ -43,23 +44,27 @@ const stepTimes = (steps: readonly WorldStep[]): readonly number[] => {
 
 const steadySeconds = ({ rounds }: RanJob): number => median(rounds.flatMap(stepTimes));
 
-/** Largest minus smallest median of the rounds, as a share of the median of the medians; undefined for one round. */
+/**
+ * Returns the spread of the rounds: largest minus smallest median step, divided by the median of the medians; undefined
+ * for a single round.
+ */
 const spreadOf = ({ rounds }: RanJob): number | undefined => {
   const medians = rounds.map((steps) => median(stepTimes(steps)));
   return medians.length < 2 ? undefined : (Math.max(...medians) - Math.min(...medians)) / median(medians);
 };
 
-/** Seconds of a rank's step outside kernels and waits. */
+/** Returns the seconds of a rank's step that are in neither kernels nor waits. */
 const outsideSeconds = (step: RankStep): number => {
   const { data, host, between } = attribute(step);
   return data + host + between;
 };
 
-/** Seconds of a rank's step outside waits. */
+/** Returns the seconds of a rank's step without waits. */
 const ownSeconds = (step: RankStep): number => sum(attribute(step).compute.values()) + outsideSeconds(step);
 
 /**
- * Fit a line to the seconds of a step outside kernels, as a function of the number of collectives that the step starts.
+ * Fits a line to the seconds of a step outside kernels, as a function of the number of collectives that start in the
+ * step.
  */
 const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep" | "secondsPerCollective"> => {
   const samples = runs.map((run) => {
@@ -69,17 +74,17 @@ const fitOutside = (runs: readonly RanJob[]): Pick<RunningCosts, "secondsPerStep
   });
   if (new Set(samples.map(({ bytes }) => bytes)).size < 2)
     return { secondsPerStep: median(samples.map(({ seconds }) => seconds)), secondsPerCollective: 0 };
-  // The same fit as for links: a fixed part and a part per collective, neither below 0.
+  // The same fit as for links: a constant and a cost per collective, both at least 0.
   const { secondsPerMessage, secondsPerByte } = fitLink(samples);
   return { secondsPerStep: secondsPerMessage, secondsPerCollective: secondsPerByte };
 };
 
-/** Median of χ² with `freedom` degrees of freedom, divided by `freedom` (Wilson and Hilferty 1931). */
+/** Returns the median of χ² with `freedom` degrees of freedom, divided by `freedom` (Wilson and Hilferty 1931). */
 const medianOfChiSquared = (freedom: number): number => (1 - 2 / (9 * freedom)) ** 3;
 
 /**
- * Relative standard deviation of rank times within a step. A slowdown that all ranks share does not count. Uses the
- * median over steps, so a single pause does not change the result.
+ * Computes the relative standard deviation of rank times within a step. A slowdown of all ranks has no effect on it.
+ * Uses the median over steps, so that a single pause does not change the result.
  */
 const stepVariationOf = (runs: readonly RanJob[]): number => {
   const variances = runs.flatMap((run) =>
@@ -96,10 +101,10 @@ const stepVariationOf = (runs: readonly RanJob[]): number => {
   return Math.sqrt(median(variances) / medianOfChiSquared(freedom));
 };
 
-/** Message delays to try: 0, then from 20 µs to 20 ms, each 25 % longer than the previous delay. */
+/** Candidate message delays in seconds: 0, and values from 20 µs to 20 ms, each 25 % longer than the previous value. */
 const delays = [0, ...Array.from({ length: 32 }, (_, i) => 20e-6 * 1.25 ** i)];
 
-/** Least-squares line a + b · x through points, with b not below 0. */
+/** Fits a least-squares line a + b · x to points, with b at least 0. */
 const lineThrough = (points: readonly (readonly [x: number, y: number])[]): readonly [a: number, b: number] => {
   const [meanX, meanY] = [0, 1].map((k) => sum(points.map((point) => point[k]!)) / points.length) as [number, number];
   const spread = sum(points.map(([x]) => (x - meanX) ** 2));
@@ -110,14 +115,15 @@ const lineThrough = (points: readonly (readonly [x: number, y: number])[]): read
 type OverlapCosts = Required<Pick<RunningCosts, "secondsPerByteBeside" | "overlapSlowdown">>;
 
 /**
- * Smallest sin² of the angle between the bytes and the computing seconds of the jobs at which both effects can be
- * separated. Below this value, the whole slowdown is attributed to bytes.
+ * Minimum sin² of the angle between two vectors over the jobs, bytes sent and seconds computed during collectives, for
+ * which both effects can be separated. Below this value, the whole slowdown is attributed to bytes.
  */
 const minDetermined = 1e-3;
 
 /**
  * Fit the slowdown of kernels that run during collectives: measured minus priced kernel seconds, as a linear function
- * of the bytes sent and of the seconds computed during collectives. Least squares with both coefficients at least 0.
+ * of the bytes sent and of the seconds computed during collectives. Uses least squares, with both coefficients at least
+ * 0.
  */
 const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
   const samples = overlapped.map((run) => {
@@ -149,23 +155,23 @@ const fitOverlapCosts = (overlapped: readonly RanJob[]): OverlapCosts => {
     (dot("bytes", "secondsLonger") * seconds2 - dot("seconds", "secondsLonger") * mixed) / determinant,
     (dot("seconds", "secondsLonger") * bytes2 - dot("bytes", "secondsLonger") * mixed) / determinant,
   ];
-  // A value this small is rounding, not a slowdown.
+  // A value this small is a rounding error, not a slowdown.
   if (perSecond < 1e-9) return alone;
   return perByte < 0
     ? { secondsPerByteBeside: 0, overlapSlowdown: Math.max(0, dot("seconds", "secondsLonger")) / seconds2 }
     : { secondsPerByteBeside: perByte, overlapSlowdown: perSecond };
 };
 
-/** Slowdowns to try on top of the slowdown seen in kernel spans. */
+/** Candidate slowdowns to add to the slowdown that is visible in kernel spans. */
 const addedSlowdowns = [0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8];
 
-/** Step errors that differ by less than this share count as equal; the smaller cost is then chosen. */
+/** Step errors whose difference is below this fraction are treated as equal; the smaller cost is then chosen. */
 const equalErrorTolerance = 0.005;
 
 /**
  * Find how long messages wait for computing ranks, and how much slower these ranks compute than their kernel spans
- * show, from the steps of jobs with overlap. Minimizes relative squared errors; among costs that fit equally well, the
- * smallest wins.
+ * show, from the steps of jobs with overlap. Minimizes the sum of squared relative errors. Among costs that fit equally
+ * well, the smallest cost is chosen.
  */
 const fitOverlap = (
   overlapped: readonly RanJob[],
@@ -184,7 +190,7 @@ const fitOverlap = (
     });
   const tried = tryAll(0, delays);
   const minOf = (of: typeof tried): number => Math.min(...of.map(({ error }) => error));
-  // Only an error that delays do not explain counts as a slowdown.
+  // An error counts as a slowdown only if message delays do not explain it.
   if (minOf(tried) > equalErrorTolerance)
     for (const added of addedSlowdowns)
       tried.push(
@@ -198,15 +204,16 @@ const fitOverlap = (
 };
 
 /**
- * Fit the costs of running ranks besides kernels and messages to the steps of some jobs.
+ * Fit the costs of running ranks, in addition to kernels and messages, to the measured steps of some jobs.
  *
- * Read from spans: time outside kernels and waits, how rank times scatter, and how much longer kernels take during
- * messages (per byte and per second). From jobs without overlap: the difference between measured and simulated steps,
- * fitted as a line over the number of collectives; the slope is a cost per collective, the intercept a cost per step.
- * Not visible in any span, so fitted to the steps of jobs with overlap: how long messages wait for computing ranks, and
- * any further slowdown of a rank that overlaps. Without such jobs both are 0.
+ * Three costs are measured from spans: time outside kernels and waits, variation of rank times, and slowdown of kernels
+ * during messages (per byte and per second). Jobs without overlap determine two more costs: the difference between
+ * measured and simulated steps is fitted as a line over the number of collectives, whose slope is a cost per
+ * collective, and whose intercept is a cost per step. Two costs are not visible in spans and are fitted to the steps of
+ * jobs with overlap: the time that messages wait for computing ranks, and any additional slowdown of a rank during
+ * collectives. These two costs are 0 if there are no jobs with overlap.
  *
- * @param runs with kernels priced as if no message traveled during them.
+ * @param runs Measured jobs, with kernels priced as if no messages were sent while kernels run.
  *
  * Cost: 33 to 110 simulations of a few steps for each job with overlap.
  */
@@ -239,7 +246,7 @@ export const fitRunningCosts = (runs: readonly RanJob[], hardware: HardwareFile)
     collectiveLatencySeconds,
     secondsPerStep: Math.max(0, read.secondsPerStep + rest),
   };
-  /** Root mean square of relative errors over the jobs with overlap. */
+  /** Returns the root mean square of the relative errors over the jobs with overlap. */
   const errorOf = (running: RunningCosts): number => {
     const predict = predictedBy(running);
     return Math.sqrt(sum(overlapped.map((run) => (predict(run) / measured.get(run)! - 1) ** 2)) / overlapped.length);

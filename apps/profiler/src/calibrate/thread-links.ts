@@ -4,7 +4,8 @@ import type { ClusterLinks } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * One collective of a run: messages and bytes that its schedule sends along the busiest path, and its shortest time.
+ * A collective of a run: number of messages and bytes along the busiest path of its schedule, and shortest measured
+ * time.
  */
 interface PathSample {
   readonly messages: number;
@@ -14,10 +15,10 @@ interface PathSample {
 
 /**
  * Fit the cost of messages between threads of one process, α + β · b with b in bytes, from the collectives of a run.
- * The cost includes sums. The shortest time over all steps counts for each collective, because in other steps some rank
- * came late.
+ * The cost includes sums. The fit uses the shortest time of each collective over all steps, because in other steps a
+ * rank may have started late.
  *
- * @throws ArgumentError if the run had no two collectives of different sizes.
+ * @throws ArgumentError unless the run has two collectives of different sizes.
  */
 export const threadLinks = (steps: readonly WorldStep[], worldSize: number): LinkTimes => {
   const byName = new Map<string, PathSample>();
@@ -47,10 +48,10 @@ export const threadLinks = (steps: readonly WorldStep[], worldSize: number): Lin
   return { secondsPerMessage: secondsPerMessage / messages, secondsPerByte };
 };
 
-/** Contention is not measured: flows of one host share its links, and nothing beyond that is charged. */
+/** Contention is not measured: the flows of one host share its links, without an additional penalty. */
 export const noContention = { penaltyPerFlow: 0 } as const;
 
-/** The links of ranks in one process: all equal, with the cost of sums included. */
+/** Builds the links of ranks in one process. All links are equal, and their cost includes sums. */
 export const linksOfThreads = (within: LinkTimes, source: string): ClusterLinks => ({
   within,
   across: within,

@@ -32,7 +32,7 @@ export interface CalibrateCommandOptions extends Pick<JobOptions, "ranks" | "tra
   readonly output: string;
 }
 
-/** A job to measure, with the name that the output shows. */
+/** A job to measure, with its name in the output. */
 interface Variant {
   readonly job: ProfiledJob;
   readonly name: string;
@@ -40,8 +40,8 @@ interface Variant {
 }
 
 /**
- * Variants of a job that exchange each gradient by itself: after the backward pass, during it, and in halves. They show
- * how messages and computation slow each other.
+ * Returns variants of a job that exchange each gradient separately: after the backward pass, during the backward pass,
+ * and in halves. The variants show how much messages and computation slow each other.
  */
 const exchangeVariants = async (first: ProfiledJob): Promise<Variant[]> => {
   const variants: Variant[] = [];
@@ -57,13 +57,13 @@ const exchangeVariants = async (first: ProfiledJob): Promise<Variant[]> => {
         rounds: [],
       });
     } catch (error) {
-      // Some jobs cannot be trained this way.
+      // Some jobs do not support this exchange.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
     }
   return variants;
 };
 
-/** The fitted running costs as lines of text. */
+/** Formats the fitted running costs as lines of text. */
 const runningLines = (running: RunningCosts, ranks: number): string[] => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = running;
   const { stepVariation, messageDelaySeconds, overlapSlowdown = 0 } = running;
@@ -77,8 +77,8 @@ const runningLines = (running: RunningCosts, ranks: number): string[] => {
 };
 
 /**
- * Samples of kernels that run while no message travels, because the slowdown by messages is a separate cost. Operators
- * that only run during messages keep their samples from there.
+ * Returns the samples of kernels that run while no messages are sent, because the slowdown by messages is a separate
+ * cost. Operators that run only while messages are sent keep all their samples.
  */
 const undisturbedSamples = (runs: readonly MeasuredJob[], device: Device): KernelSample[] => {
   const byOverlap = Map.groupBy(runs, (run) => overlapsOf(run.programOn(device)).length > 0);

@@ -1,7 +1,8 @@
 import { ArgumentError } from "@skein/tensor-core";
 
 /**
- * Parse the number given for an option. @throws ArgumentError for text that is not a whole number of at least `least`.
+ * Parses the number given for an option.
+ * @throws ArgumentError for text that is not an integer of at least `least`.
  */
 export const countOf = (option: string, text: string, least: number): number => {
   const count = Number(text);

@@ -18,7 +18,10 @@ export interface LinksCommandOptions extends Pick<JobOptions, "ranks" | "transpo
 const notWritable = (output: string, reason: string): ArgumentError =>
   new ArgumentError(`--output ${output}: cannot be written (${reason}); give a file in a folder with write permission`);
 
-/** Check that a file can be written to `output`, before anything is measured. @throws ArgumentError. */
+/**
+ * Checks, before the measurement, that a file can be written to `output`.
+ * @throws ArgumentError if not.
+ */
 const requireWritable = (output: string): void => {
   if (statSync(dirname(output), { throwIfNoEntry: false })?.isDirectory() !== true)
     throw notWritable(output, "its folder does not exist");

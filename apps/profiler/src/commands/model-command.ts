@@ -34,7 +34,7 @@ export interface ModelCommandOptions {
 const optional = (option: string, text: string | undefined): number | undefined =>
   text === undefined ? undefined : countOf(option, text, 1);
 
-/** The configuration that the options describe. */
+/** Builds the configuration from the command-line options. */
 const configurationOf = (options: ModelCommandOptions): TrainingConfiguration | InferenceConfiguration => {
   const { flash: flashAttention, quantized } = options;
   const batch = countOf("batch", options.batch, 1);
@@ -60,12 +60,12 @@ const configurationOf = (options: ModelCommandOptions): TrainingConfiguration | 
     flashAttention,
     tensorParallel,
     quantized,
-    // As in the LoRA paper: adapters on the projections of queries and values.
+    // As in the LoRA paper: adapters on the query and value projections.
     adapters: lora === undefined ? undefined : { kind: "lora", rank: lora, projections: ["query", "value"] },
   };
 };
 
-/** `skein-profile model`: print estimated time and memory of a large model. */
+/** `skein-profile model`: print the estimated time and memory of a large model. */
 export const modelCommand = (name: string, options: ModelCommandOptions): number => {
   const dissection = dissect(modelNamed(name), configurationOf(options), hardwareOf(options.hardware));
   const lines =

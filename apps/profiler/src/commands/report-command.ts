@@ -29,7 +29,10 @@ export interface ReportCommandOptions extends Pick<JobOptions, "ranks" | "transp
   readonly json?: boolean;
 }
 
-/** Reject options that have no meaning without --job. @throws ArgumentError. */
+/**
+ * Rejects options that have no meaning without --job.
+ * @throws ArgumentError if there is such an option without --job.
+ */
 const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommandOptions): void => {
   const given = Object.entries({ ranks, transport, hardware, set: set[0] }).find(([, value]) => value !== undefined);
   if (job === undefined && given !== undefined)
@@ -38,23 +41,24 @@ const requireJob = ({ job, ranks, transport, set = [], hardware }: ReportCommand
     );
 };
 
-/** The hosts that a trace names. */
+/** Returns the names of the hosts in a trace. */
 const machineOf = (ranks: readonly RankSpans[]): string => {
   const hosts = new Set(ranks.flatMap(({ process }) => process?.split(":")[0] ?? []));
   return hosts.size === 0 ? "an unnamed machine" : `from a trace of ${[...hosts].join(", ")}`;
 };
 
 /**
- * Maximum share of computing time in operators that the job lacks. Above this share the trace belongs to another job,
- * and operators would be matched wrongly.
+ * Maximum fraction of the computing time in operators that the job does not contain. Above this fraction the trace is
+ * treated as that of a different job, because its operators could not be matched correctly.
  */
 const maxUnknown = 0.05;
 
 /**
  * Check that a trace can belong to a job.
  *
- * @throws ArgumentError if the number of ranks differs, or if too much time is in operators that the job lacks.
- * @returns operators of the trace that the job's step does not have.
+ * @throws ArgumentError if the number of ranks differs, or if operators that the job does not contain take too much
+ * time.
+ * @returns operators of the trace that are not in the job's step.
  */
 const unknownOperators = (
   steps: readonly WorldStep[],
@@ -71,7 +75,7 @@ const unknownOperators = (
   const computed = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
   const spansByName = Map.groupBy(computed, ({ name }) => name);
   const unknown = [...spansByName.keys()].filter((name) => !known.has(name));
-  // Medians, because a single span during which its thread had no core may outweigh all others.
+  // Medians are used because one long span, during which the thread had no core, may exceed all others together.
   const seconds = (names: Iterable<string>): number =>
     [...names]
       .map((name) => spansByName.get(name)!)
@@ -99,14 +103,16 @@ const priced = async (
   return { priced: { step: job.step(plan), stateBytes, program, device: described.device }, predicted: simulated };
 };
 
-/** Infer from a trace which clock timed the kernels. A device without timestamp queries has one span per step. */
+/**
+ * Determines from a trace which clock timed the kernels. A device without timestamp queries has a single span per step.
+ */
 const clockOf = (backend: string, steps: readonly WorldStep[]): JobFacts["kernelClock"] => {
   if (backend === "cpu") return "host";
   const kernels = steps.flat().flatMap(({ spans }) => spans.filter(({ track }) => track === "compute"));
   return kernels.length > steps.flat().length ? "device" : "none";
 };
 
-/** `skein-profile report`: make a report from a trace that was written before. */
+/** `skein-profile report`: make a report from an existing trace. */
 export const reportCommand = async (path: string, options: ReportCommandOptions): Promise<number> => {
   const { job: jobFile, hardware, warmUp, output, json = false, ...jobOptions } = options;
   const warmUpSteps = countOf("warm-up", warmUp, 0);
@@ -133,7 +139,8 @@ export const reportCommand = async (path: string, options: ReportCommandOptions)
       samplesPerStep: facts.samplesPerStep,
       kernelClock: job?.facts.kernelClock ?? clockOf(facts.backend, steps),
     },
-    // The cost of recording a span on another machine is unknown.
+    // For a trace without a job, the cost of recording a span is unknown, because the trace may be from another
+    // machine.
     measured: { steps, overheadSeconds: job === undefined ? 0 : spanOverheadSeconds() },
     warmUpSteps,
     madeAt: new Date(facts.madeAt),

@@ -29,7 +29,10 @@ export interface RunCommandOptions extends Pick<JobOptions, "ranks" | "transport
   readonly json?: boolean;
 }
 
-/** Write the job with the advised change, if there is one. @returns a line that describes the result. */
+/**
+ * Writes the job with the recommended change, if there is one.
+ * @returns a line that describes the result.
+ */
 const applyAdvice = (file: string, target: string, { advice, step }: ProfileReport): string => {
   const found = advice.find(({ change }) => change !== undefined);
   if (found?.change === undefined) return `${target} was not written: the report advises no change of the schedule`;
@@ -38,7 +41,7 @@ const applyAdvice = (file: string, target: string, { advice, step }: ProfileRepo
   return `${target}: ${note}`;
 };
 
-/** `skein-profile run`: run a job for some steps, and report how their time is spent. */
+/** `skein-profile run`: run a job for some steps, and report how the time of a step is spent. */
 export const runCommand = async (
   file: string,
   { steps, warmUp, output, hardware, apply, json = false, ...jobOptions }: RunCommandOptions,

@@ -17,7 +17,7 @@ export interface ShadersCommandOptions extends CallOptions, Pick<JobOptions, "ra
   readonly device: "least" | "here";
 }
 
-/** `skein-profile shaders`: print the WGSL of a tensor function, or of a job's step. */
+/** `skein-profile shaders`: print the WGSL shaders of a tensor function, or of a job's step. */
 export const shadersCommand = async (
   name: string | undefined,
   { job, device, ranks, set = [], ...call }: ShadersCommandOptions,

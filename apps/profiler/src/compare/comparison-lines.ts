@@ -11,7 +11,7 @@ import { type Difference, differenceOf, significant } from "./difference.ts";
 
 interface Row extends Difference {
   readonly name: string;
-  /** Change of the step's time due to this row, in seconds. */
+  /** Change of the step time due to this row, in seconds. */
   readonly seconds: number;
 }
 
@@ -20,7 +20,8 @@ const keyOf = ({ operator, scope, phase }: OperatorRow): string => `${operator} 
 const nothing = { median: 0, mad: 0, n: 1 };
 
 /**
- * Rows of both reports. A row in one report only took no time in the other, so chance cannot explain the difference.
+ * Returns the rows of both reports. A row that is in only one report took no time in the other report, so chance cannot
+ * explain the difference.
  */
 const rowsOf = (before: ProfileReport, after: ProfileReport): Row[] => {
   const timesOf = (report: ProfileReport): ReadonlyMap<string, OperatorRow["seconds"]> =>
@@ -56,14 +57,18 @@ const columns: readonly TextColumn[] = [
   { heading: "change", numeric: true, cutAt: "end", least: 1, weight: 8 },
 ];
 
-/** Properties in which the reports differ, which make them hard to compare. */
+/**
+ * Returns warnings about properties in which the reports differ, such as the machine, and which make the reports hard
+ * to compare.
+ */
 const cautions = (before: ProfileReport, after: ProfileReport): string[] =>
   (["machine", "backend", "ranks", "samplesPerStep"] as const).flatMap((key) =>
     before[key] === after[key] ? [] : [`${key} differs: ${before[key]} and ${after[key]}`],
   );
 
 /**
- * Lines that compare two reports for a terminal: only differences larger than chance, largest change of the step first.
+ * Formats a comparison of two reports for a terminal: only significant differences, largest change of the step time
+ * first.
  */
 export const comparisonLines = (before: ProfileReport, after: ProfileReport, width = 80): string[] => {
   const step = differenceOf(before.step, after.step);

@@ -28,7 +28,7 @@ describe("two samples of one distribution", () => {
     return (state + 0.5) / 2 ** 32;
   };
   const gauss = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
-  /** Steps that are correlated with the previous step, some of them with a pause. */
+  /** Returns step times in which each step is correlated with the previous step, and some steps contain a pause. */
   const series = (n: number, likeness: number, pauses: number): number[] => {
     let deviation = gauss();
     return Array.from({ length: n }, () => {
@@ -48,7 +48,7 @@ describe("two samples of one distribution", () => {
   ])(
     "of %d steps that are alike by %d, with %d pauses, are called different in at most 5 of 100 cases",
     (n, likeness, pauses) => {
-      // 400 cases with a probability of 0.05 each: the standard deviation is 1.1 %.
+      // 400 cases with a probability of 0.05 each: the standard deviation of the fraction is 1.1 %.
       expect(called(400, () => [series(n, likeness, pauses), series(n, likeness, pauses)])).toBeLessThan(
         0.05 + 1.5 * 0.011,
       );
@@ -61,7 +61,7 @@ describe("two samples of one distribution", () => {
 });
 
 test("Holm's rule compares the smallest p-value with the strictest bound", () => {
-  expect(significant([0.01, 0.04, 0.03])).toEqual([true, false, false]); // 0.05/3, then 0.05/2
+  expect(significant([0.01, 0.04, 0.03])).toEqual([true, false, false]); // thresholds: 0.05/3, then 0.05/2
   expect(significant([0.01, 0.02, 0.03])).toEqual([true, true, true]);
   expect(significant([])).toEqual([]);
 });

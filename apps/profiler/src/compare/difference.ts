@@ -1,41 +1,44 @@
 import type { Times } from "@skein/report";
 import { studentTail } from "./student-tail.ts";
 
-/** The difference between two measured times. */
+/** Difference between two measured times. */
 export interface Difference {
   readonly before: Times;
   readonly after: Times;
-  /** After divided by before, minus 1: −0.1 means a tenth less. */
+  /** Relative change, after / before − 1: −0.1 means that the time decreased by a tenth. */
   readonly relative: number;
   /**
-   * p-value: probability of medians at least this far apart if the true times are equal. 1 if the medians are equal, or
-   * if a report has a single sample.
+   * p-value: probability of medians that differ at least this much if the true times are equal. 1 if the medians are
+   * equal, or if a report has a single sample.
    */
   readonly probability: number;
 }
 
 /**
- * For a normal distribution: standard deviation divided by median absolute deviation, and standard error of the median
- * divided by standard error of the mean.
+ * Ratios for a normal distribution: standard deviation divided by median absolute deviation, and standard error of the
+ * median divided by standard error of the mean.
  */
 const deviationOfMad = 1.4826;
 const medianOverMean = 1.2533;
 /**
- * Efficiency of the median absolute deviation as an estimate of spread, relative to the standard deviation of as many
- * values.
+ * Efficiency of the median absolute deviation as an estimate of spread, relative to the standard deviation of the same
+ * number of values.
  *
  * Source: Rousseeuw and Croux 1993.
  */
 const efficiencyOfMad = 0.37;
 
 interface MedianError {
-  /** Standard error of a median. */
+  /** Standard error of a median, in seconds. */
   readonly error: number;
-  /** Degrees of freedom of that error, because it is estimated from few values. */
+  /** Degrees of freedom of the standard error, which is estimated from a limited number of values. */
   readonly degrees: number;
 }
 
-/** Standard error from the spread of the samples. Correlated neighbors reduce the effective number of samples. */
+/**
+ * Computes the standard error of a median from the spread of the samples. Correlation between consecutive samples
+ * reduces the effective number of samples.
+ */
 const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): MedianError => ({
   error: (medianOverMean * deviationOfMad * mad) / Math.sqrt(effectiveN),
   degrees: Math.max(1, efficiencyOfMad * (effectiveN - 1)),
@@ -43,8 +46,8 @@ const uncertaintyOf = ({ mad, n, effectiveN = n }: Times): MedianError => ({
 
 /**
  * Compare two medians with Welch's test. Errors come from median absolute deviations, which are robust against pauses,
- * and from the effective number of samples. A single sample gives no result. Differences between whole runs, such as
- * memory layout or clock rate, are not covered.
+ * and from the effective number of samples. With a single sample the probability is 1. Differences between whole runs,
+ * such as memory layout or clock rate, are not covered.
  *
  * Source: Welch 1947, Biometrika 34 (degrees of freedom of two unequal errors).
  */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { studentTail } from "./student-tail.ts";
 
 test("matches critical values of tables", () => {
-  // Source: any table of Student's distribution, two-sided.
+  // Two-sided values. Source: any table of Student's distribution.
   for (const [t, degrees, chance] of [
     [12.7062, 1, 0.05],
     [4.3027, 2, 0.05],

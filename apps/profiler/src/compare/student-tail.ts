@@ -1,11 +1,11 @@
 /**
- * Maximum degrees of freedom: above this number the distribution equals the normal one within a third of a percent, and
- * fewer degrees give the more cautious result.
+ * Maximum degrees of freedom. Above this number the distribution equals the normal distribution within a third of a
+ * percent, and fewer degrees give the more cautious result.
  */
 const maxDegrees = 200;
 const intervals = 400;
 
-/** Integral of cosᵉ between two angles, by Simpson's rule. */
+/** Computes the integral of cosᵉ between two angles by Simpson's rule. */
 const cosinePower = (exponent: number, from: number, to: number): number => {
   const width = (to - from) / intervals;
   let sum = 0;
@@ -18,12 +18,12 @@ const cosinePower = (exponent: number, from: number, to: number): number => {
 };
 
 /**
- * Probability that a value of Student's distribution is at least as far from zero as `t`. With t = √ν tan θ the density
- * is proportional to cosᵛ⁻¹ θ.
+ * Compute the probability that a value from Student's distribution is at least as far from zero as `t`. With t = √ν tan
+ * θ the density is proportional to cosᵛ⁻¹ θ.
  *
- * @param degrees of freedom ν, at least 1; not necessarily whole.
+ * @param degrees Degrees of freedom ν, at least 1; not necessarily an integer.
  *
- * Cost: 800 powers.
+ * Cost: 800 evaluations of a power.
  */
 export const studentTail = (t: number, degrees: number): number => {
   const freedom = Math.min(maxDegrees, Math.max(1, degrees));

@@ -25,21 +25,21 @@ const columns: readonly TextColumn[] = [
 const transferSeconds = ({ secondsPerMessage, secondsPerByte }: LinkTimes, bytes: number): number =>
   secondsPerMessage + secondsPerByte * bytes;
 
-/** A time per byte as text in ns/B, because most are fractions of a nanosecond. */
+/** Formats a time per byte in ns/B, because most values are fractions of a nanosecond. */
 const perByte = (secondsPerByte: number): string => `${(secondsPerByte * 1e9).toPrecision(3)} ns/B`;
 
 const row = (name: string, fit: LinkFit): string[] => [
   name,
   secondsText(fit.secondsPerMessage),
   perByte(fit.secondsPerByte),
-  // A fit may give 0 s per byte.
+  // A fit may result in 0 s per byte.
   fit.secondsPerByte > 0 ? rateText(1 / fit.secondsPerByte, "B/s") : "–",
   secondsText(transferSeconds(fit, small)),
   secondsText(transferSeconds(fit, large)),
   shareText(fit.worstRelativeError),
 ];
 
-/** Measured links as lines of text for a terminal: the cost of a message by its size, and a legend. */
+/** Formats measured links as lines of text for a terminal: the cost of a message by its size, and a legend. */
 export const linkLines = (
   { transport, hosts, within, across, pairs, messageBytes, reduceSecondsPerByte }: LinkFile,
   width: number,

@@ -30,7 +30,7 @@ test("a table of 80 columns shows the time of messages of 1 KiB and 1 MiB, by α
   expect(lines.find((line) => line.startsWith("within a host"))).toMatch(
     /^within a host +100 µs +1\.00 ns\/B +1\.00 GB\/s +101 µs +1\.15 ms +12\.0 %$/,
   );
-  expect(lines.join("\n")).not.toContain("0 to 1"); // the class has only this pair
+  expect(lines.join("\n")).not.toContain("0 to 1"); // the class contains only this pair
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
 });
 

@@ -1,18 +1,18 @@
 import type { LinkFile } from "@skein/collectives";
 import type { HardwareFile } from "@skein/cost-model";
 
-/** A hardware file with replaced links. */
+/** A hardware file whose links were replaced. */
 export interface Relinked {
   readonly hardware: HardwareFile;
-  /** Kind of link that was not measured and is unchanged. Undefined: both kinds were measured. */
+  /** Type of link that was not measured and is therefore unchanged. Undefined: both types were measured. */
   readonly unmeasured: "within" | "across" | undefined;
 }
 
 /**
  * Replace the links of a hardware file by measured links. A job has links within a host, across hosts, or both; links
- * that the job does not have stay as they are in the file. Contention stays too, because messages between two ranks at
- * a time do not show it. The growth of the network belongs to the links between hosts: it stays if these stay, and is
- * dropped if they are replaced.
+ * that the job does not have are not changed. Contention is not changed either, because it cannot be measured with
+ * messages between only two ranks at a time. The network growth belongs to the links between hosts: it is kept if these
+ * links are unchanged, and dropped if they are replaced.
  */
 export const withLinks = (hardware: HardwareFile, links: LinkFile): Relinked => {
   const { within, across, reduceSecondsPerByte, transport, measuredAt, machine } = links;

@@ -7,27 +7,30 @@ export interface AlgorithmPrice {
   /** Number of segments with which the algorithm is fastest. */
   readonly segments: number;
   readonly seconds: number;
-  /** Whether the algorithm sums in rank order. Other algorithms need `sumOrder: any`, except on two ranks. */
+  /**
+   * Whether the algorithm adds the values of ranks in rank order. Other algorithms require `sumOrder: any`, except on
+   * two ranks.
+   */
   readonly rankOrder: boolean;
 }
 
 /**
- * A collective of a step, with the predicted time of every algorithm for that collective, fastest first. In shared
- * memory the direct algorithm is chosen regardless of these times.
+ * A collective of a step, with the predicted time of each algorithm, fastest first. In shared memory the direct
+ * algorithm is chosen, regardless of these times.
  */
 export interface CollectiveChoice {
   readonly collective: string;
   readonly axis: string;
   readonly bytes: number;
-  /** Number of calls in the step. */
+  /** Number of calls of this collective in the step. */
   readonly times: number;
   readonly chosen: string;
   readonly candidates: readonly AlgorithmPrice[];
 }
 
 /**
- * List the chosen algorithm and all candidates for each collective of a step. @param groups by axis, of more than one
- * rank.
+ * List the chosen algorithm and all candidates for each collective of a step.
+ * @param groups Groups of more than one rank, by axis.
  */
 export const algorithmPrices = (
   program: StepProgram,

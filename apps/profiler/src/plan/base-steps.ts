@@ -14,19 +14,23 @@ import { eachByItself } from "../predict/candidates.ts";
 import { messagesOf } from "../predict/groupings.ts";
 
 /**
- * The dense step of a job with one message per tensor. All other ways to exchange gradients are derived from this step.
+ * Dense steps of a job with one message per tensor. All other exchanges of the gradients are derived from these steps.
  */
 export interface BaseSteps {
-  /** Messages travel during the backward pass. */
+  /** Step whose messages are sent during the backward pass. */
   readonly whole: StepProgram;
-  /** Exchanged in halves around the end of a step. A one-line reason if the job cannot be trained this way. */
+  /**
+   * Step in which gradients are exchanged in halves, before and after the end of the step. If the job cannot be trained
+   * this way: the reason in one line.
+   */
   readonly halves: StepProgram | { readonly refused: string };
 }
 
 /**
- * Trace both steps. Cost: that of compiling two steps, without kernels: seconds for a large model.
+ * Trace and price both dense steps. Cost: that of compiling two steps, without running kernels; seconds for a large
+ * model.
  *
- * @throws ArgumentError for a job of one rank, which exchanges nothing.
+ * @throws ArgumentError for a job with a single rank, which exchanges nothing.
  */
 export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promise<BaseSteps> => {
   if (job.facts.ranks === 1)
@@ -46,15 +50,15 @@ export const baseSteps = async (job: ProfiledJob, hardware: HardwareFile): Promi
   return { whole: await traced("wait-free"), halves: await inHalves() };
 };
 
-/** Reprice both steps for another number of ranks, with as many samples per rank. */
+/** Reprice both steps for another number of ranks with the same number of samples per rank. */
 export const basesAt = ({ whole, halves }: BaseSteps, job: ProfiledJob, hardware: HardwareFile): BaseSteps => {
   const pricers = pricersOn(job, hardware);
   return { whole: reprice(whole, pricers), halves: "refused" in halves ? halves : reprice(halves, pricers) };
 };
 
 /**
- * Seconds of computing that need each bucket's parameters, in the forward pass of a step in halves: from the wait for
- * this bucket to the next wait. By number of the bucket.
+ * Returns the seconds of computation that need each bucket's parameters in the forward pass of a step in halves, by
+ * bucket number: from the wait for this bucket to the next wait.
  */
 const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
   const seconds = new Map<number, number>();
@@ -69,8 +73,8 @@ const forwardSeconds = (halves: StepProgram): ReadonlyMap<number, number> => {
 };
 
 /**
- * Gradient profile of a step for planners, in the order in which gradients become ready. Paths are bucket numbers. The
- * backward time of the first gradient includes the forward pass.
+ * Returns the gradient profile of a step for planners, in the order in which gradients become ready. Paths are bucket
+ * numbers. The backward time of the first gradient includes the forward pass.
  */
 export const profileOf = ({ whole, halves }: BaseSteps): GradientProfile => {
   const forward = "refused" in halves ? new Map<number, number>() : forwardSeconds(halves);

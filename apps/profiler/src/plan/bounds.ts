@@ -8,21 +8,21 @@ import {
 } from "@skein/cost-model";
 
 /**
- * Exposed communication of a way to exchange that no job can run, next to that of the best comparable way that jobs
- * run. Both come from closed forms for a single network.
+ * Exposed communication of a theoretical exchange that no job can run, compared with that of the best similar exchange
+ * that jobs can run. Both values come from closed forms for a single network.
  */
 export interface Bound {
   readonly name: string;
   readonly exposedSeconds: number;
-  /** Exposed seconds of the best comparable way that jobs run. */
+  /** Exposed seconds of the best similar exchange that jobs can run. */
   readonly besideSeconds: number;
   readonly why: string;
 }
 
 /**
- * Bounds for dense gradients: ByteScheduler (pieces with priorities, if the forward pass could begin before all
- * gradients arrive), compared with merged gradients. Do not compare these with simulated steps, in which links within
- * and between hosts carry different messages at once.
+ * Computes bounds for dense gradients: ByteScheduler, which sends partitions with priorities and would need a forward
+ * pass that begins before all gradients have arrived, compared with merged gradients. Do not compare these bounds with
+ * simulated steps, in which links within and between hosts carry different messages at the same time.
  */
 export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiveModel): Bound[] => [
   {

@@ -4,10 +4,10 @@ import { type Prediction, predictStep } from "../predict/predict-step.ts";
 import { setOf } from "../predict/candidates.ts";
 import type { Scored } from "./score.ts";
 
-/** The best configuration after its whole step was traced. */
+/** The best configuration, after its whole step has been traced. */
 export interface Confirmed {
   readonly best: Scored;
-  /** Prediction of the whole step, equal to that of `skein-profile predict`. */
+  /** Prediction of the whole step, equal to the output of `skein-profile predict`. */
   readonly prediction: Prediction;
 }
 
@@ -15,9 +15,10 @@ export interface Confirmed {
 const most = 3;
 
 /**
- * Trace whole steps of the fastest configurations, until no remaining score is below the fastest traced step.
+ * Trace whole steps of the configurations, fastest score first, until no remaining score is below the fastest traced
+ * step.
  *
- * @param scored fastest first, not empty.
+ * @param scored Configurations with scores, fastest first; not empty.
  */
 export const confirmBest = async (
   job: ProfiledJob,

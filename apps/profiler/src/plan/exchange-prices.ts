@@ -1,14 +1,14 @@
 import { type PricedExchange, pricedExchange, type StepHardware } from "@skein/cost-model";
 import type { ExchangePlan, ProfiledJob } from "skein-train/profiling";
 
-/** Returns the price of exchanging some gradients in one bucket, given their numbers. */
+/** Function that returns the priced exchange of some gradients in one bucket, given their bucket numbers. */
 export type ExchangePrices = (buckets: readonly number[]) => PricedExchange;
 
 /**
- * Price exchanges with a job's compression, of gradients that are averaged over the same ranks. Buckets of equal shapes
- * are traced once.
+ * Build a function that prices exchanges with a job's compression. The gradients of a bucket must be averaged over the
+ * same ranks. Buckets with equal shapes are traced only once.
  *
- * @param plan densities by path, for compressions with densities.
+ * @param plan Densities by path, for compressions with densities.
  */
 export const exchangePrices = (job: ProfiledJob, hardware: StepHardware, plan?: ExchangePlan): ExchangePrices => {
   const gradients = job.gradients();

@@ -1,29 +1,29 @@
 import { dearTimeline, type GradientProfile, halvesOf, type LinearCollectiveModel, planDear } from "@skein/cost-model";
 import { type Grouping, oneBucketBytes, sizesBelow } from "../predict/groupings.ts";
 
-/** Inputs for planning an exchange in halves. */
+/** Input for planning an exchange in halves. */
 export interface HalvedInput {
-  /** Profile of the sent gradients, by bucket number, with the forward time of each tensor. */
+  /** Profile of the gradients that are sent, by bucket number, with the forward time of each tensor. */
   readonly profile: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** Restricts groups to the messages that are sent, see `sentGroups`. */
+  /** Function that restricts groups to gradients that are sent; see `sentGroups`. */
   readonly toSentGroups: (groups: Grouping["groups"]) => Grouping["groups"];
 }
 
-/** Maximum number of plans to simulate, of those priced by the closed form. */
+/** Maximum number of plans to simulate, of the plans that were priced with the closed form. */
 const most = 8;
 
 /**
- * Buckets for a step in halves: sizes four per doubling are priced by the closed form (`dearTimeline`), and the plans
- * with the shortest steps are returned. Equal plans are priced once.
+ * Choose buckets for a step in halves. Bucket sizes, four per doubling, are priced with the closed form
+ * (`dearTimeline`), and the plans with the shortest steps are returned. Equal plans are priced only once.
  *
- * @param gradientBytes by the number of the bucket.
+ * @param gradientBytes Bytes of each gradient, by bucket number.
  */
 export const halvedGroupings = (
   gradientBytes: readonly number[],
   { profile, allReduce, toSentGroups }: HalvedInput,
 ): { readonly priced: number; readonly groupings: Grouping[] } => {
-  // Jobs fill buckets in the order of the parameter tree, regardless of when gradients are ready.
+  // Jobs fill buckets in the order of the parameter tree, regardless of the order in which gradients become ready.
   const inTree = {
     tensors: gradientBytes.map((bytes, bucket) => ({ path: String(bucket), bytes, backwardSeconds: 0 })),
   };

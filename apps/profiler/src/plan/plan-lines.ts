@@ -28,7 +28,7 @@ const worldColumns: readonly TextColumn[] = [
   { heading: "buckets", ...word, least: 10, weight: 4 },
 ];
 
-/** `{kind: "top-k", density: 0.01}` → "top-k density 0.01". */
+/** Formats settings in words: `{kind: "top-k", density: 0.01}` → "top-k density 0.01". */
 export const words = (settings: unknown): string => {
   if (typeof settings !== "object" || settings === null) return String(settings);
   const { kind, ...rest } = settings as Settings;
@@ -50,7 +50,10 @@ const rowOf = (scored: Scored): string[] => [
 
 const isDense = ({ settings }: Scored): boolean => (settings["compression"] as Settings)["kind"] === "identity";
 
-/** The fastest schedule of each compression, dense first. @param scored fastest first. */
+/**
+ * Returns the fastest schedule of each compression, dense first.
+ * @param scored Configurations with scores, fastest first.
+ */
 export const bestPerCompression = (scored: readonly Scored[]): Scored[] => {
   const best = new Map<string, Scored>();
   for (const one of scored) {
@@ -60,15 +63,15 @@ export const bestPerCompression = (scored: readonly Scored[]): Scored[] => {
   return [...best.values()].toSorted((a, b) => Number(isDense(b)) - Number(isDense(a)) || a.seconds - b.seconds);
 };
 
-/** Maximum number of schedules without loss to print. */
+/** Maximum number of schedules without compression error to print. */
 const maxLossless = 5;
 
-/** Maximum number of left-out configurations to print. */
+/** Maximum number of skipped configurations to print. */
 const maxLeftOut = 5;
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
-/** One line that describes the search space. */
+/** Formats one line that describes the search space. */
 export const spaceLine = (worlds: readonly PlannedWorld[]): string => {
   const total = worlds.reduce((sum, { scored }) => sum + scored.length, 0);
   const [{ space, scored }] = worlds as [PlannedWorld];
@@ -85,7 +88,7 @@ const keeps: { readonly [keep in Keep]: string } = {
   "global-batch": "all ranks together keep the samples of a step",
 };
 
-/** A table of the best configuration for each number of ranks. */
+/** Formats a table of the best configuration for each number of ranks. */
 export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsOfTerminal: number): string[] => {
   const rows = worlds.map(({ ranks, scored: [best], samplesPerSecond, efficiency, epochSeconds }) => [
     String(ranks),
@@ -102,7 +105,7 @@ export const worldLines = (worlds: readonly PlannedWorld[], keep: Keep, columnsO
   ];
 };
 
-/** Tables of the configurations for one number of ranks, with bounds and left-out configurations. */
+/** Formats tables of the configurations for one number of ranks, with bounds and skipped configurations. */
 export const configurationLines = ({ scored, bounds, leftOut }: PlannedWorld, columnsOfTerminal: number): string[] => {
   const bestSchedules = bestPerCompression(scored);
   const lossless = scored.filter(isDense).slice(0, maxLossless);

@@ -7,20 +7,21 @@ import { compressions, dense, type Settings, setOf } from "../predict/candidates
 import { type SearchResult, searchConfigurations } from "./search.ts";
 
 /**
- * Batch size that stays constant when the number of ranks changes: that of each rank, or that of all ranks together.
+ * Batch size that stays constant when the number of ranks changes: the batch of each rank, or the total batch of all
+ * ranks.
  */
 export type Keep = "rank-batch" | "global-batch";
 
-/** The configurations of a job for one number of ranks. */
+/** Search result of a job for one number of ranks. */
 export interface PlannedWorld extends SearchResult {
   readonly ranks: number;
   readonly job: ProfiledJob;
-  /** Settings that give the job this number of ranks. */
+  /** Job settings that set this number of ranks. */
   readonly resizing: Settings;
   readonly samplesPerSecond: number;
-  /** Samples per second per rank, divided by the samples per second of a single rank. */
+  /** Scaling efficiency: samples per second per rank, divided by the samples per second of a single rank. */
   readonly efficiency: number;
-  /** Seconds of an epoch of whole steps; infinite for a job whose samples are a stream, see `data.stream`. */
+  /** Seconds of an epoch, counting whole steps. Infinite for a job whose samples are a stream (see `data.stream`). */
   readonly epochSeconds: number;
 }
 
@@ -31,19 +32,19 @@ export interface PlanWorldsOptions {
 }
 
 export interface PlannedWorlds {
-  /** In ascending order of ranks. */
+  /** Results in ascending order of the number of ranks. */
   readonly worlds: readonly PlannedWorld[];
-  /** Numbers of ranks that were left out, each as a line with the reason. */
+  /** Skipped numbers of ranks, each as a line with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** Seconds that a rank computes without an exchange. */
+/** Returns the seconds that a rank computes in a step without an exchange. */
 const aloneSeconds = (whole: StepProgram): number =>
   computeSeconds(whole.filter(({ scope }) => bucketOfScope(scope) === undefined));
 
 /**
- * Key of the set of gradients that are exchanged. With few ranks, a rank may own gradients that several ranks share
- * with more.
+ * Returns a key of the set of gradients that are exchanged. With few ranks, one rank may own gradients that several
+ * ranks share if there are more ranks.
  */
 const sentKey = (job: ProfiledJob): string => {
   const groups = job.groups();
@@ -53,7 +54,7 @@ const sentKey = (job: ProfiledJob): string => {
     .join();
 };
 
-/** A job with another number of ranks, and the settings that were changed for that. */
+/** A job with another number of ranks, and the settings changed for this number. */
 interface Resized {
   readonly job: ProfiledJob;
   readonly resizing: Settings;
@@ -66,7 +67,7 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
   try {
     return { job: await own.with(setOf(resizing)), resizing };
   } catch (error) {
-    // The evaluation batch must also be divisible by the number of ranks.
+    // The number of ranks must also divide the evaluation batch.
     const shared = { ...resizing, "evaluation.batch": ranks };
     const job = await own.with(setOf(shared)).catch(() => undefined);
     if (job === undefined) throw error;
@@ -75,12 +76,13 @@ const withRanks = async (own: ProfiledJob, ranks: number, keep: Keep): Promise<R
 };
 
 /**
- * Score ways to exchange a job's gradients for several numbers of ranks.
+ * Score exchanges of a job's gradients for several numbers of ranks.
  *
- * If each rank keeps its samples, the computation is the same for any number of ranks, so whole steps are traced once
- * for all numbers that send the same gradients; otherwise once per number.
+ * If the batch of each rank is kept, the computation is the same for any number of ranks, so whole steps are traced
+ * once for all numbers of ranks that send the same gradients. If the total batch is kept, they are traced for each
+ * number of ranks.
  *
- * @throws ArgumentError if no number of ranks is left.
+ * @throws ArgumentError if all numbers of ranks were skipped.
  */
 export const planWorlds = async (
   own: ProfiledJob,

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Maximum number of ranks. A larger number is a typing error. */
+/** Maximum number of ranks. A larger number is treated as a typing error. */
 const most = 2 ** 20;
 
 const refuse = (text: string): never => {
@@ -10,9 +10,9 @@ const refuse = (text: string): never => {
 };
 
 /**
- * Parse the numbers of ranks given for an option: `8`, `2,4,12`, or `2..64` for doublings from 2 to 64.
+ * Parse the numbers of ranks given for an option: `8`, `2,4,12`, or `2..64` for the powers of two from 2 to 64.
  *
- * @throws ArgumentError.
+ * @throws ArgumentError for other text.
  */
 export const rankList = (text: string): number[] => {
   const count = (word: string): number => {

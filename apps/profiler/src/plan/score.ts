@@ -10,19 +10,19 @@ import type { ProfiledJob } from "skein-train/profiling";
 import { simulateStep } from "../predict/simulate-step.ts";
 import type { Settings } from "../predict/candidates.ts";
 
-/** A configuration with its predicted step. */
+/** A configuration with its predicted step time. */
 export interface Scored {
-  /** Job settings that the configuration changes. */
+  /** Job settings changed by the configuration. */
   readonly settings: Settings;
   readonly seconds: number;
   readonly exposedSeconds: number;
-  /** Bytes that a rank sends in a step. */
+  /** Number of bytes that a rank sends in a step. */
   readonly sentBytes: number;
   /** Seconds of encoding and decoding in a step. */
   readonly codecSeconds: number;
 }
 
-/** Simulate a step of all ranks with a priced program. */
+/** Simulate one step of all ranks with a priced program. */
 export const scoreStep = (
   job: ProfiledJob,
   hardware: HardwareFile,

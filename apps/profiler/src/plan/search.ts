@@ -28,27 +28,27 @@ import {
 import { halvedGroupings } from "./halved-groupings.ts";
 import { type Scored, scoreStep } from "./score.ts";
 
-/** Size of a search. */
+/** Numbers of configurations in a search. */
 export interface SearchSpace {
-  /** Number of compressions that the job supports, including dense. */
+  /** Number of compressions that the job supports, including dense (no compression). */
   readonly compressions: number;
-  /** Steps in halves: number of plans priced by the closed form, and number of plans simulated. */
+  /** Numbers of plans for steps in halves: priced with the closed form, and simulated. */
   readonly halves: { readonly priced: number; readonly simulated: number };
 }
 
 export interface SearchResult {
-  /** Fastest first. */
+  /** Configurations with scores, fastest first. */
   readonly scored: readonly Scored[];
   readonly space: SearchSpace;
-  /** Bounds for ways to exchange that no job can run. */
+  /** Bounds from exchanges that no job can run. */
   readonly bounds: readonly Bound[];
-  /** Configurations that were left out, each as a line with the reason. */
+  /** Skipped configurations, each as a line with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** Input of a search. */
+/** Parameters of a search. */
 export interface SearchInput {
-  /** Job with the number of ranks to search for. */
+  /** Job with the number of ranks for which to search. */
   readonly job: ProfiledJob;
   readonly hardware: HardwareFile;
   readonly bases: BaseSteps;
@@ -56,17 +56,17 @@ export interface SearchInput {
   readonly compressions: readonly (Settings | "own")[];
 }
 
-/** Job settings of a compression. */
+/** Returns the job settings of a compression. */
 const named = (compression: Settings | "own"): Settings => (compression === "own" ? {} : { compression });
 
 /**
- * Score ways to exchange a job's gradients on given hardware: compressions, when messages travel, and which gradients
- * travel together.
+ * Score exchanges of a job's gradients on given hardware. The search varies the compression, the times at which
+ * messages are sent, and the grouping of gradients into messages.
  *
- * No whole step is traced: dense steps are rebucketed from the two steps in `bases`, and each exchange with a
- * compression is traced by itself and inserted into them.
+ * The search traces no whole step: dense steps are rebucketed from the two steps in `bases`, and each exchange with a
+ * compression is traced separately and inserted into these steps.
  *
- * Cost: a trace of milliseconds per bucket of distinct shapes, and a simulation per configuration.
+ * Cost: one trace per bucket with distinct shapes, which takes milliseconds, and one simulation per configuration.
  */
 export const searchConfigurations = async ({
   job,
@@ -158,7 +158,7 @@ export const searchConfigurations = async ({
     const plan = compressed.facts.compression === "lags" ? compressed.planBy(times) : undefined;
     const prices = exchangePrices(compressed, pricing, plan);
     if (plan !== undefined) {
-      score(compression, prices, perTensor); // a density per tensor
+      score(compression, prices, perTensor); // with a density per tensor
       continue;
     }
     const { worldSize } = group;

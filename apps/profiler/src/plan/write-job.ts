@@ -4,7 +4,10 @@ import { ArgumentError } from "@skein/tensor-core";
 import { parseDocument } from "yaml";
 import type { Settings } from "../predict/candidates.ts";
 
-/** Check that a changed job can be written to `target`. @throws ArgumentError in one line. */
+/**
+ * Checks that a changed job can be written to `target`.
+ * @throws ArgumentError with a one-line message if not.
+ */
 export const requireNewJob = (file: string, target: string): void => {
   if (existsSync(target))
     throw new ArgumentError(`--apply ${target}: the file exists; name a new file, so that nothing is overwritten`);
@@ -15,9 +18,9 @@ export const requireNewJob = (file: string, target: string): void => {
 };
 
 /**
- * Write a job file with changed settings (`a.b` is key b within a), and keep its comments and all other settings.
+ * Write a job file with changed settings (`a.b` is key b within a). Comments and all other settings are kept.
  *
- * @param note first line of the new file.
+ * @param note First line of the new file.
  */
 export const writeJob = (file: string, target: string, settings: Settings, note: string): void => {
   requireNewJob(file, target);

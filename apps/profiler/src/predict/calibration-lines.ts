@@ -1,7 +1,7 @@
 import type { CalibratedRun } from "@skein/cost-model";
 import { milliseconds } from "../milliseconds.ts";
 
-/** Relative error of a calibrated run above which a warning is printed. */
+/** Relative prediction error of a calibration run above which a warning is printed. */
 const tolerance = 0.1;
 
 const errorOf = ({ measuredSeconds, predictedSeconds }: CalibratedRun): number =>
@@ -9,10 +9,13 @@ const errorOf = ({ measuredSeconds, predictedSeconds }: CalibratedRun): number =
 
 const percent = (share: number): string => `${(100 * Math.abs(share)).toFixed(0)} %`;
 
-/** −0.23 → "23 % too fast". */
+/** Formats a relative error: −0.23 → "23 % too fast". */
 const inWords = (error: number): string => `${percent(error)} too ${error < 0 ? "fast" : "slow"}`;
 
-/** Largest spread between the rounds of any run. A note instead if every run has one round. */
+/**
+ * Describes the largest spread between the rounds of any run. If every run has a single round, the result is a note
+ * about this.
+ */
 const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
   const spreads = runs.flatMap(({ spread }) => (spread === undefined ? [] : [spread]));
   return spreads.length === 0
@@ -21,8 +24,8 @@ const noiseLines = (runs: readonly CalibratedRun[]): string[] => {
 };
 
 /**
- * Warn about calibrated runs whose prediction from their own hardware file is more than 10 % off, worst first. No lines
- * if there are no such runs.
+ * Returns warnings about calibration runs whose prediction from the same hardware file is more than 10 % off, largest
+ * error first; no lines if there are no such runs.
  */
 export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
   const missed = runs
@@ -41,7 +44,7 @@ export const missedRunLines = (runs: readonly CalibratedRun[]): string[] => {
   ];
 };
 
-/** Lines that `calibrate` prints about the measured jobs: times, noise and warnings. */
+/** Returns the lines that `calibrate` prints about the measured jobs: times, noise and warnings. */
 export const calibrationLines = (runs: readonly CalibratedRun[]): string[] => [
   "jobs         measured   with these figures",
   ...runs.map(

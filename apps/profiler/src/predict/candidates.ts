@@ -3,12 +3,12 @@ export interface Settings {
   readonly [key: string]: unknown;
 }
 
-/** No compression. */
+/** Settings of a job without compression. */
 export const dense: Settings = { kind: "identity" };
 
 /**
- * Compressions to try, dense first. Whether a model still learns with a compression, only a run can show;
- * docs/algorithms.md lists the accuracy cost of each.
+ * Compressions to try, dense first. The search does not predict whether a model still learns with a compression;
+ * docs/algorithms.md lists the accuracy cost of each compression.
  */
 export const compressions: readonly Settings[] = [
   dense,
@@ -31,16 +31,16 @@ export const compressions: readonly Settings[] = [
   { kind: "acp-sgd", rank: 4 },
 ];
 
-/** When messages travel, except for steps in halves. */
+/** Times at which messages are sent, except for steps in halves. */
 export const overlaps = ["wait-free", "none"] as const;
 
-/** Settings as values of `--set`. The values are JSON, which is valid YAML. */
+/** Formats settings as values of `--set`. The values are JSON, which is valid YAML. */
 export const setOf = (settings: Settings): string[] =>
   Object.entries(settings).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
 
 /**
- * Settings that make a job exchange each gradient by itself, dense. All other ways to exchange are derived from such a
- * job.
+ * Returns the settings with which a job exchanges each gradient separately and dense. All other exchanges are derived
+ * from such a job.
  */
 export const eachByItself = (overlap: "none" | "wait-free" | "dear"): string[] =>
   setOf({ compression: dense, overlap, buckets: { kind: "per-tensor" }, priorities: "none" });

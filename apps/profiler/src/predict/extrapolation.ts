@@ -2,18 +2,18 @@ import { type HardwareFile, type MeasuredStep, repeatLastDoubling } from "@skein
 import { ArgumentError } from "@skein/tensor-core";
 import { milliseconds } from "../milliseconds.ts";
 
-/** Baseline that a prediction for more ranks than were measured must beat. */
+/** Baseline for a prediction with more ranks than were measured; the prediction should be more accurate. */
 export interface Extrapolation {
   /** Seconds of a step, extrapolated without a model. */
   readonly stepSeconds: number;
-  /** Measured numbers of ranks, smallest first. */
+  /** Measured numbers of ranks, in ascending order. */
   readonly from: readonly number[];
 }
 
 /**
  * Parse the value of the option `--measured`.
  *
- * @param text RANKS=SECONDS, such as 4=0.081.
+ * @param text Text of the form RANKS=SECONDS, such as 4=0.081.
  * @throws ArgumentError for other text.
  */
 export const parseMeasuredStep = (text: string): MeasuredStep => {
@@ -32,11 +32,11 @@ export const parseMeasuredStep = (text: string): MeasuredStep => {
 };
 
 /**
- * Extrapolate the step of a job to its number of ranks without a model, from measurements with fewer ranks: the given
- * measurements, or else the job of the same name in the hardware file's calibration, if the file still has the links of
- * that calibration.
+ * Extrapolate the step of a job to its number of ranks without a model, from measurements with fewer ranks. The
+ * measurements are those given or, if there are none, those of the job with the same name in the hardware file's
+ * calibration, provided that the links of the file have not changed since the calibration.
  *
- * @returns undefined if no measurements are given and the calibration has none with fewer ranks.
+ * @returns the extrapolation; undefined if no measurements are given and the calibration has none with fewer ranks.
  * @throws ArgumentError if measurements are given, but none with fewer ranks.
  */
 export const extrapolate = (
@@ -58,7 +58,7 @@ export const extrapolate = (
 };
 
 /**
- * Lines that compare a prediction with an extrapolation without a model, for more ranks than the hardware file
+ * Formats a comparison of a prediction with an extrapolation without a model, for more ranks than the hardware file
  * describes or than were measured.
  */
 export const extrapolationLines = (

@@ -14,24 +14,24 @@ import type { GroupSelectionOptions } from "@skein/collectives";
 import type { GradientTensor } from "skein-train/profiling";
 import type { Settings } from "./candidates.ts";
 
-/** A message of a step that exchanges each tensor by itself. */
+/** Message of a step that exchanges each tensor separately. */
 export interface Message {
-  /** Number of the message's bucket. */
+  /** Number of the bucket that the message contains. */
   readonly bucket: number;
-  /** Bytes of the message. */
+  /** Number of bytes of the message. */
   readonly bytes: number;
-  /** Seconds of computing in the step before the message can start. */
+  /** Seconds of computation in the step before the message can start. */
   readonly readySeconds: number;
 }
 
-/** Groups of buckets that travel together, and the job settings that produce them. */
+/** Groups of buckets that are exchanged together, and the job settings that produce these groups. */
 export interface Grouping {
   readonly buckets: Settings;
   readonly priorities: "none" | "spread";
   readonly groups: readonly (readonly number[])[];
 }
 
-/** The gradient messages of a program, in the order in which they become ready. */
+/** Returns the gradient messages of a program, in the order in which they become ready. */
 export const messagesOf = (program: StepProgram): Message[] => {
   let computed = 0;
   return program.flatMap((step) => {
@@ -43,10 +43,11 @@ export const messagesOf = (program: StepProgram): Message[] => {
 };
 
 /**
- * Restrict groups to the gradients that are sent: gradients averaged over other ranks get a group of their own, as in
- * jobs, and buckets whose gradient exists on one rank only are left out.
+ * Restrict groups to the gradients that are sent: gradients that are averaged over different ranks are in separate
+ * groups, as in jobs, and buckets whose gradient exists on one rank only are left out.
  *
- * @param gradients by the number of their bucket. @param messages of a step that exchanges each gradient by itself.
+ * @param gradients Gradients by bucket number.
+ * @param messages Messages of a step that exchanges each gradient separately.
  */
 export const sentGroups = (
   gradients: readonly Pick<GradientTensor, "axis">[],
@@ -63,10 +64,11 @@ export const sentGroups = (
 };
 
 /**
- * Scale a profile's bytes to all-reduces in one group that cost a rank as much as those in the tensor's own group,
- * because an all-reduce over P ranks sends 2(P − 1)/P of the bytes.
+ * Scale the bytes of a profile whose tensors are all-reduced in different groups, so that an all-reduce of the scaled
+ * bytes in `group` costs a rank as much as the tensor's all-reduce in its own group. An all-reduce over P ranks sends
+ * 2(P − 1)/P times its bytes.
  *
- * @param groupOf returns the group of a bucket.
+ * @param groupOf Returns the group of a bucket.
  */
 export const scaleToGroup = (
   group: Pick<GroupSelectionOptions, "worldSize">,
@@ -82,7 +84,10 @@ export const scaleToGroup = (
   };
 };
 
-/** Fill groups in the order of buckets, each up to `bytes` of dense gradients, as `buckets: fixed-size` does. */
+/**
+ * Fill groups with buckets in the order of their numbers, each group with up to `bytes` of dense gradients, as
+ * `buckets: fixed-size` does.
+ */
 const fixedSizeGroups = (gradientBytes: readonly number[], bytes: number): number[][] => {
   const groups: number[][] = [];
   let room = -1;
@@ -97,24 +102,26 @@ const fixedSizeGroups = (gradientBytes: readonly number[], bytes: number): numbe
   return groups;
 };
 
-/** Bucket sizes from 64 KiB up to `total` (exclusive), with `perDoubling` sizes per doubling. */
+/** Returns bucket sizes in bytes from 64 KiB up to `total` (exclusive), with `perDoubling` sizes per doubling. */
 export const sizesBelow = (total: number, perDoubling: number): number[] => {
   const sizes: number[] = [];
   for (let i = 0; 2 ** (16 + i / perDoubling) < total; i++) sizes.push(Math.round(2 ** (16 + i / perDoubling)));
   return sizes;
 };
 
-/** Bucket size that puts all gradients into one bucket: larger than any gradient. */
+/** Bucket size in bytes that puts all gradients into one bucket: larger than the sum of all gradients. */
 export const oneBucketBytes: number = 2 ** 30;
 
-/** Key of groups: equal groups are one configuration, even if made in two ways. */
+/**
+ * Returns a key of groups. Groupings with equal keys are one configuration, even if different settings produced them.
+ */
 const keyOf = (groups: Grouping["groups"]): string => groups.map((group) => group.join()).join(" ");
 
 /**
- * Groupings that do not depend on when gradients are ready: each tensor by itself, all in one, and sizes between.
- * Groupings with equal groups appear once.
+ * Build the groupings that do not depend on the times when gradients are ready: one group per tensor, a single group,
+ * and group sizes in between. Groupings with equal groups are returned only once.
  *
- * @param gradientBytes of each bucket's dense gradient, by which job files size buckets.
+ * @param gradientBytes Bytes of each bucket's dense gradient, which determine bucket sizes in job files.
  */
 export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => {
   const buckets = [...gradientBytes.keys()];
@@ -134,11 +141,11 @@ export const sizedGroupings = (gradientBytes: readonly number[]): Grouping[] => 
 };
 
 /**
- * Groupings of the merging planners, as a run of the job would plan them from its measurements.
+ * Build the groupings of the merging planners, as a run of the job would plan them from its measurements.
  *
- * @param profile with bucket numbers as paths, and the bytes of an all-reduce that costs a rank as much.
- * @param slowdown of two collectives at once. @param apart returns, for a path, the class of tensors with which it may
- * be merged.
+ * @param profile Gradient profile with bucket numbers as paths, and with bytes scaled by `scaleToGroup`.
+ * @param slowdown Slowdown of two concurrent collectives.
+ * @param apart Returns the merge class of a path. Only tensors of one class may be merged.
  */
 export const plannedGroupings = (
   profile: GradientProfile,

@@ -8,21 +8,21 @@ import {
 } from "@skein/cost-model";
 import type { GradientTensor, ProfiledJob } from "skein-train/profiling";
 
-/** The process groups of a job placed on given hardware, by mesh axis. */
+/** Returns the process groups of a job that is placed on given hardware, by mesh axis. */
 export const groupsOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,
 ): { readonly [axis: string]: GroupSelectionOptions } =>
   Object.fromEntries(
     Object.entries(job.groups()).map(([axis, { situation, groups }]) => {
-      const [group] = groups as [readonly number[]]; // all groups of an axis are equivalent
+      const [group] = groups as [readonly number[]]; // the groups of an axis are equivalent
       const hosts = hostsOfGroup(group, hardware.topology);
       const link = linksOfGroup(group, hardware);
       return [axis, { ...situation, link, hosts, sharesMemory: situation.sharesMemory && hosts.length === 1 }];
     }),
   );
 
-/** The largest of the groups along which gradients are averaged. */
+/** Returns the largest of the groups over which gradients are averaged. */
 export const widestGroup = (
   gradients: readonly GradientTensor[],
   groups: { readonly [axis: string]: GroupSelectionOptions },
@@ -31,7 +31,7 @@ export const widestGroup = (
     .map(({ axis }) => groups[axis]!)
     .reduce((widest, group) => (group.worldSize > widest.worldSize ? group : widest));
 
-/** Prices of collectives in a job's groups, by mesh axis. */
+/** Builds the pricers of collectives in a job's groups, by mesh axis. */
 export const pricersOn = (
   job: Pick<ProfiledJob, "groups">,
   hardware: HardwareFile,

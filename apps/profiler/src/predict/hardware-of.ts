@@ -8,7 +8,7 @@ const maxHardwareBytes = 2 ** 22;
 /**
  * Load a hardware file by its path, or a shipped file by its name.
  *
- * @throws HardwareFileError, ArgumentError in one line.
+ * @throws HardwareFileError or ArgumentError with a one-line message.
  */
 export const hardwareOf = (pathOrName: string): HardwareFile => {
   if (!/[./\\]/.test(pathOrName)) return hardwareNamed(pathOrName);

@@ -10,13 +10,13 @@ import { pricersOn } from "./groups-on.ts";
 import { planOn } from "./plan-on.ts";
 import { simulateStep } from "./simulate-step.ts";
 
-/** Prediction for a job on given hardware. */
+/** Predicted step of a job on given hardware. */
 export interface Prediction {
   readonly program: StepProgram;
   readonly simulated: SimulatedStep;
 }
 
-/** Price an already prepared step, node by node. */
+/** Price a step that has already been prepared, node by node. */
 export const pricePrepared = (
   step: PreparedGraph,
   job: Pick<ProfiledJob, "groups">,
@@ -24,9 +24,10 @@ export const pricePrepared = (
 ): StepProgram => stepProgram(step, { device: hardware.device, collectives: pricersOn(job, hardware) });
 
 /**
- * Prepare the job's step as its backend does, and price each node. Cost: that of compiling the step, without kernels.
+ * Prepare the job's step as its backend does, and price each node. Cost: that of compiling the step, without running
+ * kernels.
  *
- * @param plan see `planOn`.
+ * @param plan Plan of the exchange, as returned by `planOn`.
  */
 export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: ExchangePlan): StepProgram =>
   pricePrepared(job.step(plan), job, hardware);
@@ -34,7 +35,7 @@ export const pricedStep = (job: ProfiledJob, hardware: HardwareFile, plan?: Exch
 /**
  * Predict a step of a job on given hardware.
  *
- * @param plan of a planned exchange. Default: planned from prices; a run plans from measurements instead.
+ * @param plan Plan of the exchange. Default: a plan made from prices; a run would make the plan from measurements.
  */
 export const predictStep = async (
   job: ProfiledJob,

@@ -5,19 +5,19 @@ import { milliseconds } from "../milliseconds.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
-/** Notes on an exchange that the job file does not fix. */
+/** Notes for the output about an exchange that the job file does not set, by type of exchange. */
 const exchangeLines: { readonly [exchange in JobFacts["exchange"]]: readonly string[] } = {
   given: [],
   planned: ["  the exchange is planned from these prices; a run plans it from measurements"],
   tuned: ["  a run tunes bucket sizes; this prediction uses the initial size"],
 };
 
-/** Maximum number of operators, and of collectives, to print. */
+/** Maximum number of operators, and maximum number of collectives, to print. */
 const maxRows = 10;
 
 const isKernel = (step: Prediction["program"][number]): step is KernelStep => step.kind === "kernel";
 
-/** A prediction as lines of text for a terminal of 80 columns. */
+/** Formats a prediction as lines of text for a terminal with 80 columns. */
 export const predictionLines = (
   facts: JobFacts,
   hardware: HardwareFile,

@@ -11,14 +11,14 @@ import {
 import type { ProfiledJob } from "skein-train/profiling";
 
 /**
- * Number of steps to simulate if ranks scatter; the result is the median step. Fewer steps for many ranks, because
- * their slowest rank scatters less.
+ * Returns the number of steps to simulate if rank times vary; the result is the median step. Fewer steps are enough for
+ * many ranks, because the time of their slowest rank varies less.
  */
 const scatteredSteps = (ranks: number): number => Math.min(61, 3 + Math.ceil(120 / ranks));
 
 /**
- * Simulate all ranks of a job with a priced step. If the hardware file describes how ranks scatter, times are those of
- * the median of several steps, and spans are those of a step without scatter.
+ * Simulate all ranks of a job with a priced step. If the hardware file describes the variation of rank times, the times
+ * are those of the median of several steps, and the spans are those of a step without variation.
  */
 export const simulateStep = (
   job: Pick<ProfiledJob, "facts" | "groups">,
@@ -51,7 +51,7 @@ export const simulateStep = (
   return { ...(withoutScatter ?? scattered), ...medianOfSteps(scattered) };
 };
 
-/** The step of median time. The first step is left out, because all ranks begin it together. */
+/** Returns the step with the median time. The first step is left out, because all ranks begin it at the same time. */
 const medianOfSteps = ({
   endSeconds,
   exposedByStep,

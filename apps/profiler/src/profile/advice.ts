@@ -10,23 +10,23 @@ import { milliseconds } from "../milliseconds.ts";
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
 
-/** Smallest share of a step that advice mentions. */
+/** Minimum share of a step that a cause must take for advice to mention it. */
 const minAdviceShare = 0.05;
 
-/** Smallest predicted saving, as a share of a step, for which a change is advised. */
+/** Minimum predicted saving, as a fraction of the step time, for which advice recommends a change. */
 const minSavingShare = 0.03;
 
 /**
- * Maximum ratio between measured and predicted step, in either direction. Beyond this ratio something other than the
- * schedule held up the run.
+ * Maximum ratio between measured and predicted step time, in either direction. A larger ratio means that something
+ * other than the schedule slowed the run.
  */
 const maxFactor = 2;
 
-/** The time of a step outside kernels for one reason. */
+/** Returns the row of the time outside kernels with this kind of cause. */
 const outsideRow = ({ outside }: Pick<ProfileReport, "outside">, kind: OutsideRow["kind"]): OutsideRow =>
   outside.find((row) => row.kind === kind)!;
 
-/** Whether enough communication is exposed to make a search for another schedule worthwhile. */
+/** Returns whether enough communication is exposed to make a search for a better schedule worthwhile. */
 export const isExposed = (figures: Pick<ProfileReport, "outside">): boolean =>
   outsideRow(figures, "waiting").share >= minAdviceShare;
 
@@ -36,7 +36,7 @@ const describeOperator = ({ operator, scope }: OperatorRow): string =>
 
 type Figures = Omit<ProfileReport, "advice">;
 
-/** Advice about the schedule that a search has found. */
+/** Formats the advice for the schedule that a search has found. */
 const scheduleCure = (
   schedule: BestSchedule | undefined,
   measured: Times,
@@ -120,9 +120,9 @@ const rooflineAdvice = ({ operators }: Figures): Advice[] => {
 };
 
 /**
- * Derive advice from a profile, most important first.
+ * Derive advice from a profile, most important advice first.
  *
- * @param schedule the fastest schedule for the same gradients. Absent: no search was made.
+ * @param schedule Fastest schedule for the same gradients. Absent: there was no search.
  */
 export const adviceOn = (figures: Figures, schedule?: BestSchedule): Advice[] => [
   ...exposedAdvice(figures, schedule),

@@ -9,26 +9,26 @@ import { searchConfigurations } from "../plan/search.ts";
 import { pricePrepared } from "../predict/predict-step.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 
-/** The fastest way to exchange gradients with the same compression, or none, according to the measurements of a run. */
+/** Fastest exchange of the gradients with the job's own compression, according to the measurements of a run. */
 export interface BestSchedule {
   /** Job settings of this schedule. */
   readonly settings: Settings;
   readonly seconds: number;
-  /** Predicted step of the job as it was run, by the same prices. */
+  /** Predicted step seconds of the job with its own schedule, with the same prices. */
   readonly ownSeconds: number;
   readonly configurations: number;
-  /** Source of the message times. */
+  /** Description of the source of the message times. */
   readonly links: string;
 }
 
-/** The links of a run on one machine: from the job's link file, or fitted to the run's collectives. */
+/** Returns the links of a run on one machine: from the job's link file, or fitted to the run's collectives. */
 const measuredLinks = (job: ProfiledJob, { steps }: Pick<MeasuredJob, "steps">): ClusterLinks => {
   const named = job.groups()["data"]!.situation.link;
   if (named !== undefined) return { ...named, contention: noContention, source: "the job's link file" };
   return linksOfThreads(threadLinks(steps, job.facts.ranks), "links fitted to this run's collectives");
 };
 
-/** This machine according to a run, with the measured time of each kernel. */
+/** Returns a description of this machine derived from a run, with the measured time of each kernel. */
 const hardwareOfRun = (
   job: ProfiledJob,
   measured: Pick<MeasuredJob, "steps" | "samples">,
@@ -48,12 +48,12 @@ const hardwareOfRun = (
 };
 
 /**
- * Search for a better schedule for a run: overlap and buckets with the same compression, priced by the run's own
- * kernels and messages.
+ * Search for a better schedule for a run: overlap and buckets with the same compression, priced with the measured
+ * kernels and messages of the run.
  *
- * @param device with the roofline to which the kernels' efficiencies refer.
- * @returns undefined for one rank, or if the run had no two collectives of different sizes, so that its links are
- * unknown.
+ * @param device Device whose roofline the kernels' efficiencies refer to.
+ * @returns the schedule; undefined for a single rank, or if the run does not have two collectives of different sizes,
+ * which are needed to fit the links.
  */
 export const bestSchedule = async (
   job: ProfiledJob,
@@ -75,6 +75,6 @@ export const bestSchedule = async (
   const compressions = job.facts.compression === "identity" ? [dense] : (["own"] as const);
   const { scored } = await searchConfigurations({ job, hardware, bases: await baseSteps(job, hardware), compressions });
   const { settings: found, seconds } = scored[0]!;
-  const { compression: _, ...settings } = found; // unchanged
+  const { compression: _, ...settings } = found; // the compression is unchanged
   return { settings, seconds, ownSeconds, configurations: scored.length, links: hardware.links.source };
 };

@@ -11,7 +11,7 @@ import { recordingCost, stepShares } from "./step-shares.ts";
 import { timesOf } from "./times.ts";
 import { medianStep } from "./median-step.ts";
 
-/** The compiled step with its prices, which a trace alone does not contain. */
+/** The compiled step with its prices. A trace alone does not contain it. */
 export interface PricedStep {
   readonly step: PreparedStep;
   readonly stateBytes: number;
@@ -19,17 +19,20 @@ export interface PricedStep {
   readonly device: Device;
 }
 
-/** Input of a report. */
+/** Input from which a report is built. */
 export interface ProfileInput {
   readonly facts: Pick<JobFacts, "name" | "ranks" | "samplesPerStep" | "kernelClock"> & { readonly backend: string };
   readonly measured: Pick<MeasuredJob, "steps" | "overheadSeconds">;
-  /** Source of flops, roofline, memory and predictions. Absent: the report has none of these figures. */
+  /**
+   * Priced step, the source of flops, roofline, memory and predictions. Absent: the report does not contain these
+   * values.
+   */
   readonly priced?: PricedStep | undefined;
-  /** Steps at the beginning that were not measured. */
+  /** Number of steps at the start of the run that were not measured. */
   readonly warmUpSteps: number;
   readonly madeAt: Date;
   readonly machine: string;
-  /** The simulated step. */
+  /** Simulated step. Absent: the report has no prediction. */
   readonly predicted?: { readonly ranks: readonly RankSpans[]; readonly stepSeconds: number } | undefined;
 }
 
@@ -48,7 +51,7 @@ const clockDescriptions: Readonly<Record<JobFacts["kernelClock"], string>> = {
 /**
  * Build a report from the spans of a run.
  *
- * @throws ArgumentError if no step is left after the warm-up.
+ * @throws ArgumentError if all steps are warm-up steps.
  */
 export const buildReport = (input: ProfileInput): ProfileReport => {
   const { facts, measured, priced, warmUpSteps, predicted } = input;
@@ -58,7 +61,7 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     throw new ArgumentError(
       `no step is left after the first ${warmUpSteps}, which are warm-up; make more steps, or use a shorter --warm-up`,
     );
-  // Subtract the cost of recording: each span of the host's thread took two clock reads.
+  // The cost of recording is subtracted: for each span, the host thread read its clock two times.
   const overheads = steps.map((ranks) => overheadSeconds * Math.max(...ranks.map(({ spans }) => spans.length)));
   const times = timesOf(steps.map((one, i) => worldSeconds(one) - overheads[i]!));
   const cost = recordingCost(overheadSeconds, facts.kernelClock);

@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 import type { Device } from "@skein/cost-model";
 import { deviceOfRates, type ProfiledJob } from "skein-train/profiling";
 
-/** Measure peak rates of this machine briefly. */
+/** Measures peak rates of this machine for a short time. */
 export const deviceHere = async (job: ProfiledJob): Promise<Device> =>
   deviceOfRates(await job.rates(), {
     name: job.facts.backend === "cpu" ? "this processor, one core" : "this GPU",

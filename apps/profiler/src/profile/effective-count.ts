@@ -2,13 +2,16 @@
 const least = 4;
 const maxCorrelation = 0.98;
 
-/** Ranks of values in ascending order; equal values share their mean rank. */
+/** Returns the ranks of values in ascending order; equal values get their mean rank. */
 const ranksOf = (values: readonly number[]): number[] => {
   const ordered = values.toSorted((a, b) => a - b);
   return values.map((value) => (ordered.indexOf(value) + ordered.lastIndexOf(value)) / 2);
 };
 
-/** Rank correlation of neighbors in a series, −1 to 1. Ranks make the correlation robust against outliers. */
+/**
+ * Computes the rank correlation of consecutive values in a series, −1 to 1. Ranks make the correlation robust against
+ * outliers.
+ */
 const rankAutocorrelation = (values: readonly number[]): number => {
   const middle = (values.length - 1) / 2;
   const offsets = ranksOf(values).map((rank) => rank - middle);
@@ -20,13 +23,14 @@ const rankAutocorrelation = (values: readonly number[]): number => {
 };
 
 /**
- * Effective number of independent values in a series: n (1 − r) / (1 + r), for a series in which each value is r times
- * the previous one plus noise. Steps of a run are correlated because a cause of slowness, such as another program,
- * lasts. The estimate of r from few values is too small by (1 + 4 r) / n, which is corrected.
+ * Compute the effective number of independent values in a series: n (1 − r) / (1 + r), for a series in which each value
+ * is r times the previous value plus noise. Step times are correlated because a cause of slowness, such as another
+ * program, affects several consecutive steps. An estimate of r from few values is too small by (1 + 4 r) / n; the
+ * function corrects this bias.
  *
- * @returns 1 to n.
+ * @returns a number from 1 to n.
  *
- * Cost: O(n²), n steps.
+ * Cost: O(n²) for n steps.
  *
  * Source: Bartlett 1946, Supplement to the Journal of the Royal Statistical Society 8; Kendall 1954, Biometrika 41
  * (bias of the estimate).

@@ -5,10 +5,10 @@ import { spanNameOf } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
 
 /**
- * One sample per kernel node of a prepared step: the median time over steps and ranks. All samples are scaled by one
- * factor so that they add up to the median computing time of a rank's step; without scaling their sum is too small,
- * because kernel times have a long tail. Steps whose spans do not match the graph's order are left out, such as on a
- * device that runs several passes per node.
+ * Returns one sample per kernel node of a prepared step: the median time over steps and ranks. All samples are scaled
+ * by one factor so that they add up to the median computing time of a rank's step; without scaling their sum would be
+ * too small, because kernel times have a long tail. Steps whose spans do not match the order of the graph are left out,
+ * as on a device that runs several passes per node.
  */
 export const kernelSamples = (
   steps: readonly WorldStep[],
@@ -30,7 +30,7 @@ export const kernelSamples = (
     operator,
     flops,
     bytes,
-    // The clock may be coarser than the shortest kernels.
+    // The resolution of the clock may be coarser than the shortest kernels.
     seconds: Math.max(1e-9, scale * medians[i]! - overheadSeconds / 2),
   }));
 };

@@ -1,7 +1,7 @@
 import type { KernelStep, StepProgram } from "@skein/cost-model";
 import type { RankSpans, Span, Track } from "@skein/tensor-core";
 
-/** For tests: a span on a track, with times in milliseconds. */
+/** For tests: creates a span on a track, with times in milliseconds. */
 export const span = (track: Track, name: string, begin: number, end: number, args: Span["args"] = {}): Span => ({
   track,
   name,
@@ -10,7 +10,10 @@ export const span = (track: Track, name: string, begin: number, end: number, arg
   args,
 });
 
-/** For tests: a run of three steps of 10 ms each, 2 ms apart. Rank r computes r ms longer, and then waits r ms less. */
+/**
+ * For tests: creates a run of three steps of 10 ms each, with 2 ms between steps. Rank r computes for r ms longer than
+ * rank 0, and then waits for r ms less.
+ */
 export const madeUpRun = (numRanks: number): RankSpans[] =>
   Array.from({ length: numRanks }, (_, rank) => ({
     rank,
@@ -51,7 +54,7 @@ const kernel = (name: string, flops: number, bytes: number): KernelStep => {
   };
 };
 
-/** For tests: the program of the run's step. */
+/** For tests: program of a step of the run. */
 export const madeUpProgram: StepProgram = [
   kernel("matmul layer", 4e6, 1000),
   kernel("matmul layer/backward", 4e6, 1000),

@@ -6,23 +6,23 @@ import type { ExchangePlan, PreparedStep, ProfiledJob } from "skein-train/profil
 import { kernelSamples } from "./kernel-samples.ts";
 import { spanOverheadSeconds } from "./span-overhead.ts";
 
-/** A job with the measurements of some steps. */
+/** A job with the measurements of several steps. */
 export interface MeasuredJob {
   readonly ranks: readonly RankSpans[];
-  /** Planned before the first step. Undefined if the exchange is not planned. */
+  /** Plan of the exchange, made before the first step. Undefined: the exchange is not planned. */
   readonly plan: ExchangePlan | undefined;
-  /** Steps after the warm-up. */
+  /** Measured steps, after the warm-up. */
   readonly steps: readonly WorldStep[];
-  /** The step as it ran, with the plan made before the first step. */
+  /** The step that was run, with the plan made before the first step. */
   readonly step: PreparedStep;
   readonly overheadSeconds: number;
-  /** One sample per kernel of the step. */
+  /** Returns one sample per kernel of the step. */
   samples(): KernelSample[];
-  /** The step priced on a device. */
+  /** Returns the step priced on a device. */
   programOn(device: Device): StepProgram;
 }
 
-/** Price a step of a job on a device. Collectives are priced with default links, unless the job has a link file. */
+/** Prices a step of a job on a device. Collectives are priced with default links, unless the job has a link file. */
 export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device): StepProgram =>
   stepProgram(step, {
     device,
@@ -32,7 +32,7 @@ export const programOn = (job: ProfiledJob, step: PreparedStep, device: Device):
     ),
   });
 
-/** Run a job for some steps. The first `warmUpSteps` are not measured. */
+/** Runs a job for some steps. The first `warmUpSteps` steps are not measured. */
 export const measureJob = async (
   job: ProfiledJob,
   {

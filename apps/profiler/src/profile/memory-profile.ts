@@ -8,7 +8,7 @@ interface PlacedBlock extends MemoryBlock {
   readonly end: number;
 }
 
-/** Number of bytes covered by at least one of some ranges, given in order of their begin. */
+/** Counts the bytes covered by at least one of some ranges. The ranges are in the order of their start. */
 const covered = (ranges: readonly PlacedBlock[]): number => {
   let [bytes, reached] = [0, -Infinity];
   for (const { begin, end } of ranges) {
@@ -35,10 +35,10 @@ const blocksOf = (values: readonly PlacedBlock[], settled: ReadonlySet<number>):
   return blocks;
 };
 
-/** Maximum number of blocks in a report, of those alive at the peak and of all blocks. */
+/** Maximum number of blocks in a report, both for the blocks alive at the peak and for all blocks. */
 const maxBlocks = 40;
 
-/** The largest blocks overall, and the largest blocks alive at node `peak`; largest first. */
+/** Returns the largest blocks overall, and the largest blocks alive at node `peak`; largest first. */
 const largest = (blocks: readonly PlacedBlock[], peak: number): PlacedBlock[] => {
   const ordered = blocks.toSorted((a, b) => b.bytes - a.bytes);
   const chosen = new Set([
@@ -49,12 +49,12 @@ const largest = (blocks: readonly PlacedBlock[], peak: number): PlacedBlock[] =>
 };
 
 /**
- * Memory in use at each node of a step, from its memory plan: intermediates in the workspace, plus memory that is
- * always resident. Values that share memory, such as views and in-place results, count once.
+ * Compute the memory in use at each node of a step from the memory plan: intermediate values in the workspace, plus
+ * memory that is always in use. Memory shared by several values, such as views and in-place results, is counted once.
  *
  * Cost: O(nodes · values alive).
  *
- * @param residentBytes state and batch.
+ * @param residentBytes Bytes that are in use during the whole step: state and batch.
  */
 export const memoryProfile = ({ graph, plan }: PreparedStep, residentBytes: number): MemoryProfile => {
   const lastUse = new Map<string, number>();

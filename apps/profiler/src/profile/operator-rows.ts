@@ -4,7 +4,7 @@ import { modelScope } from "@skein/tensor-core/backend";
 import { sum } from "../sum.ts";
 import { slowest } from "./times.ts";
 
-/** Kernels of a program by span name. */
+/** Returns the kernels of a program, by span name. */
 const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly KernelStep[]> =>
   Map.groupBy(
     program.filter((step) => step.kind === "kernel"),
@@ -13,18 +13,18 @@ const kernelsByName = (program: StepProgram): ReadonlyMap<string, readonly Kerne
 
 const sumOf = (kernels: readonly KernelStep[], of: (kernel: KernelStep) => number): number => sum(kernels.map(of));
 
-/** The bound of the longest of some kernels; undefined if kernel launch dominates. */
+/** Returns the bound of the longest of the given kernels; undefined if launching dominates. */
 const boundBy = (kernels: readonly KernelStep[]): OperatorRow["boundBy"] => {
   const { price } = kernels.reduce((longest, next) => (next.price.seconds > longest.price.seconds ? next : longest));
   return price.boundBy === "start" ? undefined : price.boundBy;
 };
 
 /**
- * Sum kernel times by operator and model scope: the time of all calls in a step on the slowest rank, minus the cost of
- * recording.
+ * Sum kernel times by operator and model scope. Each sum is the time of all calls in a step on the slowest rank, minus
+ * the cost of recording.
  *
- * @param program the compiled step with its prices: source of flops, bytes and predictions.
- * @param shares of operators, by span name.
+ * @param program Compiled step with its prices, the source of flops, bytes and predictions.
+ * @param shares Shares of the operators in the total time of all ranks, by span name.
  */
 export const operatorRows = (
   steps: readonly WorldStep[],

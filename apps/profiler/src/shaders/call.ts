@@ -5,15 +5,15 @@ import { operators } from "@skein/tensor-core/backend";
 export interface CallOptions {
   /** Shapes of the operands, such as `128x256,256x64`; `scalar` for an operand without dimensions. */
   readonly shapes?: string;
-  /** Storage types, one per operand, or one for all. */
+  /** Storage types of the operands: one per operand, or a single type for all operands. */
   readonly dtypes: string;
-  /** JSON of the arguments after the tensors: an object of options, or a list. */
+  /** Arguments after the tensors, as JSON: an object of options, or a list of arguments. */
   readonly with?: string;
-  /** Whether to print the shaders of the gradients too. Default: false. */
+  /** Whether to also print the shaders of the gradients. Default: false. */
   readonly gradient?: boolean;
 }
 
-/** A tensor function with the specs of its operands. */
+/** A tensor function, with the specs of its operands. */
 export interface Call {
   readonly name: string;
   readonly fn: (...tensors: Tensor[]) => unknown;
@@ -65,7 +65,7 @@ const restOf = (text: string): readonly unknown[] => {
   return Array.isArray(rest) ? rest : [rest];
 };
 
-/** Build the call that command-line options describe. @throws ArgumentError for invalid options. */
+/** Builds the call from the command-line options. @throws ArgumentError for invalid options. */
 export const callOf = (name: string, options: CallOptions): Call => {
   const operator = callable.has(name) ? name : [...callable.keys()].find((key) => camelCase(key) === name);
   const fn = operator === undefined ? undefined : callable.get(operator);

@@ -1,6 +1,6 @@
 import type { ListedShader } from "skein-train/profiling";
 
-/** Shaders as valid WGSL text, each after a comment that names its operators. */
+/** Formats shaders as valid WGSL text; a comment before each shader names its operators. */
 export const shaderLines = (shaders: readonly ListedShader[]): string[] =>
   shaders.flatMap(({ operators, labels, dispatches, code }, i) => [
     ...(i > 0 ? [""] : []),

@@ -14,7 +14,7 @@ import {
 import { type DeviceFacts, type ListedShader, shadersOf } from "skein-train/profiling";
 import type { Call } from "./call.ts";
 
-/** Sum of all float results, with gradients for all float operands. */
+/** Computes the sum of all float results, with the gradients of all float operands. */
 const withGradients = ({ name, fn }: Call, tensors: readonly Tensor[]): unknown => {
   const differentiable = tensors.filter(({ dtype }) => isFloat(dtype));
   return valueAndGrad((primals: readonly Tensor[]) => {
@@ -29,7 +29,10 @@ const withGradients = ({ name, fn }: Call, tensors: readonly Tensor[]): unknown 
   })(differentiable);
 };
 
-/** The shaders of a call on a device. @throws the function's message about invalid operands, in one line. */
+/**
+ * Returns the shaders of a call on a device.
+ * @throws an error with the function's message about invalid operands, shortened to one line.
+ */
 export const shadersOfCall = (call: Call, facts: DeviceFacts): readonly ListedShader[] => {
   const run = (...tensors: Tensor[]): unknown => (call.gradient ? withGradients(call, tensors) : call.fn(...tensors));
   let graph: Graph;
@@ -37,7 +40,8 @@ export const shadersOfCall = (call: Call, facts: DeviceFacts): readonly ListedSh
     ({ graph } = trace(run as (...tensors: Tensor[]) => Tensor, call.specs as never));
   } catch (error) {
     if (error instanceof SkeinError && error.kind !== "user") throw error;
-    // Further lines of the message locate the call in a user program, which does not exist here.
+    // The other lines of the message name the position of the call in a user program, which does not exist for this
+    // command.
     const [reason] = (error instanceof Error ? error.message : String(error)).split("\n");
     throw new ArgumentError(reason!);
   }

@@ -3,14 +3,14 @@ import type { Span } from "@skein/tensor-core";
 import type { JobFacts } from "skein-train/profiling";
 
 /**
- * Clock that timed the kernels. `none`: the device reports no times, so a step has one span for all kernels, and waits
- * are inside this span.
+ * Clock that timed the kernels. `none`: the device reports no times, so a step has a single span for all kernels, and
+ * waits are inside this span.
  */
 export type KernelClock = JobFacts["kernelClock"];
 
 /**
- * Tracks by precedence: a moment counts for the first of these tracks that is active. A rank that waits while its
- * device computes is not held up.
+ * Tracks in order of precedence. If several tracks are active, the time is attributed to the first of them: a rank that
+ * waits while its device computes is not delayed by the wait.
  */
 const precedence = ["compute", "waiting", "data", "host"] as const;
 const precedences: Readonly<Record<KernelClock, readonly string[]>> = {
@@ -19,20 +19,23 @@ const precedences: Readonly<Record<KernelClock, readonly string[]>> = {
   none: ["waiting", "data", "host", "compute"],
 };
 
-/** Seconds of a rank's step by activity. Each moment counts once, so the parts add up to the step. */
+/**
+ * Seconds of a rank's step, by activity. Each moment is attributed to one activity, so the seconds add up to the step
+ * time.
+ */
 export interface Attribution {
   /** Seconds of kernels, by span name. */
   readonly compute: ReadonlyMap<string, number>;
   readonly waiting: number;
   readonly data: number;
   readonly host: number;
-  /** Moments without a span: time between kernels, reading results, other programs on this core. */
+  /** Seconds without a span: time between kernels, reading results, other programs on this core. */
   readonly between: number;
 }
 
 /**
- * The span that counts among active spans: by precedence of its track, then the one that began last, which is the
- * innermost.
+ * Returns the active span to which the time is attributed: by precedence of its track, then the span that began last,
+ * which is the innermost span.
  */
 const counted = (active: ReadonlySet<Span>, precedence: readonly string[]): Span | undefined => {
   let found: Span | undefined;
@@ -45,7 +48,7 @@ const counted = (active: ReadonlySet<Span>, precedence: readonly string[]): Span
 };
 
 /**
- * Attribute the time of a rank's step to activities. Spans are clipped to the step.
+ * Attribute the time of a rank's step to activities. Parts of spans outside the step are ignored.
  *
  * Cost: O(spans · (log spans + concurrent spans)).
  */

@@ -1,13 +1,17 @@
 import { closeSync, openSync, readSync } from "node:fs";
 
-/** Bytes per read. */
+/** Number of bytes per read. */
 const chunkBytes = 1 << 20;
 
-/** Maximum number of characters in a line. Lines of our traces are shorter, and a string cannot be much longer. */
+/**
+ * Maximum number of characters in a line. Lines of Skein's traces are shorter, and a JavaScript string cannot be much
+ * longer.
+ */
 const maxLineLength = 2 ** 28;
 
 /**
- * Read a file line by line, without line ends. Text after the last line end is a line unless it is empty.
+ * Read a file line by line, without line ends. Text after the last line end is also returned as a line, unless it is
+ * empty.
  *
  * @throws RangeError for a line of more than 2²⁸ characters.
  */
@@ -16,7 +20,8 @@ export function* readLines(path: string): Generator<string, void> {
   try {
     const decoder = new TextDecoder();
     const chunk = new Uint8Array(chunkBytes);
-    // Parts of the current line, joined once at its end, because a file may be a single line.
+    // Parts of the current line. They are joined only at the end of the line, because a file may consist of a single
+    // line.
     let parts: string[] = [];
     let length = 0;
     const add = (part: string): void => {

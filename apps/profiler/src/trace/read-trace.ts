@@ -4,16 +4,16 @@ import { exchangePlanSchema, type TraceFacts } from "skein-train/profiling";
 import { z } from "zod";
 import { readLines } from "./read-lines.ts";
 
-/** Facts about a run in the traces that skein-train and skein-profile write. */
+/** Schema of the facts about a run in traces written by skein-train and skein-profile. */
 export const runTraceFacts: z.ZodType<TraceFacts> = z.intersection(
   traceFacts,
   z.object({ plan: exchangePlanSchema.optional() }),
 );
 
 /**
- * Read a trace written by skein-train or skein-profile. The trace may be truncated.
+ * Read a trace written by skein-train or skein-profile. The end of the trace may be missing.
  *
- * @throws ArgumentError in one line.
+ * @throws ArgumentError with a one-line message if the trace cannot be read.
  */
 export const readTrace = (path: string): ReadTrace<TraceFacts> => {
   try {

@@ -1,6 +1,9 @@
 import { alignClocks, printable, type ReadTrace, traceError, type WorldStep, worldSteps } from "@skein/report";
 
-/** Steps of a trace that all ranks completed. @throws ArgumentError if there are none. */
+/**
+ * Returns the steps of a trace that all ranks completed.
+ * @throws ArgumentError if there are none.
+ */
 export const traceSteps = ({ ranks, events, cut }: ReadTrace, path: string): readonly WorldStep[] => {
   const steps = worldSteps(alignClocks(ranks));
   if (steps.length > 0) return steps;
@@ -12,7 +15,7 @@ export const traceSteps = ({ ranks, events, cut }: ReadTrace, path: string): rea
   );
 };
 
-/** Message about a truncated trace; undefined for a whole trace. */
+/** Returns a message about a trace whose end is missing; undefined for a complete trace. */
 export const cutLine = ({ events, cut }: ReadTrace, steps: readonly WorldStep[], path: string): string | undefined => {
   if (cut === undefined) return undefined;
   const { reachedSeconds, incompleteSteps } = cut;

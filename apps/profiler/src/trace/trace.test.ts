@@ -34,7 +34,7 @@ const linesOf = (bytes: Uint8Array): string[] => {
 };
 const parsed = (bytes: Uint8Array): ReadTrace => parseTrace(linesOf(bytes), runTraceFacts, "t.json");
 
-/** A run with multi-byte characters, and with flows. */
+/** Returns a run whose names contain multi-byte characters, with flows between spans. */
 const run = (numRanks: number): RankSpans[] =>
   madeUpRun(numRanks).map(({ spans, ...rank }) => ({
     ...rank,
@@ -99,7 +99,10 @@ test("round-trips any spans, and reads a file of many lines in chunks", () => {
 });
 
 describe("a trace that was cut off", () => {
-  /** Complete steps: all ranks ended them before the last complete event begins. */
+  /**
+   * Returns the number of steps that are complete in a cut trace: all ranks ended them before the last complete event
+   * begins.
+   */
   const wholeBefore = (whole: ReadTrace, cut: Uint8Array): number => {
     const times = linesOf(cut)
       .filter((line) => /\}\]?,?$/.test(line) && line.includes('"ts":'))

@@ -4,20 +4,20 @@ import type { Contention } from "../hardware/hardware.ts";
 import type { LinearCollectiveModel } from "../collective-model.ts";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
-/** Time of one of several equal collectives that shared a link and began together. */
+/** Measured time of one of several equal collectives that shared a link and started at the same time. */
 export interface ContendedSample extends LinkSample {
-  /** k: number of collectives, the timed one included. */
+  /** k: number of concurrent collectives, including the timed collective. */
   readonly numFlows: number;
 }
 
 export interface FittedContention extends Contention {
   /**
-   * Estimate of η / b without a lower bound. Below 0 if concurrent flows got more throughput from the link than a
-   * single flow; `penaltyPerFlow` is then 0.
+   * Estimate of η / b without a lower bound. Negative if concurrent flows reach more throughput on the link than a
+   * single flow; `penaltyPerFlow` is 0 in this case.
    */
   readonly unbounded: number;
   readonly standardError: number;
-  /** Standard deviation of the relative errors. */
+  /** Standard deviation of the relative errors of the fitted model. */
   readonly residual: number;
 }
 
@@ -39,8 +39,9 @@ export const contendedSeconds = (
  * Give either the mean times of the flows or the times of the slowest flows, not both: on the published link the
  * penalty is about 0 for means and about half of b for the slowest.
  *
- * @param model of a single flow, with b above 0.
- * @param samples of two or more flows; samples of one flow contain no information about η and are ignored.
+ * @param model Model of a single flow, with b above 0.
+ * @param samples Times of two or more concurrent flows; samples of a single flow contain no information about η and are
+ * ignored.
  * @throws ArgumentError for invalid samples or models, or without a sample of several flows.
  */
 export const fitContention = (model: LinearCollectiveModel, samples: readonly ContendedSample[]): FittedContention => {

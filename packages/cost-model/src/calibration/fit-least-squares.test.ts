@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { fitLeastSquares } from "./fit-least-squares.ts";
 
 const xs = Array.from({ length: 24 }, (_, i) => (i + 1) / 4);
-/** A model that is not linear in its last parameter. */
+/** Returns the value of a test model that is not linear in its last parameter. */
 const curve = (x: number, [a, b, c]: readonly number[]): number => a! + b! * x ** c!;
 const noise = (i: number): number => threefry2x32([11, 0], [i, 0])[0] / 2 ** 31 - 1;
 const relative = (t: readonly number[], model: (x: number) => number): number[] =>
@@ -48,7 +48,7 @@ describe("fitLeastSquares", () => {
     expect(fit.parameters[0]).toBeCloseTo(t̄ - slope * x̄, 6);
     expect(fit.parameters[1]).toBeCloseTo(slope, 6);
     expect(fit.residual).toBeCloseTo(Math.sqrt(rest), 6);
-    // The textbook's standard errors of a straight line.
+    // Standard errors of the slope and the intercept of a straight line, by the textbook formulas.
     expect(fit.standardErrors[1]).toBeCloseTo(Math.sqrt(rest / spread), 6);
     expect(fit.standardErrors[0]).toBeCloseTo(Math.sqrt(rest * (1 / xs.length + x̄ ** 2 / spread)), 6);
   });

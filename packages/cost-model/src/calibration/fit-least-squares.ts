@@ -2,11 +2,14 @@ import { ArgumentError } from "@skein/tensor-core";
 import { cholesky, solveLower, solveTransposed, type Vector } from "../cholesky.ts";
 
 export interface LeastSquaresOptions {
-  /** Relative step of the finite differences; use a larger step for models with kinks. Default: 1e-5. */
+  /**
+   * Step of the finite differences, relative to the size of each parameter. Models with kinks need a larger step.
+   * Default: 1e-5.
+   */
   readonly relativeStep?: number;
   /**
-   * Convergence tolerance: the fit ends when no parameter changes by more than this share, and no step reduces the sum
-   * of squares by more than this share. Default: 1e-9.
+   * Convergence tolerance: the fit ends when no parameter changes by more than this fraction, and no step reduces the
+   * sum of squares by more than this fraction. Default: 1e-9.
    */
   readonly tolerance?: number;
   /** Maximum number of iterations. Default: 200. */
@@ -17,13 +20,13 @@ export interface LeastSquaresOptions {
 export interface LeastSquaresFit {
   readonly parameters: readonly number[];
   /**
-   * Standard errors: √ of the diagonal of s² · (JᵀJ)⁻¹. NaN with as many samples as parameters, because no degrees of
-   * freedom are left.
+   * Standard errors of the parameters: √ of the diagonal of s² · (JᵀJ)⁻¹. NaN if the number of samples equals the
+   * number of parameters, because no degrees of freedom are left.
    */
   readonly standardErrors: readonly number[];
   /**
-   * Residual standard deviation s: √(Σ r² / (samples − parameters)), in the residuals' unit. NaN with as many samples
-   * as parameters.
+   * Residual standard deviation s: √(Σ r² / (samples − parameters)), in the unit of the residuals. NaN if the number of
+   * samples equals the number of parameters.
    */
   readonly residual: number;
   /** Whether the fit reached `tolerance` before `maxIterations`. */
@@ -35,13 +38,13 @@ type Residuals = (parameters: Vector) => Vector;
 const sumOfSquares = (values: Vector): number => values.reduce((sum, value) => sum + value * value, 0);
 
 /**
- * Scale of each parameter for steps and tolerances: its absolute value, but at least a hundredth of its start value,
- * because a parameter may converge to 0.
+ * Returns the scale of each parameter for steps and tolerances: its absolute value, but at least a hundredth of its
+ * start value, because a parameter may converge to 0.
  */
 const sizesOf = (at: Vector, start: Vector): Vector =>
   at.map((value, k) => Math.max(Math.abs(value), (Math.abs(start[k]!) || 1) / 100));
 
-/** Jacobian ∂r/∂p by central differences, one row per parameter. */
+/** Computes the Jacobian ∂r/∂p by central differences, one row per parameter. */
 const jacobianAt = (residuals: Residuals, at: Vector, steps: Vector): readonly Vector[] =>
   at.map((value, k) => {
     const step = steps[k]!;
@@ -56,7 +59,8 @@ const normalMatrix = (jacobian: readonly Vector[]): readonly Vector[] =>
   jacobian.map((a) => jacobian.map((b) => dot(a, b)));
 
 /**
- * Scale of each parameter from its own column of the Jacobian, so that the unit and size of parameters do not matter.
+ * Returns the scale of each parameter, computed from the parameter's column of the Jacobian, so that the units and
+ * sizes of parameters do not matter.
  *
  * @throws ArgumentError if the samples do not determine all parameters.
  */
@@ -76,7 +80,8 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
   return scales.map((scale, k) => {
     const unit = scales.map((_, i) => (i === k ? 1 : 0));
     const variance = sumOfSquares(solveLower(factor, unit));
-    // Rounding leaves about 1e-16 of a value that should be 0: this parameter is determined by the others.
+    // Rounding errors are about 1e-16 of a value that should be 0: such a parameter is determined by the other
+    // parameters.
     if (!(variance < 1e12))
       throw new ArgumentError(
         `parameter ${k} of ${scales.length} cannot be separated from the others with these samples; leave a parameter out, or measure samples in which they differ`,
@@ -96,7 +101,7 @@ const standardErrorsOf = (normal: readonly Vector[], scales: Vector, residual: n
  *
  * Cost: (2 · parameters + 1) calls of `model` per iteration.
  *
- * @param model returns the residuals for given parameters, always the same number of residuals.
+ * @param model Function that returns the residuals for given parameters. The number of residuals must not change.
  * @throws ArgumentError for fewer samples than parameters, a start whose residuals are not finite, invalid options, or
  * parameters that the samples do not determine.
  *

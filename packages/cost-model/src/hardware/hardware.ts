@@ -4,85 +4,89 @@ import type { NetworkGrowth } from "../network-growth.ts";
 /** Data type of matrix product operands. `i4` and `i8` are for quantized weights. */
 export type ComputeType = "f32" | "tf32" | "f16" | "bf16" | "f8" | "i8" | "i4";
 
-/** Linear fit of measured or published transfer times: startupSeconds + secondsPerByte · bytes. */
+/** Linear fit of measured or published transfer times: seconds = startupSeconds + secondsPerByte · bytes. */
 export interface TransferTimes {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** Measured efficiency of one operator, relative to the roofline, at one size of work. */
+/** Measured efficiency of one operator, relative to the roofline, for calls with about the same amount of work. */
 export interface MeasuredEfficiency {
   readonly operator: string;
-  /** Work of one call: geometric mean over the measured calls. */
+  /** Flops of one call: geometric mean over the measured calls. */
   readonly flops: number;
   readonly bytes: number;
   /**
-   * Roofline seconds divided by measured seconds without the start of the kernel. 1 is the roofline; more than 1 is
-   * possible if a cache holds the operands.
+   * Roofline seconds divided by measured seconds; the measured seconds do not include the kernel's launch time. 1 is
+   * the roofline; more than 1 is possible if a cache contains the operands.
    */
   readonly efficiency: number;
-  /** Half width of the 95 % confidence interval of the mean, divided by the mean. Absent for a single sample. */
+  /**
+   * Half width of the 95 % confidence interval of the mean, divided by the mean. Absent if there is only one sample.
+   */
   readonly relativeError?: number | undefined;
   readonly samples: number;
 }
 
-/** Measured costs of a rank's step in addition to its kernels and messages. */
+/** Measured costs of a training step on one rank, in addition to its kernels and messages. */
 export interface RunningCosts {
-  /** Seconds of a rank per step: batches, metrics, time between kernels. */
+  /** Seconds per step on a rank for batches, metrics, and gaps between kernels. */
   readonly secondsPerStep: number;
-  /** Seconds of the computing rank to start a collective. */
+  /** Seconds that the computing thread of a rank needs to start one collective. */
   readonly secondsPerCollective: number;
   /**
-   * Latency of a collective in addition to its messages: handing over to the communicating thread and back, and the
-   * thread's own work per collective.
+   * Latency of a collective in addition to its messages: handover to the communication thread and back, and the
+   * communication thread's own work for each collective.
    */
   readonly collectiveLatencySeconds: number;
   /**
-   * Seconds that a sent byte takes from a rank that computes at the same time: threads that communicate without cores
-   * of their own use the cores of the ranks.
+   * Seconds of computation that a rank loses per byte sent during computation: communication threads without cores of
+   * their own use the cores of the ranks.
    */
   readonly secondsPerByteBeside: number;
   /**
-   * Relative slowdown of a kernel during a collective, in addition to the cost of its bytes, because caches, memory
-   * bandwidth and cores are shared. Absent: 0.
+   * Relative slowdown of a kernel during a collective, in addition to the cost per byte of the collective, because
+   * caches, memory bandwidth and cores are shared. Absent: 0.
    */
   readonly overlapSlowdown?: number | undefined;
-  /** Coefficient of variation of a rank's computing time per step; the other ranks wait for the slowest. */
+  /** Coefficient of variation of a rank's computation time per step. The other ranks wait for the slowest rank. */
   readonly stepVariation: number;
   /**
-   * Extra seconds of a message while its sender or receiver computes, because communicating threads wait for a core.
+   * Extra seconds per message while its sender or receiver computes, because communication threads wait for a free
+   * core.
    */
   readonly messageDelaySeconds: number;
 }
 
-/** Device on which one rank computes. */
+/** Description of the device on which one rank computes. */
 export interface Device {
   readonly name: string;
   readonly kind: "cpu" | "gpu";
-  /** Source of the figures: a data sheet, or a measurement with its date. */
+  /** Source of the device's values: a data sheet, or a measurement with its date. */
   readonly source: string;
   /**
-   * Peak rates of dense matrix products, by operand type. `f32` replaces missing types, and is the peak for all other
-   * operators.
+   * Peak rates of dense matrix products in flops per second, by operand type. The `f32` rate is used for types without
+   * an entry, and for all other operators.
    */
   readonly flopsPerSecond: { readonly f32: number } & { readonly [type in ComputeType]?: number | undefined };
   readonly memoryBytesPerSecond: number;
   readonly memoryBytes: number;
-  /** Seconds to start a kernel, in addition to its work. */
+  /** Seconds to launch a kernel, in addition to the time of its work. */
   readonly kernelStartSeconds: number;
   /**
-   * Transfer between the device's memory and the sending host. Absent: collectives access the device's memory directly.
+   * Times of transfers between the device's memory and the host that sends messages. Absent: collectives access the
+   * device's memory directly.
    */
   readonly readBack?: TransferTimes | undefined;
   /**
-   * Share of the roofline assumed for operators without measurements. 1 is the data sheet value, which no kernel
-   * reaches.
+   * Efficiency assumed for operators without measurements, as a fraction of the roofline. 1 means the values of the
+   * data sheet, which no kernel reaches.
    */
   readonly assumedEfficiency: number;
   readonly efficiencies: readonly MeasuredEfficiency[];
   /**
-   * Costs beyond kernels and messages, fitted to measured steps. Absent: a step consists of kernels and messages only,
-   * and all ranks take equally long.
+   * Costs in addition to kernels and messages, fitted to measured steps. Absent: a step consists of kernels and
+   * messages only, and takes equally long on all ranks.
    */
   readonly running?: RunningCosts | undefined;
 }
@@ -95,43 +99,46 @@ export interface Topology {
 }
 
 /**
- * Contention between concurrent flows: k flows take k · b + (k − 1) · η per byte each, with b of a single flow (arXiv
- * 2002.10105).
+ * Contention between concurrent flows on one link: each of k flows takes k · b + (k − 1) · η seconds per byte, where b
+ * is the time per byte of a single flow (arXiv 2002.10105).
  */
 export interface Contention {
-  /** η / b. */
+  /** η / b: penalty per additional flow, relative to the time per byte of a single flow. */
   readonly penaltyPerFlow: number;
 }
 
-/** The links of a cluster. */
+/** Costs of the links of a cluster. */
 export interface ClusterLinks extends LinkCosts {
   readonly source: string;
-  /** Links between hosts of different racks, if the topology has racks. */
+  /** Times of links between hosts of different racks. Absent: the topology has no racks. */
   readonly betweenRacks?: LinkTimes | undefined;
   /**
    * Growth of the seconds per byte between hosts, and between racks, with the number of hosts of a group. Absent: no
-   * growth. `fitNetworkGrowth` fits the growth to links measured at several numbers of hosts.
+   * growth. `fitNetworkGrowth` fits it to links measured with several numbers of hosts.
    */
   readonly growth?: NetworkGrowth | undefined;
   readonly contention: Contention;
 }
 
-/** A job with which a hardware file was calibrated, and the error of the file's prediction. */
+/** A calibration run: a job with its measured and predicted step time. */
 export interface CalibratedRun {
   readonly name: string;
-  /** Whether collectives travel while the job computes. */
+  /** Whether collectives run concurrently with the job's computation. */
   readonly overlaps: boolean;
   readonly measuredSeconds: number;
   readonly predictedSeconds: number;
-  /** Largest minus smallest median step of the rounds, as a share of their median. Absent: one round. */
+  /**
+   * Spread of the median step times over the rounds: (largest − smallest) / median. Absent: only one round was
+   * measured.
+   */
   readonly spread?: number | undefined;
 }
 
-/** Jobs with which a hardware file was calibrated. */
+/** Runs of jobs with which a hardware file was calibrated. */
 export interface HardwareCalibration {
-  /** `links.source` at the time of calibration, because measured steps are not valid for other links. */
+  /** Value of `links.source` at the time of calibration. The measured steps are not valid for other links. */
   readonly links: string;
-  /** Runs with `topology.ranks` ranks each. */
+  /** Calibration runs, each on `topology.ranks` ranks. */
   readonly runs: readonly CalibratedRun[];
 }
 
@@ -144,6 +151,6 @@ export interface HardwareFile {
   readonly device: Device;
   readonly topology: Topology;
   readonly links: ClusterLinks;
-  /** Absent: the file was not calibrated with jobs. */
+  /** Calibration runs and prediction errors. Absent: the file was not calibrated with jobs. */
   readonly calibration?: HardwareCalibration | undefined;
 }

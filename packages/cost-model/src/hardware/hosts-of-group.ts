@@ -3,7 +3,7 @@ import type { Topology } from "./hardware.ts";
 /**
  * Group the members of a group by host: rank r is on host ⌊r / ranksPerHost⌋.
  *
- * @returns indices into `group`, by host.
+ * @returns indices into `group`, one list per host.
  */
 export const hostsOfGroup = (
   group: readonly number[],

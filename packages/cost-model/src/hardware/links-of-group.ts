@@ -5,10 +5,10 @@ import type { HardwareFile } from "./hardware.ts";
 import { hostsOfGroup } from "./hosts-of-group.ts";
 
 /**
- * Compute the link costs of a group of ranks: those of the file, with two exceptions. If the hosts of the group are in
- * several racks, messages between hosts cost as much as messages between racks: exact for a ring, whose slowest link
- * decides, and an upper bound for other algorithms. If the file has a growth, seconds per byte between hosts grow with
- * the number of hosts of the group.
+ * Compute the link costs of a group of ranks: the costs in the hardware file, with two exceptions. If the hosts of the
+ * group are in several racks, messages between hosts cost as much as messages between racks: exact for a ring, whose
+ * slowest link decides, and an upper bound for other algorithms. If the file has a growth, seconds per byte between
+ * hosts grow with the number of hosts of the group.
  *
  * @throws ArgumentError if racks are given without the links between them; `parseHardwareFile` rejects such files.
  */
@@ -26,7 +26,9 @@ export const linksOfGroup = (
   };
 };
 
-/** Costs between the hosts of a group, or between their racks if there are several. */
+/**
+ * Returns the costs between the hosts of a group. If the hosts are in several racks, these are the costs between racks.
+ */
 const slowestBetweenHosts = (
   group: readonly number[],
   { topology, links }: Pick<HardwareFile, "topology" | "links">,

@@ -29,7 +29,7 @@ const sound: HardwareFile = {
   },
 };
 
-/** The file with another value at a path of keys. */
+/** Returns the text of the hardware file with another value at `path`, a path of keys. */
 const withValue = (path: string, value: unknown): string => {
   const file = structuredClone(sound) as unknown as Record<string, unknown>;
   const keys = path.split(".");

@@ -3,7 +3,7 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { z } from "zod";
 import type { HardwareFile } from "./hardware.ts";
 
-/** An invalid hardware file: not JSON, another version, a missing field, or an impossible value. */
+/** Error for an invalid hardware file: not JSON, an unsupported version, a missing field, or an impossible value. */
 export class HardwareFileError extends SkeinError {
   override name = "HardwareFileError";
 
@@ -21,7 +21,9 @@ const seconds = z.number().nonnegative();
 const bytes = z.number().int().positive();
 const count = z.number().int().positive();
 
-/** Upper bound of rates per second: no memory moves an exabyte per second, so a larger value has a wrong unit. */
+/**
+ * Schema of a positive rate per second. The upper bound detects wrong units: no memory transfers an exabyte per second.
+ */
 const perSecond = positive.max(1e18);
 const linkTimes = z.strictObject({
   secondsPerMessage: seconds.max(60),
@@ -131,10 +133,10 @@ const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
     root,
   );
 
-/** Maximum number of characters of a value in a message. */
+/** Maximum number of characters of a value to quote in an error message. */
 const maxShown = 80;
 
-/** One line about the first invalid field and its value. */
+/** Describes the first invalid field and its value in one line. */
 const problemOf = (error: z.ZodError, content: unknown): string => {
   const { path, message } = error.issues[0]!;
   if (path.length === 0) return message;
@@ -149,8 +151,8 @@ const problemOf = (error: z.ZodError, content: unknown): string => {
 /**
  * Parse and validate a hardware file.
  *
- * @param name of the file, for errors.
- * @throws HardwareFileError in one line.
+ * @param name Name of the file, for error messages.
+ * @throws HardwareFileError with a one-line message.
  */
 export const parseHardwareFile = (text: string, name: string): HardwareFile => {
   let content: unknown;
@@ -165,5 +167,5 @@ export const parseHardwareFile = (text: string, name: string): HardwareFile => {
   return parsed.data;
 };
 
-/** Format described hardware as JSON text for `parseHardwareFile`. */
+/** Format a hardware description as JSON text for `parseHardwareFile`. */
 export const formatHardwareFile = (file: HardwareFile): string => `${JSON.stringify(file, undefined, 2)}\n`;

@@ -1,24 +1,26 @@
 import type { ComputeType, Device } from "./hardware.ts";
 
-/** Work of one kernel. Bytes count reads and writes of the device's memory. */
+/** Work of one kernel. Bytes are reads from and writes to the device's memory. */
 export interface Work {
   readonly flops: number;
   readonly bytes: number;
 }
 
-/** Roofline time of a kernel and its bound. */
+/** Roofline time of a kernel, and whether arithmetic or memory limits it. */
 export interface Roofline {
-  /** Longer of the arithmetic time and the memory time, without the start of the kernel. */
+  /** Maximum of the arithmetic time and the memory time, without the kernel's launch time. */
   readonly seconds: number;
   readonly boundBy: "flops" | "bytes";
 }
 
-/** Peak rate of a device for matrix products of a type; the f32 peak if the device has none for this type. */
+/**
+ * Returns a device's peak rate for matrix products of a type; the f32 peak if the device has no entry for this type.
+ */
 export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number =>
   flopsPerSecond[type] ?? flopsPerSecond.f32;
 
 /**
- * Shortest possible time of a device for some work: max(flops / peak, bytes / bandwidth).
+ * Compute the shortest possible time for an amount of work on a device: max(flops / peak, bytes / bandwidth).
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */

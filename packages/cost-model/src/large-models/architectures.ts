@@ -59,7 +59,7 @@ const resNet50: ResidualShape = {
   ],
 };
 
-/** Models by their published shapes, for `modelNamed`. */
+/** Shapes of published models, for `modelNamed`. */
 export const architectures: readonly ModelShape[] = [
   gpt2("gpt-2", 768, 12, 12),
   gpt2("gpt-2-medium", 1024, 24, 16),
@@ -74,7 +74,7 @@ export const architectures: readonly ModelShape[] = [
 /**
  * Find a model by name.
  *
- * @throws ArgumentError that lists the names.
+ * @throws ArgumentError for an unknown name; the message lists the known names.
  */
 export const modelNamed = (name: string): ModelShape => {
   const found = architectures.find((shape) => shape.name === name);

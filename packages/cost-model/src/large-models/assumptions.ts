@@ -28,7 +28,7 @@ const reductions: readonly string[] = [
   "Weights are all-gathered part by part in both passes, one part ahead, and gradients reduce-scattered, both behind computation.",
 ];
 
-/** Assumptions of a training estimate, one sentence each. */
+/** Returns the assumptions of a training estimate, one sentence each. */
 export const trainingAssumptions = (
   shape: ModelShape,
   plan: TrainingPlan,
@@ -72,7 +72,7 @@ export const trainingAssumptions = (
   ];
 };
 
-/** Assumptions of an inference estimate, one sentence each. */
+/** Returns the assumptions of an inference estimate, one sentence each. */
 export const inferenceAssumptions = (
   shape: ModelShape,
   plan: InferencePlan,

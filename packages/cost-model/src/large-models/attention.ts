@@ -1,14 +1,14 @@
 import { sweep } from "./elementwise.ts";
 import { operator, type Operator, type PassSetting, work } from "./operator.ts";
 
-/** Attention heads of one rank. */
+/** Sizes of the attention heads on one rank. */
 export interface AttentionSizes {
   readonly heads: number;
   readonly keyValueHeads: number;
   readonly headWidth: number;
 }
 
-/** Bytes of an f32, the type of sums along rows. */
+/** Bytes of an f32, the data type of row sums. */
 const sumBytes = 4;
 
 /**

@@ -1,7 +1,10 @@
 import { ArgumentError } from "@skein/tensor-core";
 import type { ModelShape, TransformerShape } from "./model-shape.ts";
 
-/** Upper bound of all counts: larger than any batch or sequence, and products of several counts stay exact enough. */
+/**
+ * Upper bound of all counts. It is larger than any batch or sequence, and products of several counts below it are exact
+ * enough.
+ */
 const most = 1e9;
 
 /** Check a count. @throws ArgumentError unless the value is a whole number from 1 to 10⁹. */
@@ -12,20 +15,26 @@ export const checkCount = (name: string, value: number): void => {
     );
 };
 
-/** Check the names of settings. @throws ArgumentError for an unknown setting, which would be ignored silently. */
+/**
+ * Check the names of settings.
+ * @throws ArgumentError for an unknown setting, because it would silently have no effect.
+ */
 export const checkNames = (what: string, configuration: object, known: readonly string[]): void => {
   const unknown = Object.keys(configuration).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new ArgumentError(`${what} has no setting "${unknown}"; its settings are ${known.join(", ")}`);
 };
 
-/** Check that a value is one of the allowed values. @throws ArgumentError otherwise. */
+/** Check that a value is one of the allowed values. @throws ArgumentError for any other value. */
 export const checkChoice = (name: string, value: unknown, allowed: readonly unknown[]): void => {
   if (!allowed.includes(value))
     throw new ArgumentError(`${name} is ${String(value)}, but must be one of ${allowed.join(", ")}; change ${name}`);
 };
 
-/** Check a number of tensor-parallel ranks. @throws ArgumentError if a layer cannot be divided evenly. */
+/**
+ * Check the number of tensor-parallel ranks.
+ * @throws ArgumentError if this number does not divide the sizes of a layer evenly.
+ */
 export const checkTensorParallel = (shape: TransformerShape, tensorParallel: number, ranks: number): void => {
   checkCount("tensorParallel", tensorParallel);
   const { name, heads, keyValueHeads, hidden } = shape;
@@ -43,7 +52,7 @@ export const checkTensorParallel = (shape: TransformerShape, tensorParallel: num
     );
 };
 
-/** Check a sequence length. @throws ArgumentError for more positions than the model has learned. */
+/** Check a sequence length. @throws ArgumentError if the length exceeds the number of the model's learned positions. */
 export const checkLength = (shape: TransformerShape, what: string, length: number): void => {
   checkCount(what, length);
   if (shape.positions === "learned" && length > shape.contextLength)
@@ -52,7 +61,7 @@ export const checkLength = (shape: TransformerShape, what: string, length: numbe
     );
 };
 
-/** Check that a residual network has no settings of transformers. @throws ArgumentError otherwise. */
+/** Check that a residual network has no settings of transformers. @throws ArgumentError if it has such settings. */
 export const checkImagesOnly = (shape: ModelShape, settings: Readonly<Record<string, unknown>>): void => {
   const given = Object.entries(settings).find(([, value]) => value !== undefined);
   if (given !== undefined)

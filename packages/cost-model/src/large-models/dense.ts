@@ -1,17 +1,20 @@
 import { operator, type Operator, type PassSetting, type Projection, quantizedBytes, work } from "./operator.ts";
 
-/** A matrix by which a module multiplies its input. */
+/** A matrix that multiplies the input of a module. */
 export interface DenseOutput {
   readonly name: string;
   readonly columns: number;
   readonly bias?: boolean;
-  /** Role of the matrix in a layer, if it may be quantized and have an adapter. Absent for the head. */
+  /**
+   * Role of the matrix in a layer. Matrices with a role may be quantized and have an adapter. Absent for the output
+   * head.
+   */
   readonly projection?: Projection;
-  /** Whether the weights belong to another operator. Default: false. */
+  /** Whether the matrix reuses the weights of another operator, such as the embedding. Default: false. */
   readonly tied?: boolean;
 }
 
-/** Input of several matrix products: `rows` rows of `inner` values. */
+/** Shared input of several matrix products: `rows` rows of `inner` values. */
 export interface DenseInput {
   readonly rows: number;
   readonly inner: number;
@@ -19,10 +22,10 @@ export interface DenseInput {
 }
 
 /**
- * Operators that multiply one input by one or more matrices. Forward takes 2·rows·inner·columns flops; backward takes
- * as much for the input gradient, and as much for the weight gradient if the weights are trained. The input is saved
- * once, if a trained matrix reads it. Quantized weights are dequantized by a kernel before each product in training,
- * and inside the product in inference.
+ * Builds the operators that multiply one input by one or more matrices. Forward takes 2·rows·inner·columns flops;
+ * backward takes as much for the input gradient, and as much for the weight gradient if the weights are trained. The
+ * input is saved once, if a trained matrix reads it. Quantized weights are dequantized by a kernel before each product
+ * in training, and inside the product in inference.
  */
 export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput): readonly Operator[] => {
   const { valueBytes, type, training, adapters } = setting;
@@ -66,7 +69,7 @@ export const dense = (setting: PassSetting, { rows, inner, outputs }: DenseInput
         type,
         trainable: rank * columns,
         weightBytes: upBytes,
-        // Adapter B adds to the result that the frozen matrix has written.
+        // The product with adapter B accumulates into the result of the frozen matrix.
         forward: work(flops, narrowBytes + upBytes + wideBytes, wideBytes),
         backward: training
           ? [work(flops, wideBytes + upBytes, narrowBytes), work(flops, wideBytes + narrowBytes, upBytes)]

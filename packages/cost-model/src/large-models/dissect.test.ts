@@ -25,7 +25,7 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
         const [byModule, byOperator] = [sum(modules, (row) => row[figure]), sum(operators, (row) => row[figure])];
         expect(Math.abs(byModule / byOperator - 1)).toBeLessThan(1e-9);
       }
-      // Prefill and decode contain the same modules.
+      // Prefill and decode have the same modules, so the modules of one of the two are enough.
       const once = modules.filter(({ pass }) => pass !== "decode");
       expect(sum(once, (row) => row.parameters)).toBe(parameters);
       expect(parameters).toBe(parameterCount(shape));
@@ -42,7 +42,7 @@ describe.each(configurations)("a dissection of $task", (configuration) => {
 
   test("is plain data without undefined values, and lists its assumptions", () => {
     for (const [, , dissection] of cases) {
-      // JSON would turn values that are not finite into null.
+      // The dissection contains only finite values: JSON would turn all others into null.
       expect(JSON.parse(JSON.stringify(dissection))).toEqual(dissection);
       expect(dissection.assumptions.length).toBeGreaterThan(3);
       for (const sentence of dissection.assumptions) expect(sentence).toMatch(/^[^\n]{15,}\.$/);

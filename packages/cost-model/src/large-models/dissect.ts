@@ -61,7 +61,10 @@ const memoryRows = (memory: Readonly<Record<string, number>>): readonly Dissecte
 const longestFirst = (rows: readonly DissectedOperator[]): readonly DissectedOperator[] =>
   rows.toSorted((a, b) => b.seconds - a.seconds);
 
-/** Fields that both tasks share. @param setting of one pass on one rank. */
+/**
+ * Returns the fields that training and inference estimates share.
+ * @param setting Parameters of one pass on one rank.
+ */
 const commonFields = (shape: ModelShape, { name, topology, device }: HardwareFile, setting: PassSetting) =>
   ({
     model: shape.name,

@@ -4,34 +4,34 @@ import type { OperatorRow } from "./pass-rows.ts";
 import type { TrainingEstimate } from "./training.ts";
 import type { CollectiveRow } from "./training-communication.ts";
 
-/** An operator's figures, with its share of the whole step, or of its pass in inference. */
+/** Metrics of an operator, with its share of the step (training) or of its pass (inference). */
 export interface DissectedOperator extends OperatorRow {
-  /** Share of the step's time, 0 to 1. */
+  /** Share of the total time of the step or pass, 0 to 1. */
   readonly share: number;
 }
 
-/** A module with all its operators, over all passes of training or one pass of inference. */
+/** A module with all its operators, totals over all passes of training or for one pass of inference. */
 export interface DissectedModule {
   readonly part: string;
-  /** Number of equal layers in this row; figures are totals over all of them. */
+  /** Number of equal layers in this row; all metrics are totals over these layers. */
   readonly repeats: number;
   readonly module: string;
-  /** `step` includes all passes of training. */
+  /** Pass of this row; `step` means all passes of training. */
   readonly pass: "step" | "prefill" | "decode";
   readonly seconds: number;
   readonly share: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Bound of its longest operator. */
+  /** Bound of the module's longest operator. */
   readonly boundBy: OperatorRow["boundBy"];
-  /** Parameters of a rank, all repeats. */
+  /** Number of parameters of all repeats on one rank. */
   readonly parameters: number;
   readonly weightBytes: number;
-  /** Bytes saved for the backward pass by all repeats, without recomputation; 0 for inference. */
+  /** Bytes that all repeats save for the backward pass if nothing is recomputed; 0 for inference. */
   readonly savedBytes: number;
 }
 
-/** A kind of memory of one rank. */
+/** A category of memory on one rank, with its bytes. */
 export interface DissectedMemory {
   readonly kind: string;
   readonly bytes: number;
@@ -46,24 +46,24 @@ export interface Dissection {
   readonly hardware: string;
   readonly task: "training" | "inference";
   readonly ranks: number;
-  /** Unit of throughput: tokens of a transformer, images of a residual network. */
+  /** Unit of throughput: a token for transformers, an image for residual networks. */
   readonly item: "token" | "image";
-  /** Parameters of the whole model, adapters included. */
+  /** Number of parameters of the whole model, including adapters. */
   readonly parameters: number;
   /** Modules in the order of the forward pass. */
   readonly modules: readonly DissectedModule[];
   /** Operators, longest first. */
   readonly operators: readonly DissectedOperator[];
   readonly collectives: readonly CollectiveRow[];
-  /** Kinds of memory, largest first, without those of 0 bytes. */
+  /** Categories of memory, largest first; categories of 0 bytes are left out. */
   readonly memory: readonly DissectedMemory[];
   readonly memoryBytes: number;
   readonly capacityBytes: number;
   readonly largestBatch: LargestBatch;
   readonly itemsPerSecond: number;
-  /** All figures of the training estimate. Absent for inference. */
+  /** All values of the training estimate. Absent for inference. */
   readonly training?: TrainingEstimate | undefined;
-  /** All figures of the inference estimate. Absent for training. */
+  /** All values of the inference estimate. Absent for training. */
   readonly inference?: InferenceEstimate | undefined;
   readonly assumptions: readonly string[];
 }

@@ -1,17 +1,17 @@
 import { operator, type Operator, type PassSetting, work } from "./operator.ts";
 
-/** Numbers of values that an elementwise operator reads and writes in one pass over them. */
+/** Numbers of values that an elementwise operator reads and writes in one pass over its operands. */
 export interface Sweep {
   readonly read: number;
   readonly written: number;
   readonly flops: number;
-  /** Values and flops of the backward pass. Default: no backward pass. */
+  /** Values read and written, and flops, of the backward pass. Default: no backward pass. */
   readonly backward?: { readonly read: number; readonly written: number; readonly flops: number };
   readonly saved?: number;
   readonly parameters?: number;
 }
 
-/** A memory-bound operator: normalization, activation, addition. */
+/** Builds a memory-bound operator, such as a normalization, an activation or an addition. */
 export const sweep = (setting: PassSetting, name: string, kind: string, given: Sweep): Operator => {
   const { valueBytes, weightBytes, training, adapters } = setting;
   const { read, written, flops, backward, saved = 0, parameters = 0 } = given;
@@ -28,7 +28,7 @@ export const sweep = (setting: PassSetting, name: string, kind: string, given: S
   });
 };
 
-/** Layer or RMS normalization over the width; its input is saved. */
+/** Builds a layer normalization or RMS normalization over the width; its input is saved for the backward pass. */
 export const norm = (
   setting: PassSetting,
   name: string,
@@ -48,7 +48,7 @@ export const norm = (
   });
 };
 
-/** Sum of a branch and its shortcut; backward, the sum of both gradients. */
+/** Builds the sum of a branch and its shortcut. The backward pass adds the gradients of branch and shortcut. */
 export const residual = (setting: PassSetting, name: string, values: number): Operator =>
   sweep(setting, name, "add", {
     read: 2 * values,

@@ -1,15 +1,16 @@
-/** One part of a model in a pass with ZeRO-3. */
+/** One part of a model, such as a layer, in a pass with ZeRO-3. */
 export interface GatheredUnit {
   readonly gatherSeconds: number;
   readonly computeSeconds: number;
-  /** Reduce-scatter of its gradients; 0 in a forward pass. */
+  /** Seconds of the reduce-scatter of the part's gradients; 0 in a forward pass. */
   readonly reduceSeconds: number;
 }
 
 /**
- * Time of a pass whose weights are gathered part by part. A part's all-gather starts when the previous part begins to
- * compute, and the reduce-scatter of its gradients starts when the part has finished computing. Collectives run one at
- * a time in that order, and the pass ends with the last of them.
+ * Compute the seconds of a pass in which the weights are gathered part by part. A part's all-gather starts when the
+ * previous part begins to compute, and the reduce-scatter of its gradients starts when the part has finished computing.
+ * Collectives run one at a time in the order of their starts, and the pass ends with the last collective or
+ * computation.
  *
  * Cost: O(units).
  */

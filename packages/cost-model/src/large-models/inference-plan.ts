@@ -13,32 +13,38 @@ import {
 } from "./configuration-checks.ts";
 
 /**
- * Storage type of a model's weights. With `i8` and `i4` only the matrices of layers are quantized; all other weights
- * are f16, and products are computed in f16.
+ * Storage type of a model's weights. With `i8` or `i4` only the matrices of layers are quantized; all other weights are
+ * stored as f16, and products are computed in f16.
  */
 export type WeightType = "f32" | "f16" | "bf16" | QuantizedType;
 
-/** Configuration of inference. */
+/** Settings of an inference estimate. */
 export interface InferenceConfiguration {
   readonly task: "inference";
-  /** Sequences or images processed together by one replica. */
+  /** Number of sequences or images that one replica processes together. */
   readonly batch: number;
   /**
-   * Prompt tokens per sequence. Default: 512, or the model's context if that is shorter. Not allowed for images, and
-   * neither is `outputTokens`.
+   * Number of prompt tokens per sequence. Default: 512, or the model's context length if that is shorter. Not allowed
+   * for image models.
    */
   readonly promptTokens?: number | undefined;
-  /** Generated tokens per sequence. Default: 128, or the rest of the context if that is shorter. */
+  /**
+   * Number of generated tokens per sequence. Default: 128, or the rest of the context if that is shorter. Not allowed
+   * for image models.
+   */
   readonly outputTokens?: number | undefined;
   /** Storage type of the weights. Default: f16. */
   readonly weights?: WeightType | undefined;
   /** Whether to use FlashAttention. Transformers only. Default: true. */
   readonly flashAttention?: boolean | undefined;
-  /** Ranks that share each layer; the ranks are divided into replicas of this size. Default: 1. */
+  /**
+   * Number of ranks that share each layer. These ranks form a replica; all ranks are divided into replicas of this
+   * size. Default: 1.
+   */
   readonly tensorParallel?: number | undefined;
 }
 
-/** A configuration with all defaults filled in. */
+/** An inference configuration with all defaults filled in. */
 export interface InferencePlan {
   readonly batch: number;
   readonly promptTokens: number;
@@ -49,12 +55,12 @@ export interface InferencePlan {
   readonly replicas: number;
 }
 
-/** Bytes in a rank's memory when the last token is generated. */
+/** Bytes in a rank's memory when the last token is generated, by category. */
 export interface InferenceMemory {
   readonly weights: number;
-  /** Keys and values of all layers, for all tokens except the last. */
+  /** Bytes of the keys and values of all layers, for all tokens except the last. */
   readonly keyValueCache: number;
-  /** The largest result together with its operands. */
+  /** Bytes of the largest operator result together with its operands. */
   readonly workspace: number;
 }
 
@@ -110,7 +116,7 @@ export const inferencePlan = (
   checkLength(shape, "promptTokens", promptTokens);
   const { outputTokens = Math.max(1, Math.min(128, contextLength - promptTokens)) } = configuration;
   checkCount("outputTokens", outputTokens);
-  // The last generated token is not fed back.
+  // The last generated token is not an input of the model.
   checkLength(shape, "promptTokens + outputTokens - 1", promptTokens + outputTokens - 1);
   checkTensorParallel(shape, tensorParallel, ranks);
   return {
@@ -124,7 +130,7 @@ export const inferencePlan = (
   };
 };
 
-/** Setting of one pass of a plan on one rank. */
+/** Returns the parameters of one pass of a plan on one rank. */
 export const inferenceSetting = (plan: InferencePlan, length: number, context: number): PassSetting => {
   const quantized = quantizedOf(plan.weights);
   const type: ComputeType = quantized === undefined ? plan.weights : "f16";
@@ -145,7 +151,8 @@ export const inferenceSetting = (plan: InferencePlan, length: number, context: n
 };
 
 /**
- * Bytes of keys and values per token in a rank's memory: 2 · layers · key/value heads · head width, times 4 or 2 bytes.
+ * Computes the bytes of keys and values per token in a rank's memory: 2 · layers · key/value heads · head width, times
+ * 4 or 2 bytes.
  */
 export const keyValueBytesPerToken = (
   shape: TransformerShape,
@@ -155,7 +162,7 @@ export const keyValueBytesPerToken = (
   return 2 * shape.layers * heads * (shape.width / shape.heads) * (plan.weights === "f32" ? 4 : 2);
 };
 
-/** Bytes in a rank's memory at the end of a batch. */
+/** Computes the bytes in a rank's memory at the end of a batch, when the key/value cache is largest. */
 export const inferenceMemory = (shape: ModelShape, plan: InferencePlan): InferenceMemory => {
   const { promptTokens, outputTokens, batch } = plan;
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));

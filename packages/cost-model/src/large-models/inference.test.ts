@@ -19,12 +19,12 @@ const estimate = (given: Partial<InferenceConfiguration> = {}, shape = llama, ha
 
 test("a token adds keys and values of all key/value heads to the cache, each rank its part", () => {
   const plan = { weights: "f16", tensorParallel: 1 } as const;
-  // 2 · 32 · 4096 · 2 bytes; with 8 of 64 heads, 2 · 80 · 1024 · 2.
+  // 2 · 32 · 4096 · 2 bytes; with 8 key/value heads for 64 query heads, 2 · 80 · 1024 · 2 bytes.
   expect(keyValueBytesPerToken(llama, plan)).toBe(524_288);
   expect(keyValueBytesPerToken(grouped, plan)).toBe(327_680);
   expect(keyValueBytesPerToken(grouped, { ...plan, weights: "f32" })).toBe(2 * 327_680);
   expect(keyValueBytesPerToken(grouped, { ...plan, tensorParallel: 8 })).toBe(327_680 / 8);
-  // Sixteen ranks have one head each, so every head exists twice.
+  // Sixteen ranks have one key/value head each, so each of the eight heads is stored twice.
   expect(keyValueBytesPerToken(grouped, { ...plan, tensorParallel: 16 })).toBe(327_680 / 8);
   const { keyValueCache } = estimate({ batch: 3, promptTokens: 100, outputTokens: 29 }).memory;
   expect(keyValueCache).toBe(3 * 128 * 524_288);
@@ -34,7 +34,7 @@ test("the size of weights follows from their storage type", () => {
   const bytes = (["f32", "f16", "i8", "i4"] as const).map((weights) => estimate({ weights }).memory.weights);
   expect(bytes[0]).toBe(4 * 6_738_415_616);
   expect(bytes[1]).toBe(2 * 6_738_415_616);
-  // Matrices of layers: 32 · (4 · 4096² + 3 · 4096 · 11008); the rest stays f16.
+  // Quantized matrices of layers: 32 · (4 · 4096² + 3 · 4096 · 11008) values; all other weights stay f16.
   const matrices = 32 * (4 * 4096 ** 2 + 3 * 4096 * 11_008);
   expect(bytes[2]).toBe(2 * 6_738_415_616 - (2 - 1.0625) * matrices);
   expect(bytes[3]).toBe(2 * 6_738_415_616 - (2 - 0.5625) * matrices);
@@ -44,7 +44,7 @@ describe("time", () => {
   test("of a decoded token is the time to read weights and cache: memory-bound", () => {
     const { decode, memory } = estimate();
     expect(decode!.memoryBoundShare).toBeGreaterThan(0.95);
-    // All weights except the embedding are read once, and the cache.
+    // A decode pass reads all weights except the embedding, and the cache.
     const read = memory.weights - 2 * 32_000 * 4096;
     expect(decode!.bytes / read).toBeGreaterThan(1);
     expect(decode!.bytes / read).toBeLessThan(1.05);
@@ -68,7 +68,7 @@ describe("time", () => {
     );
     const seconds = shared.map(({ secondsPerOutputToken }) => secondsPerOutputToken!);
     expect(seconds).toEqual(seconds.toSorted((a, b) => b - a));
-    // Two sums per layer, of one token's values.
+    // Two all-reduces per layer, of one token's values.
     expect(shared[3]!.collectives.map(({ calls, bytes }) => [calls, bytes])).toEqual([
       [160, 160 * 512 * 8192 * 2],
       [160, 160 * 8192 * 2],

@@ -16,13 +16,13 @@ import { type OperatorRow, type PassName, passRows } from "./pass-rows.ts";
 import { axisPrices, type AxisPrices } from "./rank-groups.ts";
 import type { CollectiveRow } from "./training-communication.ts";
 
-/** A pass of inference: the prompt, or one generated token of each sequence. */
+/** A pass of inference: over the prompts, or over one generated token of each sequence. */
 export interface InferencePass {
   readonly pass: PassName;
   readonly seconds: number;
   readonly flops: number;
   readonly bytes: number;
-  /** Share of the pass spent in memory-bound kernels. */
+  /** Fraction of the pass's time spent in memory-bound kernels, 0 to 1. */
   readonly memoryBoundShare: number;
   readonly communicationSeconds: number;
 }
@@ -35,13 +35,13 @@ export interface InferenceEstimate {
   readonly collectives: readonly CollectiveRow[];
   readonly memory: InferenceMemory;
   readonly prefill: InferencePass;
-  /** A decode pass with half of the output generated. Absent if at most one token is generated. */
+  /** Decode pass after half of the output has been generated. Absent if at most one token is generated. */
   readonly decode?: InferencePass | undefined;
   readonly secondsToFirstToken: number;
   readonly secondsPerOutputToken?: number | undefined;
-  /** Seconds of a whole batch: prompt and output. */
+  /** Seconds for a whole batch, from prompt to last output token. */
   readonly secondsPerBatch: number;
-  /** Generated tokens, or images, per second over all replicas. */
+  /** Throughput over all replicas: generated tokens, or images, per second. */
   readonly itemsPerSecond: number;
 }
 
@@ -82,8 +82,8 @@ const passOf = (
 };
 
 /**
- * Estimate a batch of inference on described hardware: all prompts in one pass, then one pass per further output token,
- * which attends to the cached keys and values. Replicas do not communicate.
+ * Estimate a batch of inference on described hardware: all prompts in one pass, then one pass per output token after
+ * the first, which attends to the cached keys and values. Replicas do not communicate.
  *
  * Cost: O(operators), plus the choice of all-reduce algorithms.
  *
@@ -105,8 +105,8 @@ export const estimateInference = (
   };
   const parts = partsOf(shape, inferenceSetting(plan, promptTokens, promptTokens));
   const prefill = price("prefill", parts);
-  // The prefill produces the first token; each later token attends to promptTokens + 1 to promptTokens + outputTokens −
-  // 1 tokens.
+  // The prefill produces the first token. The passes of later tokens attend to promptTokens + 1 up to promptTokens +
+  // outputTokens − 1 tokens.
   const generated = outputTokens - 1;
   const decode =
     generated > 0

@@ -4,17 +4,17 @@ import type { ModelShape } from "./model-shape.ts";
 import { type TrainingConfiguration, trainingPlan } from "./training-configuration.ts";
 import { deviceBytes, trainingMemory } from "./training-memory.ts";
 
-/** The largest batch of a rank that fits into its memory. */
+/** Largest batch of a rank that fits into its memory. */
 export interface LargestBatch {
-  /** Largest batch; 0 if not even a batch of one fits. */
+  /** Number of sequences or images in the largest batch; 0 if not even a batch of one fits. */
   readonly batch: number;
-  /** Bytes of that batch; of a batch of one if no batch fits. */
+  /** Bytes needed for the largest batch, or for a batch of one if no batch fits. */
   readonly bytes: number;
-  /** Bytes that a batch of one lacks; 0 if it fits. */
+  /** Bytes missing for a batch of one; 0 if a batch of one fits. */
   readonly missingBytes: number;
 }
 
-/** Upper bound of the batch, for a memory of unlimited size. */
+/** Upper bound of the batch search, reached only if memory is practically unlimited. */
 const most = 2 ** 30;
 
 /**

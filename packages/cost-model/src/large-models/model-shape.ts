@@ -1,34 +1,35 @@
 import { ArgumentError } from "@skein/tensor-core";
 
-/** Sizes of a decoder-only transformer; plain data, so that other models of the family can be described. */
+/** Sizes of a decoder-only transformer. Plain data, so users can describe other models of this family. */
 export interface TransformerShape {
   readonly kind: "transformer";
   readonly name: string;
-  /** Publication with the sizes. */
+  /** Publication that states the sizes. */
   readonly source: string;
   readonly vocabulary: number;
-  /** Maximum number of positions in training; learned positions cannot exceed this number. */
+  /** Maximum number of positions with which the model was trained; a hard limit for learned positions. */
   readonly contextLength: number;
   readonly width: number;
   readonly layers: number;
   readonly heads: number;
-  /** Number of heads of keys and values: equal to `heads`, or fewer if groups of heads share them. */
+  /** Number of key/value heads: equal to `heads`, or smaller if groups of heads share keys and values. */
   readonly keyValueHeads: number;
-  /** Hidden width of the feed-forward part. */
+  /** Hidden width of the feed-forward layer. */
   readonly hidden: number;
   /**
-   * Whether the feed-forward part is SwiGLU, with a third matrix whose output gates that of the second. Otherwise GELU.
+   * Whether the feed-forward layer is SwiGLU, with a third matrix whose output gates the output of the second matrix.
+   * If false, it is GELU with two matrices.
    */
   readonly gated: boolean;
   readonly norm: "layer" | "rms";
   readonly positions: "learned" | "rotary";
-  /** Whether products add a bias. */
+  /** Whether matrix products add a bias. */
   readonly biases: boolean;
   /** Whether the output head shares its matrix with the embedding. */
   readonly tiedHead: boolean;
 }
 
-/** Equal blocks of a residual network. The first block has the stride, and projects its shortcut. */
+/** A group of equal blocks of a residual network. The first block has the stride, and projects its shortcut. */
 export interface ResidualStage {
   readonly blocks: number;
   readonly width: number;
@@ -36,18 +37,21 @@ export interface ResidualStage {
 }
 
 /**
- * Sizes of a residual network of bottleneck blocks: 1×1 to the width, 3×3, 1×1 to `expansion` times the width, each
- * followed by batch normalization.
+ * Sizes of a residual network of bottleneck blocks. A block has three convolutions: 1×1 to the width, 3×3, and 1×1 to
+ * `expansion` times the width, each followed by batch normalization.
  */
 export interface ResidualShape {
   readonly kind: "residual";
   readonly name: string;
   readonly source: string;
-  /** Side of the square images in pixels. */
+  /** Side length of the square images, in pixels. */
   readonly imageSide: number;
   readonly imageChannels: number;
   readonly classes: number;
-  /** Channels of the first convolution, 7×7 with stride 2, which is followed by a 3×3 max pooling with stride 2. */
+  /**
+   * Number of output channels of the first convolution, 7×7 with stride 2, which is followed by a 3×3 max pooling with
+   * stride 2.
+   */
   readonly stemWidth: number;
   readonly expansion: number;
   readonly stages: readonly ResidualStage[];
@@ -78,8 +82,8 @@ const checkTransformer = (shape: TransformerShape): void => {
 };
 
 /**
- * Check a shape. @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide
- * evenly.
+ * Check a shape.
+ * @throws ArgumentError for sizes that are not positive whole numbers, or heads that do not divide evenly.
  */
 export const checkShape = (shape: ModelShape): void => {
   if (shape.kind === "transformer") return checkTransformer(shape);

@@ -33,7 +33,7 @@ test("models have their published number of parameters", () => {
 });
 
 test("ResNet-50 takes 4.09 billion multiply-adds per image", () => {
-  // torchvision's table of models: 4.089 GFLOPS, where a multiplication and its addition count as one.
+  // torchvision's table of models: 4.089 GFLOPS, where a multiplication and its addition count as one flop.
   const image = { ...bf16, length: 1, context: 1, training: false };
   const products = sumOver(partsOf(modelNamed("resnet-50"), image), ({ operator, forward }) =>
     operator === "convolution" || operator === "matmul" ? forward.flops : 0,
@@ -47,7 +47,7 @@ describe("a transformer's flops", () => {
       operator === "matmul" || operator === "attention" ? forward.flops : 0,
     );
 
-  /** Weights in matrix products: all except embeddings, norms and biases. */
+  /** Returns the number of weights in matrix products: all weights except embeddings, norms and biases. */
   const matrixWeights = ({
     width,
     layers,
@@ -111,8 +111,8 @@ describe("a transformer's flops", () => {
 });
 
 test("small transformers have the matrix products of their traced training steps", () => {
-  // Flops of matmul, attention and attention-backward by the operators' own cost rules, in the traced gradients of the
-  // gpt model of @skein/models at these sizes.
+  // Flops of matmul, attention and attention-backward by the operators' cost rules, in the traced gradients of the gpt
+  // model of @skein/models with these sizes.
   const tiny: TransformerShape = {
     ...(modelNamed("gpt-2") as TransformerShape),
     vocabulary: 64,
@@ -151,8 +151,8 @@ test("small transformers have the matrix products of their traced training steps
 });
 
 describe("bytes saved for the backward pass", () => {
-  // Korthikanti et al. 2022, arXiv 2205.05198, equations 1 and 2, without dropout: its masks (2·sbh + a·s²·b) and its
-  // result (2·a·s²·b).
+  // Bytes saved per layer: Korthikanti et al. 2022, arXiv 2205.05198, equations 1 and 2, without the two terms of
+  // dropout: masks (2·sbh + a·s²·b) and result (2·a·s²·b).
   const gptLayerBytes = (s: number, b: number, h: number, a: number, t: number): number =>
     s * b * h * (8 + 24 / t) + (2 * a * s ** 2 * b) / t;
 
@@ -174,7 +174,7 @@ describe("bytes saved for the backward pass", () => {
         partsOf(shape, { ...bf16, adapters: { kind, rank: 8, projections: ["query", "value", "down"] } }),
         ({ savedBytes }) => savedBytes,
       );
-    // Query and value read the same input.
+    // The query and value products read the same input.
     expect(saved("lora") - saved("lora-fa")).toBe(2 * bf16.length * (shape.width + shape.hidden) * shape.layers);
   });
 
@@ -183,7 +183,7 @@ describe("bytes saved for the backward pass", () => {
     const adapters = { rank: 16, projections: ["query", "value"] } as const;
     const trainable = (kind: "lora" | "lora-fa"): number =>
       sumOver(partsOf(shape, { ...bf16, adapters: { kind, ...adapters } }), (operator) => operator.trainable);
-    // Hu et al. 2021: 2 · layers · width · rank for each adapted square matrix.
+    // Hu et al. 2021: 2 · layers · width · rank parameters for each adapted square matrix.
     expect(trainable("lora")).toBe(2 * 2 * shape.layers * shape.width * 16);
     expect(trainable("lora-fa")).toBe(trainable("lora") / 2);
   });

@@ -3,14 +3,17 @@ import { type Operator, type OperatorWork, type Part, type PassSetting, totalWor
 import { residualParts } from "./residual-parts.ts";
 import { transformerParts } from "./transformer-parts.ts";
 
-/** Parts, modules and operators of one rank for one pass over a batch, in the order of the forward pass. */
+/**
+ * Returns the parts, modules and operators of a model on one rank for one pass over a batch, in the order of the
+ * forward pass.
+ */
 export const partsOf = (shape: ModelShape, setting: PassSetting): readonly Part[] =>
   shape.kind === "transformer" ? transformerParts(shape, setting) : residualParts(shape, setting);
 
-/** The operators of one repeat of a part. */
+/** Returns the operators of one repeat of a part. */
 export const operatorsOf = ({ modules }: Part): readonly Operator[] => modules.flatMap(({ operators }) => operators);
 
-/** Sum of a figure over all operators of a model, repeats included. */
+/** Returns the sum of a metric over all operators of a model, including repeats. */
 export const sumOver = (parts: readonly Part[], figure: (operator: Operator) => number): number =>
   parts.reduce(
     (sum, part) => sum + part.repeats * operatorsOf(part).reduce((inner, operator) => inner + figure(operator), 0),
@@ -20,7 +23,7 @@ export const sumOver = (parts: readonly Part[], figure: (operator: Operator) => 
 const scaled = (factor: number, { flops, bytesRead, bytesWritten }: OperatorWork): OperatorWork =>
   work(factor * flops, factor * bytesRead, factor * bytesWritten);
 
-/** Work of one pass over a model. */
+/** Returns the total work of one pass over a model. */
 export const passWork = (parts: readonly Part[], pass: "forward" | "backward"): OperatorWork =>
   totalWork(
     parts.map((part) =>
@@ -31,7 +34,7 @@ export const passWork = (parts: readonly Part[], pass: "forward" | "backward"): 
     ),
   );
 
-/** Number of parameters of a model. The smallest GPT-2 has 124,439,808. */
+/** Returns the number of parameters of a model, such as 124,439,808 for the smallest GPT-2. */
 export const parameterCount = (shape: ModelShape): number => {
   const setting: PassSetting = {
     batch: 1,

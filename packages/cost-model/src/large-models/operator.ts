@@ -1,7 +1,7 @@
 import type { ComputeType } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
-/** Work with separate bytes read and written. */
+/** Work with separate counts of bytes read and bytes written. */
 export interface OperatorWork extends Work {
   readonly bytesRead: number;
   readonly bytesWritten: number;
@@ -10,7 +10,7 @@ export interface OperatorWork extends Work {
 /** One operator of a model, with its work on one rank in one pass over one batch. */
 export interface Operator {
   readonly name: string;
-  /** Operator name under which efficiencies are measured. */
+  /** Operator name that identifies the measured efficiencies. */
   readonly operator: string;
   /** Operand type of a matrix product; f32 for other operators. */
   readonly type: ComputeType;
@@ -18,31 +18,35 @@ export interface Operator {
   readonly trainable: number;
   /** Number of frozen parameters. */
   readonly frozen: number;
-  /** Bytes of all its parameters as stored. */
+  /** Bytes of all parameters of the operator in their storage types. */
   readonly weightBytes: number;
   readonly forward: OperatorWork;
-  /** Kernels of its backward pass: two for a product with trained weights. */
+  /** Kernels of the operator's backward pass: two for a product with trained weights. */
   readonly backward: readonly OperatorWork[];
-  /** Bytes saved for its backward pass. A value that two operators read is counted for the first. */
+  /**
+   * Bytes saved for the operator's backward pass. A value read by two operators is counted for the first operator only.
+   */
   readonly savedBytes: number;
-  /** The part of `savedBytes` that selective recomputation of attention recomputes. */
+  /** Bytes of `savedBytes` that need not be saved with selective recomputation of attention. */
   readonly remadeBytes: number;
-  /** Whether selective recomputation of attention runs this operator again. */
+  /** Whether selective recomputation of attention runs this operator again in the backward pass. */
   readonly remade: boolean;
   readonly outputBytes: number;
 }
 
-/** Operators that share a row of a table, such as query, key and value. */
+/** Operators that share one row of a table, such as query, key and value. */
 export interface Module {
   readonly name: string;
   readonly operators: readonly Operator[];
 }
 
-/** A part of a model that is repeated `repeats` times in a row: all its layers, or the embedding. */
+/**
+ * Part of a model with `repeats` consecutive copies, such as all layers (one copy each), or the embedding (one copy).
+ */
 export interface Part {
   readonly name: string;
   readonly repeats: number;
-  /** Whether full recomputation keeps only its input. */
+  /** Whether full recomputation keeps only the input of this part, and recomputes everything else. */
   readonly recomputable: boolean;
   readonly inputBytes: number;
   readonly modules: readonly Module[];
@@ -50,22 +54,25 @@ export interface Part {
 
 /** Parameters of one pass over a model. */
 export interface PassSetting {
-  /** Number of sequences, or images. */
+  /** Number of sequences, or number of images. */
   readonly batch: number;
-  /** Tokens of each sequence that go through the model. */
+  /** Number of tokens per sequence that go through the model in this pass. */
   readonly length: number;
-  /** Tokens that they attend to, themselves included. */
+  /** Number of tokens, including the tokens of this pass, that the last token of this pass attends to. */
   readonly context: number;
   /** Operand type of matrix products. */
   readonly type: ComputeType;
-  /** Bytes of an activation. */
+  /** Bytes per activation value. */
   readonly valueBytes: number;
-  /** Bytes of a weight that is not quantized. */
+  /** Bytes per weight that is not quantized. */
   readonly weightBytes: number;
   readonly flashAttention: boolean;
-  /** Ranks that share each layer. */
+  /** Number of ranks that share each layer. */
   readonly tensorParallel: number;
-  /** Whether the pass has a loss and a backward pass; otherwise logits are computed for the last token only. */
+  /**
+   * Whether the pass belongs to training and has a loss and a backward pass. If false, logits are computed for the last
+   * token only.
+   */
   readonly training: boolean;
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;
@@ -78,8 +85,8 @@ export type QuantizedType = "i8" | "i4";
 export type Projection = "query" | "key" | "value" | "output" | "gate" | "up" | "down";
 
 /**
- * Trained low-rank adapters next to frozen matrices: W + B·A with A of shape [rank, inputs]. In `lora-fa` A is frozen
- * too, so only A·x is saved, not x.
+ * Trained low-rank adapters next to frozen matrices: W + B·A with A of shape [rank, inputs]. With `lora-fa`, A is also
+ * frozen, so A·x is saved instead of x.
  *
  * Source: Hu et al. 2021, arXiv 2106.09685 (LoRA); Zhang et al. 2023, arXiv 2308.03303 (LoRA-FA).
  */
@@ -90,8 +97,8 @@ export interface Adapters {
 }
 
 /**
- * Bytes of a quantized value including its part of a scale: 64 values share a scale of four bytes. Source: Dettmers et
- * al. 2023, arXiv 2305.14314 (QLoRA).
+ * Bytes per quantized value including its fraction of a scale: 64 values share a scale of four bytes. Source: Dettmers
+ * et al. 2023, arXiv 2305.14314 (QLoRA).
  */
 export const quantizedBytes: { readonly [type in QuantizedType]: number } = { i8: 1 + 4 / 64, i4: 0.5 + 4 / 64 };
 
@@ -104,14 +111,14 @@ export const work = (flops: number, bytesRead: number, bytesWritten: number): Op
 
 const noWork = work(0, 0, 0);
 
-/** Sum of work. */
+/** Returns the sum of several amounts of work. */
 export const totalWork = (works: readonly OperatorWork[]): OperatorWork =>
   works.reduce(
     (sum, w) => work(sum.flops + w.flops, sum.bytesRead + w.bytesRead, sum.bytesWritten + w.bytesWritten),
     noWork,
   );
 
-/** Build an operator, with defaults for properties that most operators lack. */
+/** Build an operator, with defaults for properties that most operators do not need. */
 export const operator = (
   name: string,
   kind: string,

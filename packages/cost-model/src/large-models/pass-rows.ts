@@ -3,10 +3,10 @@ import type { KernelPricer } from "../pricing/kernel-price.ts";
 import { operatorsOf } from "./modules.ts";
 import type { Operator, Part } from "./operator.ts";
 
-/** A pass of a step: the first four occur in training, the last two in inference. */
+/** Name of a pass within a step: the first four are passes of training, the last two of inference. */
 export type PassName = "forward" | "recompute" | "backward" | "update" | "prefill" | "decode";
 
-/** Figures of an operator in one pass, totals over its repeats and calls. */
+/** Metrics of an operator in one pass, totals over its repeats and calls. */
 export interface OperatorRow extends Work {
   readonly part: string;
   readonly repeats: number;
@@ -14,19 +14,19 @@ export interface OperatorRow extends Work {
   readonly name: string;
   readonly operator: string;
   readonly pass: PassName;
-  /** Number of started kernels. */
+  /** Number of kernel launches. */
   readonly calls: number;
   readonly seconds: number;
   readonly boundBy: "flops" | "bytes" | "start";
 }
 
-/** Returns the kernels of an operator in one pass. */
+/** Function that returns the kernels of an operator in one pass. */
 export type KernelsOf = (operator: Operator) => readonly Work[];
 
 /**
  * Price the operators of a pass.
  *
- * @param times how often the pass runs.
+ * @param times Number of times that the pass runs.
  */
 export const passRows = (
   priceOf: KernelPricer,
@@ -63,7 +63,7 @@ export const passRows = (
     ),
   );
 
-/** Seconds of a pass over one repeat of a part. */
+/** Computes the seconds of a pass over one repeat of a part. */
 export const partSeconds = (priceOf: KernelPricer, part: Part, kernelsOf: KernelsOf): number =>
   operatorsOf(part).reduce(
     (sum, operator) =>

@@ -1,19 +1,19 @@
 import type { ComputeType } from "../hardware/hardware.ts";
 
 /**
- * Training precision: all in f32 (`tf32`: matrix products on tensor cores), or mixed, with weights and gradients of 16
- * bits and an f32 copy of the weights in the optimizer.
+ * Training precision: f32 for everything (`tf32`: matrix products on tensor cores), or mixed, with 16-bit weights and
+ * gradients and an f32 copy of the weights in the optimizer.
  */
 export type Precision = "f32" | "tf32" | "mixed-f16" | "mixed-bf16";
 
-/** Bytes per value, by its role. */
+/** Bytes per value, by role of the value. */
 export interface PrecisionBytes {
   /** Operand type of matrix products. */
   readonly type: ComputeType;
   readonly activation: number;
   readonly weight: number;
   readonly gradient: number;
-  /** The optimizer's f32 copy of a weight; 0 if the weights are f32 themselves. */
+  /** Bytes of the optimizer's f32 copy of a weight; 0 if the weights themselves are f32. */
   readonly master: number;
 }
 
@@ -32,20 +32,23 @@ export const precisions: { readonly [precision in Precision]: PrecisionBytes } =
 
 export type OptimizerName = "adam" | "momentum" | "sgd";
 
-/** State and work of an optimizer per trained parameter. */
+/** State size and work of an optimizer per trained parameter. */
 export interface OptimizerCost {
-  /** Number of f32 states, without the f32 copy of the weight. */
+  /** Number of f32 state values, not including the f32 copy of the weight. */
   readonly states: number;
   readonly flops: number;
 }
 
-/** Costs of optimizers. Flops: multiplications, additions, roots and divisions of an update, weight decay included. */
+/**
+ * Costs of optimizers per parameter. Flops are the multiplications, additions, roots and divisions of an update,
+ * including weight decay.
+ */
 export const optimizers: { readonly [name in OptimizerName]: OptimizerCost } = {
   adam: { states: 2, flops: 14 },
   momentum: { states: 1, flops: 5 },
   sgd: { states: 0, flops: 3 },
 };
 
-/** Bytes of optimizer state per trained parameter, including the f32 copy of the weight. */
+/** Returns the bytes of optimizer state per trained parameter, including the f32 copy of the weight. */
 export const stateBytes = (precision: Precision, optimizer: OptimizerName): number =>
   precisions[precision].master + 4 * optimizers[optimizer].states;

@@ -6,11 +6,14 @@ import { hostsOfGroup } from "../hardware/hosts-of-group.ts";
 import { linksOfGroup } from "../hardware/links-of-group.ts";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 
-/** Prices of collectives along one mesh axis, by kind; the model of a kind is built on first use. */
+/** Prices of collectives along one mesh axis, by kind of collective. The model of each kind is built on first use. */
 export interface AxisPrices {
   readonly ranks: number;
   readonly modelOf: (kind: CollectiveKind) => CollectiveModel;
-  /** @param bytes of the vector, or of the larger of operand and result. */
+  /**
+   * Returns the seconds of a collective.
+   * @param bytes Size of the vector, or of the larger of operand and result.
+   */
   readonly secondsOf: (kind: CollectiveKind, bytes: number) => number;
 }
 
@@ -32,9 +35,9 @@ const pricesOf = (group: GroupSelectionOptions): AxisPrices => {
 };
 
 /**
- * Prices of collectives in a mesh of ranks: neighboring ranks form a tensor-parallel group, and ranks with equal
- * indices in those groups form a data-parallel group. Data-parallel groups of one host send at the same time, and share
- * its link.
+ * Prices collectives in a mesh of ranks: neighboring ranks form a tensor-parallel group, and ranks with equal indices
+ * in the tensor-parallel groups form a data-parallel group. Data-parallel groups of one host send at the same time, and
+ * share the host's link.
  *
  * @returns prices of the groups of rank 0, which represent all groups.
  */

@@ -3,7 +3,7 @@ import { residual, sweep } from "./elementwise.ts";
 import type { ResidualShape } from "./model-shape.ts";
 import { type Module, operator, type Operator, type Part, type PassSetting, work } from "./operator.ts";
 
-/** Size of images between operators: square, with `channels` channels. */
+/** Size of the images between two operators: square, with `channels` channels. */
 interface Images {
   readonly side: number;
   readonly channels: number;
@@ -14,15 +14,15 @@ interface Convolution {
   readonly input: Images;
   readonly output: Images;
   readonly kernel: number;
-  /** Whether an earlier operator already saves the input. Default: false. */
+  /** Whether an earlier operator already saves the input of this operator. Default: false. */
   readonly inputIsKept?: boolean;
 }
 
 const valuesOf = (setting: PassSetting, { side, channels }: Images): number => setting.batch * side ** 2 * channels;
 
 /**
- * A convolution. Forward takes 2 · kernel² · channels in · values out flops; backward takes as much for the images and
- * as much for the weights. Images are read once.
+ * Builds a convolution. Forward takes 2 · kernel² · channels in · values out flops; backward takes as much for the
+ * images and as much for the weights. Images are read once.
  */
 const convolution = (
   setting: PassSetting,
@@ -47,7 +47,10 @@ const convolution = (
   });
 };
 
-/** Batch normalization. In training it reads its input twice, first for the moments, and saves it. */
+/**
+ * Builds a batch normalization. In training it reads its input twice, first to compute the moments, and saves its
+ * input.
+ */
 const batchNorm = (setting: PassSetting, name: string, images: Images): Operator => {
   const values = valuesOf(setting, images);
   return sweep(setting, name, "batch-norm", {
@@ -60,7 +63,7 @@ const batchNorm = (setting: PassSetting, name: string, images: Images): Operator
   });
 };
 
-/** ReLU. Its gradient only needs its result, which the next operator saves. */
+/** Builds a ReLU. Its gradient needs only its result, which the next operator saves. */
 const relu = (setting: PassSetting, name: string, images: Images): Operator => {
   const values = valuesOf(setting, images);
   return sweep(setting, name, "relu", {
@@ -160,7 +163,8 @@ const headPart = (shape: ResidualShape, setting: PassSetting, input: Images): Pa
 };
 
 /**
- * Parts of a residual network on a rank, in the order of the forward pass. The equal blocks of a stage are one part.
+ * Returns the parts of a residual network on a rank, in the order of the forward pass. The equal blocks of a stage form
+ * one part.
  */
 export const residualParts = (shape: ResidualShape, setting: PassSetting): readonly Part[] => {
   const { stages, stemWidth, expansion, imageSide } = shape;

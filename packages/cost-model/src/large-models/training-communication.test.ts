@@ -18,16 +18,16 @@ describe("a pass with gathered weights", () => {
   test("waits for the first part, and then for the longer of gather and computation", () => {
     expect(gatheredPassSeconds([])).toBe(0);
     expect(gatheredPassSeconds([unit(3, 5, 2)])).toBe(10);
-    // Gathers are hidden by computation: 1 + 3 · 10.
+    // Gathers are hidden by computation: 1 + 3 · 10 seconds.
     expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(1, 10)])).toBe(31);
-    // Computation is hidden by gathers: the second gather begins when the first part computes.
+    // Computation is hidden by gathers: the second gather starts when the first part starts to compute.
     expect(gatheredPassSeconds([unit(10, 1), unit(10, 1), unit(10, 1)])).toBe(31);
-    // The network gathers part 2 (1 to 5) and reduces part 1 (11 to 13) behind computation; part 2's gradients come
-    // last: 1 + 20 + 2.
+    // While parts compute, the network gathers part 2 (1 to 5) and reduces the gradients of part 1 (11 to 13). The
+    // reduction of part 2 comes last: 1 + 20 + 2.
     expect(gatheredPassSeconds([unit(1, 10, 2), unit(4, 10, 2)])).toBe(23);
-    // Only one part ahead: the third gather begins with the second part, at 11.
+    // Gathers are at most one part ahead: the third gather starts with the second part's computation, at 11.
     expect(gatheredPassSeconds([unit(1, 10), unit(1, 10), unit(12, 1)])).toBe(24);
-    // A part without weights waits for nothing.
+    // A part without weights does not wait for a gather.
     expect(gatheredPassSeconds([unit(0, 1), unit(5, 1), unit(0, 1)])).toBe(7);
   });
 
@@ -102,7 +102,7 @@ describe("communication between data-parallel ranks in a step", () => {
     });
     expect(exposed).toEqual(exposed.toSorted((a, b) => b - a));
     expect(exposed[0]).toBeGreaterThan(0.5);
-    // The embedding's gradient comes last and is exposed.
+    // The reduction of the embedding's gradient comes last and is exposed.
     expect(exposed[4]).toBeLessThan(0.1);
     expect(exposed[4]).toBeGreaterThan(0);
   });
@@ -123,7 +123,8 @@ describe("groups of a mesh", () => {
 
   test("of data-parallel ranks share a host's link", () => {
     const size = 1e9;
-    // Two hosts: the whole vector goes over each link, as one group of eight or as four groups with a quarter each.
+    // Two hosts: the whole vector goes over the link of each host, sent by one group of eight, or by four groups with a
+    // quarter each.
     expect(axisPrices(hardware, 1).data.secondsOf("all-reduce", size)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 4).data.secondsOf("all-reduce", size / 4)).toBeCloseTo(1, 6);
     expect(axisPrices(hardware, 2).data.secondsOf("all-reduce", size / 2)).toBeCloseTo(1, 6);

@@ -7,29 +7,29 @@ import { precisions } from "./precision.ts";
 import type { AxisPrices } from "./rank-groups.ts";
 import type { TrainingPlan } from "./training-configuration.ts";
 
-/** Collectives of one purpose, totals over all calls of a step. */
+/** Collective calls with the same purpose. `calls`, `bytes` and `seconds` are totals per step. */
 export interface CollectiveRow {
   readonly name: string;
   readonly kind: CollectiveKind;
   readonly axis: "data" | "tensor";
   readonly ranks: number;
   readonly calls: number;
-  /** Total bytes of all calls; for each call the larger of operand and result. */
+  /** Total bytes of all calls, counting the larger of operand and result for each call. */
   readonly bytes: number;
   readonly seconds: number;
 }
 
-/** Total communication of a step. */
+/** Total communication of one step. */
 export interface StepCommunication {
   readonly collectives: readonly CollectiveRow[];
   /**
-   * Seconds of a step in which ranks only wait for collectives: all of tensor-parallel communication, and the part of
-   * other communication that computation does not hide.
+   * Seconds per step in which ranks only wait for collectives: all of the tensor-parallel communication, and the other
+   * communication that is not hidden by computation.
    */
   readonly exposedSeconds: number;
 }
 
-/** Seconds of one repeat of a part in each pass, tensor-parallel collectives included. */
+/** Seconds of one repeat of a part in each pass, including tensor-parallel collectives. */
 export interface PartSeconds {
   readonly part: Part;
   readonly forwardSeconds: number;
@@ -50,8 +50,8 @@ const bytesOf = (
 };
 
 /**
- * Number of times that tensor-parallel ranks sum a layer's values: twice forward, twice backward, and twice more if
- * forward is recomputed.
+ * Returns the number of all-reduces of a layer's values over tensor-parallel ranks: two in the forward pass, two in the
+ * backward pass, and two more if the forward pass is recomputed.
  */
 export const tensorCalls = ({
   recomputation,
@@ -62,9 +62,9 @@ export const tensorCalls = ({
 
 /**
  * Price the communication between data-parallel ranks in a step. Stage 0: all-reduce of each part's gradients as they
- * become ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead,
- * and an exposed all-gather of the new weights. Stage 2: as stage 1, but gradients are reduced after every batch. Stage
- * 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
+ * become ready, behind the rest of the backward pass of the last accumulated batch. Stage 1: reduce-scatter instead of
+ * all-reduce, and an exposed all-gather of the new weights. Stage 2: as stage 1, but gradients are reduced after every
+ * batch. Stage 3: weights are gathered part by part in both passes, one part ahead; gradients as in stage 2.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 7; the order of overlapped collectives: Shi et al. 2018,
  * arXiv 1805.03812.

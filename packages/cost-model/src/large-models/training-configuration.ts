@@ -13,61 +13,62 @@ import type { Adapters, Projection, QuantizedType } from "./operator.ts";
 import { type OptimizerName, optimizers, type Precision, precisions } from "./precision.ts";
 
 /**
- * Values saved for the backward pass: all; all except those inside attention (`selective`); or only the input of each
- * layer (`full`).
+ * Values saved for the backward pass: all values (`none`); all except those inside attention (`selective`); or only the
+ * input of each layer (`full`).
  */
 export type Recomputation = "none" | "selective" | "full";
 
 /**
- * ZeRO stage: data ranks shard nothing (0), optimizer states (1), gradients too (2), weights too (3). Source:
- * Rajbhandari et al. 2019, arXiv 1910.02054.
+ * ZeRO stage: data-parallel ranks shard nothing (0), the optimizer states (1), also the gradients (2), also the weights
+ * (3). Source: Rajbhandari et al. 2019, arXiv 1910.02054.
  */
 export type ZeroStage = 0 | 1 | 2 | 3;
 
 /**
- * Offload of optimizer states to the host's memory; the host updates the weights. Source: Ren et al. 2021, arXiv
- * 2101.06840 (ZeRO-Offload).
+ * Options for offloading optimizer states to the host's memory, where the host updates the weights. Source: Ren et al.
+ * 2021, arXiv 2101.06840 (ZeRO-Offload).
  */
 export interface Offload {
-  /** Bandwidth between a rank's device and its host, in one direction. */
+  /** Bandwidth between a rank's device and its host in one direction, in bytes per second. */
   readonly linkBytesPerSecond: number;
-  /** Memory bandwidth of a host, shared by its ranks. */
+  /** Memory bandwidth of a host, shared by its ranks, in bytes per second. */
   readonly hostMemoryBytesPerSecond: number;
 }
 
-/** Configuration of training. */
+/** Settings of a training estimate. */
 export interface TrainingConfiguration {
   readonly task: "training";
-  /** Sequences or images of one rank per pass. */
+  /** Number of sequences or images per rank in one pass. */
   readonly batchPerRank: number;
-  /** Tokens per sequence. Not allowed for images. Default: the model's context. */
+  /** Number of tokens per sequence. Not allowed for image models. Default: the model's context length. */
   readonly sequenceLength?: number | undefined;
-  /** Number of passes whose gradients are accumulated before an update. Default: 1. */
+  /** Number of passes whose gradients are accumulated before each update. Default: 1. */
   readonly accumulation?: number | undefined;
   /** Training precision. Default: mixed-bf16. */
   readonly precision?: Precision | undefined;
-  /** Optimizer. Default: adam. */
+  /** Optimizer, which determines state size and work of the update. Default: adam. */
   readonly optimizer?: OptimizerName | undefined;
-  /** ZeRO stage. Default: 0. */
+  /** ZeRO stage: what data-parallel ranks shard. Default: 0. */
   readonly zeroStage?: ZeroStage | undefined;
-  /** Activation recomputation. Default: none. */
+  /** Values that the backward pass recomputes instead of reading saved values. Default: none. */
   readonly recomputation?: Recomputation | undefined;
   /**
-   * Whether to use FlashAttention. Transformers only, as are the following settings except `offload`. Default: true.
+   * Whether to use FlashAttention. This setting and all following settings except `offload` are for transformers only.
+   * Default: true.
    */
   readonly flashAttention?: boolean | undefined;
-  /** Ranks that share each layer. Default: 1. */
+  /** Number of ranks that share each layer. Default: 1. */
   readonly tensorParallel?: number | undefined;
   /**
-   * Storage type of the layers' matrices. Requires adapters, because quantized weights are not trained. Absent: not
-   * quantized.
+   * Storage type of the matrices of layers. Requires adapters, because quantized weights are not trained. Absent: the
+   * matrices are not quantized.
    */
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;
   readonly offload?: Offload | undefined;
 }
 
-/** A configuration with all defaults filled in. */
+/** A training configuration with all defaults filled in. */
 export interface TrainingPlan {
   readonly batchPerRank: number;
   readonly sequenceLength: number;
@@ -78,7 +79,7 @@ export interface TrainingPlan {
   readonly recomputation: Recomputation;
   readonly flashAttention: boolean;
   readonly tensorParallel: number;
-  /** Number of ranks with different data. */
+  /** Number of data-parallel ranks, which train on different data. */
   readonly dataParallel: number;
   readonly quantized?: QuantizedType | undefined;
   readonly adapters?: Adapters | undefined;

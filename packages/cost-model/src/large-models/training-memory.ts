@@ -4,27 +4,30 @@ import type { Operator, Part, PassSetting } from "./operator.ts";
 import { precisions, stateBytes } from "./precision.ts";
 import type { Recomputation, TrainingPlan } from "./training-configuration.ts";
 
-/** Bytes in a rank's memory at the peak of a training step. */
+/** Bytes in a rank's memory at the peak of a training step, by category. */
 export interface TrainingMemory {
   readonly weights: number;
   readonly gradients: number;
   readonly optimizerStates: number;
   readonly activations: number;
-  /** The largest result with its gradient; with recomputation also the recomputed values of one layer. */
+  /**
+   * Bytes of the largest operator result with its gradient; with recomputation, also of the recomputed values of one
+   * layer.
+   */
   readonly workspace: number;
-  /** Gradient buckets in transit, and with ZeRO-3 the gathered weights of two parts. */
+  /** Bytes of gradient buckets in transit; with ZeRO-3, also of the gathered weights of two parts. */
   readonly communicationBuffers: number;
-  /** Bytes in the host's memory for this rank. */
+  /** Bytes in the host's memory used by this rank. */
   readonly onHost: number;
 }
 
 /**
- * Bytes of a gradient bucket; one bucket is filled while another travels. Default of PyTorch's DistributedDataParallel:
- * 25 MiB.
+ * Bytes of a gradient bucket, the default of PyTorch's DistributedDataParallel. One bucket is filled while another is
+ * in transit.
  */
 const bucketBytes = 25 * 2 ** 20;
 
-/** Setting of one training pass of a plan on one rank. */
+/** Returns the parameters of one training pass of a plan on one rank. */
 export const trainingSetting = (plan: TrainingPlan): PassSetting => {
   const { type, activation, weight } = precisions[plan.precision];
   const { batchPerRank: batch, sequenceLength: length, flashAttention, tensorParallel, quantized, adapters } = plan;
@@ -46,7 +49,7 @@ export const trainingSetting = (plan: TrainingPlan): PassSetting => {
 const partSum = (part: Part, figure: (operator: Operator) => number): number =>
   operatorsOf(part).reduce((sum, operator) => sum + figure(operator), 0);
 
-/** Bytes that the parts keep from forward to backward, and extra bytes while one part is recomputed. */
+/** Returns the bytes that all parts keep from forward to backward, and the extra bytes while one part is recomputed. */
 const activationBytes = (
   parts: readonly Part[],
   recomputation: Recomputation,
@@ -66,19 +69,22 @@ const activationBytes = (
   return { activations, recomputed };
 };
 
-/** Bytes of the weights of two consecutive parts: one computes while the other is gathered. */
+/**
+ * Returns the largest number of weight bytes of two consecutive parts: one part computes while the other part is
+ * gathered.
+ */
 const gatheredBytes = (parts: readonly Part[]): number => {
   const units = parts.flatMap((part) => {
     const bytes = partSum(part, ({ weightBytes }) => weightBytes);
-    // Two of the repeats are enough for all kinds of consecutive pairs.
+    // Two repeats per part are enough to cover all kinds of consecutive pairs.
     return Array.from({ length: Math.min(2, part.repeats) }, () => bytes);
   });
   return Math.max(...units.map((bytes, index) => bytes + (units[index + 1] ?? 0)));
 };
 
 /**
- * Bytes in a rank's memory. With d data ranks, Adam and mixed precision: 2 + 2 + 12 bytes per parameter; ZeRO-1 2 + 2 +
- * 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d. In addition activations, workspace and buffers.
+ * Compute the bytes in a rank's memory. With d data-parallel ranks, Adam and mixed precision: 2 + 2 + 12 bytes per
+ * parameter; ZeRO-1 2 + 2 + 12/d, ZeRO-2 2 + (2 + 12)/d, ZeRO-3 16/d. In addition activations, workspace and buffers.
  *
  * Source: Rajbhandari et al. 2019, arXiv 1910.02054, section 3.1 and figure 1; activations: Korthikanti et al. 2022,
  * arXiv 2205.05198.
@@ -105,6 +111,6 @@ export const trainingMemory = (shape: ModelShape, plan: TrainingPlan): TrainingM
   };
 };
 
-/** Total bytes in the device's memory. */
+/** Returns the total bytes in the device's memory. */
 export const deviceBytes = ({ onHost: _, ...memory }: TrainingMemory): number =>
   Object.values(memory).reduce((sum, bytes) => sum + bytes, 0);

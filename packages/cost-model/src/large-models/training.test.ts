@@ -40,7 +40,7 @@ describe("memory of weights, gradients and Adam's states", () => {
   };
 
   test("on eight ranks matches ZeRO's formulas for Llama 2", () => {
-    // 16 bytes per parameter; 4 + 12/8, 2 + 14/8, 16/8.
+    // Bytes per parameter by ZeRO stage: 16; 4 + 12/8; 2 + 14/8; 16/8.
     const table = ["llama-2-7b", "llama-2-13b", "llama-2-70b"].map((name) =>
       stages.map((stage) => stateGigabytes(name, stage)),
     );
@@ -167,7 +167,7 @@ describe("the estimate reproduces findings of Zhang et al. 2023", () => {
   test("ZeRO-2 saves memory at almost no cost; ZeRO-3 saves more, at some cost", () => {
     const [plain, , second, third] = stages.map((zeroStage) => estimate({ zeroStage, batchPerRank: 4 }));
     expect(deviceBytes(second!.memory)).toBeLessThan(0.4 * deviceBytes(plain!.memory));
-    // Its update is sharded too, so the whole step is not slower.
+    // With ZeRO, the update is also sharded, so the whole step is not slower.
     expect(second!.stepSeconds).toBeLessThan(1.05 * plain!.stepSeconds);
     expect(deviceBytes(third!.memory)).toBeLessThan(deviceBytes(second!.memory));
   });
@@ -206,7 +206,7 @@ describe("the estimate reproduces findings of Zhang et al. 2023", () => {
     const bytes = [{}, { adapters }, { adapters, quantized: "i8" }, { adapters, quantized: "i4" }] as const;
     const sizes = bytes.map((given) => deviceBytes(estimate(given).memory));
     expect(sizes).toEqual(sizes.toSorted((a, b) => b - a));
-    // 6.48e9 weights of layers: two bytes each, or half a byte and a part of a scale.
+    // 6.48e9 weights in layers, of two bytes each, or of half a byte and a fraction of a scale.
     expect((sizes[1]! - sizes[3]!) / 1e9).toBeCloseTo(6.476 * (2 - 0.5625), 1);
   });
 });

@@ -15,7 +15,9 @@ import { trainingMemory, type TrainingMemory, trainingSetting } from "./training
 export interface TrainingEstimate {
   readonly plan: TrainingPlan;
   readonly parts: readonly Part[];
-  /** Forward, recomputation, backward and update by operator, totals over the accumulated batches of a step. */
+  /**
+   * Forward, recomputation, backward and update by operator. Values are totals over the accumulated batches of a step.
+   */
   readonly rows: readonly OperatorRow[];
   readonly collectives: readonly CollectiveRow[];
   readonly memory: TrainingMemory;
@@ -23,24 +25,27 @@ export interface TrainingEstimate {
   readonly stepSeconds: number;
   readonly computeSeconds: number;
   readonly exposedSeconds: number;
-  /** Seconds of sending gradients to the host, of its update, and of returning weights; 0 without offload. */
+  /** Seconds to send gradients to the host, update the weights there, and send the weights back; 0 without offload. */
   readonly offloadSeconds: number;
-  /** Tokens, or images, per step over all ranks. */
+  /** Number of tokens, or images, per step over all ranks. */
   readonly itemsPerStep: number;
   readonly itemsPerSecond: number;
-  /** Flops of a rank in both passes, without recomputation. */
+  /** Flops of one rank in forward and backward passes, without recomputation. */
   readonly flops: number;
-  /** Flops of a rank for recomputation. */
+  /** Flops of one rank for recomputation. */
   readonly recomputedFlops: number;
-  /** flops / (step · peak rate of the operand type of products). */
+  /** Model flops utilization, 0 to 1: flops / (step seconds · peak rate for the operand type of products). */
   readonly modelFlopsUtilization: number;
 }
 
-/** Whether a plan recomputes an operator's forward pass. */
+/** Returns whether a plan recomputes an operator's forward pass. */
 const recomputes = (plan: TrainingPlan, part: Part, { remade }: Operator): boolean =>
   part.recomputable && (plan.recomputation === "full" || (plan.recomputation === "selective" && remade));
 
-/** Number of parameters that one rank updates, and bytes that the update of one parameter reads and writes. */
+/**
+ * Returns the number of parameters that one rank updates, and the bytes that the update of one parameter reads and
+ * writes.
+ */
 const updateOf = (plan: TrainingPlan, parts: readonly Part[]): { readonly count: number; readonly bytes: number } => {
   const { gradient, weight, master } = precisions[plan.precision];
   const trainable = sumOver(parts, (operator) => operator.trainable);
@@ -83,7 +88,7 @@ const offloadSecondsOf = (
 };
 
 /**
- * Estimate a training step of a model on described hardware: time by operator and collective, memory by kind.
+ * Estimate a training step of a model on described hardware: time by operator and collective, memory by category.
  *
  *     step = accumulation · (forward + recomputation + backward) + exposed communication + update
  *

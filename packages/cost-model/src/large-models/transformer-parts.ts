@@ -4,7 +4,7 @@ import { norm, residual, sweep } from "./elementwise.ts";
 import type { TransformerShape } from "./model-shape.ts";
 import { type Module, operator, type Operator, type Part, type PassSetting, work } from "./operator.ts";
 
-/** Log-probabilities and sums over the vocabulary are f32 in every precision. */
+/** Bytes of a log-probability. Log-probabilities and sums over the vocabulary are f32 in every precision. */
 const logProbabilityBytes = 4;
 
 const embeddingPart = (shape: TransformerShape, setting: PassSetting): Part => {
@@ -17,7 +17,7 @@ const embeddingPart = (shape: TransformerShape, setting: PassSetting): Part => {
     [trained ? "trainable" : "frozen"]: rows * width,
     weightBytes: rows * width * weightBytes,
     forward: work(0, values * weightBytes, values * valueBytes),
-    // The gradient is dense: zeroed, then rows are added.
+    // The gradient is dense: it is zeroed, then the gradients of the looked-up rows are added.
     backward:
       training && trained
         ? [work(values, values * (valueBytes + weightBytes), (rows * width + values) * weightBytes)]
@@ -65,7 +65,7 @@ const layerPart = (shape: TransformerShape, setting: PassSetting): Part => {
   const rows = batch * length;
   const headWidth = width / shape.heads;
   const heads = shape.heads / tensorParallel;
-  // If there are more ranks than key/value heads, ranks hold copies of them.
+  // If there are more ranks than key/value heads, several ranks have copies of the same head.
   const keyValueHeads = Math.max(1, shape.keyValueHeads / tensorParallel);
   const hidden = shape.hidden / tensorParallel;
   const inner = heads * headWidth;
@@ -151,9 +151,9 @@ const headPart = (shape: TransformerShape, setting: PassSetting): Part => {
 };
 
 /**
- * Parts of a decoder-only transformer on a rank, in the order of the forward pass: embedding, layers, head. The ranks
- * of a tensor-parallel group share heads, the hidden width and the vocabulary; norms and residual connections are
- * computed on every rank.
+ * Returns the parts of a decoder-only transformer on one rank, in the order of the forward pass: embedding, layers,
+ * head. The ranks of a tensor-parallel group share heads, the hidden width and the vocabulary; norms and residual
+ * connections are computed on every rank.
  *
  * Source: Shoeybi et al. 2019, arXiv 1909.08053 (the split of a layer).
  */

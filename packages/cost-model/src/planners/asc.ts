@@ -5,18 +5,18 @@ import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
-/** For each tensor in ready order, whether a bucket ends after it; always true for the last tensor. */
+/** For each tensor in ready order, whether a bucket ends after this tensor; always true for the last tensor. */
 type Cuts = readonly boolean[];
 
-/** Index of the first tensor of each bucket, and index after the last. */
+/** Returns, for each bucket, the index of its first tensor and the index after its last tensor. */
 const rangesOf = (cuts: Cuts): readonly (readonly [begin: number, end: number])[] => {
   const ends = [...cuts.keys()].filter((i) => cuts[i]).map((i) => i + 1);
   return ends.map((end, bucket) => [ends[bucket - 1] ?? 0, end] as const);
 };
 
 /**
- * The cuts of a plan: positions that no bucket spans. If a plan separates merge classes, it may have fewer cuts than
- * buckets.
+ * Returns the cuts of a plan: positions after which no bucket contains both earlier and later tensors. If a plan
+ * separates merge classes, it may have fewer cuts than buckets.
  */
 const cutsOf = (plan: BucketPlan, { tensors }: GradientProfile): Cuts => {
   const bucketOf = new Map(plan.flatMap((bucket, number) => bucket.map((path) => [path, number] as const)));
@@ -30,7 +30,7 @@ const cutsOf = (plan: BucketPlan, { tensors }: GradientProfile): Cuts => {
   });
 };
 
-/** Cuts with the cut at `i` toggled, or moved to the next tensor. */
+/** Returns the variants of `cuts` with the cut at `i` toggled, or moved by one tensor. */
 const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
   const [here, next] = [cuts[i]!, cuts[i + 1]!];
   const toggled = cuts.with(i, !here);
@@ -39,17 +39,18 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 
 /**
  * Plan buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
- * message uses bandwidth that one message leaves idle, so fewer merges pay off. Local search starts from
- * `mergeOptimally`, from one bucket per tensor and from one bucket for all: in sweeps over the tensors a cut is added,
- * removed or moved by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The best
+ * message uses bandwidth that one message leaves idle, so fewer merges pay off. The local search starts from
+ * `mergeOptimally`, from one bucket per tensor and from one bucket for all: each sweep over the tensors adds, removes
+ * or moves a cut by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The best
  * result is returned.
  *
- * Never slower than those three plans. Not exact: on random profiles of up to eight tensors it found the optimum in
- * more than nine of ten cases. Between two cuts, each merge class has a message of its own (see `MergeOptions`).
+ * The result is never slower than the three start plans. Not exact: on random profiles of up to eight tensors it found
+ * the optimum in more than nine of ten cases. Between two cuts, each merge class has its own message (see
+ * `MergeOptions`).
  *
  * Cost: O(tensors²) per sweep, and a few sweeps.
  *
- * @param slowdown as measured by `fitSlowdown`, or `twoAtOnce`, the published value.
+ * @param slowdown Slowdown measured by `fitSlowdown`, or `twoAtOnce`, the published slowdown.
  * @throws ArgumentError for a model, profile or slowdown with impossible values.
  *
  * Source: the model of Shi, Chu and Li, INFOCOM 2021; their own rule was not available, and the search is ours.

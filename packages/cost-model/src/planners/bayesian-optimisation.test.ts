@@ -14,16 +14,17 @@ type Objective = (point: readonly number[]) => number;
 const octaves: Objective = ([size]) => Math.log2(size! / 2 ** 20);
 
 const objectives: Readonly<Record<string, { readonly f: Objective; readonly least: number }>> = {
-  // One valley at 2⁵ MiB, with a decrease from 1 to 0.2 as start-ups are saved and overlap is lost.
+  // A function with one minimum at 2⁵ MiB: it decreases from 1 to 0.2 while start-ups are saved, and then increases
+  // while overlap is lost.
   convex: { f: (point) => 0.2 + ((octaves(point) - 5) / 5) ** 2, least: 0.2 },
-  // Two valleys, at 2 MiB and at 64 MiB, the second deeper.
+  // A function with two local minima, at 2 MiB and at 64 MiB; the second minimum is lower.
   bimodal: {
     f: (point) => 1 - 0.5 * Math.exp(-((octaves(point) - 1) ** 2)) - 0.8 * Math.exp(-((octaves(point) - 6) ** 2)),
     least: 0.2,
   },
 };
 
-/** True value at the best trial after ten, averaged over seeds. */
+/** Returns the true function value at the best of ten trials, averaged over seeds. */
 const bestFound = (
   f: Objective,
   choose: (trials: readonly Observation[], seed: number) => readonly number[],
@@ -105,7 +106,7 @@ describe("suggest", () => {
       const point = suggest(trials, plane);
       trials.push({ point, value: f(point) });
     }
-    // A hundred random points come within 0.02 on average.
+    // The best of a hundred random points is within 0.02 of the minimum on average.
     expect(f(bestTrial(trials, plane).point)).toBeLessThan(0.02);
   });
 

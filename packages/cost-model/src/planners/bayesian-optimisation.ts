@@ -3,33 +3,36 @@ import { threefry2x32 } from "@skein/tensor-core/backend";
 import { mebibytes } from "../units.ts";
 import { fitGaussianProcess, type Prediction } from "./gaussian-process.ts";
 
-/** Range of one dimension of the search. */
+/** Bounds and scale of one dimension of the search. */
 export interface SearchBound {
   readonly low: number;
   readonly high: number;
-  /** Scale of the dimension; "log" for sizes, where doubling is one step from any size. Default: "linear". */
+  /**
+   * Scale of the dimension. "log" suits sizes, for which a doubling is the same distance at any size. Default:
+   * "linear".
+   */
   readonly scale?: "linear" | "log";
 }
 
-/** A completed trial. */
+/** Point and value of a completed trial. */
 export interface Observation {
   readonly point: readonly number[];
-  /** Value to minimize, such as seconds per iteration. */
+  /** Observed value of the function to minimize, such as seconds per iteration. */
   readonly value: number;
 }
 
 export interface SuggestOptions {
-  /** First trial. Default: the middle of the bounds. */
+  /** Point of the first trial. Default: the middle of the bounds. */
   readonly start?: readonly number[];
-  /** ξ, in standard deviations of the observed values: smaller improvements do not count. Default: 0.1. */
+  /** ξ, minimum improvement that counts, in standard deviations of the observed values. Default: 0.1. */
   readonly exploration?: number;
   /** Seed of the candidate points, an integer from 0. Default: 0. */
   readonly seed?: number;
 }
 
 /**
- * DeAR's search for the bytes of its buckets: from 25 MiB, between 1 and 256 MiB, in ten trials. Source: arXiv
- * 2302.12445 and its code.
+ * Settings of DeAR's search for the bucket size in bytes: starts at 25 MiB, between 1 and 256 MiB, ten trials. Source:
+ * arXiv 2302.12445 and its code.
  */
 export const dearSearch: {
   readonly bounds: readonly SearchBound[];
@@ -68,17 +71,20 @@ const checkObservations = (observations: readonly Observation[], bounds: readonl
 const toUnit = (x: number, { low, high, scale }: SearchBound): number =>
   scale === "log" ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
 
-/** Map from the unit interval to the bounds, clamped because rounding may leave the bounds. */
+/**
+ * Maps a number in the unit interval to the bounds. The result is clamped because rounding errors may exceed the
+ * bounds.
+ */
 const fromUnit = (u: number, { low, high, scale }: SearchBound): number =>
   Math.min(high, Math.max(low, scale === "log" ? low * (high / low) ** u : low + (high - low) * u));
 
 /**
- * Points spread evenly over the unit cube, shifted by the seed. Source: Roberts 2018, the R sequence of the generalized
- * golden ratio.
+ * Returns points spread evenly over the unit cube, shifted by the seed. Source: Roberts 2018, the R sequence of the
+ * generalized golden ratio.
  */
 const spreadPoints = (numDims: number, seed: number, round: number): number[][] => {
   let ratio = 2;
-  // ratio^(d + 1) = ratio + 1, by fixed-point iteration.
+  // Solves ratio^(d + 1) = ratio + 1 by fixed-point iteration.
   for (let i = 0; i < 40; i++) ratio = (1 + ratio) ** (1 / (numDims + 1));
   const shifts = Array.from(
     { length: numDims },
@@ -90,8 +96,8 @@ const spreadPoints = (numDims: number, seed: number, round: number): number[][] 
 };
 
 /**
- * Expected improvement in standard deviations: φ(z) + z · Φ(z). Source of Φ: Abramowitz and Stegun 26.2.17, error below
- * 8e-8.
+ * Computes the expected improvement in standard deviations: φ(z) + z · Φ(z). Source of Φ: Abramowitz and Stegun
+ * 26.2.17, error below 8e-8.
  */
 const unitImprovement = (z: number): number => {
   const density = Math.exp(-(z ** 2) / 2) / Math.sqrt(2 * Math.PI);
@@ -127,11 +133,11 @@ const modelOf = (
  *     EI(x) = E max(0, best − ξ − f(x)),   best = smallest posterior mean at the trials
  *
  * (not the smallest observed value, which noise biases downwards). Deterministic: the same trials and seed give the
- * same point, so each rank can compute the point itself.
+ * same point, so every rank can compute the point without communication.
  *
  * Cost: O(1000 · trials² + 30 · trials³).
  *
- * @param bounds one per dimension.
+ * @param bounds Bounds of each dimension.
  * @returns a point within the bounds; `start` before the first trial.
  * @throws ArgumentError for empty bounds, points of another dimension, or values that are not finite.
  *
@@ -158,7 +164,7 @@ export const suggest = (
     ...evaluate(point),
   }));
   let best = candidates.reduce((a, b) => (b.improvement > a.improvement ? b : a));
-  // If no improvement is expected at any candidate, explore the point of largest uncertainty.
+  // If no candidate has an expected improvement, explore the candidate with the largest uncertainty.
   if (best.improvement === 0) best = candidates.reduce((a, b) => (b.deviation > a.deviation ? b : a));
   else
     for (let step = 1 / 32; step > 1e-4; step /= 2)
@@ -173,9 +179,9 @@ export const suggest = (
 
 /**
  * Choose the best trial: the trial with the smallest posterior mean, not the smallest observed value, which may be
- * lucky.
+ * small because of noise.
  *
- * @throws ArgumentError see `suggest`; also without trials.
+ * @throws ArgumentError under the conditions of `suggest`, and if there are no trials.
  */
 export const bestTrial = (observations: readonly Observation[], bounds: readonly SearchBound[]): Observation => {
   checkBounds(bounds);

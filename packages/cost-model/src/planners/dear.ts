@@ -4,7 +4,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds, halfOf } from "../collective-model.ts";
 import { type CollectiveSpan, inTurn, type Timeline } from "../timeline.ts";
 
-/** Times of both halves of an all-reduce, as functions of the bytes of the whole vector. */
+/** Time models of both halves of an all-reduce, as functions of the size of the whole vector in bytes. */
 export interface HalvesModel {
   readonly reduceScatter: CollectiveModel;
   readonly allGather: CollectiveModel;
@@ -12,13 +12,14 @@ export interface HalvesModel {
 
 export interface DearTimelineOptions {
   /**
-   * When all-gathers are issued. "queued": all at the barrier, in the order of the forward pass. "one-ahead": each when
-   * the forward pass reaches the previous bucket, as in the released code; never faster. Default: "queued".
+   * When all-gathers are issued. "queued": all at the barrier, in the order of the forward pass. "one-ahead": each
+   * all-gather when the forward pass reaches the previous bucket, as in the released code; this is never faster.
+   * Default: "queued".
    */
   readonly allGathers?: "queued" | "one-ahead";
 }
 
-/** Halves of an all-reduce that take half of its time each. */
+/** Returns the model of two halves that each take half of the time of an all-reduce. */
 export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
   reduceScatter: halfOf(allReduce),
   allGather: halfOf(allReduce),
@@ -26,9 +27,10 @@ export const halvesOf = (allReduce: CollectiveModel): HalvesModel => ({
 
 /**
  * Fill buckets in the order of the forward pass up to `bucketBytes`; a larger tensor has a bucket of its own. With this
- * order the bucket that the forward pass needs first is full, and not the remainder.
+ * order the bucket that the forward pass needs first is full, and the remaining tensors are in the bucket that it needs
+ * last.
  *
- * @returns the plan in ready order, last bucket of the forward pass first.
+ * @returns the plan in ready order, starting with the last bucket of the forward pass.
  * @throws ArgumentError for a size that is not positive.
  *
  * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), §IV.
@@ -60,8 +62,9 @@ export const planDear = (profile: GradientProfile, bucketBytes: number): BucketP
  *     AG_start(first) = B,   AG_start(g + 1) = AG_end(g),   FF(g) starts at max(FF_end(g − 1), AG_end(g))
  *
  * T_iter ≥ max(t_f, all AG) + max(t_b, all RS). If T_RS + T_AG = T_AR and the all-gathers after the first are hidden by
- * the forward pass, DeAR is never slower than wait-free backpropagation with the same buckets. Otherwise DeAR may be
- * slower: an all-reduce that the backward pass hides completely becomes half exposed if the forward pass is too short.
+ * the forward pass, DeAR is never slower than wait-free backpropagation with the same buckets. Without these conditions
+ * DeAR may be slower: if the forward pass is too short, the all-gather half of an all-reduce is exposed, although the
+ * backward pass could hide the whole all-reduce.
  *
  * @throws ArgumentError for a plan that does not fit the profile, or a model or profile with impossible values.
  *
@@ -82,7 +85,7 @@ export const dearTimeline = (
   const forwardTensors = profile.tensors
     .toReversed()
     .map(({ path, forwardSeconds = 0 }) => ({ bucket: bucketOfPath.get(path)!, forwardSeconds }));
-  // Buckets in the order in which the forward pass needs them.
+  // All-gathers of the buckets in the order in which the forward pass needs them.
   const gathers: CollectiveSpan[] = [];
   const needed = [...new Set(forwardTensors.map(({ bucket }) => bucket))];
   const gather = (earliestSeconds: number): void => {

@@ -5,7 +5,7 @@ import { allInOne, onePerTensor } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
 import { factorProfile, planFactorBuckets, type ProfiledFactor } from "./factor-buckets.ts";
 
-/** Factors with `rows` rows, computed in some seconds: small whole numbers, so that every sum is exact. */
+/** Returns factors with the given row counts and work seconds: small whole numbers, so that every sum is exact. */
 const factorsOf = (rows: readonly (readonly [rows: number, workSeconds: number])[]): readonly ProfiledFactor[] =>
   rows.map(([n, workSeconds], i) => ({ name: `layer-${i}:input`, elements: (n * (n + 1)) / 2, workSeconds }));
 
@@ -58,7 +58,7 @@ describe("planFactorBuckets", () => {
   });
 
   test("sends triangles of floats: computed by hand", () => {
-    // 3, 6 and 10 floats, ready at 1, 41 and 42; b is a second per byte and the start-up 5.
+    // Sizes 3, 6 and 10 floats, ready at 1, 41 and 42 s; b is one second per byte and the start-up takes 5 s.
     const factors = factorsOf([
       [2, 1],
       [3, 40],

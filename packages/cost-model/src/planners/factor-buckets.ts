@@ -4,15 +4,15 @@ import type { GradientProfile } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
 import { mergeOptimally } from "./mg-wfbp-exact.ts";
 
-/** One Kronecker factor of one layer in a training step. */
+/** One Kronecker factor of one layer in a training step, as input for planners. */
 export interface ProfiledFactor {
-  /** Name of the layer's side, such as `blocks.0.query:input`. */
+  /** Name of the layer and side of the factor, such as `blocks.0.query:input`. */
   readonly name: string;
   /** Number of floats to send: n(n + 1)/2 for a symmetric factor of n rows. */
   readonly elements: number;
   /**
-   * Seconds from the previous factor, or from the begin of the forward pass, until this factor is computed: passes and
-   * factors together.
+   * Seconds from the previous factor, or for the first factor from the start of the forward pass, until this factor is
+   * computed. Includes the passes and the computation of the factor.
    */
   readonly workSeconds: number;
 }
@@ -20,11 +20,11 @@ export interface ProfiledFactor {
 const bytesPerElement = 4;
 
 /**
- * Convert factors to a gradient profile for planners and timelines. Time starts at the begin of the forward pass,
- * instead of the begin of the backward pass.
+ * Convert factors to a gradient profile for planners and timelines. Times count from the start of the forward pass, not
+ * from the start of the backward pass as for gradients.
  *
- * @param factors in the order of computation: A of each layer in the forward pass, G in the backward pass, last layer
- * first.
+ * @param factors Factors in the order of computation: A of each layer in the forward pass, G in the backward pass, last
+ * layer first.
  */
 export const factorProfile = (factors: readonly ProfiledFactor[]): GradientProfile => ({
   tensors: factors.map(({ name, elements, workSeconds }) => ({
@@ -35,19 +35,20 @@ export const factorProfile = (factors: readonly ProfiledFactor[]): GradientProfi
 });
 
 export interface FactorBuckets {
-  /** Buckets of factor names, in the order of computation. */
+  /** Names of the factors in each bucket, in the order of computation. */
   readonly buckets: BucketPlan;
-  /** Seconds of the exchange that remain after all factors are computed. */
+  /** Seconds between the last factor's computation and the end of the exchange. */
   readonly exposedSeconds: number;
 }
 
 /**
- * Merge factors so that their exchange ends as early as possible with buckets of neighbors. Factors of the forward pass
- * and of the backward pass form one sequence, which is planned like gradients by `mergeOptimally`.
+ * Merge factors so that their exchange ends as early as possible if each bucket contains consecutive factors. Factors
+ * of the forward pass and of the backward pass form one sequence, which is planned like gradients by `mergeOptimally`.
  *
  * Cost: O(factors²).
  *
- * @param factors see `factorProfile`. @param model of the collective that averages or sums.
+ * @param factors Factors in the order of computation, as for `factorProfile`.
+ * @param model Time model of the collective that averages or sums the factors.
  * @throws ArgumentError for a duplicate name, or a model or factor with impossible values.
  *
  * Source: Shi, Zhang and Li 2021, arXiv 2107.06533 (SPD-KFAC), who merge by the greedy rule of MG-WFBP instead of

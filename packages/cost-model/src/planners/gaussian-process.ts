@@ -1,37 +1,43 @@
 import { cholesky, solveLower, type Vector } from "../cholesky.ts";
 
-/** Prediction of a Gaussian process at one point. */
+/** Predicted value of a Gaussian process at one point, with its uncertainty. */
 export interface Prediction {
   readonly mean: number;
-  /** Standard deviation of the function itself, without measurement noise. */
+  /** Standard deviation of the function value, without measurement noise. */
   readonly deviation: number;
 }
 
 const dot = (a: Vector, b: Vector): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
 /**
- * Correlation of two points: 1 at distance 0; smooth enough for a twice differentiable function. Source: Matérn, ν =
- * 5/2.
+ * Returns the correlation of two points, which is 1 at distance 0. The Matérn kernel with ν = 5/2 describes functions
+ * that are twice differentiable.
  */
 const matern = (a: Vector, b: Vector, length: number): number => {
   const scaled = (Math.sqrt(5) * Math.hypot(...a.map((value, i) => value - b[i]!))) / length;
   return (1 + scaled + scaled ** 2 / 3) * Math.exp(-scaled);
 };
 
-// Points are in the unit cube and values have deviation 1, so the same few settings suit every function.
+// Candidate length scales. Points are in the unit cube and values have standard deviation 1, so the same few candidates
+// suit every function.
 const lengths: Vector = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
-// Share of noise in the variance. Never 0, because equal points would make the matrix singular.
+// Candidate fractions of noise in the variance. Never 0, because equal points would make the matrix singular.
 const noises: Vector = [1e-6, 1e-4, 1e-2, 0.1, 0.5];
 
-/** Negative log prior of ln(length) and ln(noise). With few points the likelihood alone could select extreme values. */
+/**
+ * Returns the negative log prior of ln(length) and ln(noise). With few points, the likelihood without a prior could
+ * select extreme values.
+ */
 const penalty = (length: number, noise: number): number =>
   Math.log(length / 0.3) ** 2 / 2 + Math.log(noise / 1e-2) ** 2 / 50;
 
 /**
- * Fit a Gaussian process with a Matérn 5/2 kernel with equal length in all dimensions. Length and noise share are those
- * of a small grid with the largest marginal likelihood times prior; the variance follows in closed form.
+ * Fit a Gaussian process with a Matérn 5/2 kernel that has the same length scale in all dimensions. A small grid of
+ * length scales and noise fractions is searched for the largest marginal likelihood times prior; the variance follows
+ * in closed form.
  *
- * @param points in the unit cube, duplicates allowed. @param values one per point.
+ * @param points Points in the unit cube; duplicates are allowed.
+ * @param values Values of the function, one per point.
  * @returns a function that predicts at any point, in O(points²).
  *
  * Cost: O(points³) for each of 30 settings.
@@ -47,7 +53,7 @@ export const fitGaussianProcess = (points: readonly Vector[], values: Vector): (
     noises.map((noise) => {
       const lower = cholesky(points.map((a, i) => points.map((b, j) => matern(a, b, length) + (i === j ? noise : 0))));
       const whitened = solveLower(lower, standard);
-      // Prior of two more values of deviation 1: without it, equal values would give a variance of 0.
+      // The prior acts like two additional values of deviation 1: without it, equal values would give a variance of 0.
       const variance = (dot(whitened, whitened) + 2) / (count + 2);
       const logDeterminant = 2 * lower.reduce((sum, row, i) => sum + Math.log(row[i]!), 0);
       const score = -((count + 2) * Math.log(variance) + logDeterminant) / 2 - penalty(length, noise);

@@ -4,26 +4,29 @@ import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts"
 
 export interface LagsOptions {
   /**
-   * Number of ranks that exchange gradients, or a function that returns it per path. With 1 rank nothing is sent and
-   * nothing waits.
+   * Number of ranks that exchange a gradient, or a function that returns this number by path. With 1 rank the gradient
+   * is not sent.
    */
   readonly worldSize: number | ((path: string) => number);
-  /** All-reduce of the dense gradient, by its bytes. */
+  /** Time model of the all-reduce of a dense gradient, as a function of the gradient's bytes. */
   readonly allReduce: CollectiveModel;
-  /** All-gather of the payloads of all ranks, by the bytes of the result: P times the bytes that a rank sends. */
+  /**
+   * Time model of the all-gather of all ranks' payloads, as a function of the bytes of the result: P times the bytes
+   * that a rank sends.
+   */
   readonly allGather: CollectiveModel;
-  /** Seconds to select the entries to send out of `numElements` elements. Default: 0. */
+  /** Returns the seconds to select the entries to send from a gradient of `numElements` elements. Default: 0. */
   readonly selectionSeconds?: (numElements: number) => number;
-  /** ρ_min. Default: 0.001, as published. */
+  /** ρ_min, minimum density. Default: 0.001, the published value. */
   readonly minDensity?: number;
   /** Bytes of one sent entry: value and index. Default: 8. */
   readonly entryBytes?: number;
 }
 
-/** A tensor with its density, the share of entries to send. */
+/** A tensor with its density, the fraction of entries to send. */
 export interface TensorDensity {
   readonly path: string;
-  /** Share of entries to send. 1 means the dense gradient, by all-reduce. */
+  /** Fraction of entries to send. 1: the dense gradient is sent by all-reduce. */
   readonly density: number;
 }
 
@@ -33,17 +36,18 @@ export interface TensorDensity {
  *
  *     ρ ≤ 1  with  t_select + T_all-gather(P · 8 · ρn) ≤ t_b(next),   otherwise ρ_min
  *
- * The density is 1, dense, if the dense exchange is hidden too, or takes no longer than that with ρ_min, so small
- * tensors lose nothing. Nothing hides the exchange of the last gradient. A tensor sends at least one entry. A tensor on
- * a single rank is dense, and its backward computation also hides the exchange of others.
+ * The density is 1 (dense) if the dense exchange is also hidden, or takes no longer than the exchange with ρ_min, so
+ * small tensors are not compressed without a gain. Nothing hides the exchange of the last gradient. A tensor sends at
+ * least one entry. A tensor on a single rank is dense, and its backward computation also hides the exchange of other
+ * tensors.
  *
  * Cost: O(tensors · 50).
  *
  * @returns one row per tensor, in ready order; densities in [ρ_min, 1].
  * @throws ArgumentError for settings out of range, or a model or profile with impossible values.
  *
- * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS-SGD). Their released function always returns 0.001; this is the rule
- * that it leaves out.
+ * Source: Shi et al. 2020, arXiv 1911.08727 (LAGS-SGD). Their released function always returns 0.001; this function
+ * implements the rule of the paper.
  */
 export const planLags = (
   profile: GradientProfile,
@@ -60,7 +64,7 @@ export const planLags = (
     throw new ArgumentError(`planLags: minDensity is ${minDensity}, but must be in (0, 1]; use a share such as 0.001`);
   if (!(entryBytes > 0))
     throw new ArgumentError(`planLags: entryBytes is ${entryBytes}, but must be above 0; use 8 for value and index`);
-  /** Seconds of backward computation up to the next sent tensor, for each tensor. */
+  /** Seconds of backward computation that hide the exchange of each tensor: up to the next tensor that is sent. */
   const budgets: number[] = [];
   let hidden = 0;
   for (const [i, { path, backwardSeconds }] of [...profile.tensors.entries()].reverse()) {
@@ -80,7 +84,7 @@ export const planLags = (
     if (collectiveSeconds(allReduce, bytes) <= Math.max(budget, sparseSeconds(minDensity))) return { path, density: 1 };
     if (!hides(minDensity)) return { path, density: minDensity };
     if (hides(1)) return { path, density: 1 };
-    // Bisection, because a piecewise model has no closed form.
+    // Bisection over the density, because a piecewise model has no closed-form inverse.
     let [fits, exceeds] = [minDensity, 1];
     for (let halving = 0; halving < 50; halving++) {
       const middle = (fits + exceeds) / 2;

@@ -1,23 +1,23 @@
 import type { ProfiledTensor } from "../gradient-profile.ts";
 
-/** Returns the merge class of a gradient. Only gradients of one class may share a message. */
+/** Returns the merge class of a gradient, by path. Only gradients of one class may share a message. */
 export type MergeClass = (path: string) => string;
 
 /** Constraints on merging gradients. */
 export interface MergeOptions {
   /**
-   * Merge class of each gradient, such as the mesh axis over which it is averaged. Default: all gradients are in one
-   * class.
+   * Function that returns the merge class of each gradient, such as the mesh axis over which the gradient is averaged.
+   * Default: all gradients are in one class.
    */
   readonly apart?: MergeClass | undefined;
 }
 
-/** All gradients are in one merge class. */
+/** Merge class function that puts all gradients into one class. */
 export const oneMergeClass: MergeClass = () => "";
 
 /**
- * Messages of consecutive gradients: one per merge class, ordered by the time at which the last gradient of each
- * message is ready.
+ * Returns the messages for consecutive gradients: one message per merge class, ordered by the time when the last
+ * gradient of the message is ready.
  */
 export const messagesOfRun = (
   run: readonly ProfiledTensor[],

@@ -3,23 +3,23 @@ import type { BucketPlan } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
 
-/** Gradients of a run that are sent together. */
+/** Gradients of consecutive tensors that are sent together. */
 interface Message {
   bytes: number;
   readonly readySeconds: number;
 }
 
 /**
- * Merge gradients so that the last all-reduce ends as early as possible with buckets of neighbors. With tensors 1 … L
- * in ready order and their cumulative bytes S:
+ * Merge gradients so that the last all-reduce ends as early as possible if each bucket contains consecutive tensors.
+ * With tensors 1 … L in ready order and their cumulative bytes S:
  *
  *     E(0) = 0,   E(j) = min over i < j of max(E(i), ready(j)) + T(S(j) − S(i)),   E(L) is the end of the last
  *
- * Exact, because an earlier end of a prefix never makes the rest end later; for every T, not only a + b · M. For equal
- * ends at a tensor, the larger last bucket wins.
+ * The result is optimal for every T, not only for a + b · M, because an earlier end of a prefix never delays the
+ * remaining collectives. If two plans end at the same time at a tensor, the plan with the larger last bucket is chosen.
  *
- * With merge classes (`apart`), a group of neighbors is one message per class in it, sent in the order in which the
- * last gradient of each message is ready.
+ * With merge classes (`apart`), a group of consecutive tensors is sent as one message per class, in the order in which
+ * the last gradient of each message is ready.
  *
  * Cost: O(tensors² · classes).
  *
@@ -41,9 +41,9 @@ export const mergeOptimally = (
   const begins: number[] = [0];
   for (let j = 1; j <= tensors.length; j++) {
     ends[j] = Infinity;
-    /** Messages by merge class, the one that is ready last first. */
+    /** Messages by merge class; the message that is ready last comes first. */
     const messages = new Map<string, Message>();
-    // From the shortest run to the longest, so that bytes accumulate.
+    // Extends the range from its last tensor towards earlier tensors, so that the bytes can be accumulated.
     for (let i = j - 1; i >= 0; i--) {
       const { path, bytes } = tensors[i]!;
       const mergeClass = apart(path);

@@ -5,17 +5,17 @@ import { type MergeOptions, oneMergeClass } from "./merge-class.ts";
 
 /**
  * Merge gradients greedily in ready order (MG-WFBP). Merging two messages saves one start-up: T(M₁) + T(M₂) − T(M₁ +
- * M₂) = a. So a bucket takes in the next tensor unless waiting for that tensor costs at least a start-up:
+ * M₂) = a. So the next tensor is added to the bucket unless waiting for this tensor costs at least one start-up:
  *
  *     start = max(end of the previous bucket, ready(l)),   merge l + 1 if ready(l + 1) − start < a
  *
- * The released code also requires that the bucket would still be in transit, ready(l + 1) < start + T; this follows
- * from T ≥ a.
+ * The released code also requires that the bucket is still in transit when the tensor is ready, ready(l + 1) < start +
+ * T; this follows from T ≥ a.
  *
- * A baseline: `mergeOptimally` is never slower, and this rule sometimes is (t_b 1, 1, 2, sizes 1, a = 2, b = 1: 9
- * instead of 8).
+ * For comparison only: `mergeOptimally` is never slower than this rule, and sometimes faster (t_b 1, 1, 2, sizes 1, a =
+ * 2, b = 1: 9 instead of 8).
  *
- * With merge classes (`apart`), each class has an open bucket, and the next tensor is the next of its class.
+ * With merge classes (`apart`), each class has its own open bucket, to which the next tensor of the class is added.
  *
  * Cost: O(tensors).
  *

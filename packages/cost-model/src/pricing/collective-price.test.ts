@@ -50,7 +50,7 @@ test("phases add up to the whole, and only existing links carry bytes", () => {
 });
 
 test("reducing a large vector to one rank takes less time than reducing it to all", () => {
-  // On two ranks each direction is one vector over one link.
+  // On two ranks, one vector is sent over one link in each direction.
   for (const worldSize of [4, 8, 16])
     for (const order of ["rank", "any"] as const) {
       const price = collectivePricer({ worldSize, sharesMemory: false, link: ethernetLinks, order });
@@ -93,7 +93,7 @@ test("a ragged exchange sends counts first, and sends to each peer separately", 
   };
   const { algorithm, seconds, phases } = collectivePricer(group)("all-gather", 4000, true);
   expect(algorithm).toBe("ragged");
-  // Three messages of 4 bytes, then three of 1000.
+  // Three messages of 4 bytes, then three messages of 1000 bytes.
   expect(seconds).toBeCloseTo(6e-3 + 3 * 4e-6 + 3 * 1e-3, 12);
   expect(total(phases)).toBeCloseTo(seconds, 12);
   expect(collectivePricer(group)("all-gather", 4000).seconds).toBeLessThan(seconds);

@@ -10,33 +10,38 @@ import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
 import type { Phase } from "../simulation/task.ts";
 
-/** Predicted time of a collective, and the chosen algorithm. */
+/** Predicted time of a collective, with the chosen algorithm. */
 export interface CollectivePrice {
   readonly algorithm: string;
   readonly segments: number;
   readonly seconds: number;
-  /** Bytes sent by the rank that sends most. */
+  /** Number of bytes sent by the rank that sends the most bytes. */
   readonly sentBytes: number;
-  /** Phases within hosts, then between hosts, if the algorithm has them. Their times add up to `seconds`. */
+  /**
+   * Phases of the algorithm in order; intra-node phases and inter-node phases for a two-level algorithm. The times of
+   * the phases add up to `seconds`.
+   */
   readonly phases: readonly Phase[];
 }
 
 /**
- * Prices a collective of one group. `bytes` is S in docs/algorithms.md: the larger of operand and result.
+ * Function that returns the price of a collective in one group. `bytes` is S in docs/algorithms.md: the larger of
+ * operand and result.
  *
- * @param isRagged whether the number of rows is known only at run time; the price assumes all rows. Default: false.
+ * @param isRagged Whether the number of rows is known only at run time. The price assumes the maximum number of rows.
+ * Default: false.
  */
 export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: boolean) => CollectivePrice;
 
 /**
- * Price collectives of a group with the algorithm that the collectives package would choose, along the busiest path of
- * its schedule in the α–β–γ model. The time of sums, less the part hidden behind messages, is included in the transfer
- * of the last phase. If values must be read back from a device first, reading is part of the first phase's start-up,
- * and writing back is part of the last phase's start-up: other ranks may send meanwhile, but the next collective of
- * this rank may not.
+ * Build a pricer for the collectives of a group. It prices each collective with the algorithm that the collectives
+ * package would choose, along the busiest path of its schedule in the α–β–γ model. The time of sums, except the part
+ * hidden by messages, is included in the transfer of the last phase. If values must be read back from a device first,
+ * the start-up of the first phase includes reading, and the start-up of the last phase includes writing back. During
+ * these copies other ranks may send, but the next collective of this rank must wait.
  *
- * @param readBack between the device's memory and the sending host. Default: collectives access the device's memory
- * directly.
+ * @param readBack Times of transfers between the device's memory and the host that sends messages. Default: collectives
+ * access the device's memory directly.
  * @throws InvariantError if no algorithm fits.
  */
 export const collectivePricer = (group: GroupSelectionOptions, readBack?: TransferTimes): CollectivePricer => {
@@ -96,7 +101,7 @@ const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
   };
 };
 
-/** Build pricers for several groups, by mesh axis. */
+/** Build the pricers of several groups, by mesh axis. */
 export const collectivePricers = (
   groups: { readonly [axis: string]: GroupSelectionOptions },
   readBack?: TransferTimes,

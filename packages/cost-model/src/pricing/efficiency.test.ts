@@ -18,7 +18,7 @@ test("a measured size is used alone, sizes in between are interpolated, and size
   expect(lookUp("matmul", { flops: 1.2 * 2 ** 20, bytes: 2 ** 10 })).toEqual({ value: 0.2, basis: "measured" });
   const between = lookUp("matmul", { flops: 2 ** 22, bytes: 2 ** 11 });
   expect(between.basis).toBe("interpolated");
-  expect(between.value).toBeCloseTo(0.4, 12); // equally far from both: the geometric mean
+  expect(between.value).toBeCloseTo(0.4, 12); // equally far from both measured sizes: the geometric mean
   expect(lookUp("matmul", { flops: 2 ** 32, bytes: 2 ** 20 })).toEqual({ value: 0.5, basis: "assumed" });
   expect(lookUp("conv2d", { flops: 2 ** 20, bytes: 2 ** 10 })).toEqual({ value: 0.5, basis: "assumed" });
 });

@@ -1,36 +1,39 @@
 import type { Device } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
-/** Origin of an efficiency. */
+/** Source of an efficiency value. */
 export type Basis = "measured" | "interpolated" | "assumed";
 
-/** Efficiency of a kernel relative to the roofline, in (0, 1], with its origin. */
+/** Efficiency of a kernel relative to the roofline, in (0, 1], with its source. */
 export interface Efficiency {
   readonly value: number;
   readonly basis: Basis;
 }
 
-/** log2 of an amount; 0 is treated as 1, because kernels that only move data have no flops. */
+/** Returns log2 of an amount. An amount of 0 is treated as 1, because kernels that only move data have no flops. */
 const log2 = (amount: number): number => Math.log2(Math.max(1, amount));
 
-/** Distance between two amounts of work, in doublings of flops and of bytes. */
+/** Returns the distance between two amounts of work, in doublings of flops and of bytes. */
 export const workDistance = (a: Work, b: Work): number =>
   Math.hypot(log2(a.flops) - log2(b.flops), log2(a.bytes) - log2(b.bytes));
 
-/** Maximum distance at which a measured size is used on its own: half a doubling. */
+/** Maximum distance at which a single measured size is used without interpolation: half a doubling. */
 const sameSize = 0.5;
-/** Maximum distance of sizes that are used at all: 16 times the work uses other caches. */
+/**
+ * Maximum distance of measured sizes to use for interpolation, in doublings. Kernels with more than 16 times the work
+ * use other caches.
+ */
 const farthest = 4;
-/** Maximum number of nearby sizes to interpolate. */
+/** Maximum number of measured sizes to interpolate between. */
 const nearest = 4;
 
-/** Returns the efficiency of an operator for some work. */
+/** Function that returns the efficiency of an operator for an amount of work. */
 export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
 
 /**
- * Look up efficiencies of a device: the measured value at that size; otherwise an interpolation between nearby sizes,
- * weighted by 1 / distance² in doublings of flops and bytes, on a logarithmic scale; without nearby measurements, the
- * device's assumed efficiency.
+ * Build a function that looks up efficiencies of a device: the measured value at the requested size; if there is none,
+ * an interpolation between nearby sizes on a logarithmic scale, weighted by 1 / distance² in doublings of flops and
+ * bytes; if there are no nearby sizes, the device's assumed efficiency.
  *
  * Cost: O(sizes measured for the operator) per lookup.
  */

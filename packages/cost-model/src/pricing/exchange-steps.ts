@@ -2,8 +2,8 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { StepProgram } from "./step-program.ts";
 
 /**
- * Steps of a bucket's exchange, as indices into the program: kernels that pack and encode, a message, kernels that
- * decode.
+ * Steps of the exchange of one bucket, as indices into the program: kernels that pack and encode, one message, kernels
+ * that decode.
  */
 export interface ExchangeSteps {
   readonly encode: readonly number[];
@@ -12,18 +12,18 @@ export interface ExchangeSteps {
   readonly decode: readonly number[];
 }
 
-/** Matches the scope of bucket i's exchange in traced jobs. */
+/** Matches the scope of the exchange of bucket i in traced jobs. */
 const exchangeScope = /^exchange-(\d+)(?:\/|$)/;
 
-/** Number of the bucket whose exchange a scope belongs to; undefined for other scopes. */
+/** Returns the number of the bucket whose exchange has this scope; undefined for other scopes. */
 export const bucketOfScope = (scope: string): number | undefined => {
   const found = exchangeScope.exec(scope);
   return found === null ? undefined : Number(found[1]);
 };
 
 /**
- * Indices of the steps of each bucket's exchange, by bucket. Buckets without messages, whose gradients are on one rank
- * only, are left out.
+ * Returns the indices of the exchange steps of each bucket, by bucket. Buckets without messages, whose gradients are on
+ * one rank only, are left out.
  */
 export const stepsByBucket = (program: StepProgram): ReadonlyMap<number, readonly number[]> => {
   const stepIndices = new Map<number, number[]>();
@@ -39,7 +39,7 @@ export const stepsByBucket = (program: StepProgram): ReadonlyMap<number, readonl
 };
 
 /**
- * Exchange steps of a program with one message per bucket, by bucket.
+ * Returns the exchange steps of each bucket, by bucket, for a program with one message per bucket.
  *
  * @throws ArgumentError if a bucket has no message, or several.
  */
@@ -66,7 +66,7 @@ export const exchangeSteps = (program: StepProgram): ReadonlyMap<number, Exchang
     }),
   );
 
-/** Check a grouping. @throws ArgumentError for groups that do not contain every bucket exactly once. */
+/** Check a grouping of buckets. @throws ArgumentError for groups that do not contain every bucket exactly once. */
 export const checkGroups = (groups: readonly (readonly number[])[], buckets: Iterable<number>): void => {
   const [known, named] = [new Set(buckets), groups.flat()];
   if (named.length === known.size && new Set(named).size === named.length && named.every((bucket) => known.has(bucket)))

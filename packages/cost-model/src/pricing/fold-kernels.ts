@@ -16,8 +16,9 @@ const mergeKernels = (a: KernelStep, b: KernelStep): KernelStep => ({
 });
 
 /**
- * Merge consecutive kernels into one step, except kernels of exchanges, which may be moved. A simulation of many ways
- * to exchange the same gradients then takes as many events as there are messages. Times stay the same, up to rounding.
+ * Merge consecutive kernels into one step, except the kernels of exchanges, which planners may move. The number of
+ * events in a simulation is then proportional to the number of messages, which makes it fast to compare many exchanges
+ * of the same gradients. Times do not change, except for rounding.
  *
  * Cost: O(nodes).
  */

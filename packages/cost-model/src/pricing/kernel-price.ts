@@ -4,20 +4,20 @@ import type { ComputeType, Device } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 import { type Basis, efficiencyLookup } from "./efficiency.ts";
 
-/** Predicted time of a kernel, and its bound. */
+/** Predicted time of a kernel, and whether arithmetic or memory limits it. */
 export interface KernelPrice extends Work {
-  /** Seconds including the start of the kernel. */
+  /** Predicted seconds, including the launch of the kernel. */
   readonly seconds: number;
-  /** Roofline seconds, without the start of the kernel. */
+  /** Roofline seconds, without the launch of the kernel. */
   readonly rooflineSeconds: number;
   readonly boundBy: "flops" | "bytes" | "start";
   readonly basis: Basis;
 }
 
-/** Prices some work of an operator on one device. */
+/** Function that returns the price of an operator's work on one device. */
 export type KernelPricer = (operator: string, work: Work, type?: ComputeType) => KernelPrice;
 
-/** Build a pricer for kernels on a device: start + roofline / efficiency. Default type: f32. */
+/** Build a pricer for kernels on a device: launch + roofline / efficiency. Default type: f32. */
 export const kernelPricer = (device: Device): KernelPricer => {
   const efficiencyOf = efficiencyLookup(device);
   const { kernelStartSeconds } = device;
@@ -35,16 +35,21 @@ export const kernelPricer = (device: Device): KernelPricer => {
   };
 };
 
-/** Operand types narrower than f32 that products keep; indices and masks are not multiplied. */
+/**
+ * Operand types that are narrower than f32 and kept in products. Types of indices and masks are not listed, because
+ * these are never multiplied.
+ */
 const computeTypes: { readonly [dtype in DType]?: ComputeType } = { f16: "f16", bf16: "bf16" };
 
-/** Operand type of a node's products, from its first operand. */
+/** Returns the operand type of a node's products, from the node's first operand. */
 export const computeTypeOf = (graph: Graph, node: Node): ComputeType => {
   const [operand] = node.inputs;
   return (operand && computeTypes[specOf(graph, operand).dtype]) ?? "f32";
 };
 
-/** Work of one node by its operator's own rule: every operand and result goes through memory once. */
+/**
+ * Returns the work of one node by the cost rule of its operator: every operand and result goes through memory one time.
+ */
 export const nodeWork = (graph: Graph, node: Node): Work => {
   const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
   return { flops, bytes: bytesRead + bytesWritten };

@@ -13,22 +13,22 @@ import { stepTasks } from "./step-tasks.ts";
 
 const [hosts, width, rows] = [2, 16, 64];
 
-/** Operations of a chunk with communication, in the order in which they are traced. */
+/** Operations of a chunk that communicate, in the order in which they are traced. */
 const operations = ["dispatch", "all-gather", "reduce-scatter", "combine"] as const;
-/** One collective of one chunk. */
+/** A collective of one chunk: operation and chunk number. */
 type Sent = readonly [operation: (typeof operations)[number], chunk: number];
 
 interface Layer {
   readonly numChunks: number;
-  /** Ranks of a host, which share each expert. */
+  /** Number of ranks per host; they share each expert. */
   readonly inside: number;
-  /** Order in which collectives start. */
+  /** Order in which the collectives start. */
   readonly order: readonly Sent[];
-  /** Priorities of collectives between hosts, and within hosts. */
+  /** Priorities of collectives between hosts and of collectives within hosts. */
   readonly priorities: readonly [number, number];
   readonly withinMicroseconds: number;
   readonly acrossMicroseconds: number;
-  /** Microseconds per megabyte, within a host. */
+  /** Transfer time within a host, in microseconds per megabyte. */
   readonly transferMicroseconds: number;
   readonly gigaflopsPerSecond: number;
 }
@@ -36,7 +36,7 @@ interface Layer {
 const each = (operation: Sent[0], numChunks: number): readonly Sent[] =>
   Array.from({ length: numChunks }, (_, chunk): Sent => [operation, chunk]);
 
-/** The two orders of `layerTimeline`. */
+/** Returns one of the two orders of `layerTimeline`. */
 const namedOrder = (name: IntraNodeOrder, numChunks: number): readonly Sent[] => {
   const gathers = each("all-gather", numChunks);
   const scatters = each("reduce-scatter", numChunks);
@@ -56,7 +56,7 @@ const links = ({ withinMicroseconds, acrossMicroseconds, transferMicroseconds }:
   };
 };
 
-/** A layer on two hosts that is traced, compiled, priced and simulated. */
+/** Traces, compiles, prices and simulates a layer on two hosts. */
 const priced = (layer: Layer): { readonly program: StepProgram; readonly simulated: SimulatedStep } => {
   const { numChunks, inside, order, priorities } = layer;
   const mesh = { hosts, inside };
@@ -99,7 +99,8 @@ const priced = (layer: Layer): { readonly program: StepProgram; readonly simulat
 };
 
 /**
- * Seconds of each operation of a chunk: groups over hosts share the hosts' links, groups within a host share nothing.
+ * Returns the seconds of each operation of a chunk. Groups over hosts share the links of the hosts; groups within a
+ * host share no link.
  */
 const chunkSeconds = ({ inside }: Layer, program: StepProgram): ChunkSeconds => {
   const sum = (kind: string, flows: number): number => {
@@ -119,7 +120,10 @@ const chunkSeconds = ({ inside }: Layer, program: StepProgram): ChunkSeconds => 
   };
 };
 
-/** Two streams of collectives, and a rank that starts each collective when its program reaches it. */
+/**
+ * Computes the expected seconds with two streams of collectives, where a rank starts each collective when its program
+ * reaches it.
+ */
 const expectedSeconds = ({ numChunks, order, inside }: Layer, chunk: ChunkSeconds): number => {
   const ends = new Map<string, number>();
   let [computed, between, within] = [0, 0, 0];
@@ -148,7 +152,7 @@ const layers = (inside: number): fc.Arbitrary<Layer> =>
       keys: fc.array(fc.nat(99), { minLength: 20, maxLength: 20 }),
     })
     .map(({ keys, ...layer }) => {
-      // Any order that keeps the order of each chunk's own collectives.
+      // Any order of collectives in which the collectives of each chunk keep their order.
       const chunks = Array.from({ length: layer.numChunks }, (_, chunk) =>
         operations
           .filter((operation) => inside > 1 || operation === "dispatch" || operation === "combine")
@@ -202,8 +206,8 @@ describe("a layer of experts over two hosts, traced and simulated", () => {
           const { numChunks } = layer;
           const { program, simulated } = priced({ ...layer, order: namedOrder(intraNodeOrder, numChunks) });
           const { makespanSeconds } = layerTimeline(chunkSeconds(layer, program), { numChunks, intraNodeOrder });
-          // Only the program starts the next collective of a chunk, which is late if the program first waits for another
-          // chunk.
+          // With several chunks, the program may start the next collective of a chunk late, because it first waits for
+          // another chunk.
           if (numChunks === 1) expectSeconds(simulated.stepSeconds, makespanSeconds);
           else expect(simulated.stepSeconds).toBeGreaterThanOrEqual(makespanSeconds * (1 - 1e-9));
         }),

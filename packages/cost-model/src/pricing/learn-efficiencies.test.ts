@@ -57,7 +57,7 @@ test("samples of one size become one row, with the confidence interval of their 
     ["fused", 1],
   ]);
   const roof = 2 ** 30 / 4e10;
-  expect(rows[0]!.efficiency).toBeCloseTo(roof / 0.2, 4); // the geometric mean of 0.1 and 0.4 s
+  expect(rows[0]!.efficiency).toBeCloseTo(roof / 0.2, 4); // geometric mean of 0.1 and 0.4 s
   expect(rows[0]!.relativeError).toBeCloseTo(1.96 * Math.log(2), 3);
   expect(rows[1]).not.toHaveProperty("relativeError");
 });

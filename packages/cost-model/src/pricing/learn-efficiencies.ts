@@ -2,7 +2,7 @@ import { ArgumentError } from "@skein/tensor-core";
 import type { ComputeType, Device, MeasuredEfficiency } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 
-/** A measured kernel: work and seconds of one call. */
+/** A measured kernel, with the work and the seconds of one call. */
 export interface KernelSample extends Work {
   readonly operator: string;
   readonly seconds: number;
@@ -11,7 +11,7 @@ export interface KernelSample extends Work {
 }
 
 /**
- * An amount in half doublings, rounded. Two amounts of work have the same size if these numbers are equal, as in the
+ * Returns an amount in half doublings, rounded. Amounts of work with equal results count as the same size, as in the
  * efficiency lookup.
  */
 const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.max(1, amount)));
@@ -19,15 +19,16 @@ const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
- * Minimum share of a kernel's time that counts as work, so that a kernel no longer than its start does not divide by
- * zero.
+ * Minimum fraction of a kernel's measured time that is treated as work. Prevents a division by zero for kernels that
+ * take no longer than a launch.
  */
 const minWorkingShare = 0.1;
 
 /**
  * Learn the efficiency of each operator on a device from measured kernels. Samples of one operator and one size become
- * one row: the geometric mean of roofline / (seconds − start), and half of its 95 % confidence interval from the spread
- * of the logarithms (normal, so for many samples).
+ * one row: the geometric mean of roofline / (seconds − launch), and half of its 95 % confidence interval from the
+ * standard deviation of the logarithms. The interval uses the normal distribution, so it is accurate for many samples
+ * only.
  *
  * Cost: O(samples).
  *
@@ -53,7 +54,7 @@ export const learnEfficiencies = (
       const working = Math.max(sample.seconds - device.kernelStartSeconds, minWorkingShare * sample.seconds);
       return seconds > 0 ? Math.log(seconds / working) : [];
     });
-    if (logs.length === 0) return []; // without work, the price is the start alone
+    if (logs.length === 0) return []; // without work, the price is the launch time alone
     const center = mean(logs);
     const spread =
       logs.length > 1 ? Math.sqrt(mean(logs.map((log) => (log - center) ** 2)) / (logs.length - 1)) : undefined;

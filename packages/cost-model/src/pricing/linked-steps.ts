@@ -1,23 +1,23 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** A wait that refers to its start as an object, instead of an index. */
+/** A wait that refers to the start of its collective by object, not by index. */
 export interface FreeWait {
   readonly kind: "wait";
   readonly step: WaitStep;
   readonly of: StartStep;
 }
 
-/** A step of a program under construction. Starts are identified as objects. */
+/** A step of a program under construction. A wait refers to its start as an object. */
 export type FreeStep = KernelStep | StartStep | FreeWait;
 
-/** Convert the steps of a program to steps without indices. */
+/** Convert the steps of a program to steps whose waits refer to their starts as objects. */
 export const freeSteps = (program: StepProgram): FreeStep[] =>
   program.map((step) => (step.kind === "wait" ? { kind: "wait", step, of: program[step.start] as StartStep } : step));
 
 /**
- * Convert to a program, in which waits refer to their starts by index. @throws InvariantError for a wait before its
- * start.
+ * Convert steps to a program, in which waits refer to their starts by index.
+ * @throws InvariantError for a wait before its start.
  */
 export const linkedSteps = (steps: readonly FreeStep[]): StepProgram => {
   const indices = new Map<StartStep, number>();

@@ -1,19 +1,19 @@
 import type { StepProgram } from "./step-program.ts";
 
-/** A collective that travels while kernels run. */
+/** A collective that is in progress while kernels run. */
 export interface Overlap {
-  /** Indices of its start and its wait in the program. */
+  /** Index of the collective's start in the program. */
   readonly start: number;
   readonly wait: number;
   /** Seconds of the kernels between start and wait. */
   readonly computedSeconds: number;
-  /** Bytes sent by the rank that sends most. */
+  /** Number of bytes sent by the rank that sends the most bytes. */
   readonly sentBytes: number;
 }
 
 /**
- * Collectives of a step with kernels between their start and their wait; only these can be slowed by, or slow,
- * computation. Cost: O(steps).
+ * Returns the collectives of a step with kernels between their start and their wait. Other collectives do not slow down
+ * computation, and are not slowed down by it. Cost: O(steps).
  */
 export const overlapsOf = (program: StepProgram): Overlap[] => {
   let computed = 0;
@@ -28,7 +28,7 @@ export const overlapsOf = (program: StepProgram): Overlap[] => {
   });
 };
 
-/** For each step, whether it is a kernel that runs during a collective. Cost: O(steps). */
+/** Returns for each step whether it is a kernel that runs during a collective. Cost: O(steps). */
 export const kernelsDuringCollectives = (program: StepProgram): readonly boolean[] => {
   const changes = new Int32Array(program.length + 1);
   for (const { start, wait } of overlapsOf(program)) {

@@ -5,20 +5,20 @@ import { type KernelPricer, kernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps } from "./linked-steps.ts";
 import { type KernelStep, type PreparedGraph, type StepHardware, stepProgram } from "./step-program.ts";
 
-/** Steps of exchanging the gradients of one bucket, priced in isolation. */
+/** Steps that exchange the gradients of one bucket, priced without the other buckets. */
 export interface PricedExchange {
   /**
-   * Rounds of messages: each has the waits and kernels before some messages, and these messages. The first round has no
-   * waits.
+   * Rounds of messages. Each round contains waits and kernels, followed by the starts of one or more messages. The
+   * first round has no waits.
    */
   readonly rounds: readonly (readonly FreeStep[])[];
-  /** Kernels that need no message: residuals. */
+  /** Kernels that do not depend on messages, such as those that store residuals. */
   readonly independent: readonly FreeStep[];
-  /** Waits for the last messages, and kernels that decode them. */
+  /** Waits for the last messages, and the kernels that decode these messages. */
   readonly after: readonly FreeStep[];
 }
 
-/** A kernel without the addition of the mean to another tensor; undefined if the addition is all of its work. */
+/** Returns a kernel without the addition of the mean to another tensor; undefined if the kernel does nothing else. */
 const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer): KernelStep | undefined => {
   const adding: Work = { flops: elements, bytes: 12 * elements };
   const rest: Work = {
@@ -29,10 +29,11 @@ const withoutAddition = (step: KernelStep, elements: number, price: KernelPricer
 };
 
 /**
- * Price the exchange of one bucket, traced in isolation.
+ * Price the exchange of one bucket, which is traced without the other buckets.
  *
- * @param prepared a graph whose first output is another tensor plus the mean gradient, f32. The addition represents the
- * kernel that will read the mean, which backends fuse if possible, and is subtracted from the price.
+ * @param prepared Graph whose first output is another tensor plus the mean gradient, f32. The addition stands for the
+ * kernel that reads the mean in a real step, because backends fuse the exchange with this kernel if possible. The price
+ * does not include the addition.
  * @throws InvariantError for a graph without messages.
  */
 export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware): PricedExchange => {
@@ -58,7 +59,10 @@ export const pricedExchange = (prepared: PreparedGraph, hardware: StepHardware):
   return { rounds, independent: rest.slice(0, firstWait), after: rest.slice(firstWait) };
 };
 
-/** Copy an exchange for one bucket of several, with starts of its own and with its number in names. */
+/**
+ * Copy an exchange for one of several buckets. The copy has its own starts, and its names contain the number of the
+ * bucket.
+ */
 export const exchangeOfBucket = (
   { rounds, independent, after }: PricedExchange,
   bucket: number,
@@ -82,13 +86,13 @@ export const exchangeOfBucket = (
   return { rounds: rounds.map(copied), independent: copied(independent), after: copied(after) };
 };
 
-/** Seconds of the kernels of an exchange: packing, encoding, decoding, and storing residuals. */
+/** Returns the seconds of the kernels of an exchange: packing, encoding, decoding, and storing residuals. */
 export const codecSeconds = ({ rounds, independent, after }: PricedExchange): number =>
   [...rounds.flat(), ...independent, ...after].reduce(
     (sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0),
     0,
   );
 
-/** Bytes that a rank sends in an exchange. */
+/** Returns the number of bytes that a rank sends in an exchange. */
 export const sentBytesOf = ({ rounds }: PricedExchange): number =>
   rounds.flat().reduce((sum, step) => sum + (step.kind === "start" ? step.price.sentBytes : 0), 0);

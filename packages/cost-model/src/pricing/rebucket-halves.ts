@@ -6,7 +6,7 @@ import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import { mergeByIndex } from "./rebucket.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** One half of a bucket's exchange, as indices into the program: kernels, a message, kernels. */
+/** One half of the exchange of a bucket, as indices into the program: kernels, one message, kernels. */
 interface Half {
   readonly before: readonly number[];
   readonly start: number;
@@ -15,7 +15,8 @@ interface Half {
 }
 
 /**
- * The second half of the previous step's exchange, at the begin of a step, and the first half of this step's exchange.
+ * Both halves of a bucket's exchange in one step: the second half of the previous step's exchange, at the start of the
+ * step, and the first half of this step's exchange.
  */
 interface Halves {
   readonly gather: Half;
@@ -23,8 +24,8 @@ interface Halves {
 }
 
 /**
- * Find the halves of a bucket's exchange. @throws ArgumentError unless the bucket has one message at the begin of the
- * step and one later in it.
+ * Find the halves of a bucket's exchange.
+ * @throws ArgumentError unless the bucket has one message at the start of the step and one message later in the step.
  */
 const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly number[]): Halves => {
   const starts = own.filter((index) => program[index]!.kind === "start");
@@ -42,7 +43,8 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
       `bucket ${bucket} is exchanged by ${starts.length} collectives, but a step in halves has two per bucket; price this compression separately for each plan`,
     );
   const kernels = own.filter((index) => program[index]!.kind === "kernel");
-  // Kernels directly before the second message pack it; kernels between the first message's wait and these unpack.
+  // Kernels directly before the second message pack its data. Kernels between the first message's wait and the packing
+  // kernels unpack the first message.
   let packs = second;
   while (kernels.includes(packs - 1)) packs--;
   return {
@@ -61,20 +63,24 @@ const halvesOfBucket = (program: StepProgram, bucket: number, own: readonly numb
   };
 };
 
-/** New buckets for a priced step in halves. */
+/** New grouping of the buckets of a priced step in which gradients are exchanged in halves. */
 export interface HalvesRebucketing {
-  /** Buckets of the program that travel together, by number; each bucket in one group. */
+  /**
+   * Groups of bucket numbers of the program. The buckets of a group are exchanged together; each bucket is in one
+   * group.
+   */
   readonly groups: readonly (readonly number[])[];
   readonly priceKernel: KernelPricer;
-  /** Pricers by axis. */
+  /** Pricers of collectives, by axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
 /**
- * `rebucket` for a step in halves (DeAR): each group is reduce-scattered when its last gradient is ready, and gathered
- * at the begin of the step, in the order in which the forward pass first needs one of its tensors.
+ * Convert a priced step like `rebucket`, for gradients exchanged in halves (DeAR): each group is reduce-scattered when
+ * its last gradient is ready, and gathered at the start of the next step, in the order in which the forward pass first
+ * needs one of its tensors.
  *
- * Not modeled: the shards of a group are padded once instead of once per tensor, a difference of fewer than P elements
+ * Not modeled: the shards of a group are padded as a whole instead of per tensor, a difference of fewer than P elements
  * per tensor.
  *
  * Cost: O(nodes).
@@ -100,8 +106,8 @@ export const rebucketHalves = (
       priceKernel,
     );
   /**
-   * Insert one merged half of several buckets. @param startAt selects the index of the message from those of the
-   * buckets: the first or the last.
+   * Inserts one merged half in place of the halves of several buckets.
+   * @param startAt Chooses the position of the merged message: the first or the last position of the messages to merge.
    */
   const insertHalf = (halves: readonly Half[], startAt: (...indices: number[]) => number): void => {
     const starts = halves.map(({ start }) => program[start] as StartStep);

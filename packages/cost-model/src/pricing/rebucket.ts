@@ -5,7 +5,10 @@ import type { KernelPricer } from "./kernel-price.ts";
 import { type FreeStep, freeSteps, linkedSteps } from "./linked-steps.ts";
 import type { KernelStep, StartStep, StepProgram, WaitStep } from "./step-program.ts";
 
-/** Merge kernels that do the same work on parts of a tensor: the sum of their work, with one start. */
+/**
+ * Merge kernels that do the same work on parts of a tensor. The merged kernel has the sum of their work, and one
+ * launch.
+ */
 const mergedKernel = (kernels: readonly KernelStep[], price: KernelPricer): KernelStep => {
   const [first] = kernels as [KernelStep];
   const work = kernels.reduce(
@@ -18,7 +21,9 @@ const mergedKernel = (kernels: readonly KernelStep[], price: KernelPricer): Kern
   return { ...first, price: price(first.operator, work) };
 };
 
-/** Merge the k-th kernels of several lists, over those lists that have a k-th kernel. */
+/**
+ * Merge the k-th kernels of several lists into one kernel, for each k. Shorter lists have no k-th kernel for large k.
+ */
 export const mergeByIndex = (lists: readonly (readonly KernelStep[])[], price: KernelPricer): KernelStep[] => {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, k) =>
@@ -29,31 +34,35 @@ export const mergeByIndex = (lists: readonly (readonly KernelStep[])[], price: K
   );
 };
 
-/** New buckets for the gradients of a priced step. */
+/** New grouping of the gradient buckets of a priced step. */
 export interface Rebucketing {
-  /** Buckets of the program that travel together, by number; each bucket in one group. */
+  /**
+   * Groups of bucket numbers of the program. The buckets of a group are exchanged together; each bucket is in one
+   * group.
+   */
   readonly groups: readonly (readonly number[])[];
-  /** Whether messages travel during computation (`wait-free`), or after all gradients are ready (`none`). */
+  /** Whether messages are sent during computation (`wait-free`), or after all gradients are ready (`none`). */
   readonly overlap: "wait-free" | "none";
-  /** Priority of each group's message. Default: as in the program. */
+  /** Priorities of the groups' messages. Default: the priorities in the program. */
   readonly priorities?: readonly number[] | undefined;
   readonly priceKernel: KernelPricer;
-  /** Pricers by axis. */
+  /** Pricers of collectives, by axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
 /**
- * Convert a step that exchanges each tensor by itself during computation into a step that exchanges groups of tensors.
- * Each group is packed and sent when its last gradient is ready, and waited for when its first result is needed; its
- * kernels are priced as one kernel with the sum of their work. Without overlap, messages follow one another after all
- * gradients are ready, and the step's other collectives are waited for directly after their start.
+ * Convert a step that exchanges each tensor separately during computation into a step that exchanges groups of tensors.
+ * Each group is packed and sent when its last gradient is ready, and the step waits for the group when the first result
+ * of the group is needed. The kernels of a group are priced as one kernel with the sum of their work. Without overlap,
+ * messages follow one another after all gradients are ready, and the step waits for each of its other collectives
+ * directly after its start.
  *
  * Not modeled: copies into a bucket, which backends avoid by storing gradients contiguously.
  *
  * Cost: O(nodes).
  *
  * @throws ArgumentError for groups that do not contain every bucket exactly once, groups with a result that is needed
- * too early, or a compression with several messages.
+ * before the last gradient is ready, or a compression with several messages.
  */
 export const rebucket = (
   program: StepProgram,
@@ -66,7 +75,7 @@ export const rebucket = (
   const removed = new Set(
     [...exchanges.values()].flatMap(({ encode, start, wait, decode }) => [...encode, start, wait, ...decode]),
   );
-  /** Steps that are inserted at an index, before the step at this index or instead of it. */
+  /** Steps to insert at an index: before the step with this index, or in place of it if it is removed. */
   const inserted = new Map<number, FreeStep[]>();
   const insert = (index: number, added: readonly FreeStep[]): void => {
     const existing = inserted.get(index);
@@ -116,8 +125,8 @@ export const rebucket = (
 };
 
 /**
- * Move the waits of a step's other collectives directly after their starts. @returns the original indices of these
- * waits.
+ * Move the waits for a step's other collectives directly after the starts of these collectives.
+ * @returns the original indices of these waits.
  */
 export const moveWaitsToStarts = (
   steps: readonly FreeStep[],

@@ -17,7 +17,7 @@ const traced = (fn: (...args: Tensor[]) => unknown, ...specs: ReturnType<typeof 
 test("a product is priced by its flops, a fused chain once by its own bytes, and a view is free", () => {
   const step = traced(
     (x, w) => {
-      const y = scope("layer", () => matmul(x!, w!)); // [64, 64]: 2 · 64³ flops
+      const y = scope("layer", () => matmul(x!, w!)); // matmul of [64, 64]: 2 · 64³ flops
       return scope("tail", () => reshape(add(multiply(y, y), 1), [4096]));
     },
     spec(64, 64),

@@ -12,67 +12,67 @@ import type { CollectivePrice, CollectivePricer } from "./collective-price.ts";
 import { computeTypeOf, type KernelPrice, kernelPricer, nodeWork } from "./kernel-price.ts";
 
 interface StepBase {
-  /** Id of the node. */
+  /** Id of the graph node. */
   readonly node: number;
-  /** Name of the step's span in a run. */
+  /** Name of the step's span in a trace of a run. */
   readonly name: string;
   readonly scope: string;
   readonly args: SpanArgs;
 }
 
-/** A kernel. */
+/** A step that runs a kernel. */
 export interface KernelStep extends StepBase {
   readonly kind: "kernel";
   readonly operator: string;
   readonly price: KernelPrice;
 }
 
-/** The asynchronous start of a collective. */
+/** A step that starts a collective without waiting for it. */
 export interface StartStep extends StepBase {
   readonly kind: "start";
   readonly collective: CollectiveKind;
   readonly axis: string;
   readonly bytes: number;
-  /** Whether the number of rows is known only at run time. */
+  /** Whether the number of rows is known only at run time. Absent: false. */
   readonly isRagged?: boolean | undefined;
   readonly priority?: number | undefined;
   readonly price: CollectivePrice;
 }
 
-/** A wait for a collective. */
+/** A step that waits for a collective. */
 export interface WaitStep extends StepBase {
   readonly kind: "wait";
-  /** Index of its start in the program. */
+  /** Index of the collective's start in the program. */
   readonly start: number;
 }
 
-/** Whether a step is the start of a collective. */
+/** Returns whether a step is the start of a collective. */
 export const isStart = (step: StepProgram[number]): step is StartStep => step.kind === "start";
 
-/** Steps of a rank in a training step, in order, each with its price: the graph as a backend runs it. */
+/** Steps of a rank in one training step, in the order in which a backend runs the graph, each with its price. */
 export type StepProgram = readonly (KernelStep | StartStep | WaitStep)[];
 
-/** A graph prepared by a backend: after its passes, with the nodes that cost nothing. */
+/** A graph after the passes of a backend, with the set of nodes that cost nothing. */
 export interface PreparedGraph {
   readonly graph: Graph;
-  /** Nodes whose results are already in place: `MemoryPlan.settled`. */
+  /** Ids of nodes whose results need no computation or copy: `MemoryPlan.settled`. */
   readonly settled: ReadonlySet<number>;
 }
 
 /** Hardware for which a step is priced. */
 export interface StepHardware {
   readonly device: Device;
-  /** Pricers by mesh axis. */
+  /** Pricers of collectives, by mesh axis. */
   readonly collectives: { readonly [axis: string]: CollectivePricer };
 }
 
-/** Whether a node of a prepared graph runs a kernel. */
+/** Returns whether a node of a prepared graph runs a kernel. */
 export const isKernel = ({ settled }: PreparedGraph, node: Node): boolean =>
   roleOf(node) === undefined && !settled.has(node.id) && node.specs.some((spec) => byteLength(spec) > 0);
 
 /**
- * Price a prepared graph node by node, in its order. Views that the memory plan resolves are left out, fused nodes
- * count their own bytes once, and collectives are priced with the schedules that would be chosen.
+ * Price a prepared graph node by node, in its order. Views that the memory plan resolves are left out, the bytes of a
+ * fused node are counted only once, and collectives are priced with the schedules that would be chosen.
  *
  * @throws InvariantError for an axis without links, or a wait without a start.
  */
@@ -133,6 +133,6 @@ export const stepProgram = (prepared: PreparedGraph, { device, collectives }: St
   return program;
 };
 
-/** Seconds of all kernels of a program, without collectives. */
+/** Returns the seconds of all kernels of a program, without collectives. */
 export const computeSeconds = (program: StepProgram): number =>
   program.reduce((sum, step) => sum + (step.kind === "kernel" ? step.price.seconds : 0), 0);

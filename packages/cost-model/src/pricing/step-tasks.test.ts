@@ -90,7 +90,7 @@ describe("costs of running ranks in addition to kernels and messages", () => {
         fc.array(part, { maxLength: 6 }),
         fc.double({ min: 0, max: 2, noNaN: true }),
         (parts, secondsPerByteBeside) => {
-          // In sequence: each collective has kernels of its own during it.
+          // Collectives in sequence, each with its own kernels between start and wait.
           const program: StepProgram[number][] = [];
           for (const { kernelSeconds, bytes } of parts) {
             const at = program.length;

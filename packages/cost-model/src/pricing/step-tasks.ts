@@ -3,7 +3,7 @@ import type { Phase, Program, Task } from "../simulation/task.ts";
 import { kernelsDuringCollectives, overlapsOf } from "./overlaps.ts";
 import type { StepProgram } from "./step-program.ts";
 
-/** Costs of running ranks in addition to kernels and messages. */
+/** Costs of a rank in addition to kernels and messages. */
 type Overheads = Omit<RunningCosts, "stepVariation" | "messageDelaySeconds">;
 
 const noOverheads: Overheads = {
@@ -14,9 +14,9 @@ const noOverheads: Overheads = {
 };
 
 /**
- * Relative slowdown of each kernel by concurrent collectives, by index. The cost of a collective's bytes is distributed
- * evenly over the kernels between its start and its wait, and does not exceed the time of these kernels; the slowdown
- * of overlap counts once for any number of collectives.
+ * Computes the relative slowdown of each kernel by concurrent collectives, by index. The cost of a collective's bytes
+ * is distributed evenly over the kernels between its start and its wait, and does not exceed the time of these kernels.
+ * The slowdown by overlap is added only once if several collectives overlap with a kernel.
  */
 const slowdowns = (
   program: StepProgram,
@@ -43,12 +43,12 @@ const delayed = (phases: readonly Phase[], seconds: number): readonly Phase[] =>
 };
 
 /**
- * Convert a priced step to tasks of the simulator. Kernels run one after another on the compute stream, as in backends;
- * a collective starts at its position in the program, after the kernels before it, and the compute stream stops at its
- * wait.
+ * Convert a priced step to tasks of the simulator. Kernels run one after another on the compute stream, as in backends.
+ * A collective starts after the kernels that precede it in the program, and the compute stream stops at the
+ * collective's wait until the collective ends.
  *
- * @param overheads per step, at its end; per collective, at its start and on the network; per byte, in concurrent
- * kernels. Default: none.
+ * @param overheads Extra costs: per step (added at its end), per collective (added at its start and on the network),
+ * and per byte (added to concurrent kernels). Default: no extra costs.
  */
 export const stepTasks = (program: StepProgram, overheads: Overheads = noOverheads): Program => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = overheads;

@@ -28,7 +28,8 @@ const startOf = (bytes: number): StartStep => ({
 });
 
 /**
- * An exchange of several sequential messages, with a kernel before each, an independent kernel and a kernel at the end.
+ * Returns an exchange of sequential messages with a kernel before each message, an independent kernel, and a kernel at
+ * the end.
  */
 const exchangeOf = (bytes: readonly number[]): PricedExchange => {
   const starts = bytes.map(startOf);

@@ -4,22 +4,23 @@ import { moveWaitsToStarts } from "./rebucket.ts";
 import { exchangeOfBucket, type PricedExchange } from "./priced-exchange.ts";
 import type { StepProgram } from "./step-program.ts";
 
-/** Buckets of a program that travel together, with the priced steps of their exchange. */
+/** Buckets of a program that are exchanged together, with the priced steps of their exchange. */
 export interface GroupExchange {
   readonly buckets: readonly number[];
   readonly exchange: PricedExchange;
-  /** Priority of its messages. Default: 0. */
+  /** Priority of the group's messages. Default: 0. */
   readonly priority?: number | undefined;
 }
 
 /**
- * Convert a step that exchanges each gradient by itself, dense and during computation, into a step that exchanges
- * groups of gradients in another way. The first messages of a group leave when its last gradient is ready; further
- * messages leave after all gradients are ready; kernels that need no message run then; and results are waited for when
- * the first of them is needed. Without overlap, exchanges follow one another after all gradients are ready.
+ * Convert a step that exchanges each gradient separately, dense and during computation, into a step with the given
+ * exchanges of groups of gradients. The first messages of a group are sent when the last gradient of the group is
+ * ready. Further messages are sent, and kernels that do not depend on messages run, after all gradients are ready. The
+ * step waits for the results of a group when the first of them is needed. Without overlap, exchanges follow one another
+ * after all gradients are ready.
  *
- * Not modeled: fusion of an exchange's kernels with those of the model or the optimizer, except for the reading of the
- * mean.
+ * Not modeled: fusion of an exchange's kernels with kernels of the model or the optimizer, except the kernel that reads
+ * the mean.
  *
  * Cost: O(nodes).
  *

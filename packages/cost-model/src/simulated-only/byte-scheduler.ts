@@ -5,10 +5,11 @@ import { type PartitionPlan, priorityTimeline } from "./priority-timeline.ts";
 import { kibibytes } from "../units.ts";
 
 /**
- * Divide every gradient into partitions of at most `partitionBytes`, the last of a tensor smaller. Tensors that the
- * next forward pass needs first have priority.
+ * Divide every gradient into partitions of at most `partitionBytes`, where the last partition of a tensor may be
+ * smaller. Tensors that the next forward pass needs first have the highest priority.
  *
- * @param partitionBytes a multiple of the element size, so that no element is divided; Infinity divides nothing.
+ * @param partitionBytes Size of a partition; must be a multiple of the element size, so that no element is divided.
+ * Infinity: one partition per tensor.
  * @throws ArgumentError for a size that is not positive.
  */
 export const partitionsOfSize = (profile: GradientProfile, partitionBytes: number): PartitionPlan => {
@@ -25,18 +26,21 @@ export const partitionsOfSize = (profile: GradientProfile, partitionBytes: numbe
 };
 
 export interface ByteSchedulerOptions {
-  /** Sizes to try in addition to whole tensors. Default: powers of two from 64 KiB to the largest tensor. */
+  /**
+   * Partition sizes to try in addition to whole tensors. Default: powers of two from 64 KiB to the size of the largest
+   * tensor.
+   */
   readonly partitionBytes?: readonly number[];
 }
 
 /**
- * Choose the size of gradient partitions with priorities (ByteScheduler): of the sizes tried, the one with the shortest
- * iteration in `priorityTimeline`, the larger size among equals. With small partitions, gradients that the forward pass
+ * Choose the size of gradient partitions with priorities (ByteScheduler): the size with the shortest iteration in
+ * `priorityTimeline`; among equal iterations, the larger size. With small partitions, gradients that the forward pass
  * needs first can overtake sooner, but each partition costs a start-up.
  *
- * Only for the cost model; no job runs such a plan. A training step here ends when all its gradients have arrived,
- * because a gradient that is not finite stops the step, so overtaking gains nothing before the next forward pass.
- * `overlap: dear` overlaps with the forward pass in halves.
+ * Only for simulations; jobs cannot run such a plan. In this project a training step ends when all its gradients have
+ * arrived, because a gradient that is not finite stops the step, so overtaking cannot make the next forward pass start
+ * earlier. The option `overlap: dear` overlaps half of each exchange with the forward pass.
  *
  * Cost: O(sizes · tensors · partitions).
  *

@@ -3,18 +3,24 @@ import { backwardSeconds, checkProfile, type GradientProfile, readySeconds } fro
 import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import type { CollectiveSpan, Timeline } from "../timeline.ts";
 
-/** A part of one tensor's gradient that travels by itself. */
+/** A part of one tensor's gradient that is sent as a separate message. */
 export interface Partition {
   readonly path: string;
   readonly bytes: number;
-  /** Among ready partitions, the smallest number travels first; equal priorities in the order of the plan. */
+  /**
+   * Among ready partitions, the partition with the smallest number is sent first; equal numbers in the order of the
+   * plan.
+   */
   readonly priority: number;
 }
 
 /** Partitions of gradients with priorities. Plain data; all ranks must use the same plan. */
 export type PartitionPlan = readonly Partition[];
 
-/** Check that the partitions of each tensor add up to its bytes. @throws ArgumentError otherwise. */
+/**
+ * Check that the partitions of each tensor add up to the tensor's bytes.
+ * @throws ArgumentError if they do not.
+ */
 const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): void => {
   const remaining = new Map(tensors.map(({ path, bytes }) => [path, bytes]));
   for (const { path, bytes } of plan) {
@@ -34,9 +40,9 @@ const checkPartitions = ({ tensors }: GradientProfile, plan: PartitionPlan): voi
 };
 
 /**
- * Simulate partitions with priorities. The network carries one partition at a time, without preemption; then the ready
- * partition with the smallest priority number. There is no barrier: the forward pass begins when the backward pass
- * ends, and each tensor's forward computation waits only for its own partitions.
+ * Simulate partitions with priorities. The network carries one partition at a time, without preemption, and then the
+ * ready partition with the smallest priority number. There is no barrier: the forward pass begins when the backward
+ * pass ends, and each tensor's forward computation waits only for its own partitions.
  *
  * `bucket` of the spans is the partition's index in the plan.
  *
@@ -62,7 +68,7 @@ export const priorityTimeline = (profile: GradientProfile, plan: PartitionPlan, 
     const before = arrived;
     while (arrived < ready.length && ready[arrived]! <= now)
       waiting.push(...partsOf.get(profile.tensors[arrived++]!.path)!);
-    // The next partition is last, so that removing it is cheap.
+    // The next partition is at the end of the array, so that removing it is cheap.
     if (arrived > before) waiting.sort((a, b) => plan[b]!.priority - plan[a]!.priority || b - a);
     const index = waiting.pop()!;
     const { path, bytes } = plan[index]!;

@@ -91,7 +91,7 @@ describe("errors name the invalid part of a world", () => {
     expect(circle).toThrow(
       /"y" .*, which rank 0 has not started because it waits for the first collective of this list; start the collectives/,
     );
-    // Started by all, but blocking each other on their streams.
+    // Collectives started by all ranks that block each other on the ranks' streams.
     const crossed = () =>
       simulate({
         programs: [

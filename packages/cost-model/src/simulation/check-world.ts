@@ -13,8 +13,8 @@ const checkSeconds = (rank: number, label: string, figures: { readonly [name: st
 };
 
 /**
- * Check that tasks only need earlier tasks, and that a wait precedes every use of a collective's result. @throws
- * ArgumentError otherwise.
+ * Check that tasks depend only on earlier tasks, and that a wait precedes every use of a collective's result. @throws
+ * ArgumentError if not.
  */
 const checkProgram = (program: Program, rank: number): void => {
   const waited = new Set(program.flatMap((task) => (task.kind === "wait" && task.previous !== true ? [task.for] : [])));
@@ -81,7 +81,7 @@ const checkParts = (name: string, parts: readonly (readonly number[])[], numRank
   return ranks;
 };
 
-/** Properties of a collective that must be equal on all members, as text. */
+/** Returns the properties of a collective that must be equal on all members, as text. */
 const describeCollective = ({ collective, bytes, phases, priority = 0 }: CollectiveTask): string =>
   `${collective} of ${bytes} bytes over [${phases.map(({ stream }) => stream).join(", ")}] with priority ${priority}`;
 
@@ -114,8 +114,8 @@ const checkGroup = (
 /**
  * Check that a world can be simulated. Cost: O(tasks of distinct program objects + ranks).
  *
- * @throws ArgumentError for an invalid value, a task that needs a later task, or collectives that differ between the
- * members of a group.
+ * @throws ArgumentError for an invalid value, a task that depends on a later task, or collectives that differ between
+ * the members of a group.
  */
 export const checkWorld = ({ programs, groups, hosts }: SimulatedWorld): void => {
   if (programs.length === 0) throw new ArgumentError("the world has 0 programs, but needs one per rank; add programs");

@@ -10,7 +10,7 @@ import { overlapBound, timelineOf } from "../timeline.ts";
 import { simulate, type SimulatedStep, type SimulationOptions } from "./simulate.ts";
 import type { CollectiveTask, Program, Task } from "./task.ts";
 
-/** Builds a program; `at` of a task is its index. */
+/** Builds a program step by step; `at` of a task is its index. */
 class ProgramBuilder {
   readonly tasks: Task[] = [];
 
@@ -28,7 +28,10 @@ class ProgramBuilder {
     this.tasks.push({ kind: "wait", for: index, previous });
   }
 
-  /** Start each bucket when its last gradient is ready. @returns the indices of the starts. */
+  /**
+   * Adds the backward pass, in which each bucket's collective starts when its last gradient is ready.
+   * @returns the indices of the starts.
+   */
   backward(
     profile: GradientProfile,
     plan: BucketPlan,
@@ -52,7 +55,7 @@ class ProgramBuilder {
   }
 }
 
-/** Three equivalent ranks, one per host. */
+/** Simulates a program on three equivalent ranks with one rank per host. */
 const simulated = (program: Program, options: SimulationOptions = {}): SimulatedStep =>
   simulate({ programs: [program, program, program], groups: { data: [[0, 1, 2]] } }, { ...options, everyRank: true });
 
@@ -120,7 +123,7 @@ describe("wait-free backpropagation", () => {
 });
 
 describe("DeAR", () => {
-  /** Buckets in the order in which the forward pass needs them. */
+  /** Returns the buckets in the order in which the forward pass needs them. */
   const needed = ({ tensors }: GradientProfile, plan: BucketPlan): number[] => [
     ...new Set(tensors.toReversed().map(({ path }) => plan.findIndex((paths) => paths.includes(path)))),
   ];
@@ -175,7 +178,7 @@ describe("DeAR", () => {
   test("the closed form is the steady state of all-gathers that extend into the next step", () => {
     fc.assert(
       fc.property(planned(), halves, ([profile, plan], model) => {
-        // Two passes, the first to find the positions of the all-gathers.
+        // The program is built twice: the first pass finds the positions of the all-gathers.
         const build = (
           gathers: ReadonlyMap<number, number>,
         ): { readonly tasks: Program; readonly starts: ReadonlyMap<number, number> } => {

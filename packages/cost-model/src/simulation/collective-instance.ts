@@ -2,7 +2,7 @@ import type { GroupClass } from "./rank-classes.ts";
 import type { Flow } from "./shared-links.ts";
 import type { CollectiveTask, LinkStream } from "./task.ts";
 
-/** Times of a phase of a collective. */
+/** Start and end times of one phase of a collective. */
 export interface PhaseTimes {
   readonly stream: LinkStream;
   readonly beginSeconds: number;
@@ -14,29 +14,32 @@ export interface CollectiveInstance extends Flow<number> {
   readonly groupClass: number;
   readonly group: GroupClass;
   readonly step: number;
-  /** Index among the collectives of its axis. */
+  /** Index of the collective among the collectives of its axis. */
   readonly ordinal: number;
-  /** The task in the program of the first member. */
+  /** Task of the collective in the program of the first member. */
   readonly task: CollectiveTask;
-  /** Number of starts of members, and of needed collectives, that are still outstanding. */
+  /**
+   * Number of outstanding events before the collective can begin: starts by members, and ends of collectives that it
+   * depends on.
+   */
   missing: number;
-  /** Time of the latest of these so far, in seconds. */
+  /** Time of the latest of these events so far, in seconds. */
   readySeconds: number;
   isReady: boolean;
-  /** Whether it is the turn of this collective in its group's lane. */
+  /** Whether all earlier collectives in the group's lane allow this collective to begin. */
   hasTurn: boolean;
-  /** Number of members whose stream is still busy, by phase. */
+  /** Number of members whose stream is still busy with earlier phases, by phase. */
   readonly numBusy: number[];
-  /** Seconds of each phase on the slowest member; set when the collective is ready. */
+  /** Seconds of each phase on the slowest member. Set when the collective is ready. */
   seconds: readonly { readonly startup: number; readonly transfer: number }[];
-  /** Phases that have begun; `donePhases` of them have ended. */
+  /** Times of the phases that have begun. `donePhases` of these phases have ended. */
   readonly phases: PhaseTimes[];
   donePhases: number;
-  /** End in seconds. Undefined until the collective has ended. */
+  /** Time when the collective ended, in seconds. Undefined until then. */
   endSeconds: number | undefined;
-  /** Classes of ranks that wait for this collective. */
+  /** Indices of the rank classes that wait for this collective. */
   readonly waiting: number[];
-  /** Collectives that start after this one. */
+  /** Collectives that depend on this collective. */
   readonly followers: CollectiveInstance[];
 }
 

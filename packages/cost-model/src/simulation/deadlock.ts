@@ -5,7 +5,7 @@ import type { WorldRun } from "./world-run.ts";
 const nameOf = ({ task, group, step, ordinal }: CollectiveInstance): string =>
   `"${task.name}" (collective ${ordinal + 1} along axis "${group.axis}" of ranks ${group.ranks.slice(0, 8).join(", ")}${group.ranks.length > 8 ? ", …" : ""} in step ${step})`;
 
-/** Find an earlier collective that blocks a collective, with an explanation for the error message. */
+/** Find an earlier collective that blocks a collective. Returns it with an explanation for the error message. */
 const blockerOf = (
   run: WorldRun,
   instance: CollectiveInstance,
@@ -46,14 +46,14 @@ const blockerOf = (
       if (by.donePhases <= phase) return { by, why: `${nameOf(instance)}, which on rank ${rank} was started after ` };
     }
   }
-  // The remaining cause is the order of collectives in its group.
+  // The only remaining cause is the order of collectives in the group.
   const by = run.instances.find(
     (other) => other.group === group && other.endSeconds === undefined && other !== instance,
   );
   return by && { by, why: `${nameOf(instance)}, which in its group must follow ` };
 };
 
-/** A one-line error about a deadlock that lists the cycle of ranks and collectives. */
+/** Create the one-line error for a deadlock, which lists the cycle of ranks and collectives. */
 export const deadlockError = (run: WorldRun): ArgumentError => {
   const path: { readonly instance: CollectiveInstance; readonly why: string }[] = [];
   let instance = run.instances.find(({ endSeconds }) => endSeconds === undefined);

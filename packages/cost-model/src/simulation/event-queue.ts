@@ -6,7 +6,10 @@ interface Entry<T, E> {
   readonly event: E;
 }
 
-/** Priority queue of events by time; events of equal time are ordered by insertion. O(log n) per operation. */
+/**
+ * Priority queue of events, ordered by time; events with equal time are ordered by insertion. Cost: O(log n) per
+ * operation.
+ */
 export class EventQueue<T, E> {
   private readonly heap: BinaryHeap<Entry<T, E>>;
   private pushed = 0;
@@ -27,7 +30,7 @@ export class EventQueue<T, E> {
     return this.pushed;
   }
 
-  /** Time of the first event; undefined if the queue is empty. */
+  /** Time of the earliest event; undefined if the queue is empty. */
   get nextAt(): T | undefined {
     return this.heap.first?.at;
   }
@@ -36,7 +39,10 @@ export class EventQueue<T, E> {
     this.heap.push({ at, order: this.pushed++, event });
   }
 
-  /** Remove the first event. @returns undefined if the queue is empty. */
+  /**
+   * Remove the earliest event.
+   * @returns the event; undefined if the queue is empty.
+   */
   pop(): E | undefined {
     return this.heap.pop()?.event;
   }

@@ -57,7 +57,7 @@ describe("jitterOf", () => {
       expect(Math.abs(mean(factors) - 1)).toBeLessThan((5 * variation) / Math.sqrt(20_000));
       expect(deviation(factors) / variation).toBeGreaterThan(0.95);
       expect(deviation(factors) / variation).toBeLessThan(1.05);
-      // The logarithm is normal: half of the values are above its mean.
+      // The logarithm of the factor has a normal distribution: half of the values are above its mean.
       expect(
         factors.filter((factor) => factor < Math.exp(-Math.log1p(variation ** 2) / 2)).length / 20_000,
       ).toBeCloseTo(0.5, 1);
@@ -72,7 +72,7 @@ describe("jitterOf", () => {
     const factors = draws(20_000, (index) => computeFactor(index % 100, Math.floor(index / 100), 0));
     expect(deviation(factors) / 0.2).toBeGreaterThan(0.95);
     expect(deviation(factors) / 0.2).toBeLessThan(1.05);
-    // In addition to the variation of each task, not instead of it.
+    // Variation per step is applied in addition to the variation of each task.
     const both = jitterOf({ seed: 7, stepVariation: 0.2, computeVariation: 0.1 }).computeFactor(1, 2, 3);
     expect(both).toBeCloseTo(
       computeFactor(1, 2, 3) * jitterOf({ seed: 7, computeVariation: 0.1 }).computeFactor(1, 2, 3),

@@ -1,42 +1,45 @@
 import { ArgumentError, randomKey } from "@skein/tensor-core";
 import { foldInKey, threefry2x32 } from "@skein/tensor-core/backend";
 
-/** Random variation of times; plain data. */
+/** Options of the random variation of times; plain data. */
 export interface JitterOptions {
-  /** Seed. Times depend only on the seed, and not on the order of calls. */
+  /** Seed of the variation. Times depend only on the seed, not on the order of calls. */
   readonly seed: number;
-  /** Coefficient of variation of each computation: standard deviation divided by mean. Default: 0. */
+  /** Coefficient of variation (standard deviation divided by mean) of each computation. Default: 0. */
   readonly computeVariation?: number | undefined;
-  /** Coefficient of variation of a rank's total computation per step. Default: 0. */
+  /** Coefficient of variation of the total computation of a rank per step. Default: 0. */
   readonly stepVariation?: number | undefined;
-  /** Coefficient of variation of each member's part in a collective, which ends with the slowest member. Default: 0. */
+  /**
+   * Coefficient of variation of each member's time in a collective. The collective ends with its slowest member.
+   * Default: 0.
+   */
   readonly communicationVariation?: number | undefined;
   /**
-   * Stragglers: each rank is a straggler with probability `share`, and its computations take `factor` times as long.
-   * Absent: no stragglers.
+   * Options for stragglers: each rank is a straggler with probability `share`, and the computations of a straggler take
+   * `factor` times as long. Absent: no stragglers.
    */
   readonly stragglers?: { readonly share: number; readonly factor: number } | undefined;
 }
 
-/** Factors by which times are multiplied, drawn from rank, step and task only. */
+/** Functions that return the factors of times, drawn from rank, step and task only. */
 export interface Jitter {
   readonly computeFactor: (rank: number, step: number, task: number) => number;
   readonly communicationFactor: (rank: number, step: number, task: number) => number;
-  /** Factor of `computeFactor` due to stragglers. */
+  /** Returns the part of `computeFactor` that is due to stragglers. */
   readonly rankFactor: (rank: number) => number;
-  /** Whether all ranks with equal `rankFactor` have the same factors. */
+  /** Whether all ranks with equal `rankFactor` have the same random factors. */
   readonly sameOnRanks: boolean;
 }
 
-/** Purposes of random numbers, folded into the seed's key or into that of a step. */
+/** Constants that separate the random numbers of different purposes; folded into the key of the seed or of a step. */
 const purposes = { computation: 0, communication: 1, stragglers: 2, steps: 3 } as const;
 
 const uniform = (word: number): number => (word + 0.5) / 2 ** 32;
 
 /**
  * Build a source of random variation. Factors are log-normal with mean 1: exp(σz − σ²/2), σ² = ln(1 + c²) for a
- * coefficient of variation c and standard normal z, because times are never negative and their delays are longer than
- * their gains.
+ * coefficient of variation c and standard normal z, because, like measured times, they are never negative and have a
+ * longer tail towards large values.
  *
  * @throws ArgumentError for a seed, variation, share or factor out of range.
  * @example
@@ -81,7 +84,7 @@ export const jitterOf = ({
   const scattered = logNormal(computeVariation, purposes.computation);
   const drawStep = logNormal(stepVariation, purposes.steps);
   const known: Map<number, number>[] = [];
-  // Cached, because every task of a step needs this factor.
+  // The factor is cached, because every task of a step needs it.
   const stepFactor = (rank: number, step: number): number => {
     const drawn = (known[step] ??= new Map());
     const factor = drawn.get(rank) ?? drawStep(rank, step, 0);

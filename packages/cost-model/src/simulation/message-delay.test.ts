@@ -25,16 +25,17 @@ describe("messages during computation", () => {
   const overlapped: Program = [send(2, 2, 3), compute(10), wait(0)];
 
   test("each takes its delay longer while a member certainly computes", () => {
-    // Two messages of 1 s each, then 3 s of bytes: 5 s without delay, and 1.5 s more per message.
+    // Two messages of 1 s each, followed by 3 s for the bytes: 5 s without delay; a delay adds 1.5 s per message.
     const { collectives } = simulate(worldOf(overlapped, overlapped), { messageDelaySeconds: 1.5 });
     expect(collectives[0]!.endSeconds).toBeCloseTo(8, 12);
     expect(endOf(worldOf(overlapped, overlapped), 1.5)).toBe(10);
   });
 
   test("the rest proceeds at its normal rate after all members wait", () => {
-    // A message takes 1 + 9 s during computation: in 10 s one of the two is done; the other takes 1 s, and the bytes 3.
+    // A message takes 1 + 9 s during computation. So one of the two messages ends within 10 s; after that the other
+    // message takes 1 s, and the bytes 3 s.
     expect(endOf(worldOf(overlapped, overlapped), 9)).toBeCloseTo(14, 12);
-    // For any delay, the rest takes no longer than without delay after the computation.
+    // After the computation, the collective takes no longer than without delay, for any delay.
     expect(endOf(worldOf(overlapped, overlapped), 1e9)).toBeCloseTo(15, 6);
   });
 

@@ -1,23 +1,26 @@
 import type { Program } from "./task.ts";
 
-/** A phase of a collective in a queue. */
+/** A queued phase of a collective. */
 export interface QueuedPhase {
-  /** Index among the program's collectives. */
+  /** Index of the collective among the program's collectives. */
   readonly collective: number;
   readonly phase: number;
 }
 
-/** Indices of a program's collectives and their queues. */
+/** Indices of the collectives of a program, and the queues of their phases. */
 export interface ProgramShape {
   /** Task indices of the collectives. */
   readonly tasks: readonly number[];
-  /** Index among the program's collectives, by task; −1 for other tasks. */
+  /** Index of each task among the program's collectives, by task; −1 for tasks that are not collectives. */
   readonly numbers: Int32Array;
   /** Collectives of each axis, as indices among the program's collectives. */
   readonly along: ReadonlyMap<string, readonly number[]>;
-  /** Queues of phases: the phases on one stream and lane of the rank, in the order in which the program starts them. */
+  /**
+   * Queues of phases. A queue contains the phases on one stream and lane of the rank, in the order in which the program
+   * starts them.
+   */
   readonly queues: readonly (readonly QueuedPhase[])[];
-  /** Index of the queue, by collective and phase. */
+  /** Index of the queue of a phase, by collective and phase. */
   readonly queueOf: readonly (readonly number[])[];
 }
 

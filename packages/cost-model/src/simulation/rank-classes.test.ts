@@ -20,19 +20,19 @@ test("equivalent ranks are one class; a straggler, another position or random ti
       settings,
     ).symmetry.classes;
   expect(classesOf({})).toBe(1);
-  // Equal content; other names do not change times.
+  // Programs with equal content are equivalent: different names do not change times.
   expect(
     classesOf({
       programs: Array.from({ length: 8 }, (_, i) => [{ ...program[0]!, name: `${i}` } as Task, ...program.slice(1)]),
     }),
   ).toBe(1);
-  // A slower rank, its group and the rest.
+  // Classes: a slower rank, the other ranks of its group, and all other ranks.
   expect(
     classesOf({
       programs: Array.from({ length: 8 }, (_, i) => (i === 5 ? [compute("c", 2), ...program.slice(1)] : program)),
     }),
   ).toBe(3);
-  // Hosts of 3, 3 and 2 ranks: two groups share the second.
+  // Hosts of 3, 3 and 2 ranks: two groups share the second host.
   expect(
     classesOf({
       hosts: [
@@ -69,7 +69,7 @@ test("every rank is simulated if classes are separated one by one from the ends 
       groups: { odd: pairs(0), even: pairs(1) },
     };
   };
-  // Both ends are equivalent.
+  // Ranks at the same distance from either end of the chain are equivalent.
   expect(simulate(chain(8)).symmetry).toEqual({ classes: 4, ranks: 8 });
   expect(simulate(chain(60)).symmetry).toEqual({ classes: 60, ranks: 60 });
 });

@@ -1,35 +1,38 @@
 import { programNumbers } from "./same-program.ts";
 import type { SimulatedWorld } from "./task.ts";
 
-/** Ranks with identical behavior at identical times, represented by one of them. */
+/** Class of ranks that behave identically at identical times. One rank represents the class in the simulation. */
 export interface RankClass {
   readonly rank: number;
-  /** Class of the rank's group, by axis. */
+  /** Index of the class of the rank's group, by axis. */
   readonly groupOf: ReadonlyMap<string, number>;
 }
 
-/** Groups with identical behavior at identical times. */
+/** Class of groups that behave identically at identical times. */
 export interface GroupClass {
   readonly axis: string;
-  /** Ranks of the representative group. */
+  /** Ranks of the group that represents the class. */
   readonly ranks: readonly number[];
   readonly numGroups: number;
-  /** Classes of its ranks, without duplicates. */
+  /** Indices of the classes of the group's ranks, without duplicates. */
   readonly members: readonly number[];
-  /** Classes of its hosts, without duplicates, each with the number of groups of this class on a host of that class. */
+  /**
+   * Indices of the classes of the group's hosts (`link`), without duplicates, each with the number of groups of this
+   * class on such a host (`flows`).
+   */
   readonly hosts: readonly { readonly link: number; readonly flows: number }[];
 }
 
-/** A world reduced to one rank, group and host per class. */
+/** A world reduced to one representative rank, group and host per class. */
 export interface WorldClasses {
-  /** Class of each rank. */
+  /** Index of the class of each rank. */
   readonly classOf: readonly number[];
   readonly ranks: readonly RankClass[];
   readonly groups: readonly GroupClass[];
   readonly numHosts: number;
 }
 
-/** Number keys in the order of their first occurrence; equal keys get equal numbers. */
+/** Replace keys by numbers in the order of their first occurrence; equal keys get equal numbers. */
 const numbered = (keys: readonly string[]): number[] => {
   const numbers = new Map<string, number>();
   return keys.map((key) => {
@@ -40,14 +43,14 @@ const numbered = (keys: readonly string[]): number[] => {
 };
 
 /**
- * Maximum number of refinement rounds; after that every rank is a class of its own. If ranks differ by their distance
- * from an end, each round separates only one more rank.
+ * Maximum number of refinement rounds; then every rank becomes its own class. In a chain of ranks that differ by their
+ * distance from one end of the chain, each round would separate only one more rank.
  */
 const maxRounds = 16;
 
 const countOf = (colors: readonly number[]): number => new Set(colors).size;
 
-/** Number of occurrences of each color, in the order of colors, as text. */
+/** Returns the number of occurrences of each color as text, in the order of colors. */
 const tally = (colors: Iterable<number>): string => {
   const counts = new Map<number, number>();
   for (const color of colors) counts.set(color, (counts.get(color) ?? 0) + 1);
@@ -59,16 +62,17 @@ const tally = (colors: Iterable<number>): string => {
 
 /**
  * Find ranks that must behave identically at identical times, by refining classes until they are stable. Ranks of a
- * class have equal programs (and equal `marks`), their groups along each axis have equally many ranks of each class,
- * and their hosts have equally many ranks of each class and equally many groups of each class.
+ * class have equal programs (and equal `marks`), their groups along each axis contain the same number of ranks of each
+ * class, and their hosts contain the same numbers of ranks and of groups of each class.
  *
- * Correctness: the times of a rank follow from its program and the ends of its collectives; those of a collective
- * follow from its members' starts, the queues of their streams, and the number of flows on its hosts. If all ranks of
- * each class agree up to some time, they also agree on the next event.
+ * Correctness: the times of a rank follow from its program and the ends of its collectives; the times of a collective
+ * follow from the starts by its members, the queues of their streams, and the number of flows on its hosts. If all
+ * ranks of each class agree up to some time, they also agree on the next event.
  *
  * Cost: O(ranks · axes) per round; usually one or two rounds, at most `maxRounds`.
  *
- * @param marks by rank: further distinctions between ranks, such as a straggler's factor. Default: none.
+ * @param marks Further distinctions between ranks, by rank, such as the factor of a straggler. Default: no further
+ * distinctions.
  *
  * Source: color refinement; its stable coloring is an equitable partition.
  */
@@ -96,7 +100,7 @@ export const rankClasses = (world: SimulatedWorld, marks?: readonly number[]): W
           `${tally(ranks.map((rank) => before[rank]!))} ${tally([...groupsOn[host]!].map((group) => groupColors[group]!))}`,
       ),
     );
-    // Color of the groups along all axes, in the order of axes, and of the host.
+    // New color of a rank: colors of its groups along all axes, in the order of the axes, and of its host.
     classOfRank = numbered(
       before.map(
         (color, rank) =>

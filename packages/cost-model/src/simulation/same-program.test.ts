@@ -55,7 +55,8 @@ describe("programNumbers", () => {
   );
 
   test("equal hashes do not make programs equal", () => {
-    // Both words of a number are mixed in one after another, so that a second word can compensate for the first.
+    // The hash mixes in the two words of a number one after another, so a chosen second word can cancel the effect of
+    // the first word.
     const [words, prime] = [new Int32Array(2), 0x01000193];
     const seconds = new Float64Array(words.buffer);
     seconds[0] = 1.1;
@@ -65,7 +66,7 @@ describe("programNumbers", () => {
     words[1]! ^= Math.imul(1 ^ low, prime) ^ Math.imul(1 ^ low ^ 1, prime);
     const programs = [first, seconds[0]].map((value): Program => [{ ...compute, seconds: value }]);
     expect(programNumbers(programs)).toEqual([0, 1]);
-    // A start-up that is lost to rounding.
+    // A start-up time that is lost to rounding.
     const swallowed = [1, 2].map((startup): Program => [{ ...collective, phases: phases(startup, 1e20) }]);
     expect(programNumbers(swallowed)).toEqual([0, 1]);
   });

@@ -23,7 +23,7 @@ const sameTask = (a: Task, b: Task): boolean => {
 const words = new Float64Array(1);
 const halves = new Int32Array(words.buffer);
 
-/** Hash that is equal for programs with the same times; different programs may share a hash. */
+/** Returns a hash that is equal for programs with the same times. Different programs may have the same hash. */
 const hashOf = (program: Program): number => {
   let hash = program.length;
   const mix = (seconds: number): void => {
@@ -40,10 +40,10 @@ const hashOf = (program: Program): number => {
 };
 
 /**
- * Number programs such that two programs have the same number exactly if they take the same times: the same object, or
- * equal task by task. Names and arguments of spans may differ.
+ * Number programs such that two programs have the same number if and only if their times are equal: the programs are
+ * the same object, or their tasks are equal except for names and arguments of spans.
  *
- * Cost: O(tasks of distinct objects), if hashes of different programs differ.
+ * Cost: O(tasks of distinct objects), provided that different programs have different hashes.
  */
 export const programNumbers = (programs: readonly Program[]): readonly number[] => {
   const numberByObject = new Map<Program, number>();

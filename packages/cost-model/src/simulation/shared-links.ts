@@ -1,21 +1,21 @@
 import type { TimeArithmetic } from "./time-arithmetic.ts";
 
-/** A transfer over shared links. */
+/** A transfer over links that it shares with other flows. */
 export interface Flow<T> {
-  /** Links of the flow, each with the number of identical flows on this link. */
+  /** Links of the flow, each with the number of identical flows on this link; the flow represents all of them. */
   links: readonly { readonly link: number; readonly flows: number }[];
-  /** Remaining transfer time without contention, as of `since`. */
+  /** Remaining transfer time if there were no contention, as of time `since`. */
   remaining: T;
   since: T;
-  /** Current slowdown by contention; 0 if not yet known. */
+  /** Current slowdown by contention, as a factor; 0 if not yet known. */
   slowdown: number;
-  /** Incremented whenever the end of the flow is rescheduled. */
+  /** Counter that is incremented whenever the end of the flow is rescheduled, which invalidates earlier events. */
   version: number;
 }
 
 /**
- * Links shared by flows. Each flow runs at the rate of its most loaded link. If the number of flows changes, the
- * remaining transfer continues at the new rate.
+ * Links shared by flows. The rate of each flow is the rate on its most loaded link. When the number of flows changes,
+ * the remaining transfers continue at the new rate.
  */
 export class SharedLinks<T, F extends Flow<T>> {
   private readonly time: TimeArithmetic<T>;
@@ -26,7 +26,10 @@ export class SharedLinks<T, F extends Flow<T>> {
   private readonly isChanged: Uint8Array;
   private readonly started = new Set<F>();
 
-  /** Create links. @param slowdownOf returns the slowdown of each of k concurrent flows; 1 for one flow. */
+  /**
+   * Create links.
+   * @param slowdownOf Returns the factor by which each of k concurrent flows is slowed; 1 for a single flow.
+   */
   constructor(numLinks: number, slowdownOf: (flows: number) => number, time: TimeArithmetic<T>) {
     this.time = time;
     this.slowdownOf = slowdownOf;
@@ -61,8 +64,8 @@ export class SharedLinks<T, F extends Flow<T>> {
   }
 
   /**
-   * Schedule the ends of flows whose slowdown has changed. Called once after all events of one time, so that a flow
-   * that ends while another begins does not change a third flow by rounding.
+   * Schedule the ends of flows whose slowdown has changed. Called once after all events of a time: if one flow ends
+   * while another begins, a third flow then keeps its exact end, without a rounding error.
    */
   settle(now: T, scheduleEnd: (flow: F, endsAt: T) => void): void {
     if (this.changed.length === 0 && this.started.size === 0) return;
@@ -79,7 +82,7 @@ export class SharedLinks<T, F extends Flow<T>> {
       const { zero, subtract, over, times, add, compare } = this.time;
       if (flow.slowdown > 0) {
         const remaining = subtract(flow.remaining, over(subtract(now, flow.since), flow.slowdown));
-        flow.remaining = compare(remaining, zero) < 0 ? zero : remaining; // rounding may give a negative value
+        flow.remaining = compare(remaining, zero) < 0 ? zero : remaining; // rounding errors may make the value negative
       }
       flow.since = now;
       flow.slowdown = slowdown;

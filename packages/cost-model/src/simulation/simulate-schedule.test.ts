@@ -42,14 +42,14 @@ interface Figures {
 
 const figures: fc.Arbitrary<Figures> = fc.record({ α: fc.nat(50), β: fc.nat(9), γ: fc.nat(9) });
 
-/** α, β and γ over 7: fractions without a finite binary form. */
+/** Returns link costs of α, β and γ divided by 7: fractions without a finite binary representation. */
 const costsOf = ({ α, β, γ }: Figures, near: Figures = { α, β, γ }): MessageCosts<Fraction> => ({
   within: { perMessage: fraction(near.α, 7), perByte: fraction(near.β, 7) },
   across: { perMessage: fraction(α, 7), perByte: fraction(β, 7) },
   reducePerByte: fraction(γ, 7),
 });
 
-/** Bytes of the vector as in docs/algorithms.md, for elements of one byte. */
+/** Returns the number of bytes of the vector as defined in docs/algorithms.md, for elements of one byte. */
 const elementCountOf = ({ kind }: Algorithm, P: number, M: number): number =>
   kind === "reduce-scatter" || kind === "all-gather" || kind === "all-to-all" ? M / P : M;
 
@@ -75,13 +75,13 @@ const endOf = (
 
 const log2 = (P: number): number => Math.round(Math.log2(P));
 
-/** Counts of α, of β and of γ. */
+/** Function that returns the numbers of α, β and γ in the time of a collective. */
 type ClosedForm = (P: number, M: number) => readonly [messages: number, bytes: number, summed: number];
 
 /**
- * The formulas of Thakur, Rabenseifner and Gropp 2005 and of Patarasuk and Yuan 2009, as listed in surveys of
- * distributed training (Shi et al., arXiv 2003.06307). The parameter server is one of the ranks here, and receives
- * messages one at a time: P − 1 instead of P.
+ * Formulas of Thakur, Rabenseifner and Gropp 2005 and of Patarasuk and Yuan 2009, as listed in surveys of distributed
+ * training (Shi et al., arXiv 2003.06307). In this project the parameter server is one of the ranks, and receives one
+ * message at a time, so there are P − 1 messages instead of P.
  */
 const closedForms: readonly (readonly [Algorithm, "any" | "powers of two", ClosedForm])[] = [
   [ringAllReduce, "any", (P, M) => [2 * (P - 1), (2 * (P - 1) * M) / P, ((P - 1) * M) / P]],
@@ -160,8 +160,8 @@ describe("closed forms", () => {
         const sums = ((n - 1) * m + (m - 1)) * chunk * far.γ;
         const exact = fraction(inside + across + sums, 7);
         if (n <= 2) expect(got).toEqual(exact);
-        // Three and more ranks of a host begin with the same one of them, and wait for each other; the first ones to
-        // finish have the link for themselves.
+        // If a host has three or more ranks, they all start with a message to the same rank, and wait for each other;
+        // the first ranks to finish then have the link for themselves.
         expect(fractions.compare(got, fraction(2 * (1.5 * inside + across + sums), 14))).toBeLessThanOrEqual(0);
         const free = endOf(twoLevelAllReduce, P, M, costsOf(far, { α: 0, β: 0, γ: 0 }), { hosts });
         expect(free).toEqual(fraction(across + sums, 7));
@@ -243,7 +243,7 @@ describe.each(complete.map((algorithm) => [algorithm.name, algorithm] as const))
   test("takes no longer than the sum over rounds by which algorithms are chosen, and equally long for powers of two", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 3 }), figures, (P, chunk, { α, β, γ }) => {
-        const M = algorithm.kind === "barrier" ? 0 : 10_080 * chunk; // all chunks divide it
+        const M = algorithm.kind === "barrier" ? 0 : 10_080 * chunk; // divisible by all chunk sizes
         const times = { secondsPerMessage: α, secondsPerByte: β };
         const link: LinkCosts = { within: times, across: times, reduceSecondsPerByte: γ };
         const { end } = simulateSchedule(
@@ -269,8 +269,8 @@ test("if ranks share a link, more expensive sums may end sooner, because a later
 });
 
 test("ranks of a host without messages to other hosts leave its link to the others", () => {
-  // In a pairwise exchange on hosts of two and one ranks, the third rank's messages have the incoming link of the first
-  // host for themselves.
+  // In a pairwise exchange on a host of two ranks and a host of one rank, the messages of the third rank have the
+  // incoming link of the first host for themselves.
   const link: LinkCosts = {
     within: { secondsPerMessage: 0, secondsPerByte: 0 },
     across: { secondsPerMessage: 0, secondsPerByte: 1 },
@@ -280,7 +280,8 @@ test("ranks of a host without messages to other hosts leave its link to the othe
     simulateSchedule(pairwiseAllToAll, { worldSize: 3, elementCount: 6, bytesPerElement: 1, hosts }, link).ends;
   expect(ends([[0], [1], [2]])).toEqual([12, 12, 12]);
   expect(ends([[0, 1, 2]])).toEqual([0, 0, 0]);
-  // Round 1: 0 → 1 within, 1 → 2 and 2 → 0 across, 6 seconds. Round 2: 0 → 2 and 2 → 1 across, 6 seconds more.
+  // Round 1: 0 → 1 within a host, 1 → 2 and 2 → 0 between hosts, 6 seconds. Round 2: 0 → 2 and 2 → 1 between hosts, 6
+  // more seconds.
   expect(ends([[0, 1], [2]])).toEqual([12, 12, 12]);
 });
 

@@ -4,7 +4,7 @@ import { EventQueue } from "./event-queue.ts";
 import { type Flow, SharedLinks } from "./shared-links.ts";
 import { plainSeconds, type TimeArithmetic } from "./time-arithmetic.ts";
 
-/** Time of a message on a class of links: α + β · bytes. */
+/** Time of a message over one class of links: α + β · bytes. */
 export interface MessageTimes<T> {
   /** α: time per message. */
   readonly perMessage: T;
@@ -12,25 +12,25 @@ export interface MessageTimes<T> {
   readonly perByte: T;
 }
 
-/** Costs α, β and γ of messages and sums, in some arithmetic. */
+/** Costs α, β and γ of messages and sums, in the number type of the simulation. */
 export interface MessageCosts<T> {
-  /** Between ranks of one host. */
+  /** Costs of messages between ranks of one host. */
   readonly within: MessageTimes<T>;
-  /** Between hosts. The ranks of a host share its link, in each direction. */
+  /** Costs of messages between hosts. The ranks of a host share the host's link in each direction. */
   readonly across: MessageTimes<T>;
-  /** γ: time per byte of a summand. */
+  /** γ: time per byte of a summand of a sum. */
   readonly reducePerByte: T;
 }
 
-/** Size of a collective of all ranks, with the size of an element in bytes. */
+/** Size of a collective of all ranks, including the size of an element in bytes. */
 export interface SimulatedCollectiveSize extends Omit<ScheduleParameters, "rank" | "to" | "from"> {
   readonly bytesPerElement: number;
 }
 
 export interface ScheduleTimes<T> {
-  /** End of the last rank. */
+  /** Time when the last rank ends. */
   readonly end: T;
-  /** End of each rank. */
+  /** Time when each rank ends. */
   readonly ends: readonly T[];
 }
 
@@ -41,7 +41,7 @@ interface Message<T> extends Flow<T> {
   readonly bytes: number;
 }
 
-/** Work of a rank in one round. */
+/** Messages and sums of a rank in one round of the schedule. */
 interface Round<T> {
   readonly sends: Message<T>[];
   readonly numReceives: number;
@@ -52,12 +52,12 @@ interface Round<T> {
 interface RankState<T> {
   readonly rounds: readonly Round<T>[];
   round: number;
-  /** Number of messages of this round that were sent. */
+  /** Number of messages sent in this round. */
   sent: number;
-  /** Number of messages of this round that were received. */
+  /** Number of messages received in this round. */
   received: number;
   receiving: boolean;
-  /** Messages of other ranks to this rank, in the order in which their senders offered them. */
+  /** Messages from other ranks to this rank that are ready to be sent, in the order in which they became ready. */
   readonly offered: Message<T>[];
   end: T;
 }
@@ -85,16 +85,16 @@ const roundsOf = <T>(
 /**
  * Simulate the schedules of all ranks of one collective, message by message.
  *
- * A message begins when both its ends have reached its round, its sender has sent its earlier messages, and its
- * receiver receives no other message; it takes α + β · bytes. A rank sends and receives one message at a time, each at
- * full speed. Messages that leave a host at the same time share its link, and so do messages that arrive at one host:
- * each of k messages takes k times its β. A rank that has all messages of a round computes its sums, γ per byte of a
- * summand, and continues with the next round. Copies are free, and sums do not overlap with messages, so for vectors in
- * segments this is an upper bound.
+ * A message begins when its sender and its receiver have both reached its round, the sender has sent its earlier
+ * messages, and the receiver receives no other message; it takes α + β · bytes. A rank sends and receives one message
+ * at a time, each at full speed. Messages that leave a host at the same time share its link, and so do messages that
+ * arrive at one host: each of k messages takes k times its β. A rank that has all messages of a round computes its
+ * sums, γ per byte of a summand, and continues with the next round. Copies are free, and sums do not overlap with
+ * messages, so for vectors divided into segments the result is an upper bound.
  *
- * Cost: O(messages · log messages) if each host has a link of its own.
+ * Cost: O(messages · log messages) if each host has its own link.
  *
- * @param time plain numbers, or fractions, for which the result is exact.
+ * @param time Arithmetic of times: plain numbers, or fractions, which give an exact result.
  * @throws ArgumentError for a collective without ranks or with invalid sizes; InvariantError for schedules that do not
  * match.
  */
@@ -134,7 +134,7 @@ export const simulateScheduleIn = <T>(
       to,
       round,
       bytes,
-      // The outgoing link of the sender's host, and the incoming link of the receiver's host.
+      // Links of the message: the outgoing link of the sender's host, and the incoming link of the receiver's host.
       links:
         hostOf[from] === hostOf[to] ? [] : [hostOf[from]!, numHosts + hostOf[to]!].map((link) => ({ link, flows: 1 })),
       remaining: time.zero,
@@ -169,7 +169,7 @@ export const simulateScheduleIn = <T>(
     message.remaining = time.times(perByte, message.bytes);
     events.push(time.add(now, perMessage), () => links.begin(message));
   };
-  // Called when a rank enters a round, and when it has sent a message.
+  // Called when a rank enters a round, and after it has sent a message.
   const offer = (rank: RankState<T>): void => {
     const message = rank.rounds[rank.round]?.sends[rank.sent];
     if (message === undefined) return;
@@ -190,7 +190,7 @@ export const simulateScheduleIn = <T>(
     receiveNext(rank);
     leave(rank);
   };
-  /** Enter the next round if all messages of this round are done. */
+  /** Enters the next round if all messages of this round are done. */
   const leave = (rank: RankState<T>): void => {
     const { sends, numReceives, summedBytes } = rank.rounds[rank.round]!;
     if (rank.sent < sends.length || rank.received < numReceives) return;
@@ -234,7 +234,7 @@ export const simulateScheduleIn = <T>(
 };
 
 /**
- * `simulateScheduleIn` with seconds as plain numbers, for measured links.
+ * Simulate like `simulateScheduleIn`, with seconds as plain numbers, for measured links.
  *
  * @example
  * simulateSchedule(ringAllReduce, { worldSize: 8, elementCount: 2 ** 20, bytesPerElement: 4 }, ethernetLinks).end;

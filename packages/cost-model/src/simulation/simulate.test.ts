@@ -38,7 +38,8 @@ test("golden trace: two ranks, one of them slower, a two-level collective and a 
       args,
       ...flow(0, "begin"),
     },
-    // Begins at 6, when the slower rank has started it: 2 seconds within the host, 6 between hosts, 1 within.
+    // Begins at 6, when the slower rank has started the collective: 2 seconds within the host, 6 seconds between hosts,
+    // 1 second within the host.
     {
       name: "all-reduce head",
       track: "collectives",
@@ -103,7 +104,7 @@ test("golden trace: two ranks, one of them slower, a two-level collective and a 
       },
     ],
     symmetry: { classes: 2, ranks: 2 },
-    numEvents: 10, // two starts of all members; begin of the transfer and end of four phases
+    numEvents: 10, // two starts by all members; start of the transfer and end of four phases
   });
 });
 
@@ -135,9 +136,9 @@ describe("laws of the simulator", () => {
           exposedSeconds: byRank.exposedSeconds,
           endSeconds: byRank.endSeconds,
         };
-        // Compared as text first, which is ten times as fast and equally exact.
+        // The JSON texts are compared first, which is ten times as fast and equally exact.
         if (JSON.stringify(some) !== JSON.stringify(every)) expect(some).toEqual(every);
-        // Each collective represents its equivalents.
+        // Each collective represents all equivalent collectives.
         const counted = byClass.collectives.reduce((sum, { numGroups }) => sum + numGroups, 0);
         expect(counted).toBe(byRank.collectives.length);
         if (symmetry.classes < symmetry.ranks) fewer++;
@@ -167,7 +168,7 @@ describe("laws of the simulator", () => {
           const through = new Map(spansOn(classOfRank, ["collectives"]).map((span) => [span.flow!.id, span]));
           for (const { flow, startSeconds, endSeconds } of spansOn(classOfRank, ["waiting"]))
             expect(endSeconds).toBe(Math.max(startSeconds, through.get(flow!.id)!.endSeconds));
-          // The tasks that a collective needs, in its own step.
+          // Tasks that a collective depends on, in the same step.
           const starts = program.flatMap((task, index) => (task.kind === "collective" ? [{ task, index }] : []));
           for (const [number, { task }] of starts.entries())
             for (const need of task.after ?? []) {
@@ -180,7 +181,7 @@ describe("laws of the simulator", () => {
                 expect(through.get(step * starts.length + number)!.endSeconds).toBe(one.endSeconds);
               }
             }
-          // At most `concurrent` phases of a lane on one stream of a rank.
+          // A stream of a rank runs at most `concurrent` phases of a lane at a time.
           const own = result.collectives.filter(({ ranks }) => ranks.includes(classOfRank.rank));
           for (const stream of ["intra-node", "inter-node"])
             for (const lane of ["lane 0", "lane 1"]) {
@@ -218,7 +219,7 @@ describe("laws of the simulator", () => {
     );
   });
 
-  /** One time of one task on one rank, increased by `more`. */
+  /** Returns `world` with one time of one task on one rank increased by `more`. */
   const longer = (world: SimulatedWorld, at: number, which: number, more: number): SimulatedWorld => {
     const rank = at % world.programs.length;
     const program = world.programs[rank]!;
@@ -324,9 +325,9 @@ describe("laws of the simulator", () => {
           const together = simulate(world, { contention: { penaltyPerFlow: penalty } });
           expect(together.stepSeconds).toBe(a + k * transfer + (k - 1) * penalty * transfer);
           expect(together.symmetry.classes).toBe(1);
-          // Nothing is shared on separate hosts.
+          // On separate hosts no link is shared.
           expect(simulate({ ...world, hosts: groups }).stepSeconds).toBe(a + transfer);
-          // Different sizes: the shared link ends with the sum of all transfers.
+          // Transfers of different sizes: the shared link is busy until the sum of all transfers.
           const unequal = {
             ...world,
             programs: world.programs.map(
@@ -350,7 +351,7 @@ test("a rate changes when another transfer begins or ends, for the remaining byt
     groups: { a: [[0]], b: [[1]] },
     hosts: [[0, 1]],
   };
-  // Alone until 4; 3 of it in 6 seconds with the other; 3 alone again.
+  // Alone until 4; then 3 s of its transfer in 6 s, shared with the other transfer; then the last 3 s alone.
   const ends = (penaltyPerFlow: number) =>
     simulate(world, { contention: { penaltyPerFlow } }).collectives.map(({ endSeconds }) => endSeconds);
   expect(ends(0)).toEqual([13, 10]);
@@ -367,7 +368,8 @@ test("a transfer that ends as another begins does not change a third by rounding
     groups: { a: [[0]], b: [[1]] },
     hosts: [[0, 1]],
   };
-  // One other transfer the whole time, at a third of the rate. In two parts it would end slightly earlier or later.
+  // Another transfer runs all the time, so the rate is a third. If this other transfer were divided into two parts,
+  // rounding would change the end slightly.
   const [x] = simulate(world, { contention: { penaltyPerFlow: 1 } }).collectives;
   expect(x!.endSeconds).toBe(3 * transfer);
   expect(0.1 * 3 + 3 * (transfer - (0.1 * 3) / 3)).not.toBe(3 * transfer);
@@ -435,7 +437,7 @@ test("a collective after another collective begins when that is done, and blocks
     wait(0),
   ];
   expect(simulate({ programs: [next], groups: { data: [[0]] } }, { steps: 2 }).endSeconds).toEqual(
-    // Both at once: y ends at 4, x at 7. Then both of the second step.
+    // Both collectives at the same time: y ends at 4, x at 7. Then both collectives of the second step.
     [4, 11],
   );
 });

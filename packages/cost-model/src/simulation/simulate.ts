@@ -10,53 +10,58 @@ import type { SimulatedWorld } from "./task.ts";
 import { WorldRun } from "./world-run.ts";
 
 export interface SimulationOptions {
-  /** Number of consecutive steps, without a barrier between them. Default: 1. */
+  /** Number of consecutive steps to simulate, without a barrier between steps. Default: 1. */
   readonly steps?: number;
-  /** Maximum number of concurrent collectives per lane, in a group and on a rank's stream. Default: 1. */
+  /** Maximum number of concurrent collectives per lane, both in a group and on a rank's stream. Default: 1. */
   readonly concurrent?: number;
-  /** Contention of concurrent transfers on one link, beyond sharing its bandwidth. Default: none. */
+  /** Additional slowdown of concurrent transfers on one link, beyond sharing the link's bandwidth. Default: none. */
   readonly contention?: Contention;
-  /** Extra seconds of a message while a member of its group computes. Default: 0. */
+  /** Extra seconds per message while a member of the group computes. Default: 0. */
   readonly messageDelaySeconds?: number;
-  /** Random variation of times. Absent: none. */
+  /** Random variation of times. Absent: times do not vary. */
   readonly jitter?: JitterOptions;
-  /** Whether to simulate every rank, even if ranks are equivalent. Default: false. */
+  /** Whether to simulate every rank separately, even if ranks are equivalent. Default: false. */
   readonly everyRank?: boolean;
-  /** Whether to build spans; without spans, `ranks` is empty. Default: true. */
+  /** Whether to build spans. If false, `ranks` of the result is empty. Default: true. */
   readonly spans?: boolean;
 }
 
-/** A collective of one group, which represents all equivalent groups. */
+/** A simulated collective of one group, which represents all equivalent groups. */
 export interface SimulatedCollective {
   readonly name: string;
   readonly axis: string;
   readonly ranks: readonly number[];
-  /** Number of equivalent groups, this group included. */
+  /** Number of equivalent groups, including this group. */
   readonly numGroups: number;
   readonly step: number;
-  /** Time at which the last member had started the collective, in seconds. */
+  /** Time when the last member started the collective, in seconds. */
   readonly readySeconds: number;
   readonly phases: readonly Readonly<PhaseTimes>[];
   readonly endSeconds: number;
 }
 
-/** Simulated steps. Times count from the begin of the first step. */
+/** Result of a simulation of one or more steps. Times count from the start of the first step. */
 export interface SimulatedStep {
-  /** Spans of each rank over all steps, in the format of a run. Equivalent ranks may share one list. */
+  /**
+   * Spans of each rank over all steps, in the same format as the spans of a real run. Equivalent ranks may share one
+   * list.
+   */
   readonly ranks: readonly RankSpans[];
   /**
-   * Seconds of the last step, from the end of the previous step to its own end. With several steps this is the steady
-   * state, if there is one.
+   * Seconds from the end of the previous step to the end of the last step. With several steps this is the step time in
+   * the steady state, if there is a steady state.
    */
   readonly stepSeconds: number;
-  /** Seconds that each rank waits for collectives in the last step. */
+  /** Seconds that each rank waits for collectives in the last step, by rank. */
   readonly exposedSeconds: readonly number[];
-  /** Seconds that each rank waits for collectives, by step, then by rank. */
+  /** Seconds that each rank waits for collectives in each step, by step, then by rank. */
   readonly exposedByStep: readonly (readonly number[])[];
-  /** End of the last rank's compute stream, by step. Collectives without a wait may continue into the next step. */
+  /**
+   * Time when the last rank's compute stream ends, by step. Collectives without a wait may continue into the next step.
+   */
   readonly endSeconds: readonly number[];
   readonly collectives: readonly SimulatedCollective[];
-  /** Number of simulated ranks, one per class of equivalent ranks, and total number of ranks. */
+  /** Number of simulated ranks (one per class of equivalent ranks), and total number of ranks. */
   readonly symmetry: { readonly classes: number; readonly ranks: number };
   readonly numEvents: number;
 }
@@ -69,10 +74,10 @@ const checkCount = (name: string, value: number): void => {
 /**
  * Simulate training steps of many ranks.
  *
- * A rank computes one task at a time, in the order of its program. A collective begins when the last member has started
- * it, and when the collectives that its members' programs start earlier on the same stream and in the same lane are
- * done; the collectives of a group and lane run one after another (or `concurrent` at a time). Its phases follow one
- * another, each taking start-up + slowdown · transfer. With k concurrent transfers on a link,
+ * A rank computes one task at a time, in the order of its program. A collective begins when all members have started
+ * it, and all earlier collectives of its members on the same stream and lane are done; the collectives of a group and
+ * lane run one after another (or `concurrent` at a time). The phases of a collective run in sequence; each phase takes
+ * start-up + slowdown · transfer. With k concurrent transfers on a link,
  *
  *     slowdown = 1 + (k − 1)(1 + η / b),   k of the most loaded link: T_k = a + k · b · M + (k − 1) · η · M
  *
@@ -80,19 +85,20 @@ const checkCount = (name: string, value: number): void => {
  * share that host's link; intra-node phases share the links of a rank only with other collectives of that rank (lanes,
  * `concurrent`). A group's own ranks on a host count as one transfer, because its price already includes them.
  *
- * Messages of a phase that begins while a member computes each take `messageDelaySeconds` longer, as long as that
- * member is known to compute.
+ * If a phase begins while a member computes, each of its messages takes `messageDelaySeconds` longer until the member
+ * is no longer known to compute.
  *
  * Not modeled: interference between ranks of one host within the host (memory bandwidth, caches, cores), switches and
  * racks above the hosts, computation slowed by communication (kernels of `stepTasks` include an estimate), the
  * network's preference for the higher of two lanes, that a rank executes the collectives of one lane one after another
  * on any links, and memory. A rank's streams serve collectives in the order of its program, so a collective that waits
- * for its members blocks those behind it, as in a run.
+ * for its members blocks later collectives on the stream, as in a real run.
  *
  * Equivalent ranks are simulated once (`rankClasses`); the result is bitwise equal to a simulation of all ranks.
  *
  * With one collective at a time per link (`concurrent` 1, one lane, no two groups on a host's link), increasing any
- * time never makes the step shorter. With shared links it may, because a later transfer leaves the link to another.
+ * time never makes the step shorter. With shared links a longer time may make the step shorter, because a transfer that
+ * starts later leaves the link to another transfer.
  *
  * Cost: O(tasks of all classes) + O(log(events) · collectives · members). 10,000 equivalent ranks with 1,000 tasks take
  * a fraction of a second.

@@ -1,19 +1,19 @@
 /**
- * Arithmetic of simulated times. A simulation with fractions is exact, and can be compared with closed forms to the
- * last digit; with plain numbers it is fast.
+ * Arithmetic of simulated times. With fractions a simulation is exact, so that its result can be compared with closed
+ * forms to the last digit; with plain numbers it is fast.
  */
 export interface TimeArithmetic<T> {
   readonly zero: T;
   readonly add: (a: T, b: T) => T;
   readonly subtract: (a: T, b: T) => T;
-  /** Multiply by a count or a slowdown. */
+  /** Multiply a time by a count or a slowdown. */
   readonly times: (a: T, factor: number) => T;
   readonly over: (a: T, divisor: number) => T;
-  /** Negative if a is before b. */
+  /** Compare two times; negative if a is before b. */
   readonly compare: (a: T, b: T) => number;
 }
 
-/** Seconds as plain numbers. */
+/** Times in seconds as plain numbers. */
 export const plainSeconds: TimeArithmetic<number> = {
   zero: 0,
   add: (a, b) => a + b,

@@ -7,47 +7,48 @@ import { SharedLinks } from "./shared-links.ts";
 import type { CollectiveTask, Program, Task } from "./task.ts";
 import { plainSeconds } from "./time-arithmetic.ts";
 
-/** Settings of a run of a world. */
+/** Settings of the simulation of a world. */
 export interface RunSettings {
   readonly steps: number;
   readonly concurrent: number;
   readonly penaltyPerFlow: number;
   readonly messageDelaySeconds: number;
   readonly jitter: Jitter | undefined;
-  /** Whether to record the times of tasks. */
+  /** Whether to record the start and end of every task. */
   readonly keepTimes: boolean;
 }
 
-/** State of one class of ranks in its program. */
+/** Progress of one class of ranks in its program. */
 export interface RankRun {
   readonly rank: number;
   readonly program: Program;
   readonly shape: ProgramShape;
-  /** Index of each collective's instance within a step, by collective. */
+  /** Index of each collective's instance within a step, by collective of the program. */
   readonly instanceIndices: Int32Array;
   step: number;
-  /** Index of the next task. */
+  /** Index of the next task to run. */
   at: number;
   clock: number;
-  /** End of the compute stream, by step. */
+  /** Time when the compute stream ends, by step. */
   readonly ends: Float64Array;
-  /** Seconds that the compute stream waited, by step. */
+  /** Seconds that the compute stream waited for collectives, by step. */
   readonly exposed: Float64Array;
-  /** Begin and end on the compute stream, by step and task. */
+  /** Start and end of each task on the compute stream, by step and task. */
   readonly times: Float64Array | undefined;
-  /** Number of admitted phases, by queue. */
+  /** Number of phases admitted so far, by queue. */
   readonly admitted: Int32Array;
 }
 
 type EventKind = "ready" | "transfers" | "ends";
 
 /**
- * Runs a world of classes. A rank advances on its own clock up to a wait for a collective that is not done, so events
- * exist for collectives only: all members have started, a transfer begins, a phase ends.
+ * Runs the simulation of a world that is reduced to classes. A rank advances on its own clock up to a wait for a
+ * collective that is not done. So there are only events of collectives: all members have started, a transfer begins, a
+ * phase ends.
  */
 export class WorldRun {
   readonly ranks: readonly RankRun[];
-  /** Instances of collectives, by step, then by group class and collective. */
+  /** Instances of collectives, ordered by step, then by group class and collective. */
   readonly instances: readonly CollectiveInstance[];
   private readonly classes: WorldClasses;
   private readonly settings: RunSettings;
@@ -56,13 +57,15 @@ export class WorldRun {
     { readonly what: EventKind; readonly instance: CollectiveInstance; readonly version: number }
   >(plainSeconds.compare);
   private readonly links: SharedLinks<number, CollectiveInstance>;
-  /** First instance of each group class within a step. */
+  /** Index of each group class's first instance within a step. */
   private readonly firstOf: readonly number[];
-  /** Number of instances in a step. */
+  /** Number of collective instances in a step. */
   private readonly perStep: number;
-  /** Links of the members' own streams, by group class. */
+  /** Links of the streams of a group's members, by group class. */
   private readonly intraLinks: readonly CollectiveInstance["links"][];
-  /** Collectives in order, and number of admitted ones, by group class and priority. */
+  /**
+   * Lanes by group class and priority: the collectives of the lane in order, and the number of admitted collectives.
+   */
   private readonly lanes: readonly ReadonlyMap<number, { readonly ordinals: readonly number[]; admitted: number }>[];
   private readonly runnable: number[] = [];
   private now = 0;
@@ -105,7 +108,7 @@ export class WorldRun {
         admitted: new Int32Array(shape.queues.length),
       };
     });
-    // Links of hosts come first, then those of ranks.
+    // Indices of links: first the links of hosts, then the links of ranks.
     this.links = new SharedLinks(
       classes.numHosts + classes.ranks.length,
       (flows) => 1 + (flows - 1) * (1 + penaltyPerFlow),
@@ -125,18 +128,21 @@ export class WorldRun {
     ).flat();
   }
 
-  /** Number of events so far. */
+  /** Number of events processed so far. */
   get numEvents(): number {
     return this.events.count;
   }
 
-  /** The instance of a collective, by rank class, step and task. */
+  /** Returns the instance of a collective, by rank class, step and task. */
   findInstance(rankClass: number, step: number, task: number): CollectiveInstance {
     const { shape, instanceIndices } = this.ranks[rankClass]!;
     return this.instances[step * this.perStep + instanceIndices[shape.numbers[task]!]!]!;
   }
 
-  /** Run to the end. @returns whether everything is done; otherwise there is a deadlock. */
+  /**
+   * Run the simulation to its end.
+   * @returns whether all tasks are done; false means a deadlock.
+   */
   run(): boolean {
     const { ranks, settings, events } = this;
     for (const [group, lanes] of this.lanes.entries())
@@ -205,7 +211,9 @@ export class WorldRun {
     }
   }
 
-  /** Handles the start of a collective by a member: the collective is also delayed by the collectives that it needs. */
+  /**
+   * Handles the start of a collective by a member. The collective also waits for the collectives that it depends on.
+   */
   private start(index: number, { after = [], afterPrevious = [] }: CollectiveTask, seconds: number): void {
     const { program, step, at } = this.ranks[index]!;
     const instance = this.findInstance(index, step, at);
@@ -250,7 +258,7 @@ export class WorldRun {
     if (--instance.numBusy[phase]! === 0) this.tryBegin(instance);
   }
 
-  /** Begin the next phase if nothing blocks it. */
+  /** Begin the next phase of a collective if nothing blocks the phase. */
   private tryBegin(instance: CollectiveInstance): void {
     const { phases, donePhases, task, group, groupClass } = instance;
     if (!instance.isReady || !instance.hasTurn || phases.length > donePhases || instance.endSeconds !== undefined)
@@ -258,7 +266,8 @@ export class WorldRun {
     const phase = task.phases[donePhases];
     const { now } = this;
     if (phase === undefined) {
-      // Without phases. An event instead of a call, because thousands may follow one another.
+      // A collective without phases ends immediately. This is an event, not a call, because thousands of such
+      // collectives may follow one another.
       if (instance.version++ === 0) this.events.push(now, { what: "ends", instance, version: 1 });
       return;
     }
@@ -274,9 +283,9 @@ export class WorldRun {
   }
 
   /**
-   * Start-up seconds of a phase that begins now. While a member computes, each message takes longer; after all members
-   * wait, the rest proceeds at its normal rate. A rank advances to its next wait, so its clock shows how long it
-   * certainly computes.
+   * Returns the start-up seconds of a phase that begins now. While a member computes, each message takes longer; when
+   * all members wait, the remaining messages take their normal time. A rank always advances to its next wait, so its
+   * clock shows until when it certainly computes.
    */
   private startupOf({ seconds, donePhases, group }: CollectiveInstance, messages: number): number {
     const { startup } = seconds[donePhases]!;
@@ -286,7 +295,7 @@ export class WorldRun {
     return delayed <= computing ? delayed : computing + startup * (1 - computing / delayed);
   }
 
-  /** Seconds of each phase on the slowest member. */
+  /** Returns the seconds of each phase on the slowest member. */
   private secondsOf({ group, ordinal, step, task }: CollectiveInstance): CollectiveInstance["seconds"] {
     const seconds = task.phases.map(() => ({ startup: 0, transfer: 0 }));
     const { jitter } = this.settings;

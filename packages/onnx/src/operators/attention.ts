@@ -1,23 +1,29 @@
 import type { Dim } from "../affine.ts";
 import { type EmitInput, type Emitter, knownSize, requireTypes, param } from "./emitter.ts";
 
-/** Sizes of an attention that do not depend on the batch size. */
+/** Sizes of an attention operator that do not depend on the batch size. */
 interface Sizes {
   readonly queries: number;
   readonly keys: number;
 }
 
-/** Names of bool masks of the visible keys. Absent: every query sees all keys. */
+/** Names of bool masks that mark the visible keys. Absent masks: every query sees all keys. */
 interface Visible {
-  /** Valid keys per batch entry, [batch, 1, 1, keys]. Absent: all. */
+  /** Name of the mask of valid keys per batch entry, [batch, 1, 1, keys]. Absent: all keys are valid. */
   readonly valid?: string;
-  /** Keys that each query sees, [queries, keys] or [batch, 1, queries, keys]. Absent: all valid keys. */
+  /**
+   * Name of the mask of the keys that each query sees, [queries, keys] or [batch, 1, queries, keys]. Absent: each query
+   * sees all valid keys.
+   */
   readonly visible?: string;
 }
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
 
-/** Masks from the limits per batch entry, i32 [2, batch]: numbers of keys, and positions of the first queries. */
+/**
+ * Returns masks computed from two limits per batch entry, i32 [2, batch]: the number of valid keys, and the position of
+ * the first query.
+ */
 const limitedBy = ({ node, writer }: EmitInput, limits: string, { queries, keys }: Sizes): Visible => {
   const row = (index: number): string => {
     const taken = writer.node("Slice", [limits, ...[[index], [index + 1], [0]].map((list) => writer.sizes(list))]);
@@ -25,21 +31,25 @@ const limitedBy = ({ node, writer }: EmitInput, limits: string, { queries, keys 
   };
   const valid = writer.node("Less", [writer.numbers("i32", [1, 1, 1, keys], range(keys)), row(0)]);
   if (!param<boolean>(node, "causal")) return { valid };
-  // Distance of each key from each query; comparing it with the start avoids the overflow of position + start.
+  // Distance of each key from each query. The distance is compared with the start position, because position + start
+  // could overflow.
   const ahead = range(queries * keys).map((i) => (i % keys) - Math.floor(i / keys));
   const isBehind = writer.node("LessOrEqual", [writer.numbers("i32", [1, 1, queries, keys], ahead), row(1)]);
   return { valid, visible: writer.node("And", [valid, isBehind]) };
 };
 
-/** Mask of causal attention: the last query sees all keys, and each earlier query one key fewer than the next. */
+/**
+ * Returns the mask of causal attention: the last query sees all keys, and each other query sees one key fewer than the
+ * next query.
+ */
 const causalOf = ({ writer }: EmitInput, { queries, keys }: Sizes): Visible => {
   const visible = range(queries * keys).map((i) => ((i % keys) - Math.floor(i / keys) > keys - queries ? 0 : 1));
   return { visible: writer.numbers("bool", [queries, keys], visible) };
 };
 
 /**
- * Computes `softmax(scale · q kᵀ) v` over the visible keys. A query without visible keys gives zeros. Values of invalid
- * keys do not contribute, even if they hold NaN. Key heads are repeated if they serve several query heads.
+ * Computes `softmax(scale · q kᵀ) v` over the visible keys. The result of a query without visible keys is 0. Values of
+ * invalid keys do not contribute, even if they contain NaN. Key heads are repeated if they serve several query heads.
  */
 export const attention: Emitter = (input) => {
   const { node, inputs, specs, writer } = input;

@@ -6,7 +6,7 @@ const numbers: readonly DType[] = ["f32", "i32"];
 const floats: readonly DType[] = ["f32"];
 const bools: readonly DType[] = ["bool"];
 
-/** Maps to an ONNX operator with the same behavior for these types. */
+/** Returns an emitter for an ONNX operator that has the same behavior for these types. */
 const named =
   (op: string, types: readonly DType[]): Emitter =>
   ({ node, inputs, specs, writer }) => {
@@ -21,7 +21,7 @@ const composed =
     return compose(input);
   };
 
-/** Maximum and minimum that propagate NaN from either side, which ONNX does not guarantee. */
+/** Emits a maximum or minimum that propagates NaN from either operand, which ONNX does not guarantee. */
 const extremum = (op: "Max" | "Min"): Emitter =>
   composed(numbers, ({ specs, inputs, writer }) => {
     const plain = writer.node(op, inputs);
@@ -30,10 +30,10 @@ const extremum = (op: "Max" | "Min"): Emitter =>
     return writer.node("Where", [isNaN, writer.node("Add", inputs), plain]);
   });
 
-/** Ranges of integer types. */
+/** Smallest and largest value of each integer type. */
 const ranges = { i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1], u8: [0, 255] } as const;
 
-/** Casts of floats to integers saturate, and NaN becomes 0; ONNX specifies neither. */
+/** Emits a cast. Casts of floats to integers saturate, and NaN becomes 0; ONNX does not specify either behavior. */
 const cast: Emitter = ({ node, specs, inputs, writer }) => {
   const to = param<DType>(node, "dtype");
   const from = specs[0]!.dtype;
@@ -43,7 +43,8 @@ const cast: Emitter = ({ node, specs, inputs, writer }) => {
   const wide = from === "f32" ? inputs[0]! : writer.node("Cast", inputs, { to: typeCode("f32") });
   const finite = writer.node("Where", [writer.node("IsNaN", [wide]), writer.scalar("f32", 0), wide]);
   const [low, high] = ranges[to as keyof typeof ranges];
-  // As floats the bounds are powers of two and therefore exact; the i64 intermediate represents all bounds exactly.
+  // As floats, the bounds are powers of two and therefore exact. The intermediate type i64 represents all bounds
+  // exactly.
   const isAbove = writer.node("GreaterOrEqual", [finite, writer.scalar("f32", high + 1)]);
   const isBelow = writer.node("Less", [finite, writer.scalar("f32", low)]);
   const inside = writer.node("Cast", [finite], { to: typeCode("i64") });
@@ -51,7 +52,7 @@ const cast: Emitter = ({ node, specs, inputs, writer }) => {
   return writer.node("Cast", [writer.node("Where", [isAbove, writer.int64(high), clamped])], { to: typeCode(to) });
 };
 
-/** Integer division by 0 gives 0. */
+/** Emits a division. The result of an integer division by 0 is 0. */
 const divide: Emitter = composed(numbers, ({ specs, inputs: [a, b], writer }) => {
   if (specs[0]!.dtype === "f32") return writer.node("Div", [a!, b!]);
   const zero = writer.scalar("i32", 0);
@@ -74,7 +75,7 @@ const compared = (op: string): Emitter => named(op, numbers);
 const inverted = (op: string): Emitter =>
   composed(numbers, ({ inputs, writer }) => writer.node("Not", [writer.node(op, inputs)]));
 
-/** Elementwise operators. */
+/** Emitters of elementwise operators. */
 export const elementwise: EmitterTable = new Map<string, Emitter>([
   ["absolute", named("Abs", numbers)],
   ["add", named("Add", numbers)],

@@ -5,30 +5,33 @@ import type { MergedNode, MergedSpec, MergedValue } from "../merge-traces.ts";
 import type { ConstantType, ModelWriter } from "../model-writer.ts";
 import { typeCode } from "../proto.ts";
 
-/** Input of an emitter. */
+/** Arguments of an emitter. */
 export interface EmitInput {
   readonly node: MergedNode;
-  /** Names of the operands, and their specs. */
+  /** Names of the operands, in the order of `specs`. */
   readonly inputs: readonly string[];
   readonly specs: readonly MergedSpec[];
   readonly writer: ModelWriter;
 }
 
 /**
- * Emits the ONNX nodes of an operator. @returns the names of its results; undefined for results without an ONNX
- * equivalent.
+ * Function that emits the ONNX nodes of an operator.
+ * @returns the names of the operator's results; undefined for a result without an ONNX equivalent.
  */
 export type Emitter = (input: EmitInput) => string | readonly (string | undefined)[];
 
 /** Emitters by the name of the operator. */
 export type EmitterTable = ReadonlyMap<string, Emitter>;
 
-/** Throws an OnnxError for a node without an ONNX equivalent. */
+/** Throws an OnnxError for a node that has no ONNX equivalent, with the reason. */
 export const rejectNode = ({ op, id, scope }: MergedNode, reason: string): never => {
   throw new OnnxError(`${op} #${id}${scope === "" ? "" : ` of ${scope}`} cannot be exported to ONNX: ${reason}`);
 };
 
-/** @throws OnnxError if runtimes do not support the dtype of an operand. */
+/**
+ * Checks the dtypes of operands.
+ * @throws OnnxError if runtimes do not support the dtype of an operand.
+ */
 export const requireTypes = (node: MergedNode, specs: readonly MergedSpec[], known: readonly DType[]): void => {
   const other = specs.find(({ dtype }) => !known.includes(dtype));
   if (other !== undefined)
@@ -37,23 +40,32 @@ export const requireTypes = (node: MergedNode, specs: readonly MergedSpec[], kno
 
 const constantTypes: readonly DType[] = ["f32", "i32", "u32", "u8", "bool"] satisfies readonly ConstantType[];
 
-/** @throws OnnxError for dtypes without constants. */
+/**
+ * Checks that ONNX constants can have this dtype.
+ * @throws OnnxError for other dtypes.
+ */
 export const requireConstantType = (node: MergedNode, dtype: DType): ConstantType =>
   constantTypes.includes(dtype)
     ? (dtype as ConstantType)
     : rejectNode(node, `constants of ${dtype} are not supported; use f32 and cast it`);
 
-/** Returns a list of numbers that do not depend on the batch size. */
+/**
+ * Returns a parameter that is a list of numbers.
+ * @throws OnnxError if a number depends on the batch size.
+ */
 export const knownNumbers = (node: MergedNode, key: string): readonly number[] => {
   const value: MergedValue | undefined = node.params[key];
   if (Array.isArray(value) && value.every((item) => typeof item === "number")) return value as readonly number[];
   return rejectNode(node, `its ${key} depend on the batch size; export for a single size, such as batch: 1`);
 };
 
-/** Returns a parameter. */
+/** Returns a parameter of a node, by key. */
 export const param = <T extends MergedValue>(node: MergedNode, key: string): T => node.params[key] as T;
 
-/** Returns a size that does not depend on the batch size. */
+/**
+ * Returns a dimension size.
+ * @throws OnnxError if the size depends on the batch size.
+ */
 export const knownSize = (node: MergedNode, { shape }: MergedSpec, dim: number): number => {
   const size = shape.at(dim)!;
   return isKnown(size)
@@ -64,7 +76,10 @@ export const knownSize = (node: MergedNode, { shape }: MergedSpec, dim: number):
       );
 };
 
-/** Emits `where(condition, a, b)`; dtypes without support in runtimes are cast to another dtype and back. */
+/**
+ * Emits `where(condition, a, b)`. Operands with dtypes that runtimes do not support are cast to another dtype, and the
+ * result is cast back.
+ */
 export const chosen = (
   writer: ModelWriter,
   [condition, a, b]: readonly [string, string, string],

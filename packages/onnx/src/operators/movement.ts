@@ -14,7 +14,7 @@ import {
   rejectNode,
 } from "./emitter.ts";
 
-/** A constant of one value: stored as a scalar and expanded. */
+/** Emits a constant whose elements are all equal: a stored scalar, expanded to the shape. */
 const constant: Emitter = ({ node, writer }) => {
   const { dtype, shape } = node.specs[0]!;
   const value = Number(param<number | string>(node, "value"));
@@ -50,7 +50,7 @@ const slice: Emitter = ({ node, inputs, writer }) => {
   return writer.node("Slice", [inputs[0]!, ...[starts, ends, dims, strides].map((list) => writer.sizes(list))]);
 };
 
-/** Interior padding has no equivalent in ONNX. */
+/** Emits padding at the edges. Padding between elements has no equivalent in ONNX. */
 const pad: Emitter = ({ node, inputs, specs, writer }) => {
   if (knownNumbers(node, "interior").some((size) => size !== 0))
     rejectNode(node, "it pads between elements; pad only at the edges");
@@ -61,7 +61,10 @@ const pad: Emitter = ({ node, inputs, specs, writer }) => {
   return specs[0]!.shape.length === 0 ? inputs : writer.node("Pad", [inputs[0]!, pads, value], { mode: "constant" });
 };
 
-/** Indices out of range are errors in ONNX, but give NaN or zeros here; they are clamped and masked. */
+/**
+ * Emits a gather. Indices out of range are errors in ONNX, but give NaN or zeros in Skein, so they are clamped and the
+ * results are masked.
+ */
 const gather: Emitter = ({ node, inputs: [x, indices], specs, writer }) => {
   const dim = param<number>(node, "dim");
   const size = knownSize(node, specs[0]!, dim);
@@ -91,7 +94,7 @@ const oneHot: Emitter = ({ node, inputs, specs, writer }) => {
   return writer.node("Cast", [writer.node("Equal", [each, classes])], { to: typeCode(dtype) });
 };
 
-/** Operators that move or create elements. */
+/** Emitters of operators that move or create elements. */
 export const movement: EmitterTable = new Map<string, Emitter>([
   [
     "broadcast-to",

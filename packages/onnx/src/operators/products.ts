@@ -13,11 +13,11 @@ const matmul: Emitter = ({ node, inputs, specs, writer }) => {
   return writer.node("MatMul", operands);
 };
 
-/** Skein's layout is channels last, ONNX's is channels first. */
+/** Permutation from Skein's layout, channels last, to ONNX's layout, channels first. */
 const channelsFirst = [0, 3, 1, 2] as const;
 const channelsLast = [0, 2, 3, 1] as const;
 
-/** Returns ONNX pads: leading rows and columns, then trailing ones. */
+/** Returns the pads in ONNX order: leading rows and columns, then trailing rows and columns. */
 const padsOf = (pairs: Pairs): number[] => [pairs[0]![0], pairs[1]![0], pairs[0]![1], pairs[1]![1]];
 
 const convolution: Emitter = ({ node, inputs: [x, weight], specs, writer }) => {
@@ -51,7 +51,7 @@ const pooling =
     return writer.node("Transpose", [result], { perm: channelsLast });
   };
 
-/** Matrix products, convolutions and pooling. */
+/** Emitters of matrix products, convolutions and pooling. */
 export const products: EmitterTable = new Map<string, Emitter>([
   ["avg-pool2d", pooling("AveragePool")],
   ["conv2d", convolution],

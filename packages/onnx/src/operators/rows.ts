@@ -14,7 +14,9 @@ import {
 
 const toI32 = (writer: ModelWriter, name: string): string => writer.node("Cast", [name], { to: typeCode("i32") });
 
-/** Integer sums wrap around; runtimes saturate, so the sum is computed in i64 and truncated. */
+/**
+ * Emits a sum. Integer sums wrap around in Skein but saturate in runtimes, so they are computed in i64 and truncated.
+ */
 const sum: Emitter = ({ node, inputs, specs, writer }) => {
   requireTypes(node, specs, ["f32", "i32"]);
   const dims = writer.sizes(knownNumbers(node, "dims"));
@@ -24,7 +26,7 @@ const sum: Emitter = ({ node, inputs, specs, writer }) => {
   return toI32(writer, total);
 };
 
-/** Reductions that propagate NaN, which runtimes ignore. */
+/** Returns an emitter of a maximum or minimum over dimensions that propagates NaN, which runtimes ignore. */
 const extremum =
   (op: "ReduceMax" | "ReduceMin"): Emitter =>
   ({ node, inputs, specs, writer }) => {
@@ -36,13 +38,16 @@ const extremum =
     return writer.node("Where", [hasNaN(writer, inputs[0]!, dims), writer.scalar("f32", Number.NaN), plain]);
   };
 
-/** Whether there is a NaN along some dimensions, which are reduced. */
+/** Emits a test for NaN over `dims`, which are reduced; the result is true if any value is NaN. */
 const hasNaN = (writer: ModelWriter, name: string, dims: string): string => {
   const flags = toI32(writer, writer.node("IsNaN", [name]));
   return writer.node("Cast", [writer.node("ReduceMax", [flags, dims], { keepdims: 0 })], { to: typeCode("bool") });
 };
 
-/** The first NaN is the maximum and the minimum; ONNX does not treat NaN specially. */
+/**
+ * Returns an emitter of an argmax or argmin. The first NaN is treated as the maximum and as the minimum; ONNX does not
+ * treat NaN specially.
+ */
 const argReduction =
   (op: "ArgMax" | "ArgMin"): Emitter =>
   ({ node, inputs, specs, writer }) => {
@@ -86,7 +91,7 @@ const rmsNorm: Emitter = ({ node, inputs: [x, gain], specs, writer }) => {
   return [scaled, undefined];
 };
 
-/** Cosines and sines are constants, computed in f64 like those of the reference. */
+/** Emits a rotary embedding. Cosines and sines are constants, computed in f64 as in the reference backend. */
 const rotary: Emitter = ({ node, inputs: [x], specs, writer }) => {
   const [positions, width] = [knownSize(node, specs[0]!, -2), knownSize(node, specs[0]!, -1)];
   const [base, offset, sign] = ["base", "offset", "sign"].map((key) => param<number>(node, key)) as [
@@ -111,7 +116,7 @@ const rotary: Emitter = ({ node, inputs: [x], specs, writer }) => {
   return writer.node("Concat", rotated, { axis: -1 });
 };
 
-/** Ties are resolved by the lower index; onnxruntime does the same. */
+/** Emits a top-k. Among equal values the lower index comes first, as in onnxruntime. */
 const topK: Emitter = ({ node, inputs, specs, writer }) => {
   requireTypes(node, specs, ["f32", "i32"]);
   if (param<string>(node, "by") === "magnitude") rejectNode(node, "it selects by magnitude; select by value");
@@ -125,7 +130,7 @@ const topK: Emitter = ({ node, inputs, specs, writer }) => {
   return [writer.node("GatherElements", [inputs[0]!, ascending!], { axis: -1 }), toI32(writer, ascending!)];
 };
 
-/** Operators along dimensions. */
+/** Emitters of operators that work along dimensions. */
 export const rows: EmitterTable = new Map<string, Emitter>([
   ["argmax", argReduction("ArgMax")],
   ["argmin", argReduction("ArgMin")],

@@ -4,7 +4,10 @@ import { movement } from "./movement.ts";
 import { products } from "./products.ts";
 import { rows } from "./rows.ts";
 
-/** Reasons why some operators have no emitter, if there is more to say than that ONNX lacks them. */
+/**
+ * Additional reasons why some operators have no emitter, by operator name. Operators without an entry simply have no
+ * ONNX equivalent.
+ */
 export const unwritten: ReadonlyMap<string, string> = new Map([
   ["grouped-matmul", "mixtures of experts are not exported; export a dense model"],
   ["random-bits", "no operators of ONNX give the same random numbers; export the function without them"],

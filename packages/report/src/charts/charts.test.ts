@@ -108,7 +108,7 @@ test("a roofline's dots are placed by the logarithms of their rates, and an oper
   const [first, second] = attributes(svg, "cy").map(Number);
   const roofY = /class="roof">.*?y2="([\d.]+)"/.exec(svg)![1];
   expect(String(first)).toBe(roofY);
-  // Two decades with half a decade of margin above and below: a decade is half of 320 pixels.
+  // The axis shows two decades, with half a decade of margin above and below, so one decade is half of 320 pixels.
   expect(second! - first!).toBeCloseTo(160, 5);
   expect(attributes(svg, "cx")).toEqual(["75%", "75%"]);
   expect(numUndrawablePoints([{ name: "", kind: "other", flops: 0, bytes: 1, seconds: 1 }])).toBe(1);

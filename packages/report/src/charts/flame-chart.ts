@@ -3,7 +3,7 @@ import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent } from "./svg.ts";
 
-/** A part of a model or an operator in it, with its total time, children included. */
+/** A part of a model, or an operator in a part, with its total time including children. */
 export interface FlameNode {
   readonly name: string;
   readonly kind: Kind;
@@ -13,8 +13,8 @@ export interface FlameNode {
 
 const rowHeight = 21;
 /**
- * Minimum width of a cell, as a share of the chart, for a visible name. Narrower cells have their name only in the
- * title until they are opened, because thousands of invisible names would double the size of a page.
+ * Minimum width of a cell with a visible name, as a fraction of the chart's width. The name of a narrower cell is only
+ * in its title until the cell is opened, because thousands of invisible names would double the size of a page.
  */
 const minLabelled = 0.03;
 
@@ -22,10 +22,10 @@ const depthOf = ({ children }: FlameNode): number =>
   1 + children.reduce((most, child) => Math.max(most, depthOf(child)), 0);
 
 /**
- * Draw nested times as SVG: the whole on top, its parts below, each as wide as its seconds, largest first. Nodes
- * without time have no cell.
+ * Draw nested times as SVG: the root node at the top, and the children of each node below it, largest first. The width
+ * of a cell is proportional to the seconds of its node. Nodes without time have no cell.
  *
- * The SVG is static; `zoomFlame` makes cells open on a click.
+ * The SVG is static; `zoomFlame` adds a script that opens cells on a click.
  */
 export const flameChart = (root: FlameNode, { label }: { readonly label: string }): string => {
   if (!isSize(root.seconds)) return chart("flame", label, 60, []);

@@ -2,31 +2,34 @@ import { escapeText } from "../html.ts";
 import { chart, percent } from "./svg.ts";
 import { linearTicks } from "./ticks.ts";
 
-/** A matrix of numbers, such as loads by expert and time. */
+/** A matrix of values, such as loads by expert and time. */
 export interface HeatMapRows {
   /** Names of the rows, from top to bottom. */
   readonly rows: readonly string[];
-  /** Edges of the columns, ascending, in the unit of the axis; one more than columns. */
+  /**
+   * Edges of the columns on the axis, ascending, in the unit of the axis. There is one more edge than there are
+   * columns.
+   */
   readonly edges: readonly number[];
-  /** values[row][column], from 0. NaN and missing values stay empty. */
+  /** Values by row and column, values[row][column], 0 or more. NaN and missing values are drawn as empty cells. */
   readonly values: readonly (readonly number[])[];
-  /** Name of the axis. */
+  /** Name of the horizontal axis. */
   readonly axis: string;
-  /** Values from this one on have the darkest shade. */
+  /** Smallest value with the darkest shade; larger values have the same shade. */
   readonly most: number;
 }
 
-/** Number of shades that are easy to distinguish. */
+/** Number of shades, small enough to distinguish the shades easily. */
 const numShades = 8;
 const heights = { row: 14, gap: 30 };
 
-/** Shade of a value: 0 for none, up to `numShades`. */
+/** Returns the shade of a value: 0 for a value of 0, up to `numShades`. */
 const shadeOf = (value: number, most: number): number =>
   value > 0 && most > 0 ? Math.max(1, Math.min(numShades, Math.round((numShades * value) / most))) : 0;
 
 /**
- * Draw numbers as shades of one color: larger numbers have more contrast to the page, light or dark. A few kB for any
- * number of cells, because all cells of a shade are one path.
+ * Draw values as shades of one color. Larger values have more contrast to the background of the page, in the light and
+ * in the dark scheme. The chart has only a few kB for any number of cells, because all cells of a shade are one path.
  */
 export const heatMapChart = (
   { rows, edges, values, axis, most }: HeatMapRows,
@@ -50,7 +53,7 @@ export const heatMapChart = (
   const names = rows.map(
     (name, row) => `<text x="-6" y="${row * heights.row + 11}" text-anchor="end">${escapeText(name)}</text>`,
   );
-  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // does not overlap the axis name
+  const isClear = (tick: number): boolean => tick - first > (last - first) / 50; // no overlap with the axis name
   const ticks = linearTicks(first, last, 6)
     .filter(isClear)
     .map(
@@ -64,7 +67,7 @@ export const heatMapChart = (
   ]);
 };
 
-/** CSS rules of the shades. */
+/** CSS rules for the shades of heat maps. */
 export const shadeRules: string = Array.from(
   { length: numShades },
   (_, i) => `.shade-${i + 1}{fill:var(--accent);fill-opacity:${((i + 1) / numShades).toFixed(3)}}`,

@@ -6,7 +6,7 @@ import { chart, percent } from "./svg.ts";
 export interface HistogramChartOptions {
   readonly label: string;
   readonly kind: Kind;
-  /** Whether bar heights are logarithms of counts, so that rare values are visible. Default: false. */
+  /** Whether the height of a bar is the logarithm of its count, so that rare values are visible. Default: false. */
   readonly isLogarithmic?: boolean | undefined;
 }
 
@@ -17,7 +17,7 @@ const minHeight = 2;
 /**
  * Draw a histogram as bars from the smallest to the largest value, with a line at zero.
  *
- * Cost: a few hundred bytes for any number of values, because all bars are one path.
+ * The chart has a few hundred bytes for any number of values, because all bars are one path.
  */
 export const histogramChart = (
   { min, max, counts }: Pick<Histogram, "min" | "max" | "counts">,
@@ -47,7 +47,7 @@ export const histogramChart = (
   ]);
 };
 
-/** CSS rules of histograms. */
+/** CSS rules for histograms. */
 export const histogramRules = `.histogram .ground{fill:var(--panel)}
 .histogram .bars{fill:var(--fill);stroke:var(--edge);stroke-width:.5px;vector-effect:non-scaling-stroke}
 .histogram .zero{stroke:var(--text);stroke-dasharray:2 2}`;

@@ -1,4 +1,4 @@
-/** A time interval. */
+/** A time interval, in seconds. */
 export interface Interval {
   readonly startSeconds: number;
   readonly endSeconds: number;
@@ -6,7 +6,7 @@ export interface Interval {
 
 /**
  * Assign intervals to the smallest number of rows such that intervals of a row do not overlap, in the order of their
- * begins.
+ * start times.
  *
  * @returns the row of each interval, in the order of the input, and the number of rows.
  *

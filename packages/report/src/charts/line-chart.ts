@@ -3,13 +3,13 @@ import type { Kind } from "../tokens.ts";
 import { chart, percent, pixel } from "./svg.ts";
 import { linearTicks } from "./ticks.ts";
 
-/** Values along an axis. */
+/** A series of values along an axis. */
 export interface Series {
   readonly name: string;
   readonly kind: Kind;
   /** Points in ascending order of x. Points with NaN or infinite coordinates are left out. */
   readonly points: readonly (readonly [x: number, y: number])[];
-  /** Whether points are drawn as dots, not joined by a line. Default: false. */
+  /** Whether to draw points as separate dots instead of a line. Default: false. */
   readonly isScattered?: boolean;
 }
 
@@ -20,12 +20,12 @@ export interface LineChartOptions {
 }
 
 const height = 220;
-/** Maximum number of points of a line: about the number of pixels of a wide window. */
+/** Maximum number of points to draw per line: about the number of pixels in the width of a large window. */
 const maxPoints = 2000;
 
 type Points = Series["points"];
 
-/** Downsample points: each group of points is replaced by its minimum and its maximum in y. */
+/** Downsample points: each group of consecutive points is replaced by its minimum and its maximum in y. */
 const downsampled = (points: Points): Points => {
   if (points.length <= maxPoints) return points;
   const each = Math.ceil((2 * points.length) / maxPoints);
@@ -37,7 +37,7 @@ const downsampled = (points: Points): Points => {
 
 const isDrawn = ([x, y]: readonly [number, number]): boolean => Math.abs(x) <= 1e30 && Math.abs(y) <= 1e30;
 
-/** Draw series as lines, each in the color of its kind, on axes from the smallest to the largest value. */
+/** Draw series as lines, each in the color of its kind, with axes from the smallest to the largest value. */
 export const lineChart = (series: readonly Series[], { label, axis }: LineChartOptions): string => {
   const drawn = series.map((one) => ({ ...one, points: downsampled(one.points.filter(isDrawn)) }));
   const all = drawn.flatMap(({ points }) => points);
@@ -47,7 +47,7 @@ export const lineChart = (series: readonly Series[], { label, axis }: LineChartO
       ([a, b], value) => [Math.min(a, value), Math.max(b, value)],
       [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
     );
-    const room = Math.max(0.5, Math.abs(low) / 1000); // 0.5 would be lost to rounding next to a large number
+    const room = Math.max(0.5, Math.abs(low) / 1000); // a smaller margin could be lost to rounding
     return high - low > room / 1e9 ? [low, high] : [low - room, high + room];
   };
   const [left, right] = range(all.map(([x]) => x));

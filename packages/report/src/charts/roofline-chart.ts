@@ -4,7 +4,7 @@ import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
 import { logTicks, tickTexts } from "./ticks.ts";
 
-/** Work of an operator and the time it took. */
+/** Work of an operator, with its measured time. */
 export interface RooflinePoint {
   readonly name: string;
   readonly kind: Kind;
@@ -13,7 +13,7 @@ export interface RooflinePoint {
   readonly seconds: number;
 }
 
-/** Peak rates of a device. */
+/** Peak rates of a device: memory bandwidth and arithmetic. */
 export interface Roof {
   readonly name: string;
   readonly flopsPerSecond: number;
@@ -21,16 +21,16 @@ export interface Roof {
 }
 
 const height = 320;
-/** Radii of dots in pixels; `most` is the radius of a point that takes all the time. */
+/** Radii of dots in pixels; `most` is the radius of a point whose time is the total time. */
 const radius = { least: 2.5, most: 34 };
 
 const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);
 
-/** Position of a value in a range, on a logarithmic scale: 0 to 1. */
+/** Returns the position of a value in a range on a logarithmic scale, 0 to 1. */
 const logPosition = (value: number, [from, to]: readonly [number, number]): number =>
   Math.log(value / from) / Math.log(to / from);
 
-/** A range around positive values, with half a decade of margin on both sides. */
+/** Returns a range that contains all positive values, with half a decade of margin on both sides. */
 const rangeWithMargin = (values: readonly number[]): readonly [number, number] => {
   const half = Math.sqrt(10);
   return [
@@ -39,14 +39,14 @@ const rangeWithMargin = (values: readonly number[]): readonly [number, number] =
   ];
 };
 
-/** Number of points that cannot be drawn, because they have no flops, bytes or time. */
+/** Returns the number of points that cannot be drawn, because they have no flops, bytes or time. */
 export const numUndrawablePoints = (points: readonly RooflinePoint[]): number =>
   points.filter((point) => !isDrawn(point)).length;
 
 /**
  * Draw operators by flops per byte (→) and flops per second (↑), both logarithmic, under the roof given by memory
- * bandwidth and arithmetic peak of a device. A dot's area is its time. Points without flops, bytes or time are left
- * out.
+ * bandwidth and arithmetic peak of a device. The area of a dot is proportional to its time. Points without flops, bytes
+ * or time are left out.
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */
@@ -80,7 +80,7 @@ export const rooflineChart = (
     ),
   ];
   const slope = (): string => {
-    // Memory bandwidth is the limit from the left edge up to the ridge.
+    // Between the left edge and the ridge, memory bandwidth is the limit.
     const least = roof!.bytesPerSecond * xs[0];
     return `<line x1="0" y1="${y(least)}" x2="${x(ridge!)}" y2="${y(roof!.flopsPerSecond)}"/><line x1="${x(ridge!)}" y1="${y(roof!.flopsPerSecond)}" x2="100%" y2="${y(roof!.flopsPerSecond)}"/>`;
   };

@@ -3,28 +3,31 @@ import { secondsText, shareText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent } from "./svg.ts";
 
-/** A segment of a bar. */
+/** A segment of a stacked bar. */
 export interface Segment {
   readonly name: string;
   readonly kind: Kind;
   readonly seconds: number;
 }
 
-/** Minimum width of a segment, as a share of the bar, for its name to fit in a narrow window. */
+/**
+ * Minimum width of a segment with a visible name, as a fraction of the bar's width, so that the name fits in a narrow
+ * window.
+ */
 const minLabelled = 0.16;
 
 /** Options of a stacked bar. */
 export interface StackedBarOptions {
   readonly label: string;
-  /** Total to which shares refer. Default: the sum of the segments. */
+  /** Total seconds that correspond to 100 %. Default: the sum of the segments. */
   readonly wholeSeconds?: number | undefined;
-  /** Height in pixels. Default: 34. */
+  /** Height of the bar in pixels. Default: 34. */
   readonly height?: number | undefined;
 }
 
 const isVisible = ({ seconds }: Segment): boolean => isSize(seconds);
 
-/** Draw one bar split into segments of time; segments of zero or less are left out. */
+/** Draw a bar that is divided into segments of time. Segments of zero or negative time are left out. */
 export const stackedBar = (
   segments: readonly Segment[],
   {

@@ -1,8 +1,8 @@
 import type { Units } from "../quantities.ts";
 
 /**
- * Round numbers in a range, ends included: about `count` ticks with a distance of 1, 2 or 5 times a power of ten. No
- * ticks for an empty range.
+ * Returns about `count` ticks at round numbers in a range, including its ends. The distance of ticks is 1, 2 or 5 times
+ * a power of ten. An empty range has no ticks.
  *
  * Self-contained: the page embeds the source of this function.
  */
@@ -14,13 +14,13 @@ export const linearTicks = (from: number, to: number, count: number): number[] =
   const step = power * (ratio > 5 ? 10 : ratio > 2 ? 5 : ratio > 1 ? 2 : 1);
   const first = Math.ceil(from / step - 1e-9);
   const last = Math.floor(to / step + 1e-9);
-  // Rounded, so that three steps of 0.1 give 0.3.
+  // Rounded, so that three steps of 0.1 are exactly 0.3.
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 };
 
 /**
- * Powers of ten in a range of positive numbers, ends included; only every second, third, … power if there are more than
- * `most`.
+ * Returns the powers of ten in a range of positive numbers, including its ends. If there are more than `most`, only
+ * every second, third, … power is returned.
  */
 export const logTicks = (from: number, to: number, most: number): number[] => {
   if (!(from > 0 && to >= from && Number.isFinite(to))) return [];
@@ -33,8 +33,8 @@ export const logTicks = (from: number, to: number, most: number): number[] => {
 };
 
 /**
- * Format ticks with one common unit, that of the largest tick, and as many decimals as their distance needs: 0 ms, 0.5
- * ms, 1.0 ms.
+ * Format ticks with a common unit, which is that of the largest tick, and with as many decimals as the distance of the
+ * ticks needs: 0 ms, 0.5 ms, 1.0 ms.
  *
  * Self-contained: the page embeds the source of this function.
  */

@@ -5,33 +5,39 @@ import { type Interval, rowsOfIntervals } from "./interval-rows.ts";
 import { chart, isSize, percent } from "./svg.ts";
 import { linearTicks, tickTexts } from "./ticks.ts";
 
-/** An interval on a track. `label` describes the span, without its times. */
+/** A time interval on a track. `label` describes the span, without its times. */
 export interface TimelineSpan extends Interval {
   readonly label: string;
   readonly kind: Kind;
 }
 
-/** One row of a timeline. Tracks of a group are adjacent, below the name of the group. */
+/** A row of a timeline. Tracks with the same group are adjacent, below the name of the group. */
 export interface TimelineTrack {
   readonly group: string;
   readonly name: string;
   readonly spans: readonly TimelineSpan[];
-  /** Predicted spans, drawn hatched below the measured spans. */
+  /** Predicted spans, which are drawn hatched below the measured spans. */
   readonly predicted?: readonly TimelineSpan[] | undefined;
 }
 
 /**
- * Horizontal coordinates are integers from 0 to this number for the whole time range: below the 24 bits of browsers'
- * floats, and 100 ps for a step of a millisecond.
+ * Range of horizontal coordinates: the whole time range corresponds to integers from 0 to this number. They fit into
+ * the 24 bits of browsers' floats, and one unit is 100 ps for a step of a millisecond.
  */
 const units = 10_000_000;
 const heights = { axis: 22, group: 20, track: 18, predicted: 11, gap: 6 };
-/** Height of each row in a track with several rows, and maximum height of such a track, in pixels. */
+/**
+ * Heights in pixels: of each row in a track with several rows of measured or predicted spans, and maximum height
+ * (`most`) of such a track.
+ */
 const rowHeight = { measured: 9, predicted: 5, most: 72 };
-/** Height of a row, and of a span in it, in the track's own coordinates. */
+/** Height of a row, and of a span in a row, in the coordinates of the track. */
 const row = { height: 10, span: 8.6 };
 
-/** Time range of a timeline, from 0 or the earliest span to the latest end. */
+/**
+ * Returns the time range of a timeline: from 0, or from the start of the earliest span if that is negative, to the
+ * latest end.
+ */
 const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
   let [startSeconds, endSeconds] = [0, 0];
   for (const { spans, predicted = [] } of tracks)
@@ -44,8 +50,8 @@ const rangeOf = (tracks: readonly TimelineTrack[]): Interval => {
 };
 
 /**
- * Draw all spans of a kind as one path of thick lines: ten bytes per span instead of a hundred. `data-l` lists the
- * index of each span's label.
+ * Draw all spans of a kind as one path of thick lines, which needs ten bytes per span instead of a hundred. `data-l`
+ * contains the index of each span's label.
  */
 const paths = (
   spans: readonly TimelineSpan[],
@@ -70,18 +76,18 @@ const paths = (
     .join("");
 };
 
-/** Spans that begin before the step have negative times. */
+/** Returns whether a time can be drawn. Spans that begin before the step have negative times. */
 const isTime = (seconds: number): boolean => seconds === 0 || isSize(Math.abs(seconds));
 
 const isDrawn = ({ startSeconds, endSeconds }: Interval): boolean =>
   isTime(startSeconds) && isTime(endSeconds) && endSeconds >= startSeconds;
 
 /**
- * Draw spans over time: one track per entry of `tracks`, with several rows if spans overlap, and the predicted spans
- * below.
+ * Draw spans over time, with one row of the chart per track. A track has several rows if its spans overlap, and its
+ * predicted spans are below its measured spans.
  *
- * The SVG is static; `zoomTimeline` adds zooming, panning and tooltips. Its tracks are nested SVGs with the visible
- * time range as `viewBox`.
+ * The SVG is static; `zoomTimeline` adds zooming, panning and tooltips. Each track is a nested SVG whose `viewBox` is
+ * the visible time range.
  */
 export const timelineChart = (tracks: readonly TimelineTrack[], { label }: { readonly label: string }): string => {
   const drawn = tracks.map((track) => ({

@@ -6,21 +6,22 @@ import { zoomFlame } from "./zoom-flame.ts";
 import { zoomTimeline } from "./zoom-timeline.ts";
 
 /**
- * Source of a function without the indentation of its lines, which, together with the blanks left by removed types, is
+ * Returns the source of a function without indentation. Indentation, together with the blanks left by removed types, is
  * a quarter of the source.
  */
 const sourceOf = (one: (...args: never[]) => unknown): string => String(one).replaceAll(/\n\s+/g, "\n");
 
 /**
- * The script of the page, assembled from the sources of self-contained functions; their dependencies are passed as
- * arguments here. This way the code is type-checked like all other code and needs no bundler. It works if types are
- * stripped, if a bundler shortens names, or if a bundler keeps names with helper calls (but not with both shortened
- * names and helper calls, because the name of the helper is then unknown).
+ * Returns the script of the page, assembled from the sources of self-contained functions. The script passes the
+ * dependencies of each function as arguments. So the code is type-checked like all other code, and no bundler is
+ * needed. The assembly works if types are stripped, if a bundler shortens names, or if a bundler keeps names with
+ * helper calls. It does not work with both shortened names and helper calls, because the name of the helper is then
+ * unknown.
  */
 export const clientScript = (): string =>
   [
     '"use strict";(()=>{',
-    // Some bundlers wrap functions in a call of this helper to keep their names.
+    // Some bundlers wrap functions in a call to this helper to keep the names of the functions.
     "const __name=(one)=>one;",
     `const units=${JSON.stringify(timeUnits)},quantity=${sourceOf(quantityText)},ticks=${sourceOf(linearTicks)},texts=${sourceOf(tickTexts)};`,
     "const ticksOf=(from,to,count)=>{const at=ticks(from,to,count),text=texts(at,units);return at.map((one,i)=>({at:one,text:text[i]}))};",

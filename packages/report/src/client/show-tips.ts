@@ -1,8 +1,8 @@
 /**
- * Show a tooltip next to the pointer, or next to the focused mark: the text of the mark's `title` or `data-tip`. Escape
- * hides the tooltip.
+ * Show a tooltip with the text of a mark's `title` or `data-tip`, next to the pointer or next to the focused mark.
+ * Escape hides the tooltip.
  *
- * Runs in the page, which embeds the source of this function, so this function uses nothing from outside.
+ * Runs in the page, which embeds the source of this function, so this function must not use names from outside.
  */
 export const showTips = (page: Document): void => {
   const tip = page.createElement("div");
@@ -10,7 +10,10 @@ export const showTips = (page: Document): void => {
   tip.setAttribute("role", "tooltip");
   tip.hidden = true;
   page.body.append(tip);
-  /** Moves the text of a `title` to the mark's label, because browsers show a title late and in their own style. */
+  /**
+   * Returns the tooltip text of a mark. Moves the text of a `title` to the mark's label, because browsers show titles
+   * late and in their own style.
+   */
   const textOf = (target: EventTarget | null): string | undefined => {
     for (let at = target instanceof Element ? target : null; at !== null; at = at.parentElement) {
       const title = [...at.children].find(({ tagName }) => tagName === "title");

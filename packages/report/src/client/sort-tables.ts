@@ -1,9 +1,9 @@
 /**
- * Make tables of class `sortable` sort by a click on a heading, and filter by the fields that name the table in
- * `data-filters`: a row must contain all words of a text field, and the row's `data-` attribute with the name of a
- * choice field must equal the choice.
+ * Make tables of class `sortable` sortable by a click on a heading, and filter their rows by the input fields whose
+ * `data-filters` names the table. A row is visible if it contains all words of each text field, and if its `data-`
+ * attribute with the name of each choice field equals the choice.
  *
- * Runs in the page, which embeds the source of this function, so this function uses nothing from outside.
+ * Runs in the page, which embeds the source of this function, so this function must not use names from outside.
  */
 export const sortTables = (page: Document): void => {
   for (const table of page.querySelectorAll<HTMLTableElement>("table.sortable")) {
@@ -15,7 +15,7 @@ export const sortTables = (page: Document): void => {
       const textOf = (row: HTMLTableRowElement): string => row.cells[column]?.textContent ?? "";
       heading.querySelector("button")?.addEventListener("click", () => {
         const before = heading.getAttribute("aria-sort");
-        // For numbers, users want the largest first.
+        // The first click on a column of numbers sorts the largest number first.
         const direction =
           before === null
             ? numeric
@@ -30,7 +30,7 @@ export const sortTables = (page: Document): void => {
         const compare = (a: HTMLTableRowElement, b: HTMLTableRowElement): number => {
           if (!numeric) return sign * textOf(a).localeCompare(textOf(b), "en", { numeric: true });
           const [x, y] = [Number.parseFloat(textOf(a)), Number.parseFloat(textOf(b))];
-          // Cells without a number come last in both directions.
+          // Cells without a number come last in both sort directions.
           if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
           return sign * (x - y);
         };
@@ -59,7 +59,7 @@ export const sortTables = (page: Document): void => {
       if (count !== null) count.textContent = `${visible} of ${rows.length}`;
     };
     for (const field of fields) field.addEventListener("input", filter);
-    // A browser that returns to a page restores the typed filters.
+    // If a user returns to the page, the browser restores the filter fields, so the rows must be filtered again.
     filter();
   }
 };

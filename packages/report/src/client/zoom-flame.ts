@@ -2,16 +2,19 @@
  * Make flame charts interactive: a click on a cell, or Enter, widens the cell to the whole width; the breadcrumb trail
  * above the chart leads back. Arrow keys move from cell to cell.
  *
- * Runs in the page, which embeds the source of this function, so this function uses nothing from outside.
+ * Runs in the page, which embeds the source of this function, so this function must not use names from outside.
  */
 export const zoomFlame = (page: Document): void => {
   for (const svg of page.querySelectorAll<SVGSVGElement>("svg.flame")) {
-    /** The title has the form "name: time, share". Names may contain colons, times do not. */
+    /**
+     * Returns the name in a cell's title, which has the form "name: time, share". Names may contain colons; times do
+     * not.
+     */
     const nameOf = (element: Element): string =>
       (element.querySelector("title")?.textContent ?? "").replace(/: [^:]*$/, "");
     const cells = [...svg.querySelectorAll<SVGSVGElement>("svg.cell")].map((element, index) => {
       const number = (name: string): number => Number.parseFloat(element.getAttribute(name) ?? "0");
-      // Cells whose width is rounded to 0 can be opened, too.
+      // Cells whose width is rounded to 0 can also be opened, so the width has a lower bound.
       const width = Math.max(1e-4, number("width"));
       return { element, index, x: number("x"), y: number("y"), width, name: nameOf(element) };
     });
@@ -19,7 +22,7 @@ export const zoomFlame = (page: Document): void => {
     if (root === undefined) continue;
     type Cell = typeof root;
     const rowHeight = 21;
-    // Cells are in depth-first order: a part comes after its parent and before the parent's next sibling.
+    // Cells are in depth-first order: a child comes after its parent and before the parent's next sibling.
     const parentOf = (cell: Cell): Cell | undefined =>
       cells.findLast(({ y, index }) => y === cell.y - rowHeight && index < cell.index);
     const pathTo = (cell: Cell): Cell[] => {

@@ -3,10 +3,10 @@
  * the pointer or the selected span.
  *
  * Keys: ← and → move from span to span, ↑ and ↓ from track to track, Enter fits the selected span to the window; + and
- * − zoom, Shift with ← or → pans, 0 shows all. The wheel zooms if the timeline has the focus or with Ctrl; otherwise it
- * scrolls the page as usual.
+ * − zoom, Shift with ← or → pans, 0 shows all. The wheel zooms if the timeline has the focus, or if Ctrl is pressed;
+ * without focus and Ctrl it scrolls the page as usual.
  *
- * @param root a page, or an element that contains timelines.
+ * @param root A page, or an element that contains timelines.
  *
  * Runs in the page, which embeds the source of this function; its dependencies are parameters.
  */
@@ -23,7 +23,7 @@ export const zoomTimeline = (
     const units = Number(unitsText);
     const [start, end] = [Number(startText), Number(endText)];
     const labels = (labelsText ?? "").split("\n");
-    const least = units / 20_000; // below this width, browsers' coordinates become coarse
+    const least = units / 20_000; // Minimum visible range: below this width, browsers' coordinates become coarse.
     const output = figure.querySelector("output");
     const ticks = svg.querySelector(".ticks")!;
     const create = (name: string, attributes: Readonly<Record<string, string | number>>): SVGElement => {
@@ -114,7 +114,7 @@ export const zoomTimeline = (
       if (track === undefined || box.width === 0) return undefined;
       const x = view.x + ((clientX - box.left) / box.width) * view.width;
       const row = Math.floor(((clientY - box.top - track.y) / track.height) * (track.rows / 10));
-      const slack = (3 * view.width) / box.width; // a thin span can be hit within three pixels
+      const slack = (3 * view.width) / box.width; // thin spans can be hit within three pixels
       const span = nearest({ ...track, spans: track.spans.filter(({ y }) => Math.floor(y / 10) === row) }, x);
       return span === undefined || span.x - x > slack || x - span.x - span.width > slack ? undefined : { track, span };
     };
@@ -169,7 +169,7 @@ export const zoomTimeline = (
         if (other !== undefined)
           choose(other, nearest(other, chosen === undefined ? 0 : chosen.span.x + chosen.span.width / 2));
       };
-      // Zooming keeps the selected span in place, or the middle of the window if no span is selected.
+      // Zooming does not move the selected span or, if no span is selected, the middle of the window.
       const at =
         chosen === undefined
           ? 0.5

@@ -11,9 +11,9 @@ import { bytesText } from "../quantities.ts";
 import { kindKey } from "./legend.ts";
 import { timelineFigure, timelineHelp } from "./timeline-figure.ts";
 
-/** Maximum number of ranks on the page, to keep it readable; a trace has all ranks. */
+/** Maximum number of ranks to show, so that the page stays readable; a trace contains all ranks. */
 const maxRanks = 8;
-/** Maximum number of values at the memory peak to list. */
+/** Maximum number of values to list for the memory peak. */
 const maxBlocks = 8;
 
 const waitedSeconds = ({ spans }: RankSpans): number =>
@@ -23,8 +23,8 @@ const waitedSeconds = ({ spans }: RankSpans): number =>
   );
 
 /**
- * The ranks to show: all ranks if there are few; otherwise those that wait least and those that wait most, in their
- * order.
+ * Selects the ranks to show: all ranks if there are few; if there are many, the ranks that wait least and the ranks
+ * that wait most, in rank order.
  */
 export const selectRanks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
   if (ranks.length <= maxRanks) return ranks;

@@ -5,24 +5,27 @@ import { digitsText, shareText } from "../quantities.ts";
 import type { ExpertLoads, ExpertMoves, RunReport } from "../run-report.ts";
 import { sortableTable } from "./table.ts";
 
-/** Maximum number of columns; more columns would be too narrow to distinguish. */
+/** Maximum number of columns of a heat map; more columns would be too narrow to distinguish. */
 const maxColumns = 160;
-/** Maximum number of rows, to keep the page readable; the table lists all experts. */
+/** Maximum number of rows of a heat map, so that the page stays readable; the table lists all experts. */
 const maxRows = 64;
-/** Loads from this multiple of the mean load on have the darkest shade. */
+/** Multiple of the mean load from which on a load has the darkest shade. */
 const most = 3;
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Load of each expert divided by the mean load. @returns relative[step][expert]. */
+/**
+ * Computes the load of each expert divided by the mean load of the step.
+ * @returns relative[step][expert].
+ */
 const relativeLoads = ({ loads }: ExpertLoads): number[][] =>
   loads.map((own) => {
     const meanLoad = mean(own);
     return own.map((load) => (meanLoad > 0 ? load / meanLoad : 0));
   });
 
-/** Mean loads over bins of consecutive steps. */
+/** Averages loads over bins of consecutive steps. */
 const binned = (
   steps: readonly number[],
   relative: readonly (readonly number[])[],
@@ -100,7 +103,7 @@ ${droppedShare.some((share) => share > 0) ? `<figure>${dropped}<figcaption class
 ${table}`;
 };
 
-/** A table of the experts that moved between ranks; empty text if none did. */
+/** Renders the table of experts that moved between ranks; empty text if no expert moved. */
 const movesTable = (moves: readonly ExpertMoves[]): string =>
   moves.length === 0
     ? ""
@@ -119,7 +122,7 @@ const movesTable = (moves: readonly ExpertMoves[]): string =>
         })),
       );
 
-/** The section on expert loads over time; empty text for a model without experts. */
+/** Renders the section on expert loads over time; empty text for a model without experts. */
 export const expertSection = ({ experts, moves }: Pick<RunReport, "experts" | "moves">): string =>
   experts.length === 0
     ? ""

@@ -6,28 +6,28 @@ import { digitsText, secondsText, shareText } from "../quantities.ts";
 import { legend } from "./legend.ts";
 import { tile } from "./tile.ts";
 
-/** 2026-11-23T09:30:00.000Z → 2026-11-23 09:30 UTC; other text is returned unchanged. */
+/** Formats an ISO 8601 time: 2026-11-23T09:30:00.000Z → 2026-11-23 09:30 UTC. Other text is returned unchanged. */
 export const dateText = (iso: string): string => {
   const [, day, minute] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z$/.exec(iso) ?? [];
   return day === undefined ? iso : `${day} ${minute} UTC`;
 };
 
-/** Relative error of a prediction as text: "3.2 % too short". */
+/** Formats the relative error of a prediction: "3.2 % too short". */
 export const errorText = (predicted: number, measured: number): string => {
   const error = predicted / measured - 1;
   if (!Number.isFinite(error)) return "not comparable";
   return Math.abs(error) < 0.0005 ? "as measured" : `${shareText(Math.abs(error))} too ${error < 0 ? "short" : "long"}`;
 };
 
-/** A setting as in a job file. */
+/** Formats a setting as in a job file. */
 export const settingText = (key: string, value: unknown): string =>
   `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
-/** Share of all ranks' time spent waiting for communication. */
+/** Returns the fraction of the total time of all ranks that is spent waiting for communication. */
 export const exposedShare = ({ outside }: ProfileReport): number =>
   outside.reduce((sum, { kind, share }) => sum + (kind === "waiting" ? share : 0), 0);
 
-/** Parts of the time outside kernels by share: "between kernels 2.1 %, waiting for a batch 0.4 %". */
+/** Formats the kinds of time outside kernels with their shares: "between kernels 2.1 %, waiting for a batch 0.4 %". */
 export const outsideText = ({ outside }: ProfileReport): string =>
   outside
     .filter(({ kind, share }) => kind !== "waiting" && share >= 0.0005)
@@ -82,7 +82,10 @@ const adviceItem = ({ finding, cure, change, saves, basis }: Advice): string => 
   }<p class="quiet">How found: ${escapeText(basis)}</p></li>`;
 };
 
-/** The head of the page: the job, four figures, the split of the step, the three slowest operators and the advice. */
+/**
+ * Renders the head of the page: the job, four key metrics, the division of the step into phases, the three slowest
+ * operators and the advice.
+ */
 export const headSection = (report: ProfileReport): string => {
   const { job, machine, backend, ranks, madeAt, advice, operators } = report;
   const segments = stepSegments(report);

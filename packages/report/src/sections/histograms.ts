@@ -4,13 +4,13 @@ import { digitsText } from "../quantities.ts";
 import type { Histogram, ParameterHistograms, RunReport } from "../run-report.ts";
 import type { Kind } from "../tokens.ts";
 
-/** The tensors of a parameter that have histograms. */
+/** Tensors of a parameter that have a histogram. */
 export type HistogramKind = "weights" | "gradients";
 
-/** Color of each kind of histogram. */
+/** Color of each kind of histogram, as a kind of mark. */
 const colours: Readonly<Record<HistogramKind, Kind>> = { weights: "forward", gradients: "backward" };
 
-/** A summary of a histogram, without zero counts: "mean 0.1, norm 3, 2 zeros, 1 not finite". */
+/** Describes a histogram in one line, without counts of 0: "mean 0.1, norm 3, 2 zeros, 1 not finite". */
 export const describeHistogram = ({ mean, norm, zeros, nonFinite }: Histogram): string =>
   [
     ...(mean === null ? [] : [`mean ${digitsText(mean, 3)}`]),
@@ -27,10 +27,12 @@ const figure = (path: string, kind: HistogramKind, histogram: Histogram | undefi
 const parameterItem = ({ path, shape, weights, gradients }: ParameterHistograms): string =>
   `<li><h3>${escapeText(path)} <span class="quiet">[${shape.join(", ")}]</span></h3><div class="pair">${figure(path, "weights", weights)}${figure(path, "gradients", gradients)}</div></li>`;
 
-/** Maximum number of parameters on the page, to keep it readable; `histograms.jsonl` has all. */
+/**
+ * Maximum number of parameters to show, so that the page stays readable; `histograms.jsonl` contains all parameters.
+ */
 const maxParameters = 500;
 
-/** The section of histograms; empty text if the run has none. */
+/** Renders the section of histograms; empty text if the run has no histograms. */
 export const histogramSection = ({ histograms }: RunReport): string => {
   if (histograms === undefined || histograms.parameters.length === 0) return "";
   const { step, parameters } = histograms;

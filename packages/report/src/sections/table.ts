@@ -1,21 +1,23 @@
 import { escapeText } from "../html.ts";
 
-/** A column of a table: its heading, and whether its cells are numbers, which are right-aligned and sorted by value. */
+/**
+ * Heading of a column of a table, and whether its cells contain numbers. Numbers are right-aligned and sorted by value.
+ */
 export interface Column {
   readonly heading: string;
   readonly numeric: boolean;
-  /** Tooltip that explains a short heading. */
+  /** Tooltip that explains a short heading. Absent: no tooltip. */
   readonly meaning?: string;
 }
 
-/** A row: its cells as text, and the data attributes used by the page's filters. */
+/** Cells of a row as text, and data attributes of the row for the page's filters. */
 export interface Row {
   readonly cells: readonly string[];
   readonly data?: Readonly<Record<string, string>>;
   readonly className?: string;
 }
 
-/** A table that sorts by a click on its headings. All text is escaped. */
+/** Returns the HTML of a table whose rows are sorted by a click on a heading. All text is escaped. */
 export const sortableTable = (
   id: string,
   caption: string,

@@ -2,15 +2,15 @@ import { timelineChart, type TimelineTrack } from "../charts/timeline-chart.ts";
 import { escapeText } from "../html.ts";
 import { kindKey } from "./legend.ts";
 
-/** Help text about the keys and pointer actions of `zoomTimeline`. */
+/** Help text for users about the keys and pointer actions of `zoomTimeline`. */
 export const timelineHelp =
   "Click the timeline: then the wheel zooms and arrow keys move from span to span; + and − zoom, Shift with ← or → pans, Enter fits the span, 0 shows all. Drag to pan.";
 
 /**
- * Content of a timeline figure: buttons, an output line for the selected span, the chart, and a legend. `zoomTimeline`
- * makes it interactive inside an element with `data-timeline`.
+ * Returns the content of a timeline figure: buttons, an output line for the selected span, the chart, and a legend.
+ * `zoomTimeline` makes the figure interactive if it is inside an element with `data-timeline`.
  *
- * @param options label of the chart, and the noun for its whole range.
+ * @param options Label of the chart, and the noun that names its whole time range.
  */
 export const timelineFigure = (
   tracks: readonly TimelineTrack[],

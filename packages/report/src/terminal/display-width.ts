@@ -10,13 +10,13 @@ export const printable = (text: string): string =>
 const cells = (text: string): { readonly segment: string; readonly width: number }[] =>
   [...graphemes.segment(text)].map(({ segment }) => ({ segment, width: isWide.test(segment) ? 2 : 1 }));
 
-/** Number of terminal columns of a text: two for East Asian letters and most pictographs. */
+/** Returns the number of terminal columns that a text occupies: two for East Asian letters and most pictographs. */
 export const displayWidth = (text: string): number =>
   /^[ -~]*$/.test(text) ? text.length : cells(text).reduce((sum, { width }) => sum + width, 0);
 
 /**
- * Shorten text to at most `width` columns with an ellipsis: at the end, or in the middle for paths, whose begin and end
- * matter most.
+ * Shorten text to at most `width` columns with an ellipsis: at the end, or in the middle for paths, whose start and end
+ * are most informative.
  */
 export const cut = (text: string, width: number, at: "end" | "middle" = "end"): string => {
   if (displayWidth(text) <= width) return text;
@@ -36,17 +36,17 @@ export const cut = (text: string, width: number, at: "end" | "middle" = "end"): 
   return `${fitting(all, width - 1 - after).join("")}…${fitting(all.toReversed(), after).reverse().join("")}`;
 };
 
-/** Pad text with blanks to a width. */
+/** Pad text with blanks to a width in columns. */
 export const padded = (text: string, width: number, side: "left" | "right"): string => {
   const blanks = " ".repeat(Math.max(0, width - displayWidth(text)));
   return side === "left" ? text + blanks : blanks + text;
 };
 
-/** Matches the gap between a number and its unit, where lines must not break. */
+/** Matches the blank between a number and its unit, where a line must not be broken. */
 const unitGap = /(?<=\d) (?=(?:%|[nµm]?s|[KMGT]iB|B)(?![\p{L}\d]))/gu;
 const noBreak = "\u00A0";
 
-/** Break text into lines of at most `width` columns, between words, and inside words that are longer than a line. */
+/** Break text into lines of at most `width` columns, between words, or inside a word that is longer than a line. */
 export const wrapped = (text: string, width: number): string[] => {
   const lines: string[] = [];
   let line = "";
@@ -73,7 +73,7 @@ export const wrapped = (text: string, width: number): string[] => {
   return [...lines, line].map((one) => one.replaceAll(noBreak, " "));
 };
 
-/** Text with a hanging indent after a mark or a name, `columns` wide in total. */
+/** Format text with a hanging indent after a mark or a name; lines have at most `columns` columns. */
 export const hangingIndent = (mark: string, text: string, columns: number): string[] => {
   const margin = displayWidth(mark);
   return wrapped(text, columns - margin).map((line, index) => (index === 0 ? mark : " ".repeat(margin)) + line);

@@ -15,7 +15,7 @@ test("no line is longer than the terminal, for any report and width", () => {
       const written = terminalReport(report, { columns, colour });
       for (const line of withoutColours(written).split("\n"))
         expect(displayWidth(line), line).toBeLessThanOrEqual(columns);
-      // No text of a report moves the cursor.
+      // No text of a report can move the cursor.
       expect(withoutColours(written)).not.toMatch(/[^\P{Cc}\n]/u);
       if (!colour) expect(written).not.toContain("\u001B");
     }),

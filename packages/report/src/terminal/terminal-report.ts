@@ -8,9 +8,9 @@ import { hangingIndent, printable, wrapped } from "./display-width.ts";
 import { barLengths } from "./text-bar.ts";
 import { type TextColumn, textTable } from "./text-table.ts";
 
-/** Layout of a report for a terminal. */
+/** Options of the layout of a report in a terminal. */
 export interface TerminalReportOptions {
-  /** Width of the terminal, at least 20; no line is longer. */
+  /** Width of the terminal in columns, at least 20; no line is longer. */
   readonly columns: number;
   /** Whether to write color codes. Default: false. */
   readonly colour?: boolean | undefined;
@@ -90,8 +90,8 @@ const headLines = (report: ProfileReport): [string, string][] => {
 };
 
 /**
- * The slowest operators, the other operators as one row, time outside kernels, and the step: the shares add up to 100
- * %.
+ * Format a table of the slowest operators, the other operators as one row, time outside kernels, and the step. The
+ * shares add up to 100 %.
  */
 const operatorTable = ({ operators, outside, step }: ProfileReport, columns: number): string[] => {
   const ordered = operators.toSorted((a, b) => b.seconds.median - a.seconds.median);
@@ -150,7 +150,10 @@ const operatorTable = ({ operators, outside, step }: ProfileReport, columns: num
   );
 };
 
-/** Algorithm name without the kind of collective, which has its own column: `ring-all-reduce` → `ring`. */
+/**
+ * Returns the name of an algorithm without the kind of collective, which has its own column: `ring-all-reduce` →
+ * `ring`.
+ */
 const shortAlgorithm = (algorithm: string, kind: string): string =>
   algorithm.endsWith(`-${kind}`) ? algorithm.slice(0, -kind.length - 1) : algorithm;
 
@@ -205,8 +208,8 @@ const adviceLines = ({ finding, cure, change, saves, basis }: Advice, columns: n
 };
 
 /**
- * Format a report for a terminal: the step and its split, the ten slowest operators, collectives, memory and advice. No
- * line is longer than `columns`.
+ * Format a report for a terminal: the step and its division into phases, the ten slowest operators, collectives, memory
+ * and advice. No line is longer than `columns`.
  *
  * @throws ArgumentError for fewer than 20 columns.
  */

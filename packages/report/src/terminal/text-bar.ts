@@ -1,6 +1,6 @@
 /**
- * Number of letters for each part of a bar, `width` in total, by the largest remainder method. All 0 if all parts are
- * zero.
+ * Computes the number of letters for each part of a bar by the largest remainder method; they add up to `width`. All
+ * numbers are 0 if all parts are 0.
  */
 export const barLengths = (amounts: readonly number[], width: number): number[] => {
   const whole = amounts.reduce((sum, amount) => sum + amount, 0);

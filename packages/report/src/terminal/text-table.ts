@@ -1,14 +1,14 @@
 import { cut, displayWidth, padded } from "./display-width.ts";
 
-/** A column of a table in a terminal. */
+/** A column of a table in the terminal. */
 export interface TextColumn {
   readonly heading: string;
   readonly numeric: boolean;
-  /** Position of the cut in text that is too long. */
+  /** Position at which text that is too long is cut. */
   readonly cutAt: "middle" | "end";
-  /** Minimum width to which a text column is shortened before a column is dropped. */
+  /** Minimum width to which a text column is shortened. If the table is still too wide, columns are dropped. */
   readonly least: number;
-  /** Priority of the column: if there is not enough room, columns of the smallest weight are dropped first. */
+  /** Weight of the column: if there is not enough room, columns with the smallest weight are dropped first. */
   readonly weight: number;
 }
 
@@ -18,7 +18,7 @@ const total = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 
 /**
- * Format rows as lines of at most `width` columns: the widest text column is shortened first, then columns are dropped.
+ * Format rows as lines of at most `width` columns: first the widest text column is shortened, then columns are dropped.
  * Numbers are never cut.
  */
 export const textTable = (

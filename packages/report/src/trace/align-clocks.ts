@@ -1,7 +1,7 @@
 import { median } from "@skein/measuring";
 import type { RankSpans, Span } from "@skein/tensor-core";
 
-/** Collectives whose result no rank has before all ranks have taken part. */
+/** Kinds of collectives whose result is available on any rank only after all ranks have taken part. */
 const synchronizing: ReadonlySet<string | undefined> = new Set([
   "all-reduce",
   "all-gather",
@@ -11,7 +11,10 @@ const synchronizing: ReadonlySet<string | undefined> = new Set([
 
 const hostOf = (process: string | undefined): string => process?.split(":")[0] ?? "";
 
-/** End times of synchronizing collectives over all ranks, by name and number of earlier occurrences of the name. */
+/**
+ * Returns the end times of synchronizing collectives over all ranks, by name and by number of earlier occurrences of
+ * the name.
+ */
 const endsOf = (spans: readonly Span[], worldSize: number): ReadonlyMap<string, number> => {
   const occurrences = new Map<string, number>();
   const ends = new Map<string, number>();
@@ -30,7 +33,7 @@ const shifted = (spans: readonly Span[], seconds: number): Span[] =>
 /**
  * Convert the spans of all ranks to one clock. Ranks of a host share a clock. The clock of another host is shifted by
  * the median difference between the ends of collectives over all ranks, which end nearly at the same time on every
- * rank. The remaining error is within the time of a message.
+ * rank. The remaining error is at most about the time of one message.
  */
 export const alignClocks = (ranks: readonly RankSpans[]): readonly RankSpans[] => {
   const [first] = ranks;

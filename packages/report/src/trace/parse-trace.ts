@@ -4,11 +4,11 @@ import type { z } from "zod";
 import { flowOf, type SpanEvent, spanOf, traceEvent, type TraceFacts } from "./trace-event.ts";
 import { traceError } from "./trace-error.ts";
 
-/** State of a trace that was cut off. */
+/** State of a trace whose end is missing. */
 export interface TraceCut {
-  /** Time up to which all spans were read, by the clock of the trace. */
+  /** Time up to which all spans were read, in seconds on the clock of the trace. */
   readonly reachedSeconds: number;
-  /** Names of the steps of any rank that started but are incomplete. */
+  /** Names of steps that at least one rank started but did not complete. */
   readonly incompleteSteps: readonly string[];
 }
 
@@ -16,11 +16,12 @@ export interface TraceCut {
 export interface ReadTrace<Facts extends TraceFacts = TraceFacts> {
   readonly facts: Facts;
   /**
-   * Ranks in order, with their spans in order of begin. Incomplete steps are left out, but their kernels are included.
+   * Ranks in order, with their spans in the order of start times. Incomplete steps are left out, but their kernels are
+   * included.
    */
   readonly ranks: readonly RankSpans[];
   readonly events: number;
-  /** Absent if the trace is complete. */
+  /** State of an incomplete trace. Absent if the trace is complete. */
   readonly cut?: TraceCut | undefined;
 }
 
@@ -30,7 +31,7 @@ const afterFacts = ',"traceEvents":[';
 /**
  * Parse the first line of a trace written by skein-train or skein-profile.
  *
- * @returns the facts in the line; undefined if another program wrote the line, or if it was cut off.
+ * @returns the run facts in the line; undefined if another program wrote the line, or if the line is incomplete.
  */
 const factsIn = (line: string): unknown => {
   if (!line.startsWith(head) || !line.endsWith(afterFacts)) return undefined;
@@ -41,21 +42,21 @@ const factsIn = (line: string): unknown => {
   }
 };
 
-/** Whether a line is a truncated first line of a trace of ours. */
+/** Returns whether a line is the incomplete first line of a trace written by Skein. */
 const isHeadCut = (line: string): boolean => line !== "" && (head.startsWith(line) || line.startsWith(head));
 
-/** Short description of a validation error. */
+/** Returns a short description of a validation error. */
 const problemOf = (error: z.ZodError): string => {
   const { path, message } = error.issues[0]!;
   return `${path.map(String).join(".")} ${message.replace(/^Invalid input: /, "")}`.trim();
 };
 
-/** Collects the spans of ranks from events, in their order. */
+/** Collects the spans of all ranks from events, in the order of the events. */
 class SpanCollector {
   events = 0;
   private readonly ranks = new Map<number, { process: string | undefined; readonly spans: Span[] }>();
   private before: SpanEvent | undefined;
-  /** Begin of the latest span so far, which is meaningful only if spans are in order of begin. */
+  /** Start time of the latest span so far. Meaningful only if spans are in the order of start times. */
   private reached = -Infinity;
   private ordered = true;
   private readonly path: string;
@@ -91,7 +92,7 @@ class SpanCollector {
     }
   }
 
-  /** Build the result. @param whole whether the trace had its end. */
+  /** Build the result. @param whole Whether the trace is complete. */
   finish<Facts extends TraceFacts>(facts: Facts, whole: boolean): ReadTrace<Facts> {
     if (!whole && !this.ordered)
       throw traceError(
@@ -129,7 +130,7 @@ const checkedFacts = <Facts>(content: unknown, schema: z.ZodType<Facts>, path: s
   return parsed.data;
 };
 
-/** Read a trace of ours whose JSON was reformatted, so that events are not on lines of their own. */
+/** Reads a Skein trace whose JSON was reformatted and no longer has one event per line. */
 const parseWhole = <Facts extends TraceFacts>(
   text: string,
   schema: z.ZodType<Facts>,
@@ -154,10 +155,13 @@ const parseWhole = <Facts extends TraceFacts>(
   return collector.finish(facts, true);
 };
 
-/** Maximum number of characters to parse at once, because a string cannot be much longer. */
+/** Maximum number of characters to parse at once, because a JavaScript string cannot be much longer. */
 const maxCharacters = 2 ** 28;
 
-/** All remaining lines. @throws ArgumentError if they have more than `most` characters. */
+/**
+ * Returns all remaining lines as one text.
+ * @throws ArgumentError if they have more than `most` characters.
+ */
 const remainingLines = (lines: Iterator<string>, most: number, path: string): string[] => {
   const all: string[] = [];
   for (let line = lines.next(), remaining = most; line.done !== true; line = lines.next()) {
@@ -169,14 +173,16 @@ const remainingLines = (lines: Iterator<string>, most: number, path: string): st
 };
 
 /**
- * Parse a trace from its lines, up to its end. A cut-off trace gives the same as the whole trace for all steps that
- * ended before the last complete span begins, because spans are in order of begin.
+ * Parse a trace from its lines, up to its end. For an incomplete trace the result contains the same data as for the
+ * complete trace for all steps that ended before the last complete span begins, because spans are in the order of start
+ * times.
  *
  * Cost: linear in events; one line is in memory at a time.
  *
- * @param schema of the facts before the events: `traceFacts`, or an extension.
- * @param path of the file, for errors.
- * @throws ArgumentError in one line, for text that skein-train or skein-profile did not write, and for a damaged line.
+ * @param schema Schema of the run facts before the events: `traceFacts`, or an extension.
+ * @param path Path of the file, for error messages.
+ * @throws ArgumentError with a one-line message, for text that skein-train or skein-profile did not write, and for a
+ * damaged line.
  */
 export const parseTrace = <Facts extends TraceFacts>(
   lines: Iterable<string>,
@@ -206,7 +212,7 @@ export const parseTrace = <Facts extends TraceFacts>(
     try {
       event = JSON.parse(text.endsWith(",") ? text.slice(0, -1) : text);
     } catch (error) {
-      if (line.done === true) break; // the line was cut off
+      if (line.done === true) break; // the line is incomplete
       throw traceError(path, `event ${collector.events + 1} is damaged (${(error as Error).message})`);
     }
     collector.add(event);

@@ -1,12 +1,12 @@
 import type { Phase, RankSpans, Span } from "@skein/tensor-core";
 
-/** Spans of one rank in one step. */
+/** All spans of one rank in one step. */
 export interface RankStep {
   readonly rank: number;
   readonly number: number;
-  /** Span of the whole step: its begin, its end, and its exposed communication. */
+  /** Span of the whole step: its start, its end, and its exposed communication. */
   readonly whole: Span;
-  /** Spans that begin within the step, in order of their begin. */
+  /** Spans that begin within the step, in the order of start times. */
   readonly spans: readonly Span[];
 }
 
@@ -14,7 +14,7 @@ const stepNumber = ({ name }: Span): number => Number(/^step (\d+)$/.exec(name)?
 
 /**
  * Split the spans of a rank into steps. Spans between two steps, such as a checkpoint, belong to no step; incomplete
- * steps of a cut-off trace are left out.
+ * steps of an incomplete trace are left out.
  */
 export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
   const ordered = spans.toSorted((a, b) => a.startSeconds - b.startSeconds);
@@ -29,10 +29,10 @@ export const stepsOf = ({ rank, spans }: RankSpans): readonly RankStep[] => {
   });
 };
 
-/** One step of all ranks. */
+/** One step of all ranks, in rank order. */
 export type WorldStep = readonly RankStep[];
 
-/** Steps that every rank completed, in order, with ranks in order. */
+/** Returns the steps that every rank completed, in order, with ranks in order. */
 export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] => {
   const byNumber = Map.groupBy(ranks.flatMap(stepsOf), ({ number }) => number);
   return [...byNumber.entries()]
@@ -44,18 +44,18 @@ export const worldSteps = (ranks: readonly RankSpans[]): readonly WorldStep[] =>
 export const secondsOf = ({ startSeconds, endSeconds }: Pick<Span, "startSeconds" | "endSeconds">): number =>
   endSeconds - startSeconds;
 
-/** Sum over all spans of one name. */
+/** Sums over all spans with the same name. */
 export interface SpanSum {
   readonly seconds: number;
   readonly calls: number;
-  /** Phase of the first span. */
+  /** Phase of the first span with this name. */
   readonly phase: Phase | undefined;
 }
 
-/** Duration of a step on its slowest rank, in seconds. */
+/** Returns the duration of a step on its slowest rank, in seconds. */
 export const worldSeconds = (step: WorldStep): number => Math.max(...step.map(({ whole }) => secondsOf(whole)));
 
-/** Spans of ranks with times relative to `begin`. */
+/** Returns the spans of ranks with times relative to `begin`. */
 export const shiftSpans = (ranks: readonly RankSpans[], begin: number): RankSpans[] =>
   ranks.map((rank) => ({
     ...rank,
@@ -66,14 +66,14 @@ export const shiftSpans = (ranks: readonly RankSpans[], begin: number): RankSpan
     })),
   }));
 
-/** The spans of one step, with times relative to its earliest begin. */
+/** Returns the spans of one step, with times relative to the earliest start on any rank. */
 export const timelineOf = (step: WorldStep): RankSpans[] =>
   shiftSpans(
     step.map(({ rank, whole, spans }) => ({ rank, spans: [whole, ...spans] })),
     Math.min(...step.map(({ whole }) => whole.startSeconds)),
   );
 
-/** Total time of the spans on one track, by name. */
+/** Computes the total time of the spans on one track, by name. */
 export const sumsByName = (spans: readonly Span[], track: Span["track"]): ReadonlyMap<string, SpanSum> => {
   const sums = new Map<string, { seconds: number; calls: number; phase: Phase | undefined }>();
   for (const span of spans) {
@@ -86,7 +86,7 @@ export const sumsByName = (spans: readonly Span[], track: Span["track"]): Readon
   return sums;
 };
 
-/** Total time of the spans on one track, by rank, step and name. Each span is visited once. */
+/** Computes the total time of the spans on one track, by rank, step and name. Each span is visited once. */
 export const secondsByRank = (
   steps: readonly WorldStep[],
   track: Span["track"],

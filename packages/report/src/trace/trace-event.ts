@@ -1,29 +1,29 @@
 import { type Span, type SpanArgs, type Track, tracks } from "@skein/tensor-core";
-// Imported as a namespace: importing the name `z` would include all languages of messages, two thirds of what the page
-// loads for a trace.
+// Imported as a namespace: importing the name `z` would include the messages of all languages, two thirds of the code
+// that the page loads to read a trace.
 import * as z from "zod";
 import { spanArgs } from "../parse-report.ts";
 
-/** Facts about the run in a trace, in addition to the spans, so that a reader can name the job. */
+/** Facts about the run that a trace contains in addition to the spans, so that a reader can identify the job. */
 export interface TraceFacts {
   readonly job: string;
   readonly backend: string;
-  /** Samples of all ranks together. */
+  /** Number of samples per step, all ranks together. */
   readonly samplesPerStep: number;
-  /** Time at which the trace was written, ISO 8601. */
+  /** Time when the trace was written, ISO 8601. */
   readonly madeAt: string;
 }
 
 const rank = z.int().nonnegative();
-/** Time in microseconds. */
+/** Schema of a time in microseconds. */
 const time = z.number().min(-1e15).max(1e15);
 
-/** A span event on a row of its rank. */
+/** Event of a span, on a row of its rank. */
 export interface SpanEvent {
   readonly ph: "X";
   readonly name: string;
   readonly cat: Track;
-  /** Rank of the span. */
+  /** Number of the rank. */
   readonly pid: number;
   readonly tid: number;
   readonly ts: number;
@@ -31,13 +31,13 @@ export interface SpanEvent {
   readonly args?: SpanArgs;
 }
 
-/** A part of a flow. It follows the span to which it belongs. */
+/** Event of one end of a flow. The event follows the span to which it belongs. */
 export interface FlowEvent extends Pick<SpanEvent, "pid" | "tid" | "ts"> {
   readonly ph: "s" | "t" | "f";
   readonly id: number;
 }
 
-/** Metadata of a rank's process. Row names, which only viewers need, are ignored. */
+/** Event with metadata of a rank's process. Row names, which only viewers need, are ignored. */
 interface MetadataEvent {
   readonly ph: "M";
   readonly name: string;
@@ -45,7 +45,7 @@ interface MetadataEvent {
   readonly args: { readonly labels?: string | undefined };
 }
 
-/** Events as written by `writeChromeTrace` of skein-train. */
+/** Schema of the events that `writeChromeTrace` of skein-train writes. */
 export const traceEvent: z.ZodType<SpanEvent | FlowEvent | MetadataEvent> = z.discriminatedUnion("ph", [
   z.object({
     ph: z.literal("X"),
@@ -61,7 +61,7 @@ export const traceEvent: z.ZodType<SpanEvent | FlowEvent | MetadataEvent> = z.di
   z.object({ ph: z.literal("M"), name: z.string(), pid: rank, args: z.object({ labels: z.string().optional() }) }),
 ]);
 
-/** Facts before the events. Names are restricted as in job files, because they become folder names. */
+/** Schema of the facts before the events. Names are restricted as in job files, because they become folder names. */
 export const traceFacts: z.ZodType<TraceFacts> = z.object({
   job: z
     .string()
@@ -74,7 +74,7 @@ export const traceFacts: z.ZodType<TraceFacts> = z.object({
 
 const secondsOf = (microseconds: number): number => Math.round(1000 * microseconds) / 1e9;
 
-/** The span of an event, exact to the written nanosecond. */
+/** Returns the span of an event, exact to the nanosecond as written. */
 export const spanOf = ({ name, cat: track, ts, dur, args }: SpanEvent): Span => ({
   name,
   track,

@@ -1,7 +1,7 @@
 import type { HardwareFile } from "../hardware.ts";
 import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
 
-/** Peak rates that the A100 and the A800 share. */
+/** Peak rates in flops per second, equal for the A100 and the A800. */
 export const ga100Peaks = { f32: 19.5e12, tf32: 156e12, f16: 312e12, bf16: 312e12, i8: 624e12, i4: 1248e12 } as const;
 
 const device = dataSheetGpu({

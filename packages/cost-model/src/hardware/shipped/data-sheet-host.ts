@@ -1,25 +1,26 @@
 import type { LinkTimes } from "@skein/collectives";
 import type { Device, HardwareFile } from "../hardware.ts";
 
-/** Figures of a GPU from its data sheet. Flops are dense, without sparsity, for products that accumulate in f32. */
+/** Data sheet values of a GPU. Flops are dense, without sparsity, for products that accumulate in f32. */
 export interface GpuDataSheet extends Pick<Device, "name" | "source" | "flopsPerSecond" | "memoryBytesPerSecond"> {
   readonly memoryGibibytes: number;
 }
 
 /**
- * Overhead of a kernel in a queue, in seconds: 3.8 µs per kernel of 2.9 µs, on a V100. Source: Gray 2019, *Getting
- * Started with CUDA Graphs*, NVIDIA's developer blog.
+ * Launch overhead of a queued kernel, in seconds. The source measured 3.8 µs per kernel of 2.9 µs on a V100: Gray 2019,
+ * *Getting Started with CUDA Graphs*, NVIDIA's developer blog.
  */
 const kernelStartSeconds = 0.9e-6;
 
 /**
- * Efficiency assumed without measurements, because no kernel reaches its data sheet. Whole training steps of the
- * largest GPT models, including communication and operators other than products, are published at 52 % of the peak of
- * A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); a single kernel must reach more.
+ * Efficiency assumed for kernels without measurements, because no kernel reaches the peak rates of the data sheet.
+ * Whole training steps of the largest GPT models, including communication and operators other than products, are
+ * published at 52 % of the peak of A100s (Narayanan et al. 2021, arXiv 2104.04473, abstract); a single kernel must
+ * reach more.
  */
 const assumedEfficiency = 0.6;
 
-/** Build a device from the data sheet of a GPU. */
+/** Build a device description from the data sheet of a GPU. */
 export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): Device => ({
   kind: "gpu",
   ...sheet,
@@ -32,21 +33,21 @@ export const dataSheetGpu = ({ memoryGibibytes, ...sheet }: GpuDataSheet): Devic
 /** Interconnect between the GPUs of a host. */
 export interface HostInterconnect {
   readonly kind: "NVLink" | "PCIe";
-  /** Bandwidth of one GPU in one direction, from its data sheet. */
+  /** Bandwidth of one GPU in one direction, in bytes per second, from its data sheet. */
   readonly bytesPerSecond: number;
   readonly source: string;
 }
 
-/** Assumed share of the data sheet's bandwidth that carries payload. */
+/** Assumed payload bandwidth, as a fraction of the data sheet's bandwidth. */
 const payloadShare = 0.8;
 
 /**
- * Seconds of a ring step with whole buffers, as in NCCL's choice of algorithms (`hwLat` in src/graph/tuning.cc of
- * github.com/NVIDIA/nccl).
+ * Seconds per step of a ring with whole buffers, by type of link, as in NCCL's choice of algorithms (`hwLat` in
+ * src/graph/tuning.cc of github.com/NVIDIA/nccl).
  */
 const secondsPerMessage = { NVLink: 3.4e-6, PCIe: 5.7e-6, network: 14e-6 };
 
-/** Network of a host: bandwidth of all its adapters together, in one direction. */
+/** Network of a host: total bandwidth of all its adapters, in one direction. */
 export interface HostNetwork {
   readonly bytesPerSecond: number;
   readonly source: string;
@@ -57,11 +58,11 @@ const timesOf = (kind: keyof typeof secondsPerMessage, bytesPerSecond: number): 
   secondsPerByte: 1 / (payloadShare * bytesPerSecond),
 });
 
-/** Seconds per byte of a sum, which reads two operands and writes one. */
+/** Returns the seconds per byte of a sum, which reads two operands and writes one result. */
 export const gpuReduceSecondsPerByte = ({ memoryBytesPerSecond }: Pick<Device, "memoryBytesPerSecond">): number =>
   3 / memoryBytesPerSecond;
 
-/** A host of equal GPUs. */
+/** A host with several GPUs of one model. */
 export interface GpuHost {
   readonly name: string;
   readonly description: string;
@@ -69,13 +70,13 @@ export interface GpuHost {
   readonly gpus: number;
   readonly interconnect: HostInterconnect;
   /**
-   * Network of the vendor's own server, for a topology with several hosts. Absent: links between hosts are set equal to
-   * those within a host.
+   * Network of the vendor's own server, for a topology with several hosts. Absent: links between hosts get the same
+   * costs as links within a host.
    */
   readonly network?: HostNetwork;
 }
 
-/** Build a hardware file for one host of equal GPUs. */
+/** Build a hardware file for one host with several equal GPUs. */
 export const hostOfGpus = ({ name, description, device, gpus, interconnect, network }: GpuHost): HardwareFile => {
   const within = timesOf(interconnect.kind, interconnect.bytesPerSecond);
   const between =

@@ -3,23 +3,24 @@ import type { HardwareFile } from "../hardware.ts";
 import { gpuReduceSecondsPerByte } from "./data-sheet-host.ts";
 import { rtx2080TiDevice } from "./rtx-2080-ti.ts";
 
-/** A published fit of a whole all-reduce: a + b · M. */
+/** Published fit of the time of a whole all-reduce: a + b · M for M bytes. */
 interface AllReduceFit {
   readonly startupSeconds: number;
   readonly secondsPerByte: number;
 }
 
-/** All-reduce of the four GPUs of one host, equal on all networks. */
+/** All-reduce over the four GPUs of one host. The fit is the same for all networks. */
 const host: AllReduceFit = { startupSeconds: 4.2043e-5, secondsPerByte: 2.0589e-10 };
 
-/** Links within a host: a ring over four GPUs sends 6 messages of a quarter of the vector. */
+/** Links within a host. A ring over four GPUs sends 6 messages, each a quarter of the vector. */
 const within: LinkTimes = { secondsPerMessage: host.startupSeconds / 6, secondsPerByte: (host.secondsPerByte * 4) / 6 };
 
 /**
- * Links between hosts, from the difference between two hosts and one in a two-level all-reduce: two messages between
- * the hosts, and the whole vector over each host's link.
+ * Derives the links between hosts from the difference between the all-reduce on two hosts and on one host. In a
+ * two-level all-reduce, two messages are sent between the hosts, and the whole vector is sent over the link of each
+ * host.
  *
- * @param all the fit of eight GPUs on two hosts.
+ * @param all Fit of the all-reduce over eight GPUs on two hosts.
  */
 const between = (all: AllReduceFit): LinkTimes => ({
   secondsPerMessage: (all.startupSeconds - host.startupSeconds) / 2,
@@ -53,7 +54,7 @@ const cluster = (
 
 const tenGigabit = between({ startupSeconds: 5.2303e-4, secondsPerByte: 8.5707e-10 });
 
-/** Links of 10 Gbit/s Ethernet. Contention b : η = 0.856 : 0.235, from the online admission of arXiv 2002.10105. */
+/** Cluster with 10 Gbit/s Ethernet. Contention b : η = 0.856 : 0.235, from the online admission of arXiv 2002.10105. */
 export const hkbu2080Ti10GbE: HardwareFile = cluster(
   "hkbu-2080ti-10gbe",
   "10 Gbit/s Ethernet",
@@ -63,7 +64,7 @@ export const hkbu2080Ti10GbE: HardwareFile = cluster(
 );
 
 /**
- * Links of 100 Gbit/s InfiniBand. The authors call this network "RDMA"; the figures are those of their 56 Gbit/s
+ * Cluster with 100 Gbit/s InfiniBand. The authors call this network "RDMA"; the values are those of their 56 Gbit/s
  * InfiniBand.
  */
 export const hkbu2080Ti100GbIb: HardwareFile = cluster(
@@ -75,16 +76,16 @@ export const hkbu2080Ti100GbIb: HardwareFile = cluster(
 );
 
 /**
- * No fit is published. From the throughputs of BERT-Large without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May
- * 2020, BSP-A2A, 8 samples per GPU): 52.90 samples/s on one host, 55.80 on two, so the link of the second host adds
- * 0.542 s for 336 million f32 gradients.
+ * Links between hosts with 100 Gbit/s TCP. There is no published fit. Derived from the throughputs of BERT-Large
+ * without overlap (github.com/HKBU-HPML/ddl-benchmarks, 29 May 2020, BSP-A2A, 8 samples per GPU): 52.90 samples/s on
+ * one host, 55.80 on two hosts. So the link of the second host adds 0.542 s for 336 million f32 gradients.
  */
 const hundredGigabitTcp: LinkTimes = {
   secondsPerMessage: tenGigabit.secondsPerMessage,
   secondsPerByte: ((8 * 8) / 55.8 - (4 * 8) / 52.9) / (4 * 336e6),
 };
 
-/** Links of 100 Gbit/s Ethernet over TCP. */
+/** Cluster with 100 Gbit/s Ethernet over TCP. */
 export const hkbu2080Ti100GbE: HardwareFile = cluster(
   "hkbu-2080ti-100gbe",
   "100 Gbit/s Ethernet over TCP",

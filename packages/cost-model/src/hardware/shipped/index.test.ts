@@ -16,7 +16,7 @@ describe.each(shippedHardware.map((file) => [file.name, file] as const))("%s", (
   test("has a device with plausible figures", () => {
     const { f32 } = device.flopsPerSecond;
     between(f32, 1e9, 1e15);
-    // Narrower operands are never slower.
+    // Operands with fewer bits are never slower than operands with more bits.
     for (const [narrow, wide] of [
       ["tf32", "f32"],
       ["f16", "f32"],
@@ -30,7 +30,7 @@ describe.each(shippedHardware.map((file) => [file.name, file] as const))("%s", (
     between(device.memoryBytesPerSecond, 1e9, 1e13);
     // No device reads its whole memory in less than ten milliseconds, or in more than a second.
     between(device.memoryBytes / device.memoryBytesPerSecond, 0.01, 1);
-    // At least one flop per byte.
+    // Devices need at least one flop per byte to be compute-bound.
     between(f32 / device.memoryBytesPerSecond, 1, 100);
     between(device.kernelStartSeconds, 1e-7, 1e-4);
     between(device.assumedEfficiency, 0.3, 1);
@@ -41,7 +41,7 @@ describe.each(shippedHardware.map((file) => [file.name, file] as const))("%s", (
     for (const { secondsPerMessage, secondsPerByte } of [links.within, links.across]) {
       between(secondsPerMessage, 1e-6, 1e-3);
       between(1 / secondsPerByte, 0.1e9, 1e12);
-      // A link is not faster than the memory that it reads.
+      // A link is not faster than the memory from which it reads.
       expect(1 / secondsPerByte).toBeLessThan(device.memoryBytesPerSecond);
     }
     expect(links.reduceSecondsPerByte).toBeGreaterThan(0);
@@ -80,7 +80,7 @@ test("the clusters reproduce the all-reduces from which their links were derived
     expect(Math.abs(allReduceSeconds(hardwareNamed(name), ranks, large) / (secondsPerByte * large) - 1)).toBeLessThan(
       0.05,
     );
-  // The laptop's two threads: docs/benchmarks/2026-11-21-core.md.
+  // Link between the laptop's two threads: docs/benchmarks/2026-11-21-core.md.
   const { links: link } = hardwareNamed("laptop-cpu");
   const threads = (bytes: number): number =>
     collectiveSeconds(collectiveModelOfGroup({ worldSize: 2, sharesMemory: false, hosts: [[0, 1]], link }), bytes);

@@ -11,8 +11,8 @@ import { rtx4090 } from "./rtx-4090.ts";
 import { v100 } from "./v100.ts";
 
 /**
- * Hardware descriptions that ship with the package: this class of machine from its published pages, GPUs from their
- * data sheets, clusters from papers.
+ * Hardware descriptions shipped with the package: machines of this project's class from published pages, GPUs from
+ * their data sheets, clusters from papers.
  */
 export const shippedHardware: readonly HardwareFile[] = [
   laptopCpu,
@@ -31,7 +31,7 @@ export const shippedHardware: readonly HardwareFile[] = [
 /**
  * Find shipped hardware by name.
  *
- * @throws ArgumentError that lists the names.
+ * @throws ArgumentError for an unknown name; the message lists the known names.
  */
 export const hardwareNamed = (name: string): HardwareFile => {
   const found = shippedHardware.find((file) => file.name === name);

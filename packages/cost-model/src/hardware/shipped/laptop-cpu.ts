@@ -2,28 +2,28 @@ import { ethernetLinks } from "@skein/collectives";
 import type { HardwareFile } from "../hardware.ts";
 
 /**
- * Measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB take 12.0 µs
- * (docs/benchmarks/2026-11-21-core.md).
+ * Bytes and microseconds of two measured all-reduces between two threads of one process: 64 MiB take 3488 µs, 64 KiB
+ * take 12.0 µs (docs/benchmarks/2026-11-21-core.md).
  */
 const [largeBytes, largeSeconds, smallBytes, smallSeconds] = [2 ** 26, 3488e-6, 2 ** 16, 12e-6];
 
 /**
- * Memory bandwidth from the all-reduce, in which each rank reads the vector's bytes once and writes them once
- * (docs/experiments.md, "All-reduce between threads").
+ * Memory bandwidth in bytes per second, derived from the all-reduce, in which each rank reads and writes the bytes of
+ * the vector one time (docs/experiments.md, "All-reduce between threads").
  */
 const memoryBytesPerSecond = (2 * largeBytes) / largeSeconds;
 
 /**
- * The all-reduce sends one message each way, with half of the vector each; their sums read half as many bytes as
- * travel.
+ * Seconds per byte of a sum. The all-reduce sends one message in each direction with half of the vector; its sums read
+ * half as many bytes as are sent.
  */
 const reduceSecondsPerByte = 1 / memoryBytesPerSecond;
 const secondsPerByte = largeSeconds / largeBytes - reduceSecondsPerByte / 2;
 const within = { secondsPerMessage: (smallSeconds - (smallBytes / largeBytes) * largeSeconds) / 2, secondsPerByte };
 
 /**
- * Two ranks that compute with WebAssembly on one core each and share memory. `source` lists what was not measured on
- * this machine.
+ * Two ranks that compute with WebAssembly, with one core each and shared memory. `source` lists the values that were
+ * not measured on this machine.
  */
 export const laptopCpu: HardwareFile = {
   format: "skein-hardware",
@@ -41,7 +41,7 @@ export const laptopCpu: HardwareFile = {
     memoryBytes: 12 * 2 ** 30,
     kernelStartSeconds: 0.8e-6,
     // docs/benchmarks/2026-11-21-core.md: matrix products of size 512 reach 0.93 of the peak, the MLP's step 3.1 /
-    // 3.58, the CNN's step 25 / 33.5. The smallest of these efficiencies.
+    // 3.58, the CNN's step 25 / 33.5. The assumed efficiency is the smallest of these three.
     assumedEfficiency: 0.75,
     efficiencies: [],
   },

@@ -1,7 +1,7 @@
 import type { Device, HardwareFile } from "../hardware.ts";
 import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
 
-/** RTX 2080 Ti at the clock of the reference card. This GPU does not support bf16. */
+/** RTX 2080 Ti at the clock rate of the reference card. This GPU does not support bf16. */
 export const rtx2080TiDevice: Device = dataSheetGpu({
   name: "NVIDIA GeForce RTX 2080 Ti",
   source: "NVIDIA, Turing GPU Architecture, 2018, table 1; products that add up in f32",

@@ -10,8 +10,8 @@ const device = dataSheetGpu({
 });
 
 /**
- * 8 × RTX 3090: the third platform of Zhang et al. 2023 (see a800). NVLink only connects pairs, so rings over eight
- * GPUs run at the speed of PCIe.
+ * 8 × RTX 3090: the third platform of Zhang et al. 2023 (the source of `a800`). NVLink only connects pairs, so rings
+ * over eight GPUs run at the speed of PCIe.
  */
 export const rtx3090: HardwareFile = hostOfGpus({
   name: "rtx-3090",

@@ -18,7 +18,8 @@ const device = dataSheetGpu({
 });
 
 /**
- * 8 × RTX 4090: the second platform of Zhang et al. 2023 (see a800). That GPUs share the host's bridges is not modeled.
+ * 8 × RTX 4090: the second platform of Zhang et al. 2023 (the source of `a800`). The PCIe bridges that the GPUs of a
+ * host share are not modeled.
  */
 export const rtx4090: HardwareFile = hostOfGpus({
   name: "rtx-4090",

@@ -1,7 +1,7 @@
 import type { HardwareFile } from "../hardware.ts";
 import { dataSheetGpu, hostOfGpus } from "./data-sheet-host.ts";
 
-/** V100, which does not support bf16. */
+/** V100. This GPU does not support bf16. */
 const device = dataSheetGpu({
   name: "NVIDIA V100 SXM2 32 GB",
   source: "NVIDIA, V100 data sheet, 2020",

@@ -17,7 +17,10 @@ const choices = ways.flatMap((way) => [1, 2, 4, 8].map((numChunks): DispatchChoi
 const free = { startupSeconds: 0, secondsPerByte: 0 };
 const idle: LayerComputing = { expertSeconds: 0, chunkSeconds: 0, otherSeconds: 0 };
 
-/** Layers whose experts have too few slots, or far too many; one rank, one level, several levels. */
+/**
+ * Layers of experts with one rank, one level or several levels, whose experts have too few slots, or many more slots
+ * than needed.
+ */
 const layers: fc.Arbitrary<DispatchedLayer> = fc.record({
   numTokens: fc.integer({ min: 1, max: 64 }),
   width: fc.integer({ min: 1, max: 8 }),
@@ -45,7 +48,8 @@ const computings: fc.Arbitrary<LayerComputing> = fc.record({
 });
 
 describe("dispatchSeconds", () => {
-  // Two hosts of two ranks; 8 tokens of 4 bytes, 2 of 4 experts per token, of which a host has 2 and a rank has 1.
+  // Two hosts of two ranks; 8 tokens of 4 bytes, 2 of 4 experts per token, where each host has 2 experts and each rank
+  // has 1.
   const layer = { numTokens: 8, width: 1, numExperts: 4, expertsPerToken: 2, slots: 8 };
   const line = (secondsPerByte: number, startupSeconds = 0) => ({ startupSeconds, secondsPerByte });
   const twoHosts: DispatchLinks = {
@@ -62,10 +66,10 @@ describe("dispatchSeconds", () => {
   test("computed by hand: traffic of a rank for each method, in both directions, forward and backward", () => {
     expect(seconds("dense")).toBe(2 * 2 * (4 * 8 * 4));
     expect(seconds("ragged")).toBe(2 * 2 * (16 * 4));
-    // A row has two numbers to the experts, one back, over both levels.
+    // A row contains two extra numbers on the way to the experts, and none on the way back, over both levels.
     expect(seconds("hierarchical")).toBe(2 * (1 + 0.5) * 16 * (8 + 4));
-    // A token reaches one host with probability 1/3 and both with 2/3: 16 · 5/6 copies of 5 numbers to the experts, one
-    // back; then two ranks, 16 copies.
+    // A token is needed on one host with probability 1/3, and on both hosts with probability 2/3: 16 · 5/6 copies of 5
+    // numbers to the experts and one number back; then 16 copies between two ranks.
     expect(seconds("duplicate-free")).toBeCloseTo(2 * (1 * (40 / 3) + 0.5 * 16) * (20 + 4), 9);
     expect(seconds("duplicate-free", { ...twoHosts, levels: [] })).toBeCloseTo(2 * 16 * (20 + 4), 9);
   });
@@ -87,8 +91,8 @@ describe("dispatchSeconds", () => {
     };
     const took = (numChunks: number, backwardChunks: number): number =>
       dispatchSeconds({ way: "dense", numChunks, backwardChunks }, layer, alone, computing);
-    // Of 60 s for 32 slots a third is forward, half of which is recomputed; the same holds for the extra time per
-    // chunk.
+    // Of 60 s for 32 slots, a third is the forward pass, half of which is recomputed. The extra time per chunk is
+    // divided in the same way.
     expect(took(1, 2)).toBeCloseTo(100 + (20 + 1) + (7 + 50 + 5));
     expect(took(2, 1)).toBeCloseTo(100 + (20 + 2) + (7 + 50 + 2.5));
     expect(took(2, 2)).toBeCloseTo(100 + (20 + 2) + (40 + 4));

@@ -1,4 +1,4 @@
-// Symbols: T tokens of a rank, K experts per token, E experts, C slots of an expert for tokens of one rank, D numbers
+// Symbols: T tokens of a rank, K experts per token, E experts, C slots per expert for the tokens of one rank, D numbers
 // per token, P ranks that share the experts, U groups of ranks at a level, R rows that a rank sends.
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
@@ -7,73 +7,74 @@ import { checkNumChunks, checkSeconds } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 
 /**
- * Dispatch method of tokens to their experts. `dense`: all slots; `ragged`: only rows with a token; `hierarchical`:
- * such rows, over one level of links after another; `duplicate-free`: each token once to each group that needs it.
+ * Method of dispatching tokens to their experts. `dense`: all slots are sent; `ragged`: only rows that contain a token;
+ * `hierarchical`: only rows that contain a token, over one level of links after another; `duplicate-free`: each token
+ * once per group that needs it.
  */
 export type DispatchWay = "dense" | "ragged" | "hierarchical" | "duplicate-free";
 
-/** Sizes of a layer of experts that determine its traffic. */
+/** Sizes of a layer of experts that determine its network traffic. */
 export interface DispatchedLayer {
-  /** T: tokens of a rank. */
+  /** T: number of tokens of a rank. */
   readonly numTokens: number;
-  /** D: numbers per token. */
+  /** D: number of values per token. */
   readonly width: number;
-  /** E: experts. */
+  /** E: number of experts. */
   readonly numExperts: number;
-  /** K: experts per token. */
+  /** K: number of experts per token. */
   readonly expertsPerToken: number;
-  /** C: slots of an expert for tokens of one rank. */
+  /** C: number of slots per expert for the tokens of one rank. */
   readonly slots: number;
 }
 
 /**
- * All-to-alls of the ranks that share the experts. The models take the bytes that a rank has for all ranks, itself
- * included.
+ * Time models of the all-to-alls among the ranks that share the experts. Each model is a function of the bytes that a
+ * rank has for all ranks, including itself.
  */
 export interface DispatchLinks {
-  /** P: ranks that share the experts. */
+  /** P: number of ranks that share the experts. */
   readonly numRanks: number;
-  /** An all-to-all of all ranks at once. */
+  /** Time model of an all-to-all among all ranks in one step. */
   readonly flat: CollectiveModel;
-  /** Levels of links between the ranks, the outermost first; the product of their sizes is P. Empty: no hierarchy. */
+  /** Levels of links between the ranks, outermost level first. The product of their sizes is P. Empty: no hierarchy. */
   readonly levels: readonly { readonly size: number; readonly model: CollectiveModel }[];
 }
 
-/** Seconds of computing of a rank, forward and backward together. */
+/** Computation seconds of a rank, forward and backward together. */
 export interface LayerComputing {
-  /** Seconds of the experts for R rows; other chunks travel while a chunk is computed. */
+  /** Seconds of the experts for R rows. While the experts compute one chunk, other chunks can be sent. */
   readonly expertSeconds: number;
-  /** Extra seconds per chunk. */
+  /** Extra seconds of expert computation per chunk. */
   readonly chunkSeconds: number;
-  /** Seconds of the gate and of everything that waits for the gate, while nothing travels. */
+  /** Seconds of the gate and of all computation that waits for the gate; nothing is sent during this time. */
   readonly otherSeconds: number;
-  /** Extra work of the backward pass if its chunks differ from forward's. Default: no extra work. */
+  /** Extra work of the backward pass if its number of chunks differs from the forward pass. Default: no extra work. */
   readonly apart?: SeparateBackward | undefined;
 }
 
-/** Cost of a backward pass with its own chunks. */
+/** Extra cost of a backward pass with a different number of chunks than the forward pass. */
 export interface SeparateBackward {
-  /** Recomputed share of the experts' forward work: all except the last product. */
+  /** Fraction of the experts' forward work to recompute: all products except the last. */
   readonly recomputedShare: number;
-  /** Seconds to copy the received rows, of all slots, into other chunks. */
+  /** Seconds to copy the received rows of all slots into chunks of another size. */
   readonly copySeconds: number;
 }
 
-/** A dispatch method with a number of chunks. */
+/** A dispatch method with numbers of chunks. */
 export interface DispatchChoice {
   readonly way: DispatchWay;
   readonly numChunks: number;
   /**
-   * Number of chunks of the backward pass. Only slots can be chunked differently, so other values are valid only for
-   * `dense`. Default: `numChunks`.
+   * Number of chunks of the backward pass. A value other than `numChunks` is valid only for `dense`, because only slots
+   * can be divided differently. Default: `numChunks`.
    */
   readonly backwardChunks?: number | undefined;
 }
 
-/** Number of chunks of the backward pass. */
+/** Returns the number of chunks of the backward pass. */
 export const backwardChunksOf = ({ numChunks, backwardChunks = numChunks }: DispatchChoice): number => backwardChunks;
 
-/** Traffic of one level, one collective after another: bytes in all chunks together. */
+/** Traffic over one level of links in each direction: total bytes of all chunks. */
 interface LevelTraffic {
   readonly model: CollectiveModel;
   readonly thereBytes: number;
@@ -82,7 +83,9 @@ interface LevelTraffic {
 
 const numberBytes = 4;
 
-/** R: number of choices that get a slot if all experts are chosen equally often. */
+/**
+ * Returns R, the number of rows that a rank sends: the choices that get a slot if all experts are chosen equally often.
+ */
 const rowsOf = ({ numTokens, expertsPerToken, numExperts, slots }: DispatchedLayer): number =>
   Math.min(numTokens * expertsPerToken, numExperts * slots);
 
@@ -99,7 +102,7 @@ const checkLayer = (layer: DispatchedLayer, { numRanks, levels }: DispatchLinks)
     );
 };
 
-/** Traffic of each level, in the order in which tokens travel. */
+/** Returns the traffic of each level, in the order in which tokens pass the levels. */
 const trafficOf = (
   way: DispatchWay,
   layer: DispatchedLayer,
@@ -131,22 +134,25 @@ const trafficOf = (
   }
 };
 
-/** Number of collectives per level; counts of rows are sent ahead of rows. */
+/** Numbers of collectives per level and chunk, to the experts and back. Row counts are sent before the rows. */
 interface StartUps {
   readonly there: number;
   readonly back: number;
-  /** Exchanges of counts over all ranks, before the first level. */
+  /** Number of exchanges of row counts over all ranks, before the first level. */
   readonly counts: number;
 }
 
 const startUpsOf = (way: DispatchWay, pass: "forward" | "backward"): StartUps => {
   if (way === "dense") return { there: 1, back: 1, counts: 0 };
   if (pass === "backward") return { there: 2, back: 2, counts: 0 };
-  // Copies over levels also carry their experts, next to the counts.
+  // Copies that are sent over levels also carry the indices of their experts, next to the counts.
   return { there: way === "ragged" ? 2 : 4, back: 2, counts: 1 };
 };
 
-/** Seconds of one chunk over a level in one direction: one collective of its bytes, the others almost empty. */
+/**
+ * Computes the seconds of one chunk over a level in one direction: one collective with all bytes, and `numStartUps` − 1
+ * collectives that are almost empty.
+ */
 const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number): number =>
   collectiveSeconds(model, bytes) + (numStartUps - 1) * collectiveSeconds(model, 0);
 
@@ -154,25 +160,25 @@ const levelSeconds = (model: CollectiveModel, bytes: number, numStartUps: number
  * Predict the seconds of a layer of experts, forward and backward, with a dispatch method and a number of chunks, if
  * all experts are chosen equally often. Each pass is a `layerTimeline`: the first level of the dispatch and the last
  * level of the return are one stream, the levels in between another, the experts a third; backward computes twice as
- * long as forward. If backward has other chunks, its experts also repeat `recomputedShare` of forward's work, and rows are
- * copied first.
+ * long as forward. If the backward pass has a different number of chunks, its experts also repeat `recomputedShare` of
+ * the forward work, and rows are copied first.
  *
- * A rank sends per level, in all chunks together and in one direction
+ * Values that a rank sends per level and direction, in all chunks together:
  *
  *     dense            E·C·D numbers
  *     ragged           R·D
  *     hierarchical     R·(D + 1) to the experts, R·D back, over each level
  *     duplicate-free   p·(D + 2·K) to the experts, p·D back, p = R·(1 − duplication rate in U groups), over each level
  *
- * and each chunk has one start-up per collective, counts of rows included.
+ * Each chunk has one start-up per collective, including the exchanges of row counts.
  *
  * Cost: O(chunks + levels).
  *
  * @throws ArgumentError for sizes that are not whole numbers from 1, levels whose product is not the number of ranks,
  * backward chunks that a method cannot have, or impossible times.
  *
- * Source: levels as in HierMoE, arXiv 2508.09591; streams as in FSMoE, ASPLOS 2025. Start-ups and the split of
- * computing are ours: see `docs/algorithms.md`.
+ * Source: levels as in HierMoE, arXiv 2508.09591; streams as in FSMoE, ASPLOS 2025. The numbers of start-ups and the
+ * division of the computation are our own: see `docs/algorithms.md`.
  */
 export const dispatchSeconds = (
   choice: DispatchChoice,
@@ -194,7 +200,7 @@ export const dispatchSeconds = (
   for (const [name, each] of Object.entries(seconds)) checkSeconds(name, each);
   const levels = trafficOf(way, layer, links);
   const { slots, numExperts } = layer;
-  // Empty slots are computed like full slots.
+  // Empty slots are computed in the same way as occupied slots.
   const work = way === "dense" ? (expertSeconds * numExperts * slots) / rowsOf(layer) : expertSeconds;
   const passSeconds = (pass: "forward" | "backward", inChunks: number, share: number): number => {
     const startUps = startUpsOf(way, pass);
@@ -221,7 +227,7 @@ export const dispatchSeconds = (
 
 const noExtraWork: SeparateBackward = { recomputedShare: 0, copySeconds: 0 };
 
-/** A choice with its predicted seconds. */
+/** A dispatch choice with its predicted seconds. */
 export interface PredictedDispatch extends DispatchChoice {
   readonly seconds: number;
 }
@@ -229,7 +235,7 @@ export interface PredictedDispatch extends DispatchChoice {
 /**
  * Predict all choices, fastest first; equal predictions are ordered by number of chunks, then by input order.
  *
- * @throws ArgumentError see `dispatchSeconds`.
+ * @throws ArgumentError under the conditions of `dispatchSeconds`.
  */
 export const rankDispatches = (
   choices: readonly DispatchChoice[],

@@ -45,6 +45,6 @@ test("the rate increases with fewer groups, up to 1 − 1 / K for one", () => {
     expect(uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, 1)).toBeCloseTo(1 - 1 / k, 12);
     expect(uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, 256)).toBeCloseTo(0, 12);
   }
-  // All experts for each token: every token reaches every group.
+  // All experts are chosen for each token, so every token is sent to every group.
   expect(uniformDuplicationRate({ numExperts: 8, expertsPerToken: 8 }, 4)).toBeCloseTo(1 / 2, 12);
 });

@@ -14,14 +14,16 @@ const someLayers = (most: number, bytes: fc.Arbitrary<number>): fc.Arbitrary<rea
 const allReduceSeconds = (model: CollectiveModel, bytes: number): number =>
   bytes === 0 ? 0 : collectiveSeconds(model, bytes);
 
-/** Bytes by slot: during the experts and during the dense part of each layer in turn. */
+/** Returns the bytes of each slot: for each layer in turn, during the experts and during the dense part. */
 const bytesByPlace = ({ layers }: GradientPartition): readonly number[] =>
   layers.flatMap(({ besideExpertsBytes, besideDenseBytes }) => [besideExpertsBytes, besideDenseBytes]);
 
 const totalOf = (layers: readonly GradientLayer[]): number =>
   layers.reduce((sum, { gradientBytes }) => sum + gradientBytes, 0);
 
-/** The backward pass with given bytes by slot, each layer with its best number of chunks. */
+/**
+ * Computes the seconds of the backward pass with given bytes per slot, where each layer uses its best number of chunks.
+ */
 const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, bytes: readonly number[]): number =>
   layers.reduce(
     (sum, { experts, denseSeconds }, i) =>
@@ -34,7 +36,7 @@ const secondsOf = (layers: readonly GradientLayer[], model: CollectiveModel, byt
     ),
   );
 
-/** All assignments of whole bytes to slots, each byte after it is ready. */
+/** Yields all assignments of whole bytes to slots in which each byte is sent after it is ready. */
 function* placements(layers: readonly GradientLayer[], slot = 0, sent = 0): Generator<readonly number[]> {
   if (slot === 2 * layers.length) {
     yield [];
@@ -97,7 +99,7 @@ describe("planGradientPartition", () => {
   });
 
   test("is the best of all assignments if a part is one byte", () => {
-    // Bytes take as long as operations, so that layers use fewer chunks for their gradients.
+    // Sending a byte takes as long as an operation, so that layers use fewer chunks to send their gradients.
     const dearBytes = fc.record({ startupSeconds: fc.nat(40), secondsPerByte: fc.oneof(fc.nat(3), fc.nat(60)) });
     let numFewerChunks = 0;
     fc.assert(
@@ -141,9 +143,10 @@ describe("planGradientPartition", () => {
     };
     const layer = { experts, denseSeconds: 10, gradientBytes: 100 };
     const plan = planGradientPartition([layer, { ...layer, gradientBytes: 0 }], line(2, 1), { numParts: 1 });
-    // Two chunks take 68 s, of which 52 are all-to-alls; one chunk takes 90 and 42. So 14 bytes are hidden behind the
-    // experts, 8 behind the dense part. The other 78 at the end would take 2 + 78; together with the 14 they make one
-    // chunk better, and take 68 more than two chunks did.
+    // Two chunks take 68 s, of which 52 s are all-to-alls; one chunk takes 90 s, of which 42 s are all-to-alls. So 14
+    // bytes are hidden behind the experts, 8 behind the dense part. Sending the other 78 bytes at the end would take 2
+    // + 78 s. Sending them together with the 14 bytes makes one chunk the better choice, and takes 68 s more than two
+    // chunks did.
     expect(planPipeline(experts)).toEqual({ numChunks: 2, intraNodeOrder: "gathers-first", seconds: 68 });
     expect(plan.layers[1]).toEqual({
       besideExpertsBytes: 92,

@@ -3,22 +3,25 @@ import { type CollectiveModel, collectiveSeconds } from "../../collective-model.
 import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { fastest, type PipelineChoices, type PipelinePlan, pipelineCandidates } from "./pipeline-degree.ts";
 
-/** Backward pass of a transformer layer: its experts first, then its dense part. */
+/** Backward pass of a transformer layer: first its experts, then its dense part. */
 export interface GradientLayer {
   readonly experts: MoeLayerPass;
-  /** Seconds of the dense part, during which no tokens travel between nodes. */
+  /** Seconds of the dense part, during which no tokens are sent between nodes. */
   readonly denseSeconds: number;
-  /** Bytes of this layer's gradients to all-reduce, whole; ready when its backward pass ends. */
+  /** Total gradient bytes of this layer to all-reduce, a whole number; ready when the layer's backward pass ends. */
   readonly gradientBytes: number;
 }
 
-/** Gradients of earlier layers in the backward pass that are all-reduced during one layer. */
+/**
+ * Gradients that are all-reduced during the backward pass of one layer; they belong to layers that come earlier in the
+ * backward pass.
+ */
 export interface LayerGradients {
-  /** Bytes all-reduced between dispatch and combine. */
+  /** Gradient bytes to all-reduce between dispatch and combine. */
   readonly besideExpertsBytes: number;
-  /** Bytes all-reduced during the dense part. */
+  /** Gradient bytes to all-reduce during the dense part. */
   readonly besideDenseBytes: number;
-  /** Pipeline of the experts, including these gradients. */
+  /** Pipeline of the layer's experts, including the all-reduce of these gradients. */
   readonly pipeline: PipelinePlan;
   readonly denseSeconds: number;
 }
@@ -26,30 +29,36 @@ export interface LayerGradients {
 export interface GradientPartition {
   /** Layers in the order of the backward pass. */
   readonly layers: readonly LayerGradients[];
-  /** Bytes all-reduced after all layers. */
+  /** Gradient bytes to all-reduce after all layers. */
   readonly afterBytes: number;
   /** Seconds of the whole backward pass, up to the end of the last all-reduce. */
   readonly seconds: number;
 }
 
 export interface GradientPartitionOptions extends PipelineChoices {
-  /** Number of parts into which the second step divides the bytes left by the first. Default: 64. */
+  /**
+   * Number of equal parts into which the second step of the planner divides the bytes that the first step did not
+   * assign. Default: 64.
+   */
   readonly numParts?: number | undefined;
 }
 
-/** A slot for all-reduces in the backward pass: two per layer, in order. */
+/** A time slot for one all-reduce in the backward pass. Each layer has two consecutive slots. */
 interface Slot {
-  /** Bytes of gradients that are ready when the slot begins: those of all earlier layers. */
+  /**
+   * Bytes of gradients that are ready when the slot begins: the gradients of all layers that come earlier in the
+   * backward pass.
+   */
   readonly readyBytes: number;
-  /** Longest all-reduce that is completely hidden. */
+  /** Seconds of the longest all-reduce that is completely hidden in this slot. */
   readonly idleSeconds: number;
-  /** Seconds of the slot with an all-reduce of `gradientSeconds`. */
+  /** Returns the seconds of the slot with an all-reduce of `gradientSeconds`. */
   readonly secondsWith: (gradientSeconds: number) => number;
 }
 
 /**
- * Maximum number of whole bytes, up to `most`, that an all-reduce carries in `seconds`; 0 if not even its start-up
- * fits.
+ * Returns the maximum number of whole bytes, up to `most`, that an all-reduce can reduce within `seconds`; 0 if the
+ * start-up takes longer.
  */
 const bytesWithin = (seconds: number, most: number, allReduce: CollectiveModel): number => {
   let [fits, tooMany] = [0, most + 1];
@@ -62,8 +71,8 @@ const bytesWithin = (seconds: number, most: number, allReduce: CollectiveModel):
 };
 
 /**
- * First step: fill each slot in order with the bytes that it hides. Bytes can always move to a later slot, but passed
- * idle time is lost, so filling the earliest slots first hides the most bytes.
+ * First step: assign to each slot, in order, the bytes whose all-reduce is hidden there. Bytes can always move to a
+ * later slot, but unused idle time is lost, so filling the earliest slots first hides the most bytes.
  */
 const fillIdle = (slots: readonly Slot[], allReduce: CollectiveModel): readonly number[] => {
   let sent = 0;
@@ -75,8 +84,8 @@ const fillIdle = (slots: readonly Slot[], allReduce: CollectiveModel): readonly 
 };
 
 /**
- * Second step: distribute the remaining bytes over the slots and the end, optimally in multiples of a part. With E(0) =
- * 0 and u parts sent up to a slot:
+ * Second step: distribute the remaining bytes over the slots and the time after all layers, optimally in multiples of
+ * one part. With E(0) = 0 and u parts sent up to a slot:
  *
  *     E(u) after a slot = min over v ≤ u of E(v) before it + t_slot(first + part v … u)
  *
@@ -99,7 +108,7 @@ const spreadRest = (
     sentFirst += first[slot]!;
     for (let u = 0; u <= numParts && sentFirst + upTo(u) <= readyBytes; u++) {
       next[u] = Infinity;
-      // From the fewest parts in this slot to the most, so that among equal plans the parts stay together.
+      // From the fewest parts in this slot to the most: among equal plans the parts then stay in one slot.
       for (let v = Math.min(u, ends.length - 1); v >= 0; v--) {
         const end = ends[v]! + secondsWith(seconds(first[slot]! + upTo(u) - upTo(v)));
         if (end < next[u]!) [next[u], before[u]] = [end, v];
@@ -130,17 +139,17 @@ const spreadRest = (
  *
  * First, each slot gets the bytes that it hides, the earliest slot first. The remaining bytes are distributed by
  * dynamic programming over `numParts` equal parts. The first step is optimal, because fewer gradients never make a slot
- * longer: any plan can be changed into one that fills idle time first. So with as many parts as bytes no plan ends
- * earlier, and with fewer parts no plan of whole parts does. All bytes are assigned.
+ * longer: any plan can be changed, without a later end, into a plan that fills idle time first. So no plan ends earlier
+ * if there are as many parts as bytes; with fewer parts, no plan of whole parts ends earlier. All bytes are assigned.
  *
- * For a fixed number of chunks, a second of exposed gradients costs a second in every slot. The second step saves
+ * For a fixed number of chunks, a second of exposed all-reduces costs a second in every slot. The second step saves
  * start-ups: of chunks, because a layer with many gradients uses fewer chunks, and of all-reduces, because one message
  * replaces two.
  *
  * Cost: O(layers · (degrees · numParts² + simulations of all choices)); 48 layers take a few hundredths of a second.
  *
- * @param layers in the order of the backward pass, last layer of the model first.
- * @param allReduce time of an all-reduce by its bytes; must not decrease with more bytes.
+ * @param layers Layers in the order of the backward pass, starting with the last layer of the model.
+ * @param allReduce Time model of an all-reduce as a function of its bytes; the time must not decrease with more bytes.
  * @throws ArgumentError for bytes that are not whole, a number of parts below 1, or impossible values.
  *
  * Source: the two steps of FSMoE, ASPLOS 2025; their second step is a random search. They count one start-up for both

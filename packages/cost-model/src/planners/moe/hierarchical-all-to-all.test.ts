@@ -15,9 +15,9 @@ import { smoothMaximum } from "./smooth-maximum.ts";
 const free = { startupSeconds: 0, secondsPerByte: 0 };
 const bytes = { startupSeconds: 0, secondsPerByte: 1 };
 
-/** Groups by level, for 24 ranks. */
+/** Numbers of groups per level, for 24 ranks. */
 const shapes = fc.constantFrom([2], [2, 4, 12], [3, 6, 12], [4, 8], [2, 6, 24], [4, 24]);
-/** Links whose first level, or flat exchange, can be slowed by its time per byte. */
+/** Links whose flat all-to-all, or all-to-all at the first level, can be slowed by changing its time per byte. */
 interface LinearHierarchy extends Hierarchy {
   readonly flat: LinearCollectiveModel;
   readonly levels: readonly (HierarchyLevel & { readonly between: LinearCollectiveModel })[];
@@ -42,9 +42,11 @@ const hierarchies: fc.Arbitrary<LinearHierarchy> = shapes.chain((numGroups) =>
 const one = { bytesPerToken: 1 };
 
 /**
- * Exchange the tokens of 24 ranks with equal routing, level by level, as published: a rank sends between groups (groups
- * inside its own) times the maximum that it has for one of them. @returns these bytes by level, and within the last;
- * and the tokens of each rank at the end.
+ * Exchange the tokens of 24 ranks with equal routing, level by level, by the published rule: the number of tokens that
+ * a rank sends between groups is the number of groups within its own group, times the maximum number of tokens that any
+ * rank has for one of these groups.
+ * @returns the number of tokens sent at each level and within the groups of the last level, and the tokens of each rank
+ * at the end.
  */
 const carried = (
   { experts, expertsPerToken }: Routing,
@@ -99,7 +101,7 @@ describe("planHierarchicalAllToAll", () => {
           ).secondsByDepth[numGroups.length]!;
         expect(numGroups.map((_, level) => bytesWhere(level, "between"))).toEqual(published.between);
         expect(bytesWhere(numGroups.length - 1, "within")).toBe(published.within);
-        // After any steps, a rank has the tokens of its experts, each once.
+        // After each step, a rank has the tokens of its experts, each token once.
         const distinct = distinctCopies(routing, 24);
         expect(published.tokensByRank.map(({ size }) => size)).toEqual([...distinct].map((count) => 24 * count));
       }),
@@ -155,7 +157,8 @@ describe("planHierarchicalAllToAll", () => {
         expect(planHierarchicalAllToAll(routing, hierarchy, one).secondsByDepth[0]).toBeLessThanOrEqual(plain);
       }),
     );
-    // By hand: two tokens with both experts on rank 0 send four rows to it, or two; the busiest rank receives these.
+    // By hand: two tokens have both experts on rank 0. They send four rows to rank 0 with duplicates, two rows without;
+    // rank 0 is the busiest rank.
     const routing = { experts: Int32Array.of(0, 1, 1, 0), expertsPerToken: 2, numExperts: 4 };
     const hierarchy = { numRanks: 2, flat: { startupSeconds: 3, secondsPerByte: 1 }, levels: [] };
     expect(plainAllToAllSeconds(routing, hierarchy, { bytesPerToken: 10 })).toBe(3 + 2 * 4 * 10);

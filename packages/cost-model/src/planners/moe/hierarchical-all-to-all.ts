@@ -2,40 +2,52 @@ import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 import { allCopies, distinctCopies, type Routing } from "./routing.ts";
 
-/** One level of links, ordered from the outermost inwards: hosts, sockets, pairs of devices. */
+/**
+ * One level of a hierarchy of links, such as hosts, sockets or pairs of devices. Levels are ordered from the outermost
+ * to the innermost.
+ */
 export interface HierarchyLevel {
-  /** U, number of groups of ranks in the whole world; a multiple of that of the previous level. */
+  /** U, number of groups of ranks in the whole world; a multiple of the previous level's number of groups. */
   readonly numGroups: number;
-  /** All-to-all between the groups of this level that share a group of the previous level. */
+  /** Time model of the all-to-all between those groups of this level that belong to one group of the previous level. */
   readonly between: CollectiveModel;
-  /** All-to-all of all ranks of one group of this level, over any links. */
+  /** Time model of the all-to-all among all ranks of one group of this level, over any links. */
   readonly within: CollectiveModel;
 }
 
-/** Links of ranks that exchange tokens, as measured all-to-alls. The models take the bytes that a rank sends. */
+/**
+ * Links between the ranks that exchange tokens, as time models of measured all-to-alls. Each model is a function of the
+ * bytes that a rank sends.
+ */
 export interface Hierarchy {
   /** G, number of ranks. */
   readonly numRanks: number;
-  /** All-to-all of all ranks at once. */
+  /** Time model of an all-to-all among all ranks in one step. */
   readonly flat: CollectiveModel;
   readonly levels: readonly HierarchyLevel[];
 }
 
 export interface HierarchicalOptions {
-  /** M · v: bytes of a token's row. */
+  /** M · v, bytes of the row of one token. */
   readonly bytesPerToken: number;
   /** Number of ranks whose tokens the routing contains: 1, or all. Default: 1. */
   readonly numSources?: number | undefined;
-  /** Aggregates the tokens by group. Default: the maximum; use `smoothMaximum` to compare plans that differ little. */
+  /**
+   * Function that aggregates the token counts of the groups. Default: the maximum. `smoothMaximum` is better for
+   * comparing plans that differ little.
+   */
   readonly maximum?: ((copies: Int32Array) => number) | undefined;
 }
 
 /** Chosen number of steps of an all-to-all, with the predicted time of each choice. */
 export interface HierarchicalPlan {
-  /** d*: 1 is the flat all-to-all; d has d steps, between groups of d − 1 levels, then within the last level. */
+  /**
+   * d*, number of steps of the fastest all-to-all. 1: flat. d > 1: one all-to-all between the groups of each of the
+   * outer d − 1 levels, then one within the groups of level d − 1.
+   */
   readonly depth: number;
   readonly seconds: number;
-  /** t_1 … t_D, depth 1 first. */
+  /** t_1 … t_D: predicted seconds of the all-to-all in 1 … D steps. */
   readonly secondsByDepth: readonly number[];
 }
 
@@ -56,7 +68,7 @@ const checkHierarchy = ({ numRanks, levels }: Hierarchy): void => {
     );
 };
 
-/** Bytes that a rank receives in the busiest of g groups, if the ranks of a group receive equal parts. */
+/** Returns the bytes that a rank receives in the busiest of g groups, if the ranks of a group receive equal parts. */
 const busiestBytes = (copies: Int32Array, options: HierarchicalOptions): number => {
   const { bytesPerToken, numSources = 1, maximum = largestOf } = options;
   if (!(bytesPerToken >= 0 && Number.isFinite(bytesPerToken) && Number.isSafeInteger(numSources) && numSources >= 1))
@@ -67,9 +79,10 @@ const busiestBytes = (copies: Int32Array, options: HierarchicalOptions): number 
 };
 
 /**
- * Seconds of the plain all-to-all, in which a token is sent to a rank once for each of its experts there.
+ * Compute the seconds of the plain all-to-all, in which a token is sent to a rank one time for each expert of the token
+ * on this rank.
  *
- * @throws ArgumentError see `planHierarchicalAllToAll`.
+ * @throws ArgumentError under the conditions of `planHierarchicalAllToAll`.
  */
 export const plainAllToAllSeconds = (routing: Routing, hierarchy: Hierarchy, options: HierarchicalOptions): number => {
   checkHierarchy(hierarchy);
@@ -77,18 +90,19 @@ export const plainAllToAllSeconds = (routing: Routing, hierarchy: Hierarchy, opt
 };
 
 /**
- * Choose the number of steps of an all-to-all of tokens. Each step sends a token to a group once, even if several of
- * its experts are there. With U(i) groups at level i, p(g) the tokens of each of g groups and G ranks:
+ * Choose the number of steps of an all-to-all of tokens. Each step sends a token to a group only once, even if several
+ * experts of the token are in the group. With U(i) groups at level i, p(g) the tokens of each of g groups and G ranks:
  *
  *     n(g) = g · max p(g) · M · v,   t_1 = flat(n(G)),   t_d = Σ over i < d of between_i(n(U(i))) + within_{d−1}(n(G))
  *
- * Assumes that all ranks send equally much, and that the ranks of a group receive equal parts. Then the published bytes
- * of a step, which are counted over the tokens present, are these n: after level i a rank holds the tokens that U(i)
- * ranks had for its group.
+ * Assumes that all ranks send the same number of bytes, and that the ranks of a group receive equal parts. Under these
+ * assumptions n equals the published number of bytes of a step, which is counted over the tokens present at the step:
+ * after level i, a rank has the tokens that U(i) ranks had for its group.
  *
  * Cost: O(D · tokens · K).
  *
- * @param routing of the tokens of one rank, or of all ranks. @param options `numSources` is this number of ranks.
+ * @param routing Routing of the tokens of one rank, or of all ranks.
+ * @param options `numSources` is the number of ranks whose tokens `routing` contains.
  * @throws ArgumentError for groups that do not divide one another, the ranks or the experts, or impossible values.
  *
  * Source: arXiv 2508.09591 (HierMoE).

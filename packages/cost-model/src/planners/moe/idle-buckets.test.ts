@@ -20,7 +20,7 @@ const stretchSeconds = (stretch: BackwardSegment, gradientSeconds: number): numb
         gradientSeconds,
       }).makespanSeconds;
 
-/** Merge class of a gradient, by its path. */
+/** Returns the merge class of a gradient, by its path. */
 const mergeClass = (path: string): string => (path.endsWith("1") ? "experts" : "others");
 
 interface Situation {
@@ -52,7 +52,7 @@ const situations = (maxTensors: number, maxStretches: number): fc.Arbitrary<Situ
     }),
   );
 
-/** All-reduces of these tensors, one per merge class. */
+/** Computes the seconds of the all-reduces of these tensors, with one all-reduce per merge class. */
 const travelSeconds = (tensors: GradientProfile["tensors"], allReduce: CollectiveModel): number =>
   sum(
     [...Map.groupBy(tensors, ({ path }) => mergeClass(path)).values()]
@@ -60,7 +60,7 @@ const travelSeconds = (tensors: GradientProfile["tensors"], allReduce: Collectiv
       .map((bytes) => (bytes === 0 ? 0 : collectiveSeconds(allReduce, bytes))),
   );
 
-/** The smallest time over all assignments of gradients, in their order, to segments in which they are ready. */
+/** Returns the smallest time over all assignments of the gradients, in order, to segments in which they are ready. */
 const bruteForce = ({ profile, stretches, allReduce }: Situation, at = 0, sent = 0): number => {
   const stretch = stretches[at];
   if (stretch === undefined) return travelSeconds(profile.tensors.slice(sent), allReduce);
@@ -133,7 +133,8 @@ describe("planIdleBuckets", () => {
   });
 
   test("fits all-reduces behind experts, and among equal plans sends earlier", () => {
-    // Dispatch and combine take a second each, experts four: an all-reduce of four seconds is hidden.
+    // Dispatch and combine take one second each, and the experts take four seconds: an all-reduce of four seconds is
+    // hidden.
     const line = { startupSeconds: 0, secondsPerByte: 1 };
     const nothing = { model: line, bytes: 0 };
     const experts: MoeLayerPass = {

@@ -5,13 +5,13 @@ import { type MergeOptions, messagesOfRun, oneMergeClass } from "../merge-class.
 import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { pipelineCandidates } from "./pipeline-degree.ts";
 
-/** A segment of the backward pass. */
+/** A segment of the backward pass: a layer of experts, or other computation. */
 export type BackwardSegment = {
-  /** Number of gradients of the profile, in its order, that are ready when the segment begins. */
+  /** Number of leading gradients of the profile that are ready when the segment begins. */
   readonly numReady: number;
 } & (
   | {
-      /** A layer of experts, whose tokens travel over the same links. */
+      /** Backward pass of a layer of experts, whose tokens are sent over the same links as the gradients. */
       readonly experts: MoeLayerPass;
       /** Number of chunks of the layer's pipeline. */
       readonly numChunks: number;
@@ -20,16 +20,16 @@ export type BackwardSegment = {
   | { readonly denseSeconds: number }
 );
 
-/** Buckets that fill idle times of the network, with the resulting time of the backward pass. */
+/** Buckets whose all-reduces fill idle times of the network, with the resulting time of the backward pass. */
 export interface IdleBuckets {
   readonly buckets: BucketPlan;
   /** Seconds of the backward pass, up to the end of the last all-reduce. */
   readonly seconds: number;
-  /** Seconds of the backward pass alone. */
+  /** Seconds of the backward pass without all-reduces. */
   readonly backwardSeconds: number;
 }
 
-/** Seconds of a segment as a function of the seconds of all-reduces in it. */
+/** Returns a function from the seconds of all-reduces during a segment to the seconds of the segment. */
 const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => number) => {
   if ("denseSeconds" in stretch) {
     checkSeconds("its dense part", stretch.denseSeconds);
@@ -50,14 +50,15 @@ const secondsWith = (stretch: BackwardSegment): ((gradientSeconds: number) => nu
  *
  *     E(n) after a segment = min over m ≤ n ≤ numReady of E(m) before it + t_segment(T of gradients m … n)
  *
- * This is `planGradientPartition` for gradients that are not divided: no grouping of neighbors ends earlier. Among
- * equal plans the one that sends earlier wins.
+ * This is `planGradientPartition` for gradients that are not divided: no grouping of consecutive gradients ends
+ * earlier. Among equal plans, the plan that sends gradients earlier is chosen.
  *
  * Cost: O(segments · tensors²).
  *
- * @param profile gradients in the order in which they become ready; their computation is in the segments.
- * @param stretches segments of the whole backward pass, in order.
- * @param allReduce time of an all-reduce by its bytes; empty all-reduces are left out.
+ * @param profile Gradients in the order in which they become ready. Their computation times are contained in the
+ * segments.
+ * @param stretches Segments of the whole backward pass, in order.
+ * @param allReduce Time model of an all-reduce as a function of its bytes. Empty all-reduces take no time.
  * @throws ArgumentError for segments that do not fit the profile, or impossible values.
  * Source: the problem of FSMoE, ASPLOS 2025, whose gradients may be divided anywhere.
  */
@@ -70,7 +71,10 @@ export const planIdleBuckets = (
   checkProfile(profile);
   const { tensors } = profile;
   const numTensors = tensors.length;
-  /** Seconds of one all-reduce per merge class for the gradients up to `end`, by index of the first gradient. */
+  /**
+   * Returns the seconds of the all-reduces (one per merge class) of the gradients from each index up to `end`, by index
+   * of the first gradient.
+   */
   const secondsUpTo = (end: number): readonly number[] => {
     const bytesOf = new Map<string, number>();
     const seconds = [0];
@@ -97,7 +101,8 @@ export const planIdleBuckets = (
     const secondsOf = secondsWith(stretch);
     backwardSeconds += secondsOf(0);
     const best = ends.map((_, end) => {
-      // From the most gradients sent before, so that among equal plans the one that sends earlier wins.
+      // Starts with the plan that sends the most gradients in earlier segments, so that among equal plans the plan that
+      // sends earlier is chosen.
       let [least, before] = [Infinity, end];
       const first = end <= numReady ? 0 : end + 1;
       for (let begin = end; begin >= first; begin--) {

@@ -1,27 +1,30 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/** A collective of a whole layer; with r chunks, each chunk sends 1/r of the bytes. */
+/** A collective of a whole layer: its time model and its bytes. With r chunks, each chunk sends 1/r of the bytes. */
 export interface LayerCollective {
   readonly model: CollectiveModel;
   readonly bytes: number;
 }
 
-/** One pass, forward or backward, of a layer of experts that are sharded within a node and distributed over nodes. */
+/**
+ * One pass, forward or backward, over a layer of experts. Each expert is sharded over the ranks of a node, and the
+ * experts are distributed over nodes.
+ */
 export interface MoeLayerPass {
-  /** Dispatch, and also combine, between nodes. */
+  /** All-to-all between nodes, used for the dispatch and for the combine. */
   readonly allToAll: LayerCollective;
-  /** All-gather of tokens to all shards of their expert, within a node. */
+  /** All-gather of tokens within a node, to all shards of their expert. */
   readonly allGather: LayerCollective;
-  /** Reduce-scatter of the results of an expert's shards, within a node. */
+  /** Reduce-scatter within a node of the results of an expert's shards. */
   readonly reduceScatter: LayerCollective;
-  /** Computation of experts: every chunk has the start-up, and the work is divided among chunks. */
+  /** Seconds of the experts: the start-up is needed for every chunk, and the work is divided among chunks. */
   readonly experts: { readonly startupSeconds: number; readonly workSeconds: number };
 }
 
-/** Seconds of the operations on one chunk of the tokens. */
+/** Seconds of each operation on one chunk of the tokens. */
 export interface ChunkSeconds {
-  /** Seconds of the dispatch, and also of the combine. */
+  /** Seconds of the dispatch, and of the combine. */
   readonly allToAll: number;
   readonly allGather: number;
   readonly reduceScatter: number;
@@ -45,8 +48,8 @@ export const checkSeconds = (name: string, seconds: number): void => {
 };
 
 /**
- * Seconds of the operations on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes, start-up + work
- * / r for the experts.
+ * Compute the seconds of each operation on one of r equal chunks: t(r) = a + b · n / r for a collective of n bytes,
+ * start-up + work / r for the experts.
  *
  * @throws ArgumentError for a number of chunks that is not a whole number from 1, or impossible values.
  *
@@ -67,8 +70,8 @@ export const chunkSeconds = (pass: MoeLayerPass, numChunks: number): ChunkSecond
 };
 
 /**
- * Estimate the backward pass of a layer from its forward pass: gathers and scatters swap their bytes, and experts take
- * twice as long, because each product has two gradients.
+ * Estimate the backward pass of a layer from its forward pass: all-gathers and reduce-scatters swap their bytes, and
+ * experts take twice as long, because each product has two gradients.
  *
  * Source: FSMoE, ASPLOS 2025; experts were measured there at 1.9 to 2.1 times.
  */

@@ -6,7 +6,7 @@ import type { CollectiveTask, Task } from "../../simulation/task.ts";
 import type { ChunkSeconds } from "./layer-pass.ts";
 import { type LayerSchedule, type LayerTimeline, layerTimeline } from "./layer-timeline.ts";
 
-/** The schedule as a program of one rank, because the simulator does not know experts. */
+/** Converts the schedule to a program of one rank, because the simulator has no concept of experts. */
 const simulated = (chunk: ChunkSeconds, schedule: LayerSchedule, { streams }: LayerTimeline): number => {
   const { numChunks, gradientSeconds = 0 } = schedule;
   const tasks: Task[] = [];
@@ -37,7 +37,8 @@ const simulated = (chunk: ChunkSeconds, schedule: LayerSchedule, { streams }: La
       gathers.push(start(`gather ${i}`, "all-gather", "intra-node", chunk.allGather, [dispatches[i!]!]));
       continue;
     }
-    // Experts run when the program reaches the task that needs them; the order of streams allows nothing earlier.
+    // Experts run when the program reaches the task that needs their results; the order of the streams does not allow
+    // an earlier time.
     for (; computed <= i!; computed++) {
       tasks.push({ kind: "wait", for: gathers[computed]! });
       tasks.push({ kind: "compute", name: `experts ${computed}`, seconds: chunk.experts });

@@ -2,23 +2,25 @@ import { type ChunkSeconds, checkNumChunks, checkSeconds } from "./layer-pass.ts
 
 /**
  * Order of collectives within a node. "gathers-first": all-gathers of all chunks, then all reduce-scatters.
- * "alternating": one all-gather ahead, then reduce-scatters and all-gathers alternate.
+ * "alternating": two all-gathers first, then reduce-scatters and all-gathers alternate, so that all-gathers stay one
+ * chunk ahead.
  */
 export type IntraNodeOrder = "gathers-first" | "alternating";
 
-/** Pipeline schedule of a layer of experts. */
+/** Schedule of the pipeline of a layer of experts. */
 export interface LayerSchedule {
-  /** r, the degree of the pipeline. */
+  /** r, number of chunks: the degree of the pipeline. */
   readonly numChunks: number;
   /**
-   * Seconds of an all-reduce of gradients between the last dispatch and the first combine. Default: 0, no all-reduce.
+   * Seconds of an all-reduce of gradients between the last dispatch and the first combine. Default: 0, which means no
+   * all-reduce.
    */
   readonly gradientSeconds?: number | undefined;
   /** Order of collectives within a node. Default: "gathers-first". */
   readonly intraNodeOrder?: IntraNodeOrder | undefined;
 }
 
-/** One operation on one chunk; the all-reduce of gradients has no chunk. */
+/** Time span of one operation on one chunk. The all-reduce of gradients has no chunk. */
 export interface LayerSpan {
   readonly operation: "dispatch" | "all-gather" | "experts" | "reduce-scatter" | "combine" | "gradients";
   readonly chunk: number | undefined;
@@ -26,7 +28,7 @@ export interface LayerSpan {
   readonly endSeconds: number;
 }
 
-/** One pass of a layer of experts. Time 0 is when its tokens have been routed. */
+/** Timeline of one pass over a layer of experts. Time 0 is when the tokens have been routed. */
 export interface LayerTimeline {
   /** Operations by stream, in the order in which they start. */
   readonly streams: Readonly<Record<"interNode" | "intraNode" | "compute", readonly LayerSpan[]>>;
@@ -51,11 +53,11 @@ const intraNodeSteps = (numChunks: number, order: IntraNodeOrder): readonly Intr
  *     intra-node   all-gather 1 … r, reduce-scatter 1 … r; or alternating
  *     compute      experts 1 … r
  *
- * Each chunk passes through dispatch, all-gather, experts, reduce-scatter, combine. The alternating order has an
- * earlier first combine, but delays later experts: neither order is always better.
+ * Each chunk passes through dispatch, all-gather, experts, reduce-scatter, combine. The alternating order starts the
+ * first combine earlier, but delays later experts: neither order is always better.
  *
- * The all-reduce of gradients begins at the end of the last dispatch, and only combines follow it. So its time t is
- * exposed only in this way: makespan = max(makespan without it, 2r · t_a2a + t), in both orders.
+ * The all-reduce of gradients begins at the end of the last dispatch, and only combines follow it. So its time t
+ * affects the makespan only as follows: makespan = max(makespan without it, 2r · t_a2a + t), in both orders.
  *
  * Cost: O(r).
  *
@@ -71,7 +73,10 @@ export const layerTimeline = (chunk: ChunkSeconds, schedule: LayerSchedule): Lay
   for (const [name, seconds] of Object.entries(chunk)) checkSeconds(name, seconds);
 
   const streams = { interNode: [] as LayerSpan[], intraNode: [] as LayerSpan[], compute: [] as LayerSpan[] };
-  /** Append an operation to its stream. @returns its end in seconds. */
+  /**
+   * Append an operation to its stream.
+   * @returns the end of the operation in seconds.
+   */
   const run = (
     stream: LayerSpan[],
     operation: LayerSpan["operation"],

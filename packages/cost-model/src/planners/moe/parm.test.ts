@@ -56,7 +56,7 @@ const noCost: ParmModels = {
 };
 
 describe("parmCosts", () => {
-  // 1024 tokens of 32 bytes, 3072 slots: the bytes of each group, computed by hand.
+  // 1024 tokens of 32 bytes, 3072 slots: bytes of each group's collectives, computed by hand.
   test.each([
     ["expertAllToAll", { baseline: 2 * 3072 * 32 * 8, S1: 0, S2: 0 }],
     ["fusedAllToAll", { baseline: 0, S1: 2 * 3072 * 32 * 2, S2: 2 * 3072 * 32 * 2 }],
@@ -75,7 +75,7 @@ describe("parmCosts", () => {
         const [same, own] = [false, true].map((hasOwnTokens) => parmCosts({ ...some, hasOwnTokens }, groupModels));
         const bytes = some.numTokens * some.hidden * some.bytesPerElement;
         const gathered = collectiveSeconds(groupModels.tensorAllGather, bytes);
-        // Up to rounding of the sums.
+        // Equal up to rounding errors of the sums.
         const expectAdded = (schedule: ParmSchedule, seconds: number): void => {
           const [before, after] = [same![schedule].communicationSeconds, own![schedule].communicationSeconds];
           expect(Math.abs(after - before - seconds)).toBeLessThanOrEqual(1e-12 * Math.max(before, after));
@@ -96,7 +96,7 @@ describe("parmCosts", () => {
           expect(seconds).toBe(communicationSeconds + expertFlops);
       }),
     );
-    // 3072 slots · 8 shards / 4 ranks of two products of 16 × 64 / 8.
+    // 3072 slots · 8 shards / 4 ranks; each expert shard has two products of 16 × 64 / 8.
     expect(parmCosts(layer, noCost).S1.expertFlops).toBe(2 * 2 * 3072 * 2 * 16 * 8);
   });
 

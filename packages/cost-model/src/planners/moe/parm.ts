@@ -1,19 +1,22 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 
-/** A layer of experts after a tensor-parallel attention; its ranks along "tensor" hold the same tokens. */
+/**
+ * A layer of experts that follows a tensor-parallel attention, so its ranks along the "tensor" axis hold the same
+ * tokens.
+ */
 export interface ParmLayer {
-  /** B · L: tokens of one rank. */
+  /** B · L: number of tokens of one rank. */
   readonly numTokens: number;
   /** M: hidden width. */
   readonly hidden: number;
   /** H: hidden width of a whole expert. */
   readonly expertHidden: number;
-  /** Matrix products of an expert: 2, or 3 with a gate. */
+  /** Number of matrix products of an expert: 2, or 3 with a gate. */
   readonly numProducts: number;
-  /** k: experts per token. */
+  /** k: number of experts per token. */
   readonly expertsPerToken: number;
-  /** f: capacity factor; slots for tokens are k · f · B · L over all experts. */
+  /** f: capacity factor. All experts together have k · f · B · L slots for tokens. */
   readonly capacityFactor: number;
   readonly bytesPerElement: number;
   /** N_MP, number of ranks that hold the same tokens. */
@@ -22,19 +25,21 @@ export interface ParmLayer {
   readonly numShards: number;
   /**
    * Whether each of the N_MP ranks holds only its part of the tokens before the layer, and needs only this part after
-   * the layer, as with sequence parallelism. Then S1 gathers no outputs, and the other schedules gather the tokens
-   * first. Default: false.
+   * the layer, as with sequence parallelism. If true, S1 does not gather outputs, and the other schedules first gather
+   * the tokens. Default: false.
    */
   readonly hasOwnTokens?: boolean;
 }
 
-/** Times of the collectives of a layer's groups, by the bytes of the whole gathered, summed or exchanged tensor. */
+/**
+ * Time models of the layer's collectives, as functions of the bytes of the whole gathered, summed or exchanged tensor.
+ */
 export interface ParmModels {
-  /** All-to-all over ranks that hold the same shard of different experts. */
+  /** All-to-all among ranks that hold the same shard of different experts. */
   readonly expertAllToAll: CollectiveModel;
-  /** All-to-all over all ranks that hold shards of experts, of any shard. */
+  /** All-to-all among all ranks that hold any shard of an expert. */
   readonly fusedAllToAll: CollectiveModel;
-  /** Number of those ranks, which is the number of steps of the fused all-to-all. */
+  /** Number of ranks of the fused all-to-all, which is also its number of steps. */
   readonly fusedWorldSize: number;
   readonly shardAllGather: CollectiveModel;
   readonly shardAllReduce: CollectiveModel;
@@ -42,15 +47,15 @@ export interface ParmModels {
 }
 
 /**
- * Schedule of a layer. "S1" splits tokens over the ranks that hold the same tokens before the gate, "S2" after the
- * gate.
+ * Communication schedule of a layer. "S1" divides the tokens over the ranks that hold the same tokens before the gate,
+ * "S2" after the gate.
  */
 export type ParmSchedule = "baseline" | "S1" | "S2";
 
 /** Predicted cost of a schedule. */
 export interface ParmCost {
   readonly communicationSeconds: number;
-  /** Flops of one rank's experts. */
+  /** Flops of the experts on one rank. */
   readonly expertFlops: number;
   readonly seconds: number;
 }
@@ -66,8 +71,9 @@ const checkLayer = ({ hasOwnTokens: _, ...layer }: ParmLayer, { fusedWorldSize }
 };
 
 /**
- * Seconds of an all-to-all in P steps whose received chunks are broadcast on another link while the next chunk travels:
- * t_a2a / P + (P − 1) · max(t_a2a, t_ag) / P + t_ag / P = max(t_a2a, t_ag) + min(t_a2a, t_ag) / P.
+ * Computes the seconds of an all-to-all in P steps, in which each received chunk is broadcast over another link while
+ * the next chunk is received: t_a2a / P + (P − 1) · max(t_a2a, t_ag) / P + t_ag / P = max(t_a2a, t_ag) + min(t_a2a,
+ * t_ag) / P.
  */
 export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: number, numSteps: number): number =>
   Math.max(allToAllSeconds, allGatherSeconds) + Math.min(allToAllSeconds, allGatherSeconds) / numSteps;
@@ -81,12 +87,12 @@ export const overlappedSeconds = (allToAllSeconds: number, allGatherSeconds: num
  *     S1         2 · A2A(S · M · N_ESP / N_MP) + AG_MP(B · L · M)
  *     S2         A2A(S · M · N_ESP / N_MP) + overlap of another with AG_MP(S · M)
  *
- * With S1 and S2, experts compute 1 / N_MP of the baseline's flops. S2 gathers k · f times as much as S1, but
- * overlapped with its all-to-all: S1 is better if k · f is large or the links of the tensor group are slow. Slots are
- * not rounded to whole slots per expert. With `hasOwnTokens`, AG_MP(B · L · M) is added to the other two schedules
- * instead of S1.
+ * With S1 and S2, experts compute 1 / N_MP of the baseline's flops. S2 gathers k · f times as many bytes as S1, but its
+ * all-gather overlaps with its all-to-all: S1 is better if k · f is large or the links of the tensor group are slow.
+ * Slots are not rounded to whole slots per expert. With `hasOwnTokens`, the term AG_MP(B · L · M) is removed from S1
+ * and added to the other two schedules.
  *
- * @param secondsPerFlop of an expert's products. Default: 0, communication only.
+ * @param secondsPerFlop Seconds per flop of the experts' matrix products. Default: 0, which counts communication only.
  * @throws ArgumentError for sizes that are not positive, or impossible values of a collective.
  *
  * Source: Parm, INFOCOM 2024, reconstructed from its abstract and its released kernel, because the paper itself was not
@@ -133,7 +139,7 @@ export const parmCosts = (
   };
 };
 
-/** Choose the fastest schedule; among equal ones the first of S1, S2 and the baseline. */
+/** Choose the fastest schedule. Among equally fast schedules, S1 is preferred to S2, and S2 to the baseline. */
 export const chooseParmSchedule = (costs: Readonly<Record<ParmSchedule, ParmCost>>): ParmSchedule => {
   const order: readonly ParmSchedule[] = ["S1", "S2", "baseline"];
   return order.reduce((best, schedule) => (costs[schedule].seconds < costs[best].seconds ? schedule : best));

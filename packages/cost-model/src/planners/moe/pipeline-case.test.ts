@@ -4,7 +4,7 @@ import { chunks, schedules, times } from "../../../test/moe-layers.ts";
 import { layerTimeline } from "./layer-timeline.ts";
 import { type PipelineBound, type PipelinePredicates, pipelineBound, pipelineCase } from "./pipeline-case.ts";
 
-/** The conditions of the paper's table, row by row; a predicate with ! must be false. */
+/** Conditions of the paper's table, row by row. A predicate with ! must be false. */
 const publishedConditions: Readonly<Record<PipelineBound, readonly (readonly string[])[]>> = {
   "inter-node": [
     ["q1", "!q2", "q4"],
@@ -36,7 +36,7 @@ test("exactly one row of the published conditions holds for any predicates, and 
 });
 
 describe("pipelineCase", () => {
-  // By hand from the published formulas: one row per case.
+  // Computed by hand from the published formulas, one row per case.
   test.each([
     { times: [1, 0.5, 0.2, 3], bound: "inter-node", seconds: 11, alternating: 11 },
     { times: [1, 0.5, 3, 0], bound: "compute", seconds: 15, alternating: 15 },

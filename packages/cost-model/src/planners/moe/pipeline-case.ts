@@ -1,18 +1,18 @@
 import type { ChunkSeconds } from "./layer-pass.ts";
 import type { LayerSchedule } from "./layer-timeline.ts";
 
-/** The bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
+/** Bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
 export type PipelineBound = "inter-node" | "compute" | "all-to-all" | "intra-node";
 
-/** Predicates Q1 to Q7 of the paper. */
+/** Truth values of the predicates Q1 to Q7 of the paper. */
 export type PipelinePredicates = Readonly<Record<"q1" | "q2" | "q3" | "q4" | "q5" | "q6" | "q7", boolean>>;
 
-/** Evaluate Q1 to Q7 for the times of a schedule; Q5 and Q7 are the same sum in another order. */
+/** Evaluate the predicates Q1 to Q7 for the times of a schedule. Q5 and Q7 are the same sum, in a different order. */
 export const pipelinePredicates = (
   { allToAll, allGather, reduceScatter, experts }: ChunkSeconds,
   { numChunks: r, gradientSeconds = 0 }: LayerSchedule,
 ): PipelinePredicates => {
-  // Seconds between nodes after the first dispatch and before the last combine.
+  // Seconds of inter-node traffic between the end of the first dispatch and the start of the last combine.
   const between = 2 * (r - 1) * allToAll;
   const within = allGather + reduceScatter;
   return {
@@ -37,16 +37,17 @@ export const pipelineBound = ({ q1, q2, q3, q4, q5, q6, q7 }: PipelinePredicates
 };
 
 /**
- * Find which of the four published cases a pipelined layer is in, and its time by the formula of that case:
+ * Find the case of the paper that applies to a pipelined layer, and its time by the formula of this case:
  *
  *     inter-node   2r · t_a2a + t_gar                  compute      2 · t_a2a + t_ag + t_rs + r · t_exp
  *     all-to-all   2r · t_a2a + t_ag + t_rs            intra-node   2 · t_a2a + r · t_ag + r · t_rs
  *
- * If t_ag = t_rs this equals `layerTimeline` with all gathers first. Otherwise it is a lower bound, because Q1 only
- * considers the all-gather: with eight chunks it may be an eighth of the time. Therefore plans use `layerTimeline`;
- * this function names the bottleneck of a layer.
+ * If t_ag = t_rs the result equals `layerTimeline` with "gathers-first". If the two times differ, the result is a lower
+ * bound of the time, because Q1 only considers the all-gather: with eight chunks the bound may be as low as an eighth
+ * of the time. Therefore plans use `layerTimeline`; this function names the bottleneck of a layer.
  *
- * @param chunk times of one chunk. @param schedule its order of collectives is ignored; "gathers-first" is assumed.
+ * @param chunk Seconds of the operations on one chunk.
+ * @param schedule Schedule of the layer. Its `intraNodeOrder` is ignored; "gathers-first" is assumed.
  *
  * Source: FSMoE, ASPLOS 2025.
  */

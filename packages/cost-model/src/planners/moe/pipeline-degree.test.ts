@@ -62,8 +62,8 @@ describe("planPipeline", () => {
       reduceScatter: { model: line(0, 1), bytes: 16 },
       experts: { startupSeconds: 0, workSeconds: 16 },
     };
-    // By hand: 82 s in one chunk, 52 in two, 44 in four that alternate; with eight chunks the all-to-alls alone take 16
-    // · 3.
+    // Computed by hand: 82 s with one chunk, 52 s with two, 44 s with four chunks in alternating order; with eight
+    // chunks the all-to-alls alone take 16 · 3 s.
     const plans = [planPipeline(forward), planPipeline(backwardOf(forward), 100)] as const;
     expect(plans).toEqual([
       { numChunks: 4, intraNodeOrder: "alternating", seconds: 44 },

@@ -2,31 +2,34 @@ import { ArgumentError } from "@skein/tensor-core";
 import { checkSeconds, chunkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { type IntraNodeOrder, layerTimeline } from "./layer-timeline.ts";
 
-/** Chosen pipeline of one pass of a layer of experts. */
+/** Pipeline chosen for one pass over a layer of experts. */
 export interface PipelinePlan {
   readonly numChunks: number;
   readonly intraNodeOrder: IntraNodeOrder;
-  /** The makespan of `layerTimeline`. */
+  /** Makespan of the pipeline in seconds, as computed by `layerTimeline`. */
   readonly seconds: number;
 }
 
-/** Choices to try. */
+/** Candidates to compare. */
 export interface PipelineChoices {
-  /** Numbers of chunks. Default: 1, 2, 4 and 8, as in the released code. */
+  /** Candidate numbers of chunks. Default: 1, 2, 4 and 8, as in the released code. */
   readonly degrees?: readonly number[] | undefined;
-  /** Orders of collectives within a node. Default: both. */
+  /** Candidate orders of collectives within a node. Default: both orders. */
   readonly intraNodeOrders?: readonly IntraNodeOrder[] | undefined;
 }
 
-/** A candidate schedule. Its time with an all-reduce of gradients is max(seconds, fixedSeconds + gradients). */
+/**
+ * A candidate schedule. With an all-reduce of gradients its time is max(seconds, fixedSeconds + seconds of the
+ * all-reduce).
+ */
 export interface PipelineCandidate extends PipelinePlan {
-  /** 2r · t_a2a: seconds of the other traffic between nodes. */
+  /** 2r · t_a2a: seconds of the traffic between nodes, without gradients. */
   readonly fixedSeconds: number;
 }
 
 const bothOrders: readonly IntraNodeOrder[] = ["gathers-first", "alternating"];
 
-/** Simulate every choice without gradients; fewer chunks first. */
+/** Simulate all candidates without gradients. The result is ordered by number of chunks, fewest first. */
 export const pipelineCandidates = (
   pass: MoeLayerPass,
   { degrees = [1, 2, 4, 8], intraNodeOrders = bothOrders }: PipelineChoices = {},
@@ -48,7 +51,10 @@ export const pipelineCandidates = (
     });
 };
 
-/** Choose the candidate that ends first with an all-reduce of `gradientSeconds`; among equal ones the first. */
+/**
+ * Choose the candidate that ends first with an all-reduce of `gradientSeconds`; among equal candidates, the first in
+ * the list.
+ */
 export const fastest = (candidates: readonly PipelineCandidate[], gradientSeconds: number): PipelinePlan => {
   const plans = candidates.map(({ numChunks, intraNodeOrder, seconds, fixedSeconds }) => ({
     numChunks,
@@ -60,12 +66,13 @@ export const fastest = (candidates: readonly PipelineCandidate[], gradientSecond
 
 /**
  * Choose the number of chunks for one pass of a layer of experts, and the order of its collectives within a node: the
- * smallest makespan of `layerTimeline` over all choices. Among equal choices, fewer chunks and the first order win.
+ * smallest makespan of `layerTimeline` over all choices. Among equal choices, fewer chunks are preferred, then the
+ * order listed first.
  *
  * Cost: one simulation per choice, O(degrees · orders · r) in total; microseconds, so no solver is needed.
  *
- * @param gradientSeconds of an all-reduce between the last dispatch and the first combine; 0 in a forward pass.
- * @throws ArgumentError if there is no choice, or for impossible values.
+ * @param gradientSeconds Seconds of an all-reduce between the last dispatch and the first combine; 0 in a forward pass.
+ * @throws ArgumentError if there is no candidate, or for impossible values.
  *
  * Source: the problem of FSMoE, ASPLOS 2025, who minimize four formulas by sequential quadratic programming.
  */
@@ -77,8 +84,8 @@ export const planPipeline = (pass: MoeLayerPass, gradientSeconds = 0, choices: P
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
 /**
- * Smallest number that an expert's capacity must be a multiple of so that both passes can divide it: the least common
- * multiple.
+ * Compute the number that must divide an expert's capacity so that both passes can divide the capacity into chunks: the
+ * least common multiple of the two numbers of chunks.
  */
 export const capacityMultiple = (forward: PipelinePlan, backward: PipelinePlan): number =>
   (forward.numChunks / greatestCommonDivisor(forward.numChunks, backward.numChunks)) * backward.numChunks;

@@ -7,7 +7,7 @@ import { allCopies, distinctCopies, type Routing, uniformRouting } from "./routi
 const total = (counts: Int32Array): number => counts.reduce((sum, count) => sum + count, 0);
 const numGroupsOf24 = fc.constantFrom(1, 2, 3, 4, 6, 8, 12, 24);
 
-/** The groups of each token, computed directly. */
+/** Returns the groups that contain an expert of each token, computed directly. */
 const groupsByToken = ({ experts, expertsPerToken, numExperts }: Routing, numGroups: number): readonly number[][] =>
   Array.from({ length: experts.length / expertsPerToken }, (_, token) =>
     [...experts.subarray(token * expertsPerToken, (token + 1) * expertsPerToken)].map((expert) =>
@@ -92,7 +92,7 @@ describe("uniformRouting", () => {
     const routing = uniformRouting(60_000, { numExperts: 6, expertsPerToken: 3 }, randomKey(1).data);
     const sets = groupsByToken(routing, 6).map((experts) => experts.toSorted((a, b) => a - b).join(" "));
     const counts = [...Map.groupBy(sets, (set) => set).values()].map(({ length }) => length);
-    // 20 sets of 3000 each; the standard deviation is 53.
+    // 20 sets of experts, with an expected count of 3000 each and a standard deviation of 53.
     expect(counts).toHaveLength(20);
     for (const count of counts) expect(Math.abs(count - 3000)).toBeLessThan(4 * 53);
   });

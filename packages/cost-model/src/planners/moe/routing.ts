@@ -2,19 +2,26 @@ import { ArgumentError } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**
- * Experts of each token; plain data. Experts are ordered by the ranks that hold them, so g equal groups of neighbors
- * are the ranks of g hosts, sockets or devices. If experts have moved, indices here are their positions after the move.
+ * Experts of each token; plain data. Experts are ordered by the ranks that hold them, so g equal groups of consecutive
+ * experts belong to the ranks of g hosts, sockets or devices. If experts were moved between ranks, the indices are the
+ * experts' positions after the move.
  */
 export interface Routing {
-  /** Shape `[tokens · expertsPerToken]`: the experts of token 0, all different, then those of token 1, … */
+  /**
+   * Indices of the experts, shape `[tokens · expertsPerToken]`: first the experts of token 0, all different, then the
+   * experts of token 1, …
+   */
   readonly experts: Int32Array;
-  /** K: experts per token. */
+  /** K, number of experts per token. */
   readonly expertsPerToken: number;
-  /** E: number of experts. */
+  /** E, number of experts. */
   readonly numExperts: number;
 }
 
-/** Number of experts in each of g groups. @throws ArgumentError unless groups have equal size. */
+/**
+ * Returns the number of experts in each of g groups.
+ * @throws ArgumentError unless groups have equal size.
+ */
 const expertsPerGroup = (numExperts: number, numGroups: number): number => {
   if (!(Number.isSafeInteger(numGroups) && numGroups >= 1 && numExperts % numGroups === 0))
     throw new ArgumentError(
@@ -23,7 +30,10 @@ const expertsPerGroup = (numExperts: number, numGroups: number): number => {
   return numExperts / numGroups;
 };
 
-/** Check a routing. @throws ArgumentError for an impossible number of experts per token, or an incomplete token. */
+/**
+ * Check the values of a routing.
+ * @throws ArgumentError for an impossible number of experts per token, or an incomplete token.
+ */
 const checkRouting = ({ experts, expertsPerToken, numExperts }: Routing): void => {
   if (
     !(Number.isSafeInteger(expertsPerToken) && expertsPerToken >= 1 && expertsPerToken <= numExperts) ||
@@ -39,8 +49,8 @@ const checkRouting = ({ experts, expertsPerToken, numExperts }: Routing): void =
 };
 
 /**
- * Count the tokens of each group: p[j], the tokens with at least one expert in group j. This is the traffic if a token
- * goes to a group once, even with several of its experts there.
+ * Count the tokens of each group: p[j], the tokens with at least one expert in group j. This is the traffic if each
+ * token is sent to a group only once, even if the group contains several of its experts.
  *
  * Cost: O(tokens · K).
  *
@@ -54,7 +64,7 @@ export const distinctCopies = (routing: Routing, numGroups: number): Int32Array 
   const { experts, expertsPerToken, numExperts } = routing;
   const size = expertsPerGroup(numExperts, numGroups);
   const copies = new Int32Array(numGroups);
-  // Last token counted for each group, so that no mask has to be cleared per token.
+  // Last token that was counted for each group; an array of flags would have to be cleared for each token.
   const lastToken = new Int32Array(numGroups).fill(-1);
   for (const [i, expert] of experts.entries()) {
     if (!(expert >= 0 && expert < numExperts))
@@ -70,27 +80,27 @@ export const distinctCopies = (routing: Routing, numGroups: number): Int32Array 
 };
 
 /**
- * Count choices by group: a token counts once per expert that it has in the group. This is the traffic without removing
- * duplicates.
+ * Count the choices of each group: a token is counted one time for each of its experts in the group. This is the
+ * traffic without removing duplicates.
  *
  * Cost: O(tokens · K).
  *
  * @returns i32 [numGroups].
- * @throws ArgumentError see `distinctCopies`.
+ * @throws ArgumentError under the conditions of `distinctCopies`.
  */
 export const allCopies = (routing: Routing, numGroups: number): Int32Array => {
   checkRouting(routing);
-  // Treats every choice as a token of its own.
+  // Treats every choice as a separate token.
   return distinctCopies({ ...routing, expertsPerToken: 1 }, numGroups);
 };
 
 /**
- * Route tokens evenly: each token to K different experts, all sets equally likely up to a bias of E / 2³². A substitute
- * if no routing was measured.
+ * Route tokens evenly: each token to K different experts, all sets equally likely up to a bias of E / 2³². Used when no
+ * routing was measured.
  *
  * Cost: O(tokens · K).
  *
- * @param key two words, such as `randomKey(seed).data`; the same key gives the same routing.
+ * @param key Random key of two words, such as `randomKey(seed).data`; the same key gives the same routing.
  *
  * Source: Floyd's sampling without replacement (Bentley and Floyd 1987).
  */

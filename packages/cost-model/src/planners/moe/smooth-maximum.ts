@@ -1,9 +1,11 @@
 /**
- * Smooth maximum, which also decreases if smaller values decrease: max · (Σ (x / max)^γ)^(1 / γ). At least the maximum,
- * at most n^(1 / γ) times the maximum; 0 for no values and for zeros.
+ * Compute a smooth maximum, which also decreases if values below the maximum decrease: max · (Σ (x / max)^γ)^(1 / γ).
+ * The result is at least the maximum and at most n^(1 / γ) times the maximum; 0 if there are no values or all values
+ * are 0.
  *
- * @param values 0 or more.
- * @param gamma γ > 0; larger values are closer to the maximum. Default: 10, as published; from 5 to 19 little changed.
+ * @param values Values to aggregate, each 0 or more.
+ * @param gamma γ > 0; larger values are closer to the maximum. Default: 10, as published; values from 5 to 19 changed
+ * the results little.
  *
  * Source: arXiv 2508.09591 (HierMoE).
  */
