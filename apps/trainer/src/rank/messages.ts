@@ -22,38 +22,38 @@ import type { TracedModel } from "../modules/traced-model.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
-/** Settings that all ranks of a run share. The controller of the run makes them. */
+/** Settings that all ranks of a run share, created by the controller of the run. */
 export interface Assignment {
   readonly task: "train" | "measure-links";
-  /** Job with a settled backend. */
+  /** Job with its backend chosen. */
   readonly job: Job;
-  /** Output folder of the run; all processes have access to it. */
+  /** Output folder of the run, accessible to all processes. */
   readonly output: string;
   /**
-   * Name of a file in `output` that lets a process check that it sees the same folder as the controller. Absent: ranks
+   * Name of a file in `output` by which a process checks that it sees the same folder as the controller. Absent: ranks
    * do not write to the folder.
    */
   readonly mark?: string | undefined;
-  /** Checkpoint to resume from. */
+  /** Checkpoint from which the run resumes. Absent: a new run. */
   readonly resume?:
     | {
         readonly folder: string;
         readonly step: number;
         readonly files: readonly SavedFile[];
         readonly best?: BestSoFar | undefined;
-        /** Stream lane positions. */
+        /** Positions of the stream lanes. */
         readonly lanes?: readonly LanePosition[] | undefined;
       }
     | undefined;
-  /** Plan of the gradient exchange from an earlier attempt. Absent: ranks measure if the job asks for it. */
+  /** Plan of the gradient exchange from an earlier attempt. Absent: ranks measure and plan if the job asks for it. */
   readonly plan?: ExchangePlan | undefined;
-  /** Number of steps done at the end of the run. */
+  /** Number of completed steps at the end of the run. */
   readonly totalSteps: number;
-  /** See `stepOffsetAfter`. */
+  /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Spans of the first steps to record: number of steps, time origin in milliseconds since 1970, and period of the
-   * steps that are recorded in detail.
+   * Which spans to record: number of recorded steps, time origin in milliseconds since 1970, and interval between steps
+   * recorded in detail. Absent: no trace.
    */
   readonly trace?:
     | { readonly originMilliseconds: number; readonly steps: number; readonly detailEvery: number }
@@ -83,39 +83,39 @@ export interface LinksRankInput {
   readonly messageBytes: readonly number[];
 }
 
-/** Input of a rank's thread. */
+/** Input of the thread of one rank. */
 export interface RankInput extends Assignment {
   readonly backend: BackendName;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
-  /** BLAS that computes products. Absent: WebAssembly only. */
+  /** BLAS for matrix products. Absent: only WebAssembly is used. */
   readonly blas: BlasFiles | undefined;
-  /** Number of threads of this rank, on the CPU. */
+  /** Number of CPU threads of this rank. */
   readonly threads: number;
   readonly data: TrainingData;
-  /** Digest of the samples. Absent: the samples are not the user's own. */
+  /** Digest of the samples. Absent: the samples do not come from the user. */
   readonly dataDigest: string | undefined;
   /** Traced model. Absent: the model did not come from a program. */
   readonly traced: TracedModel | undefined;
-  /** Form in which samples are shown. Absent: ranks share the model. */
+  /** How samples are displayed. Absent: the job displays no samples, or the model is sharded over ranks. */
   readonly sampleKind: SampleKind | undefined;
   /** Hash of the paths, dtypes and shapes of the trained parameters. */
   readonly trainedHash: string;
-  /** Parts of a plan that the layout of single ranks' state depends on. */
+  /** Parts of a plan that determine the layout of state owned by single ranks. */
   readonly boundPlans: readonly PlanName[];
-  /** Recordings of other parts that a program gave. */
+  /** Recordings of other objects given by a program. Absent: none. */
   readonly recordings: PartRecordings | undefined;
-  /** Shared words of `StopSignal`. */
+  /** Shared memory of `StopSignal`. */
   readonly stop: SharedArrayBuffer;
 }
 
 /** Messages from a rank to the controller of the run. */
 export type RankMessage =
-  /** From rank 0: figures of a step. The loss is the mean over all ranks. */
+  /** From rank 0: metrics of a step. The loss is the mean over all ranks. */
   | {
       readonly type: "step";
       readonly step: number;
-      /** Counted from 1. */
+      /** Epoch number, from 1. */
       readonly epoch: number;
       readonly loss: number;
       readonly seconds: number;
@@ -125,19 +125,20 @@ export type RankMessage =
       readonly exposedAllToAllSeconds?: number;
       /** Part of `seconds` spent waiting for a batch. */
       readonly dataSeconds: number;
-      /** Share of the images of rank 0's batch part that came from the cache, 0 to 1. Absent: no cache. */
+      /** Share of the images in rank 0's part of the batch that came from the cache, 0 to 1. Absent: no cache. */
       readonly cacheHitRate?: number;
-      /** Payload that rank 0 has sent during the step, bytes. */
+      /** Payload bytes sent by rank 0 during the step. */
       readonly bytesSent: number;
-      /** Resident memory of rank 0's process after the step, bytes. */
+      /** Resident memory of rank 0's process after the step, in bytes. */
       readonly residentBytes: number | undefined;
       /**
-       * Figures of the update that the step made. With `overlap: dear`, a separate message brings them a step later.
+       * Metrics of the parameter update of the step. With `overlap: dear`, they arrive one step later in a separate
+       * message.
        */
       readonly update?: UpdateFigures | undefined;
       /** Whether the update was skipped because f16 gradients overflowed. */
       readonly skipped: boolean;
-      /** Figures of the model for this step, by name. */
+      /** Metrics that the model reports for this step, by name. */
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
   /** From each of several ranks, at intervals: mean duration of its last steps. */
