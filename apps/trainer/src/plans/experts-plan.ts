@@ -46,7 +46,7 @@ const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
   if (gate === "soft") return ["dense"]; // with a soft gate all slots are used, and each slot has exactly one expert
   return [
     "ragged",
-    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots, regardless of the placement of experts
+    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots under any placement
     ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
     ...(exchangeLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
   ];

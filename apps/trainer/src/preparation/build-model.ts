@@ -110,7 +110,7 @@ export const withNormalisation = <Own extends AnyModel>(model: Own, data: DataJo
         `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one number per channel, or one for all`,
       ]);
   }
-  return normalised(model as Model, data.normalise) as AnyModel as Own; // only built-in data loaders have this option, and their data are images with labels
+  return normalised(model as Model, data.normalise) as AnyModel as Own; // only built-in loaders have this option
 };
 
 /** Inputs for building a model, in addition to the job and its data. */

@@ -88,7 +88,7 @@ export class Provenance {
   private async replace(name: string, content: string | Uint8Array): Promise<void> {
     const path = join(this.folder, name);
     try {
-      await rm(`${path}.tmp`, { force: true }); // removes a symbolic link at this path, so that nothing is written through it
+      await rm(`${path}.tmp`, { force: true }); // a symbolic link at this path would redirect the write
       await writeFile(`${path}.tmp`, content, { flag: "wx" });
       await rename(`${path}.tmp`, path);
     } catch (error) {

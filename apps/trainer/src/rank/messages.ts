@@ -141,7 +141,10 @@ export type RankMessage =
       /** Metrics that the model reports for this step, by name. */
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
-  /** From each of several ranks, at intervals: mean duration of its last steps. */
+  /**
+   * From each rank if there are several, at intervals: mean duration of the rank's last steps, and the part without
+   * waits.
+   */
   | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
   | {
@@ -149,23 +152,25 @@ export type RankMessage =
       readonly step: number;
       readonly sums: EvaluationSums;
       readonly seconds: number;
-      /** From rank 0: comparison with earlier evaluations. Absent: nothing depends on the comparison. */
+      /** From rank 0: comparison with earlier evaluations. Absent: the run does not use the comparison. */
       readonly best?: BestSoFar | undefined;
     }
-  /** Model outputs for this rank's share of some held-out samples, sent before the figures of that evaluation. */
+  /**
+   * Model outputs for this rank's share of the displayed held-out samples, sent before the metrics of that evaluation.
+   */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
-  /** From rank 0: the plan that all ranks use, and a line for the user if any part of the plan was made in this run. */
+  /** From rank 0: the plan that all ranks use, and a line for the user if part of the plan was made in this run. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
-  /** From rank 0: experts that were moved after a step, and the cost of the move. */
+  /** From rank 0: experts moved after a step, and the time of the move. */
   | {
       readonly type: "moved";
       readonly step: number;
       readonly layers: readonly MovedLayer[];
       readonly seconds: number;
     }
-  /** From rank 0: experts that the tokens of all ranks chose in a step, by layer name. */
+  /** From rank 0: experts chosen by the tokens of all ranks in a step, by layer name. */
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
-  /** From rank 0: histograms of some parameters of all ranks after a step, and whether they are the last ones. */
+  /** From rank 0: histograms of some parameters, over all ranks, after a step, and whether these complete the step. */
   | {
       readonly type: "histograms";
       readonly step: number;
@@ -174,27 +179,28 @@ export type RankMessage =
     }
   /** A remark for the user. */
   | { readonly type: "remark"; readonly text: string }
-  /** An image that cannot be decoded and was replaced by another image. */
+  /** An image that could not be decoded and was replaced by another image. */
   | { readonly type: "damaged"; readonly image: DamagedImage }
   /**
-   * A rank lacks samples or resources to continue. It waits for the number of the last step that all ranks do and save.
+   * The rank lacks samples or resources to continue. It waits for the number of the last step, which all ranks complete
+   * and save.
    */
   | { readonly type: "cut-short"; readonly error: ErrorReport }
   | {
       readonly type: "saved";
       readonly step: number;
       readonly files: readonly SavedFile[];
-      /** Positions of the stream lanes that this rank reads. */
+      /** Positions of the stream lanes read by this rank. */
       readonly lanes?: readonly PlacedLane[] | undefined;
     }
-  /** From rank 0, which has measured the links of all pairs. */
+  /** From rank 0: measured links of all pairs of ranks. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }
   | { readonly type: "spans"; readonly spans: readonly Span[] }
   | {
       readonly type: "done";
       readonly step: number;
       readonly bytesSent: number;
-      /** Name of the process that the rank ran in, and the peak memory of that process. */
+      /** Name of the process in which the rank ran, and the peak memory of that process. */
       readonly process: string;
       readonly peakMemoryBytes: number;
     }

@@ -12,13 +12,13 @@ import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
 /** Results of a step that the host reads. */
 export interface StepFigures {
-  /** Mean over all ranks. */
+  /** Mean loss over all ranks. */
   readonly loss: number;
   /** Whether the update was skipped because f16 gradients overflowed. */
   readonly skipped: boolean;
-  /** Figures of the update that this step made. Absent: with `overlap: dear`, which makes the update later. */
+  /** Metrics of the update made by this step. Undefined with `overlap: dear`, which applies the update later. */
   readonly update: UpdateFigures | undefined;
-  /** Figures of the model for this step, by name. */
+  /** Metrics that the model reports for this step, by name. */
   readonly model?: Readonly<Record<string, number>> | undefined;
 }
 
@@ -29,11 +29,14 @@ export interface LiveStateInput {
   readonly initial: DeviceState;
   /** Parameters that training does not change. */
   readonly freezing: Freezing;
-  /** Steps done before `initial`. */
+  /** Number of steps completed before `initial`. */
   readonly firstStep: number;
-  /** Called with updates that are made after their own step: during the next step, or when the state is settled. */
+  /**
+   * Called with the metrics of updates that are applied after their own step: during the next step, or when the state
+   * is settled.
+   */
   readonly updated: (step: number, update: UpdateFigures) => void;
-  /** Absent: the optimizer uses no curvature. */
+  /** Second-order curvature of the optimizer. Undefined: the optimizer uses no curvature. */
   readonly curvature: Curvature | undefined;
   /** Names of the figures that the model computes in a step. */
   readonly figureNames: readonly string[];
