@@ -4,7 +4,7 @@ import { mnistFiles } from "../mnist.ts";
 import { DataError } from "../errors.ts";
 import { readIdx } from "./read-idx.ts";
 
-/** A file of images and the file of their labels. */
+/** Names of a file of images and of the file of their labels. */
 export interface IdxPair {
   readonly images: string;
   readonly labels: string;
@@ -17,7 +17,7 @@ export interface IdxOptions {
   /** Names of the training files. Default: those of MNIST. */
   readonly train?: IdxPair | undefined;
   readonly test?: IdxPair | undefined;
-  /** Number of classes. Default: one more than the largest label. */
+  /** Number of classes. Default: largest label plus 1. */
   readonly classes?: number | undefined;
 }
 
