@@ -52,7 +52,7 @@ export interface Assignment {
   /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Which spans to record: number of recorded steps, time origin in milliseconds since 1970, and interval between steps
+   * Spans to record: number of recorded steps, time origin in milliseconds since 1970, and interval between steps
    * recorded in detail. Absent: no trace.
    */
   readonly trace?:

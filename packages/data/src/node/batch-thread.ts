@@ -54,7 +54,7 @@ export class BatchThread {
       {
         workerData: input,
         name: "skein-prefetch",
-        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // only short-lived views are allocated; the limit keeps the memory of the thread small and constant
+        resourceLimits: { maxYoungGenerationSizeMb: 4 }, // only short-lived views; keeps the thread's memory small and constant
       },
     );
     this.worker.on("message", (message: PrefetchMessage) => {

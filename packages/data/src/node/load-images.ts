@@ -215,8 +215,8 @@ export const loadImageManifest = async ({
  * Cost: opening reads each image once to compute a digest, or only the metadata of its file if `digestFolder` contains
  * its digest. Each epoch reads and decodes all images that are not in the cache. Memory: the cache, and per image a
  * path, a label and a state word.
- * @throws DataError like `loadImageFolder`, but for unreadable images instead of images that cannot be decoded; also if
- * there is no memory for the cache.
+ * @throws DataError like `loadImageFolder`, except that unreadable images cause the error instead of images that cannot
+ * be decoded; also if there is no memory for the cache.
  */
 export const openImageFolder = async ({
   folder,

@@ -117,7 +117,7 @@ const readTensors = async (
       if (initialised.has(path)) continue;
       const name = names.get(path)!;
       const { entry, file } = locations.get(name)!;
-      const array = await file.read(entry as SafetensorsEntry); // matchTensors has checked that the dtype is a floating-point type
+      const array = await file.read(entry as SafetensorsEntry); // matchTensors has checked that the dtype is a float
       stored.set(path, { name, dtype: array.dtype as FloatDType });
       arrays.set(path, toF32(order === undefined ? array : reordered(array, order)));
     }
