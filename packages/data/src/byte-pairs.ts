@@ -25,7 +25,7 @@ interface Word {
   readonly count: number;
 }
 
-/** Two adjacent tokens. */
+/** A pair of adjacent tokens. */
 interface Pair {
   readonly left: number;
   readonly right: number;

@@ -29,7 +29,7 @@ export interface Decoding {
   readonly resample?: ResamplingFilter | undefined;
 }
 
-/** Whether images are resized by this package instead of the decoder. */
+/** Whether this package resizes images. If false, the decoder resizes them. */
 export const isResizedHere = ({ resize, resample }: Pick<Decoding, "resize" | "resample">): boolean =>
   resize !== undefined || resample !== undefined;
 
@@ -114,7 +114,7 @@ export interface EncodedRecords {
   readonly order?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
-/** Samples in memory or in files. */
+/** Samples in memory, or in files from which they are read on demand. */
 export type Samples = Records | EncodedRecords | FileWindows;
 
 /** Whether samples are images that stay encoded and are decoded on demand. */

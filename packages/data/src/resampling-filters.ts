@@ -8,7 +8,7 @@ export type ResamplingFilter = (typeof resamplingFilters)[number];
  * grid.
  */
 interface FilterCurve {
-  /** Distance at and beyond which weights are 0. */
+  /** Distance at and above which weights are 0. */
   readonly support: number;
   weight(distance: number): number;
 }

@@ -13,7 +13,7 @@ export interface Stored {
   readonly leaves: ReadonlyMap<string, { readonly name: string; readonly dtype: FloatDType }>;
   /** Duplicate tensors in the files: name of the duplicate → path of the leaf that it repeats. */
   readonly copies: ReadonlyMap<string, string>;
-  /** Tensors of the files that do not belong to the model, by name. */
+  /** Tensors in the files that do not belong to the model, by name. */
   readonly carried: ReadonlyMap<string, CarriedTensor>;
 }
 

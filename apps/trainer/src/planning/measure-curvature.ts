@@ -11,7 +11,7 @@ import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 export interface MeasuredFactor {
   readonly path: string;
   readonly side: LayerSide;
-  /** Seconds between the previous factor and this factor; 0 for the first factor, whose time is not known. */
+  /** Seconds between the previous factor and this factor; 0 for the first factor, whose time is unknown. */
   readonly workSeconds: number;
 }
 

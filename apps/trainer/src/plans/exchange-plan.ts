@@ -128,7 +128,7 @@ export const planKinds: { readonly [name in PlanName]: PlanKind } = {
   },
 };
 
-/** Whether any part of a job is planned before its first step. */
+/** Whether at least one part of a plan must be made for a job before its first step. */
 export const isPlanned = (job: Job): boolean => planNames.some((name) => planKinds[name].isPlanned(job));
 
 /** Whether a part must be planned for a job. @param kept Parts of an earlier plan that are reused. */

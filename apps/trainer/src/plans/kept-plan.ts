@@ -5,7 +5,7 @@ import type { Job } from "../job/job.ts";
 
 /** Properties of a run that plans depend on, in addition to the job. Equal on all ranks. */
 export interface PlanWorld {
-  /** Ranks of each host. */
+  /** Ranks on each host. */
   readonly hosts: readonly (readonly number[])[];
   /** Hash of the paths, dtypes and shapes of the trained tensors. */
   readonly trainedHash: string;

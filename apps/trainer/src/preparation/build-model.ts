@@ -45,7 +45,7 @@ const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   return classes!;
 };
 
-/** Built-in models. */
+/** Job sections of built-in models. */
 export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
 
 type ModelInput = Pick<Job, "memory" | "mesh">;

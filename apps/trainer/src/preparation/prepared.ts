@@ -30,7 +30,7 @@ export interface Prepared {
   readonly whole: ReadonlyMap<string, TensorSpec>;
   /** Specs of the tensors that each rank owns, by name, which differ between ranks. */
   readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
-  /** Bytes of state on one rank. */
+  /** Size of the state on one rank in bytes. */
   readonly stateBytes: number;
   readonly sharding: Sharding;
   /** Specs of the parameters. */

@@ -10,7 +10,7 @@ import { redactCommand } from "./told-command.ts";
 import { provenanceFile } from "../run-files/run-file-names.ts";
 
 export { provenanceFile };
-/** File with the uncommitted changes of the working tree. */
+/** Name of the file with the uncommitted changes of the working tree. */
 export const changesFile = "changes.diff";
 
 /** End of a run as reported by the run. */

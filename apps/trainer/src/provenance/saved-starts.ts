@@ -4,7 +4,7 @@ import { readBoundedJson } from "../files/bounded-json.ts";
 /** A start of a run, as recorded in its provenance. Unknown fields are not checked. */
 export interface SavedStart {
   readonly command?: readonly string[] | undefined;
-  /** Working folder. */
+  /** Working folder in which the command was started. */
   readonly folder?: string | undefined;
   readonly startedAt?: string | undefined;
 }

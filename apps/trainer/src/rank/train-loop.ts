@@ -55,7 +55,10 @@ export interface RankRun {
   readonly firstStep: number;
   /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
-  /** Stream lane positions before the first step. */
+  /**
+   * Stream lane positions before the first step. Undefined: training samples are not a stream, or lanes start at their
+   * beginnings.
+   */
   readonly lanes?: readonly LanePosition[] | undefined;
   /** Best of the evaluations so far. Absent: unknown. */
   readonly best?: BestSoFar | undefined;

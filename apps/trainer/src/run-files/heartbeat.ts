@@ -2,7 +2,7 @@ import { startThread } from "@skein/collectives/node";
 
 /** Input of a heartbeat thread. */
 export interface Heartbeat {
-  /** File to touch. */
+  /** Path of the file to touch. */
   readonly path: string;
   /** Id of the holder to which the file belongs. */
   readonly id: string;

@@ -24,7 +24,7 @@ export interface TailReading {
   readonly stamp: FileStamp;
   /** Whether the file was replaced, truncated or rewritten, so that earlier reads are invalid. */
   readonly isReplaced: boolean;
-  /** The next bytes, at most 256 KiB. */
+  /** Newly read bytes, at most 256 KiB. */
   readonly piece: Uint8Array<ArrayBuffer>;
 }
 

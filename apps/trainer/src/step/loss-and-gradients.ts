@@ -78,7 +78,7 @@ export interface Accumulated<Leaf> {
    * of the whole batch. Gradients are multiplied by the loss scale, if there is one.
    */
   readonly sums: { readonly loss: Leaf; readonly gradients: unknown; readonly statistics: unknown };
-  /** State of the model after these parts. */
+  /** Model state after the parts computed so far. */
   readonly model: unknown;
   /** Metrics of the update that the first part has applied, with `overlap: dear`: see `StepResult`. */
   readonly update?: Leaf | undefined;

@@ -9,7 +9,7 @@ export interface Drift {
   readonly tensor: string;
   /** Largest group of ranks with equal bits. Among equally large groups, the group with the lowest rank. */
   readonly majority: readonly number[];
-  /** All other ranks. */
+  /** Ranks outside of the majority, whose bits differ. */
   readonly differing: readonly number[];
 }
 

@@ -55,9 +55,9 @@ export type OwnModel = Model<unknown, unknown, unknown, Sums, unknown>;
 
 /** Learning task of a model, without the samples. */
 export interface Task extends Pick<DataSet, "predicts" | "classes"> {
-  /** Tree of specs of one sample. */
+  /** Specs of one sample, as a tree. */
   readonly sample: NamedTree<TensorSpec>;
-  /** Specs by path, such as `query.tokens`. */
+  /** Specs of one sample by path, such as `query.tokens`. */
   readonly leaves: Leaves<TensorSpec>;
   /**
    * Returns the spec at a path.

@@ -13,7 +13,7 @@ export interface SearchAnswer {
   readonly runs: readonly FoundRun[];
   /** Whether all folders have been searched. */
   readonly isWhole: boolean;
-  /** Duration of the search. */
+  /** Duration of the search in milliseconds. */
   readonly milliseconds: number;
 }
 

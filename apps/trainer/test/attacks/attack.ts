@@ -1,6 +1,6 @@
 import type { SoundRun } from "./attacked-run.ts";
 
-/** Result of an attack. */
+/** Result of all attempts of an attack. */
 export interface Outcome {
   /** Number of attempts by target or result, for the report. */
   readonly counts: Readonly<Record<string, number>>;

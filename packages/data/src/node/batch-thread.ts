@@ -19,7 +19,7 @@ export interface BatchThreadOptions {
   readonly damaged: (image: DamagedImage) => void;
 }
 
-/** A batch taken from a thread. */
+/** A batch returned by the thread. */
 export interface TakenBatch {
   readonly batch: Batch;
   /** Number of images of the batch that came from the cache. */

@@ -10,9 +10,9 @@ export interface IdxPair {
   readonly labels: string;
 }
 
-/** Names of the IDX files of images and labels. */
+/** Location of the IDX files, and the names of the files of images and labels. */
 export interface IdxOptions {
-  /** Folder of the files. */
+  /** Folder of the IDX files. */
   readonly folder: string;
   /** Names of the training files. Default: those of MNIST. */
   readonly train?: IdxPair | undefined;

@@ -11,9 +11,9 @@ import { shardBegin, type ShardPosition, type ShardReader } from "./shard-positi
 export interface LanePosition extends ShardPosition {
   /** Ordinal of the shard in which the block begins, counted over successive passes over all shards. */
   readonly shard: number;
-  /** Number of earlier blocks. */
+  /** Number of blocks of the lane before the current block. */
   readonly block: number;
-  /** Number of samples in the block. */
+  /** Number of samples in the current block. */
   readonly size: number;
   readonly drawn: number;
 }
