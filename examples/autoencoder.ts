@@ -9,12 +9,12 @@ import { dense, initDense, pixels, rowLossModel } from "@skein/models";
 import { mean, relu, reshape, sigmoid, splitKey, square, subtract, type Tensor } from "@skein/tensor-core";
 import { train } from "skein-train";
 
-/** Returns the digits as samples with the image as only field. */
+/** Returns the digits as samples whose only field is the image. */
 const imagesOf = ({ count, fields }: Records): Records => ({ count, fields: { image: fields["inputs"]! } });
 
 const sizes = [784, 64, 16, 64, 784];
 
-/** Brightness of 784 pixels, 0 to 1, f32 [B, 784]. */
+/** Returns the brightness of the 784 pixels of each image, 0 to 1, f32 [B, 784]. */
 const flat = (image: Tensor): Tensor => reshape(pixels(image), [image.shape[0]!, 784]);
 
 const autoencoder = rowLossModel({

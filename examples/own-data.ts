@@ -9,7 +9,7 @@ import { mlp } from "@skein/models";
 import { evaluate, NdArray, referenceBackend, type Tensor } from "@skein/tensor-core";
 import { train } from "skein-train";
 
-/** Points on three arms of a spiral. @returns inputs f32 [count, 2], labels i32 [count]. */
+/** Returns points on three arms of a spiral. @returns inputs f32 [count, 2], labels i32 [count]. */
 const spirals = (count: number, turn: number): { readonly inputs: NdArray; readonly labels: NdArray } => {
   const points = Array.from({ length: count }, (_, i) => {
     const radius = (0.95 * i) / count + 0.05;

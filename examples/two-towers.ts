@@ -23,7 +23,10 @@ import { train } from "skein-train";
 const words = 12;
 const width = 8;
 
-/** Answers are three words; a question has the words of its answer in another order, and one of three kinds. */
+/**
+ * Returns question-answer pairs. An answer has three words; its question has the same words in another order, and is of
+ * one of three kinds.
+ */
 const pairs = (count: number, from: number): Records => {
   const wordAt = (i: number, at: number): number => Math.floor(words * Math.abs(Math.sin(from + 3 * i + at))) % words;
   const texts = Array.from({ length: count }, (_, i) => [0, 1, 2].map((at) => wordAt(i, at)));
@@ -49,7 +52,7 @@ interface Pairs {
   readonly answer: Tensor;
 }
 
-/** Similarity of each question of a batch to each of its answers, [B, B]. */
+/** Computes the similarity of each question of a batch to each answer of the batch, [B, B]. */
 const similarity = ({ question, answer }: { readonly question: Tensor; readonly answer: Tensor }): Tensor =>
   matmul(question, answer, { transposeB: true });
 

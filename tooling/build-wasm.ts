@@ -1,9 +1,9 @@
-// Builds the WebAssembly of all packages if it is missing or older than its source; the first step of `pnpm start`.
-// turbo decides what to build; its output is shown only on failure.
+// Builds the WebAssembly of all packages if it is missing or older than its source. This is the first step of `pnpm
+// start`. turbo decides what to build; its output is shown only on failure.
 import { spawn } from "node:child_process";
 import { repository } from "./repository.ts";
 
-/** Time before progress is shown, milliseconds; an up-to-date build is recognized in less. */
+/** Time in milliseconds before progress is shown. An up-to-date build is recognized faster. */
 const quietMilliseconds = 3000;
 const lineMilliseconds = 15_000;
 

@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { repository } from "./repository.ts";
 
-/** The result of one check. A stage returns one per test, package or tool. */
+/** Result of one check. A stage returns one result per test, package or tool. */
 export interface Check {
   readonly name: string;
   readonly status: "passed" | "failed" | "skipped";
-  /** Reason of a failure or skip. */
+  /** Reason of a failure or skip. Absent if the check passed. */
   readonly detail?: string;
 }
 
@@ -19,16 +19,16 @@ export interface RunOptions {
   readonly cwd?: string;
   readonly input?: string;
   readonly seconds?: number;
-  /** Whether the command writes directly to the terminal; `output` is then empty. */
+  /** Whether the command writes directly to the terminal. If true, `output` is empty. */
   readonly show?: boolean;
-  /** Environment variables added to this process's own. */
+  /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
  * Runs a command to its end, with Node 24 and the workspace's tools on PATH. A timeout ends the command and all
- * processes that it has started, by force after 5 s, and gives code 124. If this process must end first, it asks them
- * to end.
+ * processes started by it, forcibly after 5 s, and returns code 124. If this process is ended first, it ends these
+ * processes as well.
  */
 export const run = async (
   [program, ...args]: readonly string[],

@@ -6,8 +6,8 @@ import { repository } from "./repository.ts";
 const columns = 120; // the formatter checks code
 
 /**
- * Lines of a document outside of its examples. Rows of tables, and a single link or code span on its own line, cannot
- * be broken and are replaced by empty lines.
+ * Returns the lines of a document outside of its examples. Table rows, and links or code spans that are alone on a
+ * line, cannot be broken and are replaced by empty lines.
  */
 const proseOf = (text: string): readonly string[] =>
   text
@@ -16,8 +16,8 @@ const proseOf = (text: string): readonly string[] =>
     .map((line) => (/^\s*(\||<|!\[|\(?`[^`]+`[).,:]*$)/.test(line) ? "" : line));
 
 /**
- * Whether a line is a comment that can be broken: not a table row, not a formula that starts with an absolute value,
- * and not an example.
+ * Whether a line is a comment that can be broken. Table rows, formulas that start with an absolute value, and examples
+ * cannot be broken.
  */
 const isComment = (line: string): boolean =>
   /^\s*(\*|\/\/|\/\*\*)\s+(?!\||\{|@example)/.test(line) && !line.startsWith("**");

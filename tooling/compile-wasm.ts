@@ -11,12 +11,12 @@ import asc from "assemblyscript/asc";
 
 const folder = process.cwd();
 
-/** Kind of the section that is copied into memory when a module is instantiated. */
+/** Section id of a data section, which is copied into memory when a module is instantiated. */
 const dataSection = 11;
 
 /**
- * Returns the kinds of a module's sections. A section is a kind byte, its length as a variable-length integer, and its
- * content.
+ * Returns the section ids of a module. A section consists of a byte with its id, its length as a variable-length
+ * integer, and its content.
  */
 const sectionsOf = (wasm: Uint8Array): number[] => {
   const kinds: number[] = [];
@@ -59,7 +59,7 @@ const compile = async (name: string, features: readonly string[]): Promise<Uint8
   ]);
   if (error) fail(`${name}: build failed: ${error.message}\n${stderr.toString()}`);
   const bytes = readFileSync(join(folder, file));
-  // The caller may use all of the memory: a data segment would overwrite its content.
+  // The caller may use all of the memory, so a data segment would overwrite its content.
   if (sectionsOf(bytes).includes(dataSection))
     fail(`${name}: the build has a data segment; keep constants in code, or in memory that the caller provides`);
   return bytes;

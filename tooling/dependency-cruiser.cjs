@@ -1,6 +1,9 @@
 const { builtinModules } = require("node:module");
 
-/** Allowed imports between packages (docs: the table in README.md). A package that is missing here fails the check. */
+/**
+ * Allowed imports of each package (documented in the table in README.md). A package that is missing in this table fails
+ * the check.
+ */
 const packageGraph = {
   "tensor-core": [],
   "cpu-kernels": ["tensor-core"],
@@ -24,7 +27,9 @@ const packageGraph = {
   report: ["tensor-core", "measuring"],
 };
 
-/** Additional imports of tests and benches, next to `testing` and `measuring`: a backend to run on. */
+/**
+ * Additional allowed imports of tests and benchmarks, besides `testing` and `measuring`: a backend on which they run.
+ */
 const testGraph = {
   "gpu-kernels": ["cpu-kernels", "browser"],
   collectives: ["cpu-kernels"],
@@ -42,7 +47,7 @@ const anyOf = (names) => `(${names.join("|")})`;
 const testOrBench = "(\\.test\\.ts$|^packages/[^/]+/(test|bench)/)";
 
 const layers = Object.entries(packageGraph).flatMap(([name, allowed]) => {
-  // tensor-core cannot use testing, which depends on it.
+  // tensor-core cannot import testing, because testing imports tensor-core.
   const allowedInTests = [
     ...allowed,
     "measuring",
@@ -137,7 +142,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    // Files that tsup writes next to its configuration during a build may be deleted before they are read.
+    // Excludes files that tsup writes next to its configuration during a build, because they may be deleted before they
+    // are read.
     exclude: { path: ["/dist/", "/src/generated/", "tsup\\.config\\.bundled_"] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },

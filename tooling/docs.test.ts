@@ -9,16 +9,16 @@ const pages = globSync(["*.md", "docs/**/*.md", "{packages,apps,examples}/*/READ
 }).sort();
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");
 
-/** Returns the paths in backticks that start at the repository's root. Capitals are placeholders. */
+/** Returns the paths in backticks that are relative to the repository root. Names in capitals are placeholders. */
 const pathsIn = (text: string): string[] =>
   [...text.matchAll(/`((?:packages|apps|docs|tooling|benchmarks|examples|\.ci)\/[^`\s]*)`/g)]
     .map((match) => match[1]!)
     .filter((path) => !/[A-Z]{2}|[*<{]/.test(path));
 
-/** Prefix of links to this repository in published READMEs. */
+/** Matches the prefix of links to this repository in published READMEs. */
 const hosted = /^https:\/\/github\.com\/skein-train\/skein\/(?:blob|tree)\/main\/?/;
 
-/** Returns the anchors of a page's headings, in GitHub's format. */
+/** Returns the anchors of the headings of a page, in GitHub's format. */
 const anchorsOf = (text: string): ReadonlySet<string> => {
   const seen = new Map<string, number>();
   const prose = text.replaceAll(/^```.*?^```$/gms, "");
@@ -34,8 +34,8 @@ const anchorsOf = (text: string): ReadonlySet<string> => {
 };
 
 /**
- * Returns what is wrong with a link of a page, if anything. Other hosts are not contacted, but their URLs must be
- * valid.
+ * Returns the fault of a link of a page. Undefined if the link is valid. Other hosts are not contacted, but their URLs
+ * must be valid.
  */
 const faultOfLink = (page: string, target: string): string | undefined => {
   const isHosted = hosted.test(target);
@@ -83,7 +83,7 @@ test("lists every guide in the index, with its title", () => {
 });
 
 test("docs/guides/which-compressor.md repeats the numbers of the pages that it names", () => {
-  /** Returns the cells of the tables below headings that contain all the words, by method. */
+  /** Returns the table rows below headings that contain all given words, as cells by method name. */
   const rows = (page: string, ...words: string[]): ReadonlyMap<string, readonly string[]> =>
     new Map(
       read(`docs/benchmarks/${page}.md`)
@@ -158,7 +158,7 @@ test("every error class sets its name, which a minifier would shorten", () => {
         /class (\w+) extends (\w+Error|Error)\b[^{]*\{((?:\s*\/\/.*)*\s*override name = "(\w+)";)?/g,
       ),
     ])
-    // Errors that never leave our own code are identified by their class.
+    // Errors that are never thrown to users are identified by their class.
     .filter(([, name, base]) => base !== "Error" || name === "SkeinError");
   expect(classes.length).toBeGreaterThan(40);
   expect(classes.filter(([, name, , , declared]) => declared !== name).map(([, name]) => name)).toEqual([]);

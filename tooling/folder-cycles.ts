@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 import { repository } from "./repository.ts";
 
-/** An import from one file of a package to another; paths are relative to the root of its sources. */
+/** An import from one file of a package by another file. Paths are relative to the source folder of the package. */
 interface Import {
   readonly from: string;
   readonly to: string;
@@ -21,7 +21,7 @@ const importsOf = (root: string, from: string): Import[] =>
     .map(({ fileName }) => ({ from, to: relative(root, join(root, dirname(from), fileName)) }))
     .filter(({ to }) => !to.startsWith(".."));
 
-/** The deepest folder that holds both files, and the entry of this folder that each file belongs to. */
+/** Returns the deepest folder that contains both files, and the entries of this folder to which the files belong. */
 const level = ({ from, to }: Import): { readonly folder: string; readonly entries: readonly [string, string] } => {
   const [a, b] = [from.split("/"), to.split("/")];
   let depth = 0;
@@ -29,13 +29,13 @@ const level = ({ from, to }: Import): { readonly folder: string; readonly entrie
   return { folder: a.slice(0, depth).join("/"), entries: [a[depth]!, b[depth]!] };
 };
 
-/** Imports between the entries of one folder: for each importing entry, one example per imported entry. */
+/** Imports between the entries of one folder. For each importing entry, one example per imported entry. */
 type FolderImports = Map<string, Map<string, Import>>;
 
-/** The shortest chain of imports from an entry back to itself; undefined if there is none. */
+/** Returns the shortest chain of imports from an entry back to the same entry. Undefined if there is none. */
 const cycleThrough = (start: string, imports: FolderImports): readonly Import[] | undefined => {
   const chains = new Map<string, readonly Import[]>([[start, []]]);
-  // A map iterates over entries that are added meanwhile, so this is a breadth-first search.
+  // A map iterates over entries added during the iteration, so this loop is a breadth-first search.
   for (const [entry, chain] of chains)
     for (const [next, example] of imports.get(entry) ?? []) {
       if (next === start) return [...chain, example];
@@ -45,10 +45,10 @@ const cycleThrough = (start: string, imports: FolderImports): readonly Import[] 
 };
 
 /**
- * Cycles between the entries of a folder, at every level below `root`. An entry is a file, or a subfolder with all its
- * files. Type-only imports count; imports of tests do not.
+ * Finds import cycles between the entries of each folder, at all levels below `root`. An entry is a file, or a
+ * subfolder with all its files. Type-only imports count; imports of tests do not.
  *
- * @returns One line per folder that has a cycle, with the imports of its shortest cycle.
+ * @returns One line per folder with a cycle, with the imports of its shortest cycle.
  */
 export const folderCycles = (root: string): string[] => {
   const folders = new Map<string, FolderImports>();
@@ -68,7 +68,7 @@ export const folderCycles = (root: string): string[] => {
   });
 };
 
-/** The source folders of all packages and apps. */
+/** Returns the source folders of all packages and apps. */
 const sourceFolders = (): string[] =>
   ["packages", "apps"]
     .flatMap((group) => readdirSync(join(repository, group)).map((name) => join(group, name, "src")))

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Test files that take ten seconds or more, many of them because they compile shaders on a software adapter with a cold
- * cache. They are small, so vitest, which orders by size, would start them last.
+ * Test files that take ten seconds or more, often because they compile shaders on a software adapter with a cold cache.
+ * The files are small, so vitest, which sorts by size, would start them last.
  */
 export const longest: readonly string[] = [
   "packages/gpu-kernels/test/conformance.test.ts",
@@ -50,7 +50,7 @@ const rankOf = ({ moduleId }: TestSpecification): number => {
   return index === -1 ? longest.length : index;
 };
 
-/** Runs the slowest files first, so that they do not run alone at the end; other files keep vitest's order. */
+/** Runs the slowest test files first, so that they do not run alone at the end. Other files keep vitest's order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));

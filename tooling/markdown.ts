@@ -1,11 +1,11 @@
 /** A fenced block of a Markdown text. */
 export interface CodeBlock {
-  /** Language, such as `ts` or `sh`. */
+  /** Language of the block, such as `ts` or `sh`. */
   readonly language: string;
-  /** Words after the language. */
+  /** Words after the language on the first line of the fence. */
   readonly words: readonly string[];
   readonly text: string;
-  /** Line number of the first fence, from 1. */
+  /** Line number of the opening fence, from 1. */
   readonly line: number;
 }
 
@@ -20,7 +20,7 @@ export const codeBlocks = (markdown: string): CodeBlock[] =>
     line: markdown.slice(0, index).split("\n").length,
   }));
 
-/** Returns a Markdown text with everything except code, fenced or in backticks, replaced by the result of `change`. */
+/** Replaces all text outside of code, fenced or in backticks, by the result of `change`. */
 export const outsideCode = (markdown: string, change: (prose: string) => string): string => {
   const code = /^```.*?^```$|`+[^`]*`+/gms;
   let result = "";

@@ -7,7 +7,7 @@ import { type DType, dtypes, flattenTree, type Graph, type Tensor, trace } from 
 import { operators } from "@skein/tensor-core/backend";
 import { repository } from "./repository.ts";
 
-/** The page that contains the table, between two markers. */
+/** Path of the page that contains the table, between two markers. */
 export const tablePage = "packages/gpu-kernels/README.md";
 const [begin, end] = ["<!-- operators: begin -->", "<!-- operators: end -->"];
 
@@ -16,7 +16,9 @@ const backends: { readonly [name: string]: (graph: Graph) => readonly string[] }
   webgpu: (graph) => gpu.unsupportedReasons(gpu.prepareForWebGpu(graph, gpu.minimalDevice), gpu.minimalDevice),
 };
 
-/** Whether an operator is executed by the executable itself or expanded before a backend receives it. */
+/**
+ * Whether an operator needs no row: it is executed by the executable itself, or expanded before a backend receives it.
+ */
 const withoutRows = (name: string): boolean =>
   ["input", "collective-start", "collective-done"].includes(name) || operators[name]!.collective !== undefined;
 
@@ -24,8 +26,8 @@ const graphOf = (row: ConformanceCase): Graph =>
   trace((...inputs: Tensor[]) => flattenTree<Tensor>(row.fn(...inputs)).leaves, row.inputs as never).graph;
 
 /**
- * Returns, per operator and backend, the dtypes of the first operand (of the result if there is no operand) that the
- * backend supports: those of conformance rows that compile.
+ * Returns, for each operator and backend, the supported dtypes of the first operand, or of the result if there is no
+ * operand. Determined by the conformance rows that compile.
  */
 export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: string]: readonly DType[] }> => {
   const found = new Map<string, { [backend: string]: Set<DType> }>();
@@ -48,7 +50,7 @@ export const supportedDtypes = (): ReadonlyMap<string, { readonly [backend: stri
   );
 };
 
-/** Returns the operators without a row in the table, although a backend must run them. */
+/** Returns the operators that a backend must run and that have no row in the table. */
 export const missingOperators = (): string[] => {
   const found = supportedDtypes();
   return Object.keys(operators).filter((name) => !withoutRows(name) && !found.has(name));
@@ -64,7 +66,7 @@ export const operatorTable = (): string => {
   );
 };
 
-/** Returns the text between the markers. */
+/** Returns the text of a page between the markers. */
 export const printedTable = (page: string): string =>
   page.slice(page.indexOf(begin) + begin.length, page.indexOf(end)).trim();
 

@@ -6,7 +6,7 @@ import { repository } from "./repository.ts";
 
 const doc = (text: string): Pick<Comment, "text" | "isDoc"> => ({ text, isDoc: true });
 
-// Comments of an earlier version that readers found hard, so that the list of words cannot shrink unnoticed.
+// Comments of an earlier version that readers found hard. They ensure that the word list does not shrink unnoticed.
 test.each([
   "How buckets come about: said by the job, or come by measurements.",
   "So many operands are arguments; the others are the values.",

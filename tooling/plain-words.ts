@@ -3,11 +3,11 @@ export interface Comment {
   readonly line: number;
   /** Whether the comment is a doc comment, `/** … *\/`. */
   readonly isDoc: boolean;
-  /** Sentences on one line, without code in backticks, links and examples. */
+  /** Text of the comment on one line, without code in backticks, links and examples. */
   readonly text: string;
 }
 
-/** Strings, template literals, doc comments, other block comments, and runs of line comments. */
+/** Matches strings, template literals, doc comments, other block comments, and runs of line comments. */
 const tokens =
   /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[^]|[^`\\])*`|\/\*[^]*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*/g;
 
@@ -20,7 +20,7 @@ const plain = (comment: string): string =>
     .replaceAll(/\s+/g, " ")
     .trim();
 
-/** The comments of a TypeScript file, in their order. */
+/** Returns the comments of a TypeScript file, in order. */
 export const commentsOf = (text: string): Comment[] =>
   [...text.matchAll(tokens)].flatMap(({ 0: token, index }) =>
     token.startsWith("/*") || token.startsWith("//")
@@ -28,7 +28,7 @@ export const commentsOf = (text: string): Comment[] =>
       : [],
   );
 
-/** Words and phrases that comments, help and messages do without, each with usual words for the same. */
+/** Words and phrases that are not used in comments, help and messages, each with usual words for the same meaning. */
 const unusual: readonly (readonly [phrase: RegExp, usual: string])[] = [
   [/\b(?:is|are|was|were|be|been|being) told\b|\btold (?:of|from|by|that|to)\b/, "reported, described, given"],
   [/\b(?:comes?|came|coming) by\b/, "arrive, are received, are chosen"],
@@ -51,11 +51,11 @@ const unusual: readonly (readonly [phrase: RegExp, usual: string])[] = [
   [/\b(?:is|are) nowhere\b/, "does not contribute"],
 ];
 
-/** First words of a doc comment that name nothing. */
+/** Matches the beginning of a doc comment that names no value. */
 const emptyBeginning =
   /^(?:What|Of|Where|Which|Whose|The same|So|(?:Most|Least)(?![ -](?:recently|squares|median))|Told|Those|None)\b/;
 
-/** Faults of a text: each unusual phrase, and for a doc comment an empty beginning. */
+/** Returns the faults of a text: each unusual phrase and, for a doc comment, an empty beginning. */
 export const unusualWords = ({ text, isDoc }: Pick<Comment, "text" | "isDoc">): string[] => [
   ...unusual.flatMap(([phrase, usual]) => {
     const found = new RegExp(phrase, "i").exec(text)?.[0];

@@ -8,7 +8,7 @@ import { fullOnlyFiles, vitestStage } from "./stages/vitest.ts";
 
 interface Stage {
   readonly name: string;
-  /** Runs the stage. @param passed returns whether a stage was run without a failure. */
+  /** Runs the stage. @param passed Returns whether a stage was run without a failure. */
   run(passed: (stage: string) => boolean): Promise<Check[]>;
 }
 
@@ -17,12 +17,12 @@ const command = (name: string, line: string, seconds: number): Stage => ({
   run: async () => [await commandCheck(name, line.split(" "), { seconds })],
 });
 
-// `node tooling/test.ts types lint` runs only these stages; `--full` includes the tests that the default run skips.
+// `node tooling/test.ts types lint` runs only the named stages. `--full` includes the tests that the default run skips.
 const full = process.argv.includes("--full");
 const wanted = process.argv.slice(2).filter((word) => word !== "--full");
 
-// Rows run in order. The stages of a row run in parallel, as many as there are cores, because most of these tools use
-// one core.
+// Rows run one after the other. The stages of a row run in parallel, as many at a time as there are cores, because most
+// of these tools use one core.
 const order: readonly (readonly Stage[])[] = [
   [
     command("WebAssembly build", "turbo run build:wasm --output-logs=errors-only", 300),
@@ -55,7 +55,9 @@ const outcomes = new Map<string, boolean>();
 const formatCheck = ({ name, status, detail }: Check): string =>
   `${status}: ${name}${detail ? `\n${detail.replace(/^/gm, "    ")}` : ""}`;
 
-/** @param alone whether nothing else writes to the terminal meanwhile, so that the title can be printed first. */
+/**
+ * @param alone Whether no other stage writes to the terminal at the same time, so that the title can be printed first.
+ */
 const runStage = async ({ name, run }: Stage, alone: boolean): Promise<readonly Check[]> => {
   const title = `\n── ${name}`;
   if (alone) console.log(title);

@@ -3,12 +3,12 @@ import { basename, join } from "node:path";
 import type { Options } from "tsup";
 import { markPureConstants } from "./pure-constants.ts";
 
-/** `new URL("./worker.ts", import.meta.url)`: how sources refer to the file of a thread. */
+/** Matches `new URL("./worker.ts", import.meta.url)`, by which sources refer to the file of a thread. */
 const threadFile = /new URL\(\s*"(\.{1,2}\/[^"]+\.ts)"\s*,\s*import\.meta\.url\s*,?\s*\)/g;
 
 const entryName = (path: string): string => basename(path, ".ts");
 
-/** Returns the files below `src` that a `new URL` refers to; each becomes a separate entry in `dist`. */
+/** Returns the files below `src` to which a `new URL` refers. Each becomes a separate entry in `dist`. */
 const threadEntries = (source: string): Record<string, string> => {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
     (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
@@ -22,8 +22,8 @@ const threadEntries = (source: string): Record<string, string> => {
 };
 
 /**
- * Returns the build settings of a published package: ESM only, declarations next to the code, everything flat in
- * `dist`. Files of threads become separate entries, and their `new URL` is rewritten to match.
+ * Returns the build settings of a published package: ESM only, with declarations, all files directly in `dist`. Files
+ * of threads become separate entries, and the `new URL` that refers to them is rewritten.
  */
 export const library = ({
   entry,

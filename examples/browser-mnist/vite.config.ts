@@ -2,8 +2,8 @@ import { defineConfig, type UserConfig } from "vite";
 import { mnistAssets } from "./mnist-assets.ts";
 
 /**
- * Headers for cross-origin isolation, which shared memory and thus the threads of the WebAssembly backend require. A
- * production host must send these headers, too.
+ * HTTP headers for cross-origin isolation, which shared memory and thus the threads of the WebAssembly backend require.
+ * A production host must also send these headers.
  */
 const headers = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
 

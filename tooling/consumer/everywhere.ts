@@ -1,5 +1,5 @@
-// Uses of our packages that run in a browser and in Node. Compiled against the packed packages, with a consumer's
-// settings.
+// Uses our packages as a browser or Node program would. Compiled against the packed packages, with the settings of a
+// consumer.
 import { execute, memoryWorld, plainArithmetic, ringAllReduce, type Schedule } from "@skein/collectives";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { collectiveModelOfGroup } from "@skein/cost-model";

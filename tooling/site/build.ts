@@ -20,18 +20,21 @@ import { nameOptions, takeCostAndSource } from "./comment-parts.ts";
 import { type Door, publishedDoors } from "./doors.ts";
 import { handWrittenPages, landingPage, pageText } from "./pages.ts";
 
-/** Output folder of the site, which can be opened locally, copied to a web server, or deleted. */
+/** Output folder of the site, which can be opened locally or copied to a web server. */
 export const siteFolder: string = join(repository, "dist/site");
 
 /** Faults found when the site was built. */
 export interface SiteBuild {
-  /** Broken links, tags without effect, types in a signature that are not exported, and similar warnings. */
+  /** Warnings: broken links, tags without effect, types in a signature that are not exported, and similar. */
   readonly warnings: readonly string[];
-  /** Exports without a doc comment on them or on each of their members, such as `@skein/data/node.loadText`. */
+  /**
+   * Names of exports without a doc comment on the export or on each of its members, such as
+   * `@skein/data/node.loadText`.
+   */
   readonly undocumented: readonly string[];
 }
 
-/** Collects TypeDoc's warnings to report them together. */
+/** Collects TypeDoc's warnings, so that they are reported together. */
 class WarningCollector extends Logger {
   readonly lines: string[] = [];
   override log(message: string, level: LogLevel): void {
@@ -40,7 +43,7 @@ class WarningCollector extends Logger {
   }
 }
 
-/** Gives hand-written pages the paths of their files: docs/guides/x.md becomes guides/x.html. */
+/** Gives hand-written pages the paths of their source files: docs/guides/x.md becomes guides/x.html. */
 class FilePathRouter extends KindRouter {
   override getIdealBaseName(reflection: Reflection): string {
     const file = reflection.isDocument() ? reflection.project.files.getReflectionPath(reflection) : undefined;
@@ -52,10 +55,10 @@ class FilePathRouter extends KindRouter {
   }
 }
 
-/** Removes the title of a page whose view shows the title already. */
+/** Removes the title of a page, because the view of the page already shows the title. */
 const withoutTitle = (text: string): string => text.replace(/^# .*\n+/, "");
 
-/** Gives each module its import name and its package's README. */
+/** Names each module by its import path, and adds the README of its package. */
 const nameModules = (app: Application, project: ProjectReflection, doors: readonly Door[]): void => {
   const byFile = new Map(doors.map((door) => [normalizePath(join(repository, door.file)), door]));
   for (const module of project.getChildrenByKind(ReflectionKind.Module)) {
@@ -64,7 +67,7 @@ const nameModules = (app: Application, project: ProjectReflection, doors: readon
     module.name = door.name;
     const readme = join(door.folder, "README.md");
     if (!door.folder.startsWith("packages/") || module.readme !== undefined) continue;
-    // If a package has several exports, its README is shown on the page of the first.
+    // If a package has several import paths, its README is shown on the page of the first one.
     if (doors.find(({ folder }) => folder === door.folder) !== door) continue;
     const path = normalizePath(join(repository, readme));
     project.files.registerReflectionPath(path, module);
@@ -95,7 +98,7 @@ const addPages = (app: Application, project: ProjectReflection): void => {
 const hasOwnComment = (reflection: DeclarationReflection): boolean =>
   reflection.hasComment() || reflection.getAllSignatures().some((signature) => signature.hasComment());
 
-/** Whether an export has a doc comment, or, for a type such as a function's options, each of its members has one. */
+/** Whether an export has a doc comment or, for a type such as the options of a function, each member has one. */
 const isDocumented = (reflection: DeclarationReflection): boolean => {
   if (hasOwnComment(reflection)) return true;
   const declaration = reflection.type?.type === "reflection" ? reflection.type.declaration : reflection;
@@ -119,8 +122,8 @@ const withoutComment = (project: ProjectReflection): string[] =>
     .toSorted();
 
 /**
- * Builds the site: the reference of everything that packages export, from doc comments, and all hand-written pages.
- * Types are not checked here; `tsc` checks them.
+ * Builds the site: the reference of all package exports, from doc comments, and all hand-written pages. Types are not
+ * checked here, because `tsc` checks them.
  *
  * @throws Error if TypeDoc cannot read the sources.
  */
@@ -140,7 +143,7 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
     excludePrivate: true,
     readme: "none",
     router: "files",
-    // Without git, so that a copy of the sources builds the same pages.
+    // Does not use git, so that a copy of the sources builds the same pages.
     disableGit: true,
     gitRevision: "main",
     sourceLinkTemplate: "https://github.com/skein-train/skein/blob/{gitRevision}/{path}#L{line}",
@@ -162,7 +165,7 @@ export const buildSite = async (out: string = siteFolder): Promise<SiteBuild> =>
     addPages(app, context.project);
     for (const { comment } of Object.values(context.project.reflections)) if (comment) takeCostAndSource(comment);
   });
-  // Only now, because TypeDoc matches `@param` with parameters that have no name.
+  // Only after this event, because TypeDoc matches `@param` tags with unnamed parameters.
   app.converter.on(Converter.EVENT_RESOLVE_END, (context) => nameOptions(context.project));
   const project = await app.convert();
   if (project === undefined) throw new Error(`the site cannot be built:\n${logger.lines.join("\n")}`);

@@ -2,13 +2,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repository } from "../repository.ts";
 
-/** An import path of a published package: the package itself or a further entry. */
+/** An import path of a published package: the package itself, or an additional entry point. */
 export interface Door {
   /** Import name, such as `@skein/data/node`. */
   readonly name: string;
-  /** Path of the source file from the repository's root. */
+  /** Path of the source file, relative to the repository root. */
   readonly file: string;
-  /** Folder of the package from the repository's root. */
+  /** Folder of the package, relative to the repository root. */
   readonly folder: string;
 }
 
@@ -21,7 +21,7 @@ interface Manifest {
 const manifest = (folder: string): Manifest =>
   JSON.parse(readFileSync(join(repository, folder, "package.json"), "utf8")) as Manifest;
 
-/** Returns the folders of published packages, from the repository's root. */
+/** Returns the folders of published packages, relative to the repository root. */
 export const publishedFolders = (): string[] =>
   ["packages", "apps"]
     .flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)))
@@ -33,7 +33,7 @@ export const publishedDoors = (): Door[] =>
     const { name, exports } = manifest(folder);
     return Object.entries(exports).flatMap(([path, target]) => {
       const file = typeof target === "string" ? target : target.default;
-      // A file that is started instead of imported, such as skein-train/launcher, needs no documentation.
+      // A file that is run instead of imported, such as skein-train/launcher, needs no documentation.
       return file.endsWith(".ts") ? [{ name: join(name, path), file: join(folder, file), folder }] : [];
     });
   });

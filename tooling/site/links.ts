@@ -10,8 +10,8 @@ const isOutside = (target: string): boolean => {
 };
 
 /**
- * Returns the broken links and images of the pages in a folder, as `page: target`, sorted: missing files, and anchors
- * that no element has. URLs of other hosts must be valid; the hosts are not contacted.
+ * Returns the broken links and images of the pages in a folder, as `page: target`, sorted. Broken: the file is missing,
+ * or no element has the anchor. URLs of other hosts must be valid, but the hosts are not contacted.
  */
 export const brokenLinks = (folder: string): string[] => {
   const files = new Set(globSync("**/*.*", { cwd: folder }));

@@ -15,7 +15,7 @@ test("every import path of a published package has a source file", () => {
 test("makes links between pages relative, and other links absolute", () => {
   const links = (path: string): string[] =>
     [...pageText(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
-  // The page of packages/compressors links by its URL in the repository.
+  // The README of packages/compressors links to docs/algorithms.md by its URL in the repository.
   expect(links("packages/compressors/README.md")).toContain("./../../docs/algorithms.md#compressors");
   for (const { path } of handWrittenPages()) {
     for (const target of links(path)) {

@@ -6,14 +6,14 @@ import { publishedFolders } from "./doors.ts";
 
 /** A hand-written page of the site. */
 export interface Page {
-  /** Path from the repository's root. */
+  /** Path of the page, relative to the repository root. */
   readonly path: string;
   readonly title: string;
   /** Group of the page in the navigation. */
   readonly group: string;
 }
 
-/** URL of the repository, for files that are not pages of the site. */
+/** URL of the repository, to link to files that are not pages of the site. */
 const source = "https://github.com/skein-train/skein";
 
 const title = (path: string): string => /^# (.*)$/m.exec(readFileSync(join(repository, path), "utf8"))?.[1] ?? path;
@@ -28,14 +28,17 @@ export const landingPage = "docs/README.md";
 
 const guidesIndex = "docs/guides/README.md";
 
-/** Returns the guides in the order of their index, which comes first. */
+/** Returns the guides in the order of their index page, which comes first. */
 const guides = (): Page[] => {
   const index = readFileSync(join(repository, guidesIndex), "utf8");
   const indexOf = ({ path }: Page): number => (path === guidesIndex ? -1 : index.indexOf(`](${basename(path)})`) >>> 0); // a guide without a row comes last
   return inGroup("Guides", "docs/guides/*.md").toSorted((a, b) => indexOf(a) - indexOf(b));
 };
 
-/** Returns guides, further reading and measurements; the README of each package is shown on the page of its exports. */
+/**
+ * Returns guides, further reading and measurements. READMEs of packages are not included, because each is shown on the
+ * page of the package's exports.
+ */
 export const handWrittenPages = (): Page[] => [
   ...guides(),
   ...inGroup("Command line", "apps/*/README.md"),
@@ -43,7 +46,7 @@ export const handWrittenPages = (): Page[] => [
   ...inGroup("Benchmarks", "docs/benchmarks/*.md").toReversed(),
 ];
 
-/** Paths of all pages of the site that a link may refer to. */
+/** Paths of all pages of the site to which a link may refer. */
 const pagesByPath = (): ReadonlySet<string> =>
   new Set([
     landingPage,
@@ -59,8 +62,8 @@ const asPage = (path: string): string => {
 };
 
 /**
- * Returns the text of a page with links adjusted to the site: links to other pages, including those by their URL in the
- * repository, become relative, and all other links point to the repository.
+ * Returns the text of a page with links adjusted to the site. Links to other pages, including links by their URL in the
+ * repository, become relative; all other links point to the repository.
  */
 export const pageText = (path: string): string => {
   const pages = pagesByPath();

@@ -3,7 +3,7 @@ import { build as buildByEsbuild, type BuildOptions } from "esbuild";
 import { build as buildByVite } from "vite";
 import { type Check, run } from "../check.ts";
 
-/** Output of tooling/consumer/server.ts if everything works. */
+/** Output of tooling/consumer/server.ts if all packages work. */
 const workingOutput = ["backend 9", "batches 7", "ranks 3 3"];
 
 const missingThreadFiles = (folder: string): readonly (string | RegExp)[] => [
@@ -25,9 +25,9 @@ const withoutModuleUrl = [
 
 interface Server {
   readonly name: string;
-  /** Bundles the program of tooling/consumer into a folder. @returns the file to run. */
+  /** Bundles the program of tooling/consumer into a folder. @returns the path of the file to run. */
   bundle(project: string, folder: string): Promise<string>;
-  /** Returns the required beginning of each output line. */
+  /** Returns the expected beginning of each output line. */
   expected(folder: string): readonly (string | RegExp)[];
 }
 
@@ -103,10 +103,10 @@ const check = async ({ name, bundle, expected }: Server, project: string, index:
 };
 
 /**
- * Bundles a program that starts our threads, as servers are bundled, and runs it: either its threads start, or the
+ * Bundles a program that starts our threads, as servers are bundled, and runs it. Either its threads start, or the
  * error names the missing file and the cure, as the cause of the failed call.
  *
- * @param project has the packages installed, and the files of tooling/consumer.
+ * @param project Folder with the packages installed, and with the files of tooling/consumer.
  */
 export const bundledServerChecks = async (project: string): Promise<Check[]> => {
   const checks: Check[] = [];

@@ -4,11 +4,14 @@ import type { Check } from "../check.ts";
 
 interface Bundle {
   readonly from: string;
-  /** Imported names. Default: all. */
+  /** Imported names. Default: all exports. */
   readonly names?: string;
-  /** Maximum size after minifying and gzip, bytes: a fifth above the current size, so that larger growth is noticed. */
+  /**
+   * Maximum size in bytes after minification and gzip: a fifth above the current size, so that larger growth is
+   * noticed.
+   */
   readonly maxBytes: number;
-  /** Third-party packages in the bundle. */
+  /** Expected third-party packages in the bundle. Default: none. */
   readonly others?: readonly string[];
 }
 
@@ -20,20 +23,18 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/collectives", maxBytes: 46_000 },
   { from: "@skein/compressors", maxBytes: 55_000 },
   { from: "@skein/cost-model", names: "mergeOptimally", maxBytes: 2_700 },
-  // Its prices use the rules of every operator.
+  // Prices use the rules of all operators.
   { from: "@skein/cost-model", maxBytes: 70_600 },
-  // The kernels are loaded separately, one build of three.
+  // One of three kernel builds is loaded, separately from the bundle.
   { from: "@skein/cpu-kernels", maxBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", maxBytes: 10_400 },
-  // Its cache of measured devices is parsed with zod/mini: 6 KB.
+  // The cache of measured devices is parsed with zod/mini: 6 KB.
   { from: "@skein/gpu-kernels", maxBytes: 145_700, others: ["zod"] },
   { from: "@skein/models", maxBytes: 23_800 },
   { from: "@skein/tensor-core", maxBytes: 81_200 },
 ];
 
-/**
- * Returns the packages that have bytes in a bundle; the last `node_modules` folder of a path determines the package.
- */
+/** Returns the packages whose code is in a bundle. The last `node_modules` folder of a path determines the package. */
 const packagesIn = ({ outputs }: Metafile): string[] => [
   ...new Set(
     Object.values(outputs)
@@ -43,7 +44,7 @@ const packagesIn = ({ outputs }: Metafile): string[] => [
   ),
 ];
 
-/** Measures the browser bundle of a package, excluding parts that are loaded separately. */
+/** Measures the size of the browser bundle of a package, without parts that are loaded separately. */
 const measure = async (
   { from, names }: Bundle,
   project: string,
@@ -77,7 +78,8 @@ const measure = async (
 };
 
 /**
- * Bundles one export and all exports of each package, as a page would, and checks the size and the included packages.
+ * Bundles one export and all exports of each package, as a web page would, and checks the size and the included
+ * packages.
  */
 export const bundleChecks = async (project: string): Promise<Check[]> => {
   const checks: Check[] = [];

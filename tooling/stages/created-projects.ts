@@ -5,7 +5,7 @@ import { type Check, type Outcome, run } from "../check.ts";
 interface CreateOptions {
   /** Path of the installed command `create-skein`. */
   readonly create: string;
-  /** `file:` URLs, by package name, that replace the registry's packages. */
+  /** `file:` URLs that replace the registry's packages, by package name. */
   readonly tarballs: Readonly<Record<string, string>>;
   readonly scratch: string;
   readonly pnpm: string;
@@ -16,7 +16,7 @@ interface Manager {
   readonly name: "npm" | "pnpm" | "yarn";
   readonly words: readonly string[];
   readonly install: readonly string[];
-  /** Makes a project use the tarballs. */
+  /** Configures a project to use the tarballs. */
   prepare(project: string, tarballs: CreateOptions["tarballs"]): void;
 }
 
@@ -55,7 +55,7 @@ const managersOf = ({ pnpm, scratch }: CreateOptions): Readonly<Record<Manager["
   yarn: {
     name: "yarn",
     words: ["npx", "--yes", "yarn@1.22.22"],
-    // Yarn caches tarballs by name and version, and would use those of an earlier run.
+    // A separate cache, because Yarn caches tarballs by name and version, and would use those of an earlier run.
     install: ["install", "--prefer-offline", "--cache-folder", join(scratch, "yarn-cache")],
     prepare: (project, tarballs) =>
       changeManifest(project, (manifest) => ({ ...directly(manifest, tarballs), resolutions: tarballs })),
@@ -64,7 +64,7 @@ const managersOf = ({ pnpm, scratch }: CreateOptions): Readonly<Record<Manager["
 
 const offline = /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT|ENOTCACHED)\b/;
 
-/** Required output of each script, by template. */
+/** Expected output of each script, by template. */
 const walks = {
   own: {
     start: ["runs/spirals/1", "100.00 % right", "recall0 1.000"],
@@ -93,8 +93,8 @@ const projectChecks = async (
   const folder = join(scratch, `created-by-${manager.name}`);
   mkdirSync(folder, { recursive: true });
   const project = join(folder, template);
-  // Bundlers that ran in this process have set NODE_ENV to production, with which package managers would omit
-  // development tools.
+  // Bundlers that ran in this process have set NODE_ENV to production; package managers would then omit development
+  // tools.
   const env = { npm_config_user_agent: `${manager.name}/1.0.0`, NODE_PATH: "", NODE_ENV: "" };
   const check = (what: string, { code, output }: Outcome, required: readonly string[]): boolean => {
     const name = `${template} of create-skein, ${manager.name}: ${what}`;
@@ -132,7 +132,7 @@ const projectChecks = async (
   return checks;
 };
 
-/** Starts projects as a new user does: create, install, test, train, resume. */
+/** Creates projects as a new user does: create, install, test, train, resume. */
 export const createdProjectChecks = async (options: CreateOptions): Promise<Check[]> => {
   const { npm, pnpm, yarn } = managersOf(options);
   const chosen = [

@@ -16,7 +16,10 @@ export const typescriptBlocks = (markdown: string): string[] =>
 const workspaceFolders = (): string[] =>
   ["packages", "apps"].flatMap((parent) => readdirSync(join(repository, parent)).map((name) => join(parent, name)));
 
-/** Output of an example on a machine without a required system package; not a failure. */
+/**
+ * Output of an example on a machine without a required system package. Such an example counts as skipped, not as
+ * failed.
+ */
 const missingPart = /AdapterError: .*|MpiError: there is no MPI compiler.*|Chromium was not found.*/;
 
 const exampleCheck = async (...call: Parameters<typeof commandCheck>): Promise<Check> => {
@@ -58,10 +61,10 @@ const readmeChecks = async (env: Readonly<Record<string, string>>): Promise<Chec
 };
 
 /**
- * Runs each README's TypeScript examples as a reader would: with the package's dependencies, in its folder. Builds use
- * a separate cache, because a parallel run whose ranks find different BLAS tables is rejected.
+ * Runs each README's TypeScript examples as a reader would: with the package's dependencies, in its folder. BLAS builds
+ * use a separate cache, because a parallel run whose ranks find different BLAS tables is rejected.
  *
- * @param built whether other packages may be loaded in their built form.
+ * @param built Whether other packages may be loaded in their built form.
  */
 export const readmeStage = async (built: boolean): Promise<Check[]> => {
   const cache = mkdtempSync(join(tmpdir(), "skein-readme-"));
@@ -72,7 +75,7 @@ export const readmeStage = async (built: boolean): Promise<Check[]> => {
   }
 };
 
-/** Runs the single-file examples. @param built as in `readmeStage`. */
+/** Runs the single-file examples. @param built Whether other packages may be loaded in their built form. */
 export const examplesStage = async (built: boolean): Promise<Check[]> => {
   const checks: Check[] = [];
   const env = { ...shadersThatRunOnce, ...quickStarts(built) };

@@ -17,8 +17,9 @@ import { repository } from "../repository.ts";
 import { shadersThatRunOnce } from "../shaders-that-run-once.ts";
 
 /**
- * Replacements of `npx`, `npm install` and `npm create` without a registry: packages come from examples/. A block
- * starts in the folder where the previous block ended, as in a terminal.
+ * Shell script that runs a block of a guide. It replaces `npx`, `npm install` and `npm create` by commands without a
+ * registry: packages come from examples/. A block starts in the folder where the previous block ended, as in a
+ * terminal.
  */
 const shell = `set -euo pipefail
 root=$SKEIN_GUIDE
@@ -47,8 +48,8 @@ npm() {
 `;
 
 /**
- * Returns the first line of an expected output that an output lacks: expected lines must occur in order, with any other
- * lines between them; `…` matches anything.
+ * Returns the first expected line that is missing in an output. Expected lines must occur in order, and other lines may
+ * be between them. `…` matches any text.
  */
 export const missingLine = (expected: string, output: string): string | undefined => {
   const lines = output.split("\n").map((line) => line.trim());
@@ -64,7 +65,7 @@ export const missingLine = (expected: string, output: string): string | undefine
   return undefined;
 };
 
-/** Role of a block in a guide: a file to write, a command, a program, or the output of the last command. */
+/** Returns the role of a block in a guide: a file to write, a command, a program, or the output of the last command. */
 const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | "output" | undefined => {
   const file = words.find((word) => word !== "full");
   if (file !== undefined) return "file";
@@ -72,12 +73,12 @@ const roleOf = ({ language, words }: CodeBlock): "file" | "shell" | "program" | 
 };
 
 /**
- * Runs a guide as its reader does, starting from an empty folder: blocks with a file name after the language are
- * written to that file, `sh` is run by bash, `ts` by Node, and `text` is the output of the previous block. A block with
- * the word `full` is skipped in the default run, together with its output. The first failure ends the run, because
- * later blocks depend on it.
+ * Runs a guide as a reader does, starting from an empty folder. Blocks with a file name after the language are written
+ * to that file, `sh` is run by bash, `ts` by Node, and `text` is the expected output of the previous block. A block
+ * with the word `full`, and its output, are skipped in the default run. The first failure ends the run, because later
+ * blocks depend on it.
  *
- * @param own environment variables in addition to those of this process.
+ * @param own Environment variables in addition to those of this process.
  */
 export const walkGuide = async (
   name: string,
@@ -89,7 +90,7 @@ export const walkGuide = async (
   const placeFile = `${folder}.place`;
   let workingFolder = folder;
   const checks: Check[] = [];
-  /** Output of the last command; null if it was skipped. */
+  /** Output of the last command. Null if it was skipped, undefined if there was none. */
   let printed: string | null | undefined;
   try {
     symlinkSync(join(repository, "examples/node_modules"), join(folder, "node_modules"));
@@ -158,13 +159,13 @@ export const walkGuide = async (
 };
 
 export interface GuidesStageOptions {
-  /** Whether blocks with the word `full` are run, too. */
+  /** Whether to run blocks with the word `full` as well. */
   readonly full: boolean;
   /** Whether other packages may be loaded in their built form. */
   readonly built: boolean;
 }
 
-/** Runs all guides, two at a time, because much of the time is spent waiting for ranks. */
+/** Runs all guides, two at a time, because guides spend much of their time waiting for ranks. */
 export const guidesStage = async ({ full, built }: GuidesStageOptions): Promise<Check[]> => {
   const waiting = globSync(["docs/README.md", "docs/guides/*.md"], { cwd: repository }).toSorted();
   const checks: Check[] = [];

@@ -55,17 +55,17 @@ const publintCheck = async ({ manifest, tarball }: Packed): Promise<Check> => {
   };
 };
 
-/** Returns the specifiers that a consumer may import: the keys of `exports` except the manifest. */
+/** Returns the import specifiers that a consumer may use: the keys of `exports`, except the package manifest. */
 const doors = ({ name, exports }: Manifest): string[] =>
   Object.keys(exports ?? {})
     .filter((key) => key !== "./package.json")
     .map((key) => name + key.slice(1));
 
-/** Returns the version of Node's types that we compile with, which is in the store already. */
+/** Returns the version of Node's types with which we compile, which is already in the package store. */
 const nodeTypes = (): string =>
   (JSON.parse(readFileSync(join(repository, "node_modules/@types/node/package.json"), "utf8")) as Manifest).version;
 
-/** Checks that profiling a job of skein-train writes a report, and that its trace gives a report again. */
+/** Checks that profiling a job of skein-train writes a report, and that a report can be made again from its trace. */
 const profileCheck = async (project: string, job: readonly string[]): Promise<Check> => {
   const name = "skein-profile runs a job, and reports its trace, from its tarball";
   const bin = join(project, "node_modules/.bin/skein-profile");
@@ -84,12 +84,12 @@ const profileCheck = async (project: string, job: readonly string[]): Promise<Ch
 };
 
 /**
- * Checks the messages on a machine without the optional packages: they name the packages and the install commands,
- * without a stack trace.
+ * Checks the messages on a machine without the optional packages. Messages must name the packages and the install
+ * commands, without a stack trace.
  */
 const missingPackageChecks = async (project: string): Promise<Check[]> => {
   const jobs = join(project, "node_modules/skein-train/jobs");
-  // Packages in NODE_PATH would be found although they are not installed in the project.
+  // Node would find packages in NODE_PATH even if they are not installed in the project.
   const env = { NODE_PATH: "" };
   const checkMissing = async (
     name: string,
@@ -158,7 +158,7 @@ const missingPackageChecks = async (project: string): Promise<Check[]> => {
   ];
 };
 
-/** Installs the tarballs into a separate project, as a consumer would, and uses them there. */
+/** Installs the tarballs into a separate project, as a consumer would, and uses the packages there. */
 const installChecks = async (packed: readonly Packed[], scratch: string, full: boolean): Promise<Check[]> => {
   const project = join(scratch, "project");
   mkdirSync(project);
@@ -169,7 +169,7 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
     join(project, "package.json"),
     JSON.stringify({ name: "consumer", private: true, type: "module", dependencies }),
   );
-  // JSON is valid YAML. The overrides make packages use each other's tarballs instead of the registry's versions.
+  // JSON is valid YAML. The overrides make packages depend on each other's tarballs, not on the registry's versions.
   writeFileSync(
     join(project, "pnpm-workspace.yaml"),
     JSON.stringify({ packages: ["."], overrides: files, verifyDepsBeforeRun: false }),
@@ -214,9 +214,10 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
 };
 
 /**
- * Packs every public package and checks the tarball as the registry and a consumer would. Needs a build first.
+ * Packs each public package, and checks the tarball as the registry and a consumer would. All packages must be built
+ * first.
  *
- * @param full creates projects from all templates, with all package managers.
+ * @param full Whether to create projects from all templates, with all package managers.
  */
 export const packagesStage = async (full: boolean): Promise<Check[]> => {
   const scratch = mkdtempSync(join(tmpdir(), "skein-packages-"));

@@ -1,6 +1,9 @@
 import type { Check } from "../check.ts";
 
-/** An event of a test run, written as one line when it happens, so that an aborted run still leaves its results. */
+/**
+ * An event of a test run. Each event is written as one line when it happens, so that an aborted run still leaves its
+ * results.
+ */
 export type JournalEntry =
   | { readonly at: "file-began"; readonly file: string }
   | { readonly at: "test-began"; readonly file: string; readonly test: string }
@@ -11,24 +14,24 @@ export type JournalEntry =
       readonly status: Check["status"];
       readonly detail?: string;
     }
-  /** `errors`: failures to load the file, or errors outside of its tests. */
+  /** End of a test file. `errors`: failures to load the file, or errors outside of its tests. */
   | {
       readonly at: "file-ended";
       readonly file: string;
       readonly milliseconds: number;
       readonly errors: readonly string[];
     }
-  /** `errors`: errors that no test caught. */
+  /** End of the test run. `errors`: errors outside of all tests. */
   | { readonly at: "run-ended"; readonly errors: readonly string[] };
 
 export interface Journal {
   /** One check per finished test, and one failure per file or run that failed outside of its tests. */
   readonly checks: readonly Check[];
-  /** Tests and files that had started but not finished. */
+  /** Names of tests and files that had started but not finished. */
   readonly running: readonly string[];
   /** Whether the run finished. */
   readonly ended: boolean;
-  /** Files by duration, the slowest first. */
+  /** Duration of each file, slowest first. */
   readonly files: readonly { readonly file: string; readonly milliseconds: number }[];
 }
 

@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import { select, text } from "@clack/prompts";
 import { defaultTemplate, type Template, templateNames, templates } from "./templates.ts";
 
-/** The streams of an interactive terminal. */
+/** Input and output stream of an interactive terminal. */
 export interface Terminal {
   readonly input: Readable;
   readonly output: Writable;
@@ -19,7 +19,9 @@ const answered = <T>(answer: T): Exclude<T, symbol> => {
 };
 
 /**
- * Asks for the folder. @param fault returns why a folder cannot be used, undefined if the folder is fine.
+ * Asks the user for the project folder.
+ *
+ * @param fault Returns the reason why a folder cannot be used, or undefined if it can be used.
  * @throws Cancelled.
  */
 export const askFolder = async (fault: (folder: string) => string | undefined, terminal: Terminal): Promise<string> =>
@@ -33,7 +35,7 @@ export const askFolder = async (fault: (folder: string) => string | undefined, t
     }),
   );
 
-/** Asks for the template. @throws Cancelled. */
+/** Asks the user for the template. @throws Cancelled. */
 export const askTemplate = async (terminal: Terminal): Promise<Template> =>
   answered(
     await select<Template>({

@@ -1,4 +1,4 @@
-/** A user error in one line: what is wrong, the rule, the cure. */
+/** A user error with a one-line message: what is wrong, the rule, and the cure. */
 export class CreateError extends Error {
   override name = "CreateError";
 }

@@ -12,10 +12,10 @@ const warn = (line: string): void => void process.stderr.write(`${line}\n`);
 
 const example = "npm create skein@latest my-run -- --template own";
 
-/** Exit codes of `skein-train` (docs/errors.md). */
+/** Exit codes, equal to those of `skein-train` (docs/errors.md). */
 const exitCodes = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
-/** Returns why a folder cannot be used, in one line; undefined if the folder is fine. */
+/** Returns the reason why a folder cannot be used, in one line. Undefined if the folder can be used. */
 const faultOf = (folder: string): string | undefined => {
   try {
     folderState(folder);
@@ -26,7 +26,7 @@ const faultOf = (folder: string): string | undefined => {
   }
 };
 
-/** Runs synchronous `work`; signals do not interrupt it. */
+/** Runs synchronous `work` without interruption by signals. */
 const undisturbed = (work: () => void): void => {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   const wait = (): void => undefined;
@@ -61,7 +61,8 @@ const create = async (
   options: { readonly template?: Template },
 ): Promise<void> => {
   const { stdin: input, stdout: output } = process;
-  // A terminal that reports 0 columns, as some programs open for their children, would show one letter per line.
+  // A terminal that reports 0 columns, as some programs create for their child processes, would show one letter per
+  // line.
   const terminal = input.isTTY && output.isTTY && output.columns > 0 ? { input, output } : undefined;
   const folder = await folderOf(asked, terminal);
   const template = await templateOf(options.template ?? named, terminal);
@@ -110,12 +111,12 @@ const main = async (words: readonly string[]): Promise<number> => {
   }
 };
 
-// A reader that closes the pipe after the first lines still gets the project.
+// If a reader closes the pipe after the first lines, the project is still created.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
   });
 }
 
-// Some package managers pass a lone "--" in front of the options.
+// Some package managers pass a lone "--" before the options.
 process.exitCode = await main(process.argv.slice(2).filter((word) => word !== "--"));

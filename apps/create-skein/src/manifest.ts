@@ -6,25 +6,28 @@ import typescript from "typescript/package.json" with { type: "json" };
 import zod from "zod/package.json" with { type: "json" };
 import { type Template, templates } from "./templates.ts";
 
-/** Skein packages that each project depends on, at exactly this release, the version that was tested. */
+/**
+ * Versions of the Skein packages that each project depends on: exactly the current versions, which were tested
+ * together.
+ */
 const ours: Readonly<Record<string, string>> = Object.fromEntries(
   [data, models, tensorCore, trainer].map(({ name, version }) => [name, version]),
 );
 
 const forDevelopment: Readonly<Record<string, string>> = {
-  "@types/node": "^24.10.1", // the version that we compile with; its package does not export its version
+  "@types/node": "^24.10.1", // the version used to compile this package; @types/node does not export its version
   typescript: `^${typescript.version}`,
 };
 
 const others: Readonly<Record<string, string>> = { ...trainer.peerDependencies, zod: `^${zod.version}` };
 
-/** Names that a project cannot have, because the project depends on packages of the same name. */
+/** Names that a project cannot have, because the project depends on packages with these names. */
 export const takenNames: readonly string[] = [
   ...Object.keys({ ...ours, ...forDevelopment, ...others }),
   ...Object.keys(trainer.dependencies),
 ];
 
-/** Packages whose install script is skipped. The scripts only make the packages faster. */
+/** Packages whose install script is skipped, because the scripts only make the packages faster. */
 export const unbuilt: readonly string[] = ["msgpackr-extract"];
 
 /** Returns the `package.json` of a project. */
@@ -49,6 +52,6 @@ export const manifestOf = (name: string, template: Template): object => ({
     ),
   ),
   devDependencies: forDevelopment,
-  // For npm, which warns otherwise. pnpm reads its own file.
+  // For npm, which otherwise prints a warning. pnpm reads its own settings file.
   allowScripts: Object.fromEntries(unbuilt.map((each) => [each, false])),
 });

@@ -13,14 +13,17 @@ export type Manager = keyof typeof managers;
 
 /**
  * Returns the package manager that started this program. Default: npm.
- * @param userAgent `npm_config_user_agent` of the environment.
+ * @param userAgent Value of `npm_config_user_agent` in the environment.
  */
 export const managerOf = (userAgent: string | undefined): Manager => {
   const [, name = "npm"] = /^(npm|pnpm|yarn|bun)\//.exec(userAgent ?? "") ?? [];
   return name as Manager;
 };
 
-/** Returns the two commands to run next. @param folder path of the project relative to the working folder. */
+/**
+ * Returns the two commands that the user runs next.
+ * @param folder Path of the project relative to the working folder.
+ */
 export const nextCommands = (folder: string, manager: Manager): readonly [install: string, start: string] => {
   const { install, start } = managers[manager];
   return [folder === "." ? install : `cd ${quote(folder)} && ${install}`, start];

@@ -1,12 +1,12 @@
 import { basename, resolve } from "node:path";
 import { takenNames } from "./manifest.ts";
 
-/** Names that npm accepts: https://docs.npmjs.com/cli/configuring-npm/package-json#name. */
+/** Matches package names that npm accepts: https://docs.npmjs.com/cli/configuring-npm/package-json#name. */
 const pattern = /^[a-z0-9~-][a-z0-9._~-]*$/;
 const longest = 214;
 const refused: ReadonlySet<string> = new Set(["node_modules", "favicon.ico", ...takenNames]);
 
-/** Returns the nearest valid name. */
+/** Returns a valid package name that is similar to `name`. */
 const near = (name: string): string => {
   const words = name
     .toLowerCase()
@@ -16,10 +16,10 @@ const near = (name: string): string => {
   return words === "" || refused.has(words) ? "my-run" : words;
 };
 
-/** Returns the name of the project in a folder: the name of the folder. */
+/** Returns the name of the project in a folder, which is the name of the folder. */
 export const projectName = (folder: string): string => basename(resolve(folder));
 
-/** Returns why npm would reject a name, with a valid name; undefined for a valid name. */
+/** Returns the reason why npm would reject a name, and suggests a valid name. Undefined for a valid name. */
 export const nameFault = (name: string): string | undefined => {
   const cure = `name the folder ${near(name)}, for example`;
   if (refused.has(name)) return `${name} is the name of a dependency of the project or reserved by npm; ${cure}`;

@@ -1,12 +1,12 @@
-/** Templates of a project: names of the folders in `templates`. */
+/** Project templates: names of the folders in `templates`. */
 export type Template = "images" | "text" | "own";
 
 interface TemplateFacts {
   /** One-line description for users. */
   readonly summary: string;
-  /** Scripts that train, each with its job file. */
+  /** Training scripts, each with the name of its job file. */
   readonly jobs: Readonly<Record<string, string>>;
-  /** Packages that the template's jobs need and skein-train itself does not. */
+  /** Packages that the jobs of the template need in addition to skein-train's dependencies. */
   readonly packages: readonly string[];
 }
 
@@ -30,5 +30,5 @@ export const templates: Readonly<Record<Template, TemplateFacts>> = {
 
 export const templateNames: readonly Template[] = Object.keys(templates) as Template[];
 
-/** Template used if none is given and there is no terminal to ask on. */
+/** Template used if none is given and no terminal is available to ask the user. */
 export const defaultTemplate: Template = "images";

@@ -52,7 +52,7 @@ test.each(templateNames)(
         name === "zod" ? `^${zod.version}` : trainer.peerDependencies[name as "sharp"],
       );
     expect(Object.values({ ...manifest.dependencies, ...manifest.devDependencies })).not.toContain(undefined);
-    // Packages that the project's modules import in addition to Skein's.
+    // Packages imported by the project's modules in addition to Skein's packages.
     mkdirSync(join(folder, "node_modules"));
     symlinkSync(join(import.meta.dirname, "../node_modules/zod"), join(folder, "node_modules/zod"));
     for (const job of Object.values(templates[template].jobs)) {

@@ -21,10 +21,10 @@ import type { Template } from "./templates.ts";
 
 const templatesFolder = fileURLToPath(new URL("../templates", import.meta.url));
 
-/** Entries that a folder may contain and still count as empty. They are never changed. */
+/** Names of entries that an empty folder may contain. These entries are never changed. */
 const ignoredEntries: ReadonlySet<string> = new Set([".git", ".DS_Store"]);
 
-/** Runs `work`. @throws CreateError instead of a file system error; other errors pass unchanged. */
+/** Runs `work`. @throws CreateError in place of a file system error; other errors are thrown unchanged. */
 const explained = <T>(folder: string, work: () => T): T => {
   try {
     return work();
@@ -40,7 +40,7 @@ const explained = <T>(folder: string, work: () => T): T => {
 };
 
 /**
- * Returns whether the project needs a new folder or uses an existing empty folder.
+ * Returns whether the folder of the project is new or an existing empty folder.
  * @throws CreateError if the folder cannot be used.
  */
 export const folderState = (folder: string): "new" | "empty" =>
@@ -54,38 +54,38 @@ export const folderState = (folder: string): "new" | "empty" =>
     throw new CreateError(`${folder} is not empty: it contains ${some}; give a folder that is new or empty`);
   });
 
-/** Returns the missing parent folders of `folder`, the innermost first. */
+/** Returns the missing parent folders of `folder`, innermost first. */
 const missingAbove = (folder: string): string[] => {
   const above = dirname(folder);
   return existsSync(above) ? [] : [above, ...missingAbove(above)];
 };
 
-/** Removes folders while they are empty. */
+/** Removes folders in order, until one is not empty. */
 const removeEmpty = (folders: readonly string[]): void => {
   try {
     for (const folder of folders) if (existsSync(folder)) rmdirSync(folder);
   } catch {
-    // another program has put a file there
+    // another program has created a file in the folder
   }
 };
 
 export interface Project {
-  /** Name of its package. */
+  /** Package name of the project. */
   readonly name: string;
   readonly template: Template;
-  /** Package manager that will install the project. */
+  /** Package manager with which the user will install the project. */
   readonly manager: Manager;
 }
 
-/** pnpm ends an install with code 1 unless each install script is explicitly allowed or denied. */
+/** pnpm exits with code 1 after an install unless each install script is explicitly allowed or denied. */
 const pnpmSettings = `# For pnpm: no package needs its install script.
 allowBuilds:
 ${unbuilt.map((name) => `  ${name}: false # optional; only makes the package faster\n`).join("")}`;
 
-/** Writes all files of a project into a folder that nothing else uses yet. */
+/** Writes all files of a project into a folder that no other program uses. */
 const fill = (folder: string, { name, template, manager }: Project): void => {
   for (const part of ["shared", template]) cpSync(join(templatesFolder, part), folder, { recursive: true });
-  // npm excludes a .gitignore from published packages, and applies its rules while packing.
+  // npm excludes a .gitignore from published packages, and applies its rules when packing.
   renameSync(join(folder, "gitignore"), join(folder, ".gitignore"));
   const readme = join(folder, "README.md");
   writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("{{name}}", name));
@@ -93,7 +93,7 @@ const fill = (folder: string, { name, template, manager }: Project): void => {
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifestOf(name, template), undefined, 2)}\n`);
 };
 
-/** Moves all entries of a folder into its parent; all or nothing. */
+/** Moves all entries of a folder into its parent folder. If one move fails, undoes all moves. */
 const moveUp = (from: string, into: string): void => {
   const moved: string[] = [];
   try {
@@ -108,10 +108,10 @@ const moveUp = (from: string, into: string): void => {
 };
 
 /**
- * Writes a project: all files or none. A new folder is filled next to its final path and then renamed; an existing
- * folder is kept, because a shell may have it as its working folder.
+ * Writes a project: all files or none. A new folder is filled under a temporary name next to its final path and then
+ * renamed. An existing folder is kept, because it may be the working folder of a shell.
  *
- * @throws CreateError for a folder that is not empty, or cannot be written.
+ * @throws CreateError for a folder that is not empty, or is not writable.
  */
 export const writeProject = (folder: string, project: Project): void =>
   explained(folder, () => {
@@ -124,7 +124,7 @@ export const writeProject = (folder: string, project: Project): void =>
       draft = mkdtempSync(join(isNew ? dirname(target) : target, `.${basename(target)}-`));
       fill(draft, project);
       if (isNew) {
-        chmodSync(draft, 0o777 & ~process.umask()); // mkdtemp makes a folder that only its owner can read
+        chmodSync(draft, 0o777 & ~process.umask()); // mkdtemp creates a folder that only its owner can read
         renameSync(draft, target);
       } else moveUp(draft, target);
     } finally {

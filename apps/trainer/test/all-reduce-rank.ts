@@ -3,14 +3,14 @@ import { joinWorld, type WorldConnection } from "@skein/collectives/node";
 import { add, allGather, allReduce, type DeviceArray, jit, multiply, NdArray, type Tensor } from "@skein/tensor-core";
 import { openBackend } from "../src/backend/backend.ts";
 
-/** The operand of a rank: small integers, so that sums are exact in any order. */
+/** Returns the operand of a rank: small integers, so that sums are exact in any order. */
 export const operandOf = (rank: number): NdArray =>
   NdArray.from(
     Array.from({ length: 1001 }, (_, i) => ((i * 7 + rank * 5) % 13) - 6),
     [7, 143],
   );
 
-/** The program of all ranks: two concurrent collectives, and one that depends on the first. */
+/** Program of each rank: two concurrent collectives, and a third that depends on the first. */
 export const worldProgram = (x: Tensor): Tensor[] => {
   const sum = allReduce(multiply(x, 2), "data");
   const all = allGather(add(x, 1), "data");

@@ -10,7 +10,10 @@ import { expectTold } from "./run-ends.ts";
 const built = mkdtempSync(join(tmpdir(), "skein-train-blas-"));
 afterAll(() => rmSync(built, { recursive: true }));
 
-/** A build whose table makes every product, convolution and attention faster; or what is missing for one. */
+/**
+ * Description of the missing parts for a BLAS build. Undefined: there is a build, and its table makes all products,
+ * convolutions and attention faster.
+ */
 const missing: string | undefined = await (async () => {
   const product = {
     op: "matmul",
@@ -37,7 +40,7 @@ const missing: string | undefined = await (async () => {
   }
 })();
 const onBlas = { SKEIN_BLAS: built };
-/** A BLAS built by the user who runs the tests is not found. */
+/** Environment in which a BLAS built by the user who runs the tests is not found. */
 const withoutBlas = { SKEIN_BLAS: "", XDG_CACHE_HOME: join(built, "no-cache") };
 
 let folder: string;
@@ -70,9 +73,10 @@ const expectLossesWithout = async (
   const dense = [...args, ...set("compression={kind: identity}"), "--steps", "30"];
   const [on, off] = [await losses(onBlas, "on", ...dense), await losses(withoutBlas, "off", ...dense)];
   expect(on).toHaveLength(30);
-  // Sums are in another order; a training step carries the difference into the next.
+  // Sums are computed in a different order, and each training step passes the difference on to the next step.
   on.forEach((loss, i) => expect(Math.abs(loss - off[i]!)).toBeLessThan(1e-3 * Math.abs(off[i]!)));
-  // It did run on the BLAS. On some processors a BLAS adds short sums up in our order, but not those of patches.
+  // The run did use the BLAS. On some processors, a BLAS adds short sums in the same order as our kernels, but not sums
+  // over patches.
   if (model === "a CNN") expect(on).not.toEqual(off);
 };
 test("a CNN has the same losses with a BLAS as without", (context) =>

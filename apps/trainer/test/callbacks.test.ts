@@ -57,7 +57,7 @@ test("callbacks and readers of a run get the same events, each once and in order
   const judged = happened.filter((event) => event.type === "evaluation");
   expect(judged.at(-1)).toMatchObject({ loss: summary!.testLoss, accuracy: summary!.testAccuracy });
 
-  // Leaving the loop stops the run, which has saved by then, and resumes to the same bits.
+  // Leaving the loop stops the run. It has saved by then, and can resume with equal results.
   const early = train(job, { output: join(folder, "left") });
   for await (const event of early) if (event.type === "step" && event.step === 1) break;
   const { step, summary: none, checkpoint } = await early;
@@ -76,7 +76,7 @@ describe("a run is stopped and saved", () => {
       /^the run was stopped, \S+step-0000\d+ was saved: callbacks\.file \S+: onStep: RangeError: no more of step 2 \(at \S+own-modules\.ts:\d+:\d+\); correct it there; then continue with: .*resume/,
     );
     const last = recordedEvents().at(-1)!;
-    expect(last).toMatchObject({ type: "step", step: 2 }); // nothing is called after it
+    expect(last).toMatchObject({ type: "step", step: 2 }); // no callback is called after this event
 
     const stopped = await train({ ...long, callbacks: callbacks({ stopsAt: 300 }) }, { output, resume: true });
     expect(stopped.summary).toBeUndefined();

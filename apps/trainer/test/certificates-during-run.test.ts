@@ -8,7 +8,7 @@ import { rankFiles, writeCertificates } from "../src/certificates/certificate-fo
 import { exitCodes } from "../src/errors.ts";
 import { checkpointBytes, checkpointNames, jobFolder, skeinTrain, start, startWith, stepLosses, until } from "./cli.ts";
 
-// Certificates that are renewed and revoked during a run, by the documented commands.
+// Certificates are renewed and revoked during a run, with the documented commands.
 
 let folder: string;
 let remove: () => void;
@@ -37,10 +37,10 @@ const serials = (): string[] =>
     (rank) => new X509Certificate(readFileSync(rankFiles(join(folder, "certs"), rank).certificate)).serialNumber,
   );
 
-/** Proxy of all data links; see dial-through-proxy.ts. */
+/** Proxy of all data links, see dial-through-proxy.ts. */
 class Proxy {
   down = false;
-  /** Ports at which a connection was refused. */
+  /** Ports for which a connection was refused. */
   readonly turnedAway = new Set<number>();
   readonly #sockets = new Set<Socket>();
   readonly #server = createServer({ noDelay: true }, (near) => {
@@ -102,11 +102,11 @@ test.runIf(process.platform === "linux")(
     const both = ([zero, one]: readonly string[]): string[] => [`${zero} ${one}`, `${one} ${zero}`].toSorted();
     await until(running, hasSaved);
     expect(shown().toSorted()).toEqual(both(serials()));
-    proxy.down = true; // so that the run is still going for the next steps of the test
+    proxy.down = true; // keeps the run going for the next steps of the test
     proxy.cut();
     await until(running, () => proxy.turnedAway.size === 2);
     expect((await certs("renew")).code).toBe(0);
-    await pause(200); // a rank checks its files ten times a second at most: what it reads is newer than the renewal
+    await pause(200); // a rank checks its files at most ten times a second, so its next read is after the renewal
     proxy.down = false;
     const { code, stderr } = await running.ended;
     expect([code, stderr.match(/going on from|stays in use|^\s+at .*/m)]).toEqual([0, null]);

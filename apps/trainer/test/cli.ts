@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Node's options and the program: the built package if the test run has built it, since it starts in 0.6 of the time;
- * otherwise the source. `--no-memory-protection-keys`: see vitest.config.ts.
+ * Options of Node and path of the program. If the test run has built the package, this is the built program, which
+ * starts in 0.6 of the time; otherwise the source. `--no-memory-protection-keys`: see vitest.config.ts.
  */
 const program: readonly string[] =
   process.env["SKEIN_PROGRAM"] === "built"
@@ -18,7 +18,7 @@ const program: readonly string[] =
       ]
     : ["--no-memory-protection-keys", fileURLToPath(new URL("../src/main.ts", import.meta.url))];
 
-/** A finished command-line process. */
+/** Result of a finished command-line process. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -33,13 +33,13 @@ export interface Running {
 }
 
 export interface StartOptions {
-  /** Added to the environment of this process. */
+  /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A launcher and its options, which start the command. */
+  /** A launcher and its options, which starts the command. Default: none. */
   readonly launcher?: readonly string[];
 }
 
-/** Start skein-train in `folder`. */
+/** Starts skein-train in `folder`. */
 export const start = (folder: string, ...args: string[]): Running => startWith({}, folder, ...args);
 
 export const startWith = ({ env = {}, launcher = [] }: StartOptions, folder: string, ...args: string[]): Running => {
@@ -56,7 +56,7 @@ export const startWith = ({ env = {}, launcher = [] }: StartOptions, folder: str
 
 export const skeinTrain = (folder: string, ...args: string[]): Promise<Ended> => start(folder, ...args).ended;
 
-/** A free port of this machine. */
+/** Returns a free port of this machine. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
@@ -65,13 +65,13 @@ export const freePort = (): Promise<number> =>
     });
   });
 
-/** How one of two processes of a run is started by hand, as a launcher would on each machine. */
+/** Parameters for starting one of two processes of a run separately, as a launcher would on each machine. */
 export interface RankStart {
   readonly folder: string;
-  /** Address at which rank 0 hosts the rendezvous. */
+  /** Port at which rank 0 hosts the rendezvous. */
   readonly port: number;
   readonly rank: number;
-  /** Appended to `run job.yaml`. */
+  /** Arguments after `run job.yaml`. */
   readonly args: readonly string[];
   readonly secret?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
@@ -95,7 +95,9 @@ export const startRank = ({ folder, port, rank, args, secret = "s".repeat(43), e
     "--resume-if-possible",
   );
 
-/** A new folder with a tiny job in `job.yaml`: 2 ranks, 640 digits, a small MLP, top-k with error feedback. */
+/**
+ * Creates a new folder with a tiny job in `job.yaml`: 2 ranks, 640 digits, a small MLP, and top-k with error feedback.
+ */
 export const jobFolder = (): { readonly folder: string; readonly remove: () => void } => {
   const folder = mkdtempSync(join(tmpdir(), "skein-train-"));
   writeFileSync(join(folder, "job.yaml"), tinyJob);
@@ -118,8 +120,8 @@ checkpoint: { everySteps: 10, keep: 3 }
 `;
 
 /**
- * Options with which that job needs more memory than ranks have: the activations of a step count, which are unknown
- * before compilation.
+ * Options with which the job of `jobFolder` needs more memory than ranks have, because of the activations of a step,
+ * which are unknown before compilation.
  */
 export const tooLarge: readonly string[] = ["model={kind: cnn}", "data.trainSamples=60000", "batch=60000"].flatMap(
   (value) => ["--set", value],
@@ -150,7 +152,7 @@ export const checkpointNames = (output: string): string[] => {
   return existsSync(folder) ? readdirSync(folder).sort() : [];
 };
 
-/** Metrics of the update of each step, in order of steps: with it, or on a line of their own. */
+/** Returns the metrics of the update of each step, in step order, from step lines or from update lines. */
 export const updatesTold = (
   output: string,
 ): { readonly step: number; readonly gradientNorm: number; readonly learningRate: number }[] =>
@@ -158,7 +160,7 @@ export const updatesTold = (
     gradientNorm === undefined || learningRate === undefined ? [] : [{ step, gradientNorm, learningRate }],
   );
 
-/** Tensor files of a checkpoint, in the order of their names. */
+/** Returns the tensor files of a checkpoint, sorted by name. */
 export const checkpointFiles = (output: string, step: number): [name: string, content: Buffer][] => {
   const folder = join(output, "checkpoints", `step-${String(step).padStart(8, "0")}`);
   return readdirSync(folder)
@@ -167,11 +169,11 @@ export const checkpointFiles = (output: string, step: number): [name: string, co
     .map((name) => [name, readFileSync(join(folder, name))]);
 };
 
-/** Contents of the same files as text, by file name. */
+/** Returns the contents of the tensor files of a checkpoint as text, by file name. */
 export const checkpointBytes = (output: string, step: number): Record<string, string> =>
   Object.fromEntries(checkpointFiles(output, step).map(([name, content]) => [name, content.toString("base64")]));
 
-/** Wait until `condition` holds; fails when the process ends before. */
+/** Waits until `condition` holds. Fails if the process ends before that. */
 export const until = async (running: Running, condition: () => boolean): Promise<void> => {
   let over: Ended | undefined;
   void running.ended.then((ended) => {
@@ -186,15 +188,16 @@ export const until = async (running: Running, condition: () => boolean): Promise
 };
 
 /**
- * A run that was over before a test had disturbed it, since a busy machine delayed the test: nothing was tested, so the
- * test is repeated (vitest.config.ts).
+ * Error for a run that had ended before the test disturbed it, because a busy machine delayed the test. The test is
+ * then repeated (vitest.config.ts).
  */
 const tooLate = ({ stderr }: Ended): Error =>
   new Error(`too late: the run had ended well before it was disturbed: ${stderr}`);
 
 /**
- * The end of a run after a test disturbed it, as `isSeen` detects; default: by its exit code.
- * @throws Error if it was over by then.
+ * Returns the result of a run after a test disturbed it.
+ * @param isSeen Returns whether the disturbance had an effect. Default: by exit code.
+ * @throws Error if the run had ended before the disturbance.
  */
 export const disturbed = async (
   running: Running,
@@ -205,10 +208,13 @@ export const disturbed = async (
   return ended;
 };
 
-/** Whether a run has resumed by itself after the loss of a process. */
+/** Whether a run has resumed by itself after it lost a process. */
 export const hasGoneOn = ({ stderr }: Ended): boolean => stderr.includes("going on from");
 
-/** Established connections from this machine to a port, by Linux's table: address, port and state in hexadecimal. */
+/**
+ * Returns the number of established connections from this machine to a port, from the table of Linux: address, port and
+ * state in hexadecimal.
+ */
 export const connectionsTo = (port: number): number => {
   const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")} 01 `;
   return readFileSync("/proc/net/tcp", "utf8")
@@ -216,7 +222,7 @@ export const connectionsTo = (port: number): number => {
     .filter((line) => line.includes(remote)).length;
 };
 
-/** Child processes of a process, oldest first. Linux only. */
+/** Returns the ids of the child processes of a process, oldest first. Linux only. */
 export const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
     .split(" ")

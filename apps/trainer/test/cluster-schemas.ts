@@ -1,12 +1,13 @@
 import { z } from "zod";
 
 /**
- * The parts of cluster APIs that launch targets write, with unknown keys refused, as an API server does on `kubectl
- * create`. Transcribed from the API reference of Kubernetes 1.29 (batch/v1, core/v1), from the CRDs of JobSet v0.11.1
- * (jobset.x-k8s.io/v1alpha2; its rules in pkg/webhooks) and of Kubeflow Trainer v2.2.0 (trainer.kubeflow.org/v1alpha1).
+ * Schemas of the parts of cluster APIs that launch targets write. Unknown keys are rejected, as an API server does on
+ * `kubectl create`. Transcribed from the API reference of Kubernetes 1.29 (batch/v1, core/v1), from the CRDs of JobSet
+ * v0.11.1 (jobset.x-k8s.io/v1alpha2; its rules in pkg/webhooks) and of Kubeflow Trainer v2.2.0
+ * (trainer.kubeflow.org/v1alpha1).
  */
 
-/** A DNS label by RFC 1035, as required for names of Services, JobSets and TrainJobs. */
+/** Schema of a DNS label (RFC 1035), as required for names of Services, JobSets and TrainJobs. */
 const label = z
   .string()
   .regex(/^[a-z]([-a-z0-9]*[a-z0-9])?$/)
@@ -133,7 +134,7 @@ const jobSpec = z
     backoffLimit: z.int().min(0).optional(),
     backoffLimitPerIndex: z.int().min(0).optional(),
     maxFailedIndexes: z.int().min(0).optional(),
-    podReplacementPolicy: z.literal("Failed").optional(), // the only one allowed with a podFailurePolicy
+    podReplacementPolicy: z.literal("Failed").optional(), // the only value allowed with a podFailurePolicy
     activeDeadlineSeconds: z.int().min(1).optional(),
     podFailurePolicy: z.strictObject({ rules: z.array(failureRule).max(20) }),
     template: podTemplate,
@@ -185,7 +186,7 @@ const jobSetSpec = z.strictObject({
 const object = <K extends string, S extends z.ZodType>(apiVersion: string, kind: K, spec: S) =>
   z.strictObject({ apiVersion: z.literal(apiVersion), kind: z.literal(kind), metadata, spec });
 
-/** Schemas by kind. */
+/** Schemas of objects, by `kind`. */
 export const clusterSchemas: Readonly<Record<string, z.ZodType>> = {
   ConfigMap: z.strictObject({
     apiVersion: z.literal("v1"),

@@ -17,7 +17,7 @@ afterEach(() => remove());
 
 const mlp = "{ kind: mlp, hidden: [4] }";
 
-/** A kind of data source, and what changes in its files that a run depends on. */
+/** A kind of data source, and a change of its files that a run must detect. */
 interface Kind {
   readonly name: string;
   readonly data: string;

@@ -3,9 +3,8 @@ import { appendFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import tls from "node:tls";
 
-// Loaded before everything else in each thread of a run, for tests: its data links go through the proxy on port
-// SKEIN_TEST_PROXY, which gets the target port from the dialled address (127.1.x.y). The presented certificates are
-// written to SKEIN_TEST_DIALLED.
+// Preloaded in each thread of a run, for tests. Data links connect to the proxy on port SKEIN_TEST_PROXY, which finds
+// the target port in the dialed address (127.1.x.y). The presented certificates are written to SKEIN_TEST_DIALLED.
 
 interface Dialled {
   host: string;

@@ -7,7 +7,7 @@ import { makeProgram } from "../src/commands/program.ts";
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Example commands of a page or help text, as words, without comments and redirections. */
+/** Returns the example commands of a page or help text as words, without comments and redirections. */
 const examplesIn = (text: string): string[][] =>
   [...text.matchAll(/^ *(?:npx )?skein-train (.*)$/gm)]
     .map(([, command]) => command!.replace(/\s+[#>].*$/, ""))
@@ -16,7 +16,7 @@ const examplesIn = (text: string): string[][] =>
 
 const withSubcommands = (command: Command): Command[] => [command, ...command.commands.flatMap(withSubcommands)];
 
-/** The program with commands that parse their arguments and do nothing. */
+/** Returns a program whose commands only parse their arguments. */
 const inertProgram = (): Command => {
   const program = makeProgram(() => undefined);
   for (const command of withSubcommands(program)) {

@@ -18,13 +18,13 @@ test("a dry run predicts the steps and bytes of the actual run, and writes nothi
 
   const parameters = 784 * 16 + 16 + 16 * 10 + 10;
   expect(foreseen).toMatchObject({ parameters, steps: 30, stepsPerEpoch: 20, trainSamples: 640, judgedSamples: 203 });
-  // AdamW has two numbers for each parameter, and two counters; top-k keeps a residual.
+  // AdamW has two numbers per parameter, and two counters. Top-k has a residual.
   expect(foreseen.memory).toMatchObject({ parameters: 4 * parameters, gradients: 4 * parameters });
   expect(foreseen.memory.optimizer).toBe(8 * parameters + 8);
   expect(foreseen.memory.other).toBeGreaterThanOrEqual(4 * parameters);
   expect(foreseen.denseBytesPerStep).toBe(4 * parameters);
   expect(foreseen.runSeconds).toBe(30 * foreseen.prediction.computeSeconds);
-  expect(foreseen.prediction.stepSeconds).toBeUndefined(); // no one has measured threads
+  expect(foreseen.prediction.stepSeconds).toBeUndefined(); // compute time on threads was not measured
 
   expect((await skeinTrain(folder, "run", "job.yaml", "--output", "out", "--quiet")).code).toBe(0);
   const steps = metricLines(join(folder, "out")).filter(({ type }) => type === "step");

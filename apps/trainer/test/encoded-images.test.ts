@@ -26,7 +26,7 @@ let remove: () => void;
 beforeEach(() => {
   ({ folder, remove } = jobFolder());
   images = join(folder, "images");
-  // ten for training, of two classes, and six others for evaluation
+  // ten training images of two classes, and six other images for evaluation
   for (const [i, name] of names.entries())
     for (const part of i < 6 ? ["train", "test"] : ["train"]) {
       const place = join(images, part, i % 2 === 0 ? "one" : "other");
@@ -41,14 +41,14 @@ afterEach(async () => {
   await expect.poll(() => readingThreads(), { timeout: 30_000 }).toEqual([]); // none outlives its run, however it ended
 });
 
-/** Threads of this process that assemble batches, by their numbers; empty where the system does not list them. */
+/** Returns the ids of the threads of this process that assemble batches. Empty if the system does not list threads. */
 const readingThreads = (): string[] => {
   const tasks = "/proc/self/task";
   const nameOf = (task: string): string => {
     try {
       return readFileSync(join(tasks, task, "comm"), "utf8").trim();
     } catch {
-      return ""; // it has just ended
+      return ""; // the thread has just ended
     }
   };
   return existsSync(tasks) ? readdirSync(tasks).filter((task) => nameOf(task) === "skein-prefetch") : [];
@@ -93,7 +93,7 @@ describe("images that are decoded during training", () => {
 
   test("are not hashed again when a run resumes, except those that changed", async () => {
     vi.stubEnv("SKEIN_CACHE_DIR", join(folder, "cache"));
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 }); // files from ten seconds ago
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 10_000 }); // files count as written ten seconds ago
     const data = { cacheMegabytes: 0 };
     const output = join(folder, "stopped");
     const notes: string[] = [];
@@ -131,7 +131,7 @@ describe("images that are decoded during training", () => {
       onStep,
     });
     expect(summary!.testLoss).toBeGreaterThan(0);
-    // two ranks, each with a thread for training and one for evaluation
+    // two ranks, each with a thread for training and a thread for evaluation
     if (existsSync("/proc/self/task")) expect(threads.size).toBe(4);
   });
 
@@ -185,7 +185,7 @@ describe("a folder of images that disappears during a run", () => {
     expectSameEnd(output, join(folder, "whole"), steps);
   });
 
-  /** All of the training images are cached by then, and none of the others. */
+  /** When evaluation begins, all training images and no test images are cached. */
   const beforeEvaluation = async (more: Partial<TrainJob>): Promise<void> => {
     const data = { cacheMegabytes: (names.length * imageBytes) / 1e6 };
     const { step } = await withoutFolder(data, { ...more, evaluation: { batch: 4, everySteps: 120 } }, 60);

@@ -14,9 +14,11 @@ afterAll(() => remove());
 const numExperts = 4;
 const gptOf = (experts: string): string =>
   `model={kind: gpt, layers: 2, heads: 2, width: 16, experts: {count: ${numExperts}, ${experts}}}`;
-/** No token is dropped, no noise drawn: results do not depend on which rank has which tokens. */
+/**
+ * Model without dropped tokens and without noise, so that results do not depend on the assignment of tokens to ranks.
+ */
 const dropless = gptOf("capacity: all, every: 1, gate: sigmoid");
-/** A job over two hosts with two ranks each, sending each token once per host, in two chunks. */
+/** Model of a job on two hosts with two ranks each, which sends each token once per host, in two chunks. */
 const overLevels = gptOf("capacity: all, every: 1, gate: sigmoid, dispatch: duplicate-free, chunks: 2");
 const plain = smallGptJob(8);
 const steps = 8;

@@ -21,7 +21,10 @@ beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
 const long = ["--steps", "200", "--set", "checkpoint.keep=100"];
-/** Far enough from the end that the run is still running when the test acts. */
+/**
+ * Returns whether the run has saved a checkpoint of `step`. Steps are far enough from the end that the run is still
+ * running when the test acts.
+ */
 const reached = (output: string, step: number) => (): boolean =>
   checkpointNames(join(folder, output)).includes(`step-${String(step).padStart(8, "0")}`);
 
@@ -129,7 +132,7 @@ describe("resuming", () => {
     );
     expect(JSON.parse(again.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000030" });
     expect(JSON.parse(longer.stdout)).toMatchObject({ checkpoint: "done/checkpoints/step-00000040" });
-    expect(longer.stderr).toContain("this run will not equal an uninterrupted one"); // a longer cosine
+    expect(longer.stderr).toContain("this run will not equal an uninterrupted one"); // the cosine schedule is longer
   });
 
   test.each([
@@ -179,7 +182,7 @@ test("a non-finite loss stops before the update and names the tensor", async () 
     "--set",
     "checkpoint.everySteps=1",
   );
-  // the same steps would fail again: no launcher should retry
+  // the same steps would fail again, so no launcher should retry
   expectTold(ended, /step \d+: the (loss|gradient of params?.*) is not finite \(loss .*\); the update was not made/, 2);
 });
 
@@ -187,7 +190,7 @@ test("a rank that fails ends the run, is named, and leaves no files behind", asy
   const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", ...tooLarge);
   expect(stderr).toMatch(/rank [01]: .*bytes were asked for, but .* shared memory of all ranks/);
   expect(code).toBe(1);
-  expect(existsSync(join(folder, "runs"))).toBe(false); // not even the folders created for its own files
+  expect(existsSync(join(folder, "runs"))).toBe(false); // not even the folders created for the files of the run
 });
 
 describe("a disk that fills up while saving", () => {
@@ -202,7 +205,7 @@ describe("a disk that fills up while saving", () => {
       disk("size=640k");
       mounted = true;
     } catch {
-      mounted = false; // needs permission to mount
+      mounted = false; // mounting requires permission
     }
   });
   afterEach(() => {
@@ -211,7 +214,7 @@ describe("a disk that fills up while saving", () => {
 
   test("is reported in one line and the previous checkpoint is kept; with space again the run resumes", async (context) => {
     if (!mounted) return context.skip("mounting a small tmpfs is not permitted here");
-    // A checkpoint takes about 250 KiB, so two fit and a third does not.
+    // A checkpoint takes about 250 KiB, so the disk has room for two checkpoints but not for three.
     const { code, stderr } = await skeinTrain(folder, "run", "job.yaml", "--output", "small/run");
     expect(stderr.trimEnd().split("\n").at(-1)).toMatch(
       /^the disk of small\/run is full, so the run was stopped \(ENOSPC\); the unfinished checkpoint was removed, the previous checkpoint is intact: small\/run\/checkpoints\/step-000000[12]0; free some space and continue with: \S.* resume small\/run$/,
@@ -219,7 +222,7 @@ describe("a disk that fills up while saving", () => {
     expect(stderr).not.toMatch(/^\s+at /m);
     expect(code).toBe(75);
     expect(checkpointNames(join(folder, "small/run")).every((name) => name.startsWith("step-"))).toBe(true);
-    writeFileSync(join(folder, "small/filler"), ""); // takes the rest, like whatever filled the disk
+    writeFileSync(join(folder, "small/filler"), ""); // fills the remaining space
     expect(() => writeFileSync(join(folder, "small/filler"), new Uint8Array(2 ** 20))).toThrow("ENOSPC");
     for (const again of ["resume", "report"]) {
       const full = await skeinTrain(folder, again, "small/run");

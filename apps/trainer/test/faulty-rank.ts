@@ -7,30 +7,37 @@ import type { RankInput, RankMessage } from "../src/rank/messages.ts";
 import { trainRank } from "../src/rank/train-rank.ts";
 import type { DeviceState } from "../src/step/train-state.ts";
 
-/** A fault that happens once in all attempts of a run. */
+/** A fault that is injected once over all attempts of a run. */
 export interface RankFault {
   /**
-   * The WebGPU device of the rank is lost, or a bit of its first parameter flips, or its thread ends: at once, or
-   * between moves of experts after the step, when those of one layer have moved and those of the next are about to.
+   * The WebGPU device of the rank is lost; a bit of its first parameter flips; or its thread ends, either before the
+   * step, or between moves of experts after the step, when the experts of one layer have moved and those of the next
+   * layer have not.
    */
   readonly kind: "lose-device" | "flip-bit" | "end" | "end-amid-moves";
   readonly rank: number;
-  /** The fault happens before this step. */
+  /** Number of the step before which the fault is injected. */
   readonly step: number;
-  /** A file that does not exist yet; it is written when the fault has happened. */
+  /** Path of a file that does not exist yet. It is written when the fault has been injected. */
   readonly mark: string;
 }
 
-/** Threads inherit the environment; they do not get the query of a URL. */
+/**
+ * Name of the environment variable with the fault. Threads inherit the environment, but do not receive the query of a
+ * URL.
+ */
 const variable = "SKEIN_TEST_FAULT";
 
-/** The entry point of a faulty rank's thread, for the runs that follow. */
+/** Returns the entry point of the thread of a faulty rank, for later runs. */
 export const faultyRank = (fault: RankFault): URL => {
   process.env[variable] = JSON.stringify(fault);
   return new URL("./faulty-rank.ts", import.meta.url);
 };
 
-/** Like a memory fault: one bit of one number, high enough that rounding does not hide it. */
+/**
+ * Returns the state with one flipped bit, as after a memory fault. The bit is so significant that rounding does not
+ * hide the change.
+ */
 const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<DeviceState> => {
   const { leaves, structure } = flattenTree<DeviceArray>(state.params);
   const array = await backend.download(leaves[0]!);
@@ -39,7 +46,10 @@ const withFlippedBit = async (state: DeviceState, backend: Backend): Promise<Dev
   return { ...state, params: unflattenTree(structure, [backend.upload(array), ...leaves.slice(1)]) };
 };
 
-/** Placements are uploaded twice for each layer: for the move, and as the new state. */
+/**
+ * Number of uploads before the thread ends. Placements are uploaded twice for each layer: for the move, and as the new
+ * state.
+ */
 const uploadsBefore = 2;
 
 const endAmidMoves = (backend: Backend): void => {
@@ -51,7 +61,7 @@ const endAmidMoves = (backend: Backend): void => {
   };
 };
 
-// Vitest runs tests in threads, too: only the thread of a rank has a connection.
+// Vitest also runs tests in threads; only the thread of a rank has a connection.
 if (parentPort !== null && (workerData as Partial<RankInput>).connection !== undefined) {
   const { kind, rank, step, mark } = JSON.parse(process.env[variable]!) as RankFault;
   const input = workerData as RankInput;

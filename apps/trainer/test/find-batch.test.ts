@@ -21,7 +21,7 @@ interface Found {
 }
 
 const foundIn = (name: string): Found => JSON.parse(readFileSync(join(folder, name), "utf8")) as Found;
-/** Few samples, so that few batch sizes are tried. */
+/** Options with few samples, so that few batch sizes are tried. */
 const few = ["--set", "data.trainSamples=8", "--ranks", "1"];
 const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("skein-find-batch-"));
 
@@ -38,7 +38,7 @@ test("batch sizes double while they fit; the chosen one was tried with real step
   expect(stdout).toContain(`suggested  --set batch=${batch}\n`);
   expect(readdirSync(folder).sort()).toEqual(["batches.json", "job.yaml"]);
   expect(left()).toEqual(before);
-  // A limit between the plans of the last two batch sizes, so that the smaller one fits.
+  // A limit between the planned bytes of the last two batch sizes, so that the smaller batch fits.
   const bytes = Math.floor((tries.at(-2)!.plannedBytes + tries.at(-1)!.plannedBytes) / 2);
   const bound = ["--memory", `${bytes}`, "--output", "bounded.json"];
   await skeinTrain(folder, "find-batch", "job.yaml", ...few, ...bound);

@@ -48,11 +48,11 @@ describe("frozen parameters", () => {
       Buffer.from(saved.get(`params.${path}`)!.bytes());
     for (const path of frozen) expect(bytesOf(last, path)).toEqual(bytesOf(first, path));
     for (const path of trained) expect(bytesOf(last, path)).not.toEqual(bytesOf(first, path));
-    // optimizer state exists for trained parameters only
+    // optimizer state exists only for trained parameters
     const kept = [...last.keys()].filter((path) => !path.startsWith("params."));
     expect(kept.filter((path) => frozen.some((own) => path.endsWith(`.${own}`)))).toEqual([]);
     expect(kept.some((path) => path.endsWith(`.${trained[0]}`))).toBe(true);
-    // the program gets all parameters of the model
+    // the program receives all parameters of the model
     const parameters = leavesByPath<NdArray>(done.parameters());
     const { average } = settings;
     for (const path of [...frozen, ...trained]) {
@@ -93,7 +93,7 @@ describe("frozen parameters", () => {
     for (const [path, array] of savedOf("own", 4))
       expect(savedOf("other", 4).get(path)!.bytes()).toEqual(array.bytes());
     expect(own.summary!.testLoss).toBe(other.summary!.testLoss);
-    // 2 (P − 1) / P · 4 bytes of each number, each step
+    // 2 (P − 1) / P · 4 bytes per number and step
     const numbers = 2 * 6 + 6 + 6 * 8;
     expect(other.summary!.bytesSentPerRank - own.summary!.bytesSentPerRank).toBe(4 * 4 * numbers);
     expect(other.summary!.denseBytesPerRank - own.summary!.denseBytesPerRank).toBe(4 * 4 * numbers);
@@ -109,7 +109,7 @@ describe("frozen parameters", () => {
     });
     expect(checkpointBytes(join(folder, "parts"), 4)).toEqual(checkpointBytes(join(folder, "whole"), 4));
     expect(again.summary!.testLoss).toBe(whole.summary!.testLoss);
-    // an optimizer cannot know what it would need about them
+    // an optimizer cannot know which properties of frozen parameters it would need
     await expect(
       train({ ...job, ...average, freeze: undefined, steps: 6 } as TrainJob<MlpParams>, {
         output: join(folder, "parts"),

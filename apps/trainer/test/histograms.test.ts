@@ -28,7 +28,7 @@ const job = {
   evaluation: { batch: 20 },
 } as const satisfies TrainJob;
 
-/** Histograms taken after steps 0, 2 and 4; a run without this option has the same bits. */
+/** Trains with histograms after steps 0, 2 and 4. A run without this option must have equal results. */
 const taken = async (
   name: string,
   own: Partial<TrainJob> = {},
@@ -43,13 +43,13 @@ const taken = async (
   return new Map([0, 2, 4].map((step) => [step, readHistograms(watched, step).shown!.parameters]));
 };
 
-/** Norm of all gradients, after each step. */
+/** Returns the norm of all gradients, after each step with histograms. */
 const gradientNorms = (found: Awaited<ReturnType<typeof taken>>): number[] =>
   [...found.values()].map((parameters) =>
     Math.sqrt(parameters.reduce((sum, { gradients }) => sum + (gradients?.norm ?? 0) ** 2, 0)),
   );
 
-/** Figures of the same state, as reported with the run's updates. */
+/** Returns the gradient norms reported with the updates of the same steps. */
 const toldNorms = (name: string): number[] => {
   const lines = metricLines(join(folder, name));
   return [1, 3, 5].map((step) =>
@@ -97,7 +97,8 @@ test("an unanswered request ends with its run, and does not reach the next one",
   const output = join(folder, "left");
   const request = join(output, requestFile);
   const many = { ...job, steps: 4000 } as TrainJob;
-  // Ranks look once a second, or after a number of steps: a run that is stopping has no step left in which to look.
+  // Ranks check once a second, or after a number of steps: a run that is stopping has no further step in which it
+  // checks.
   for (const isResumed of [false, true]) {
     if (isResumed) requestHistograms(output); // as left by a killed run
     const run = train(many, { output, resume: isResumed });

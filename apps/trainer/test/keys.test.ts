@@ -6,7 +6,7 @@ import { checkpointNames, childrenOf, jobFolder, startWith, until } from "./cli.
 const { folder, remove } = jobFolder();
 afterAll(remove);
 
-/** Files below a folder that contain a private key. */
+/** Returns the files below a folder that contain a private key. */
 const filesWithKeys = (below: string): string[] =>
   readdirSync(below, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -43,7 +43,7 @@ test.runIf(process.platform === "linux")(
     running.child.kill("SIGKILL");
     await running.ended;
     expect(filesWithKeys(folder)).toEqual([]);
-    // they notice the loss of the host
+    // the members notice that the host has ended
     await expect.poll(() => members.filter((pid) => isAlive(pid)), { timeout: 60_000 }).toEqual([]);
   },
 );

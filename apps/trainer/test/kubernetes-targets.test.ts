@@ -56,7 +56,7 @@ const containersOf = (objects: readonly KubernetesObject[]): Container[] =>
 const variable = ({ env }: Container, name: string): string | undefined =>
   env.find((entry) => entry.name === name)?.value;
 
-/** Every Kubernetes target, and TrainJob over MPI. */
+/** Options of each Kubernetes target, and of TrainJob over MPI. */
 const manifests: readonly (readonly [
   name: string,
   target: LaunchTarget,
@@ -103,7 +103,7 @@ test.each([
     "rank-0.pem",
   ]);
   expect(filesOf("1", false).sort()).toEqual(["authority.pem", "rank-2.key.pem", "rank-2.pem"]);
-  for (const index of ["0", "1"]) expect(filesOf(index, true)).toEqual(["revoked.pem"]); // may be absent
+  for (const index of ["0", "1"]) expect(filesOf(index, true)).toEqual(["revoked.pem"]); // the file may be absent
   expect(sources.flatMap(({ secret: { items } }) => items)).toHaveLength(10);
 });
 
@@ -218,7 +218,7 @@ describe.each(manifests)("%s", (_, target, options) => {
       });
     else {
       expect(set.failurePolicy.maxRestarts).toBe(5);
-      for (const { spec } of jobsOf(whole)) expect(spec.backoffLimit).toBe(0); // one lost pod restarts all
+      for (const { spec } of jobsOf(whole)) expect(spec.backoffLimit).toBe(0); // one lost pod restarts all pods
     }
     const queued = whole.filter(({ metadata }) => metadata.labels?.["kueue.x-k8s.io/queue-name"] === "gpu-queue");
     expect(queued.map(({ kind }) => kind)).toEqual([
@@ -229,7 +229,7 @@ describe.each(manifests)("%s", (_, target, options) => {
       ...whole.map((object) => (object.kind === "TrainJob" ? object.spec.activeDeadlineSeconds : undefined)),
     ];
     expect(deadlines.filter((seconds) => seconds !== undefined)).toEqual([3600]);
-    const each = options.transport === "mpi" ? 2 : 1; // processes per pod
+    const each = options.transport === "mpi" ? 2 : 1; // number of processes per pod
     for (const { resources } of containersOf(whole)) {
       expect(resources.limits).toEqual({
         cpu: String(3 * each),
@@ -254,14 +254,14 @@ describe.each(manifests)("%s", (_, target, options) => {
     }
     const set = jobSetOf(whole);
     if (set === undefined) return;
-    /** Action of a JobSet after a Job's failure: the first matching rule. */
+    /** Returns the action of a JobSet after a failure of a Job: the action of the first matching rule. */
     const action = (reason: string, message: string): string =>
       set.failurePolicy.rules.find(
         ({ onJobFailureReasons, onJobFailureMessagePatterns: patterns }) =>
           (onJobFailureReasons as readonly string[]).includes(reason) &&
           (patterns === undefined || patterns.some((pattern) => new RegExp(pattern).test(message))),
       )?.action ?? "RestartJobSet";
-    // Messages in the Job controller's wording.
+    // Returns a failure message in the wording of the Job controller.
     const exit = (code: number): string =>
       `Container node for pod ml/mnist-node-0-1-x failed with exit code ${code} matching FailJob rule at index 0`;
     expect(action("PodFailurePolicy", exit(2))).toBe("FailJobSet");
@@ -299,7 +299,8 @@ test("a rank's arguments survive the kubelet, which expands $(NAME)", () => {
   const [container] = containersOf(
     objectsOf(k8sJob({ ...plan({ target: "k8s-job", ...cluster }), overrides: nasty }, secret)),
   );
-  // As Kubernetes documents it: $(NAME) is expanded, $$ is one $, any other $ stays.
+  // Expands text as documented by Kubernetes: $(NAME) is replaced by the variable, $$ becomes $, and any other $ is
+  // kept.
   const kubelet = (text: string): string =>
     text.replace(/\$(\$|\((\w+)\))/g, (_, what: string, name: string) => (what === "$" ? "$" : `<${name}>`));
   expect(container!.args!.map(kubelet).filter((arg) => nasty.includes(arg))).toEqual(nasty);

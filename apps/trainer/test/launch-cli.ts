@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { describeError, exitCodeOf, exitCodes, formatError } from "../src/errors.ts";
 import { addLaunchCommand } from "../src/launch-targets/launch-command.ts";
 
-/** `skein-train launch` alone, as a process that tests can signal. */
+/** Runs only `skein-train launch`, as a process that tests can signal. */
 const program = new Command("skein-train").option("--json").option("--quiet").exitOverride();
 addLaunchCommand(program, (code) => {
   process.exitCode = code;

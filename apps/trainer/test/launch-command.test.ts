@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => remove());
 
-/** Put a bash script on the PATH of the commands that tests start. */
+/** Puts a bash script on the PATH of the commands started by tests. */
 const fake = (name: string, script: string): void => {
   const path = join(folder, "bin", name);
   writeFileSync(path, `#!/bin/bash\n${script}\n`);
@@ -49,7 +49,7 @@ const startProcess = (
   return { child, ended: new Promise((resolve) => child.once("close", (code) => resolve({ code, ...written }))) };
 };
 
-/** The addon exists as far as `launch` checks; a fake mpirun loads none. */
+/** Starts `launch` with an addon that passes its checks; a fake mpirun does not load the addon. */
 const startLaunch = (...args: string[]): ReturnType<typeof startProcess> =>
   startProcess(process.execPath, [cli, "launch", "job.yaml", ...args], { SKEIN_MPI_ADDON: join(folder, "mpi.node") });
 const launch = (...args: string[]): Promise<Ended> => startLaunch(...args).ended;
@@ -119,7 +119,7 @@ describe("--submit", () => {
   });
 
   test("reports a command that fails", async () => {
-    fake("kubectl", "echo 'Error: already exists' >&2; exit 3"); // without reading its input
+    fake("kubectl", "echo 'Error: already exists' >&2; exit 3"); // does not read its input
     const { code, stderr } = await launch("--target", "k8s-job", ...inKubernetes, "--submit");
     expect(code).toBe(1);
     expect(stderr).toBe(
@@ -144,7 +144,7 @@ describe("--submit", () => {
 });
 
 describe("mpirun", () => {
-  /** An mpirun that reports to be Open MPI, records its arguments, and then does as `script` says. */
+  /** Installs a fake mpirun that identifies itself as Open MPI, records its arguments, and then runs `script`. */
   const fakeMpirun = (script: string, version = "mpirun (Open MPI) 4.1.4"): void =>
     fake(
       "mpirun",
@@ -258,7 +258,7 @@ for ((i = 0; i < 2000; i++)); do sleep 0.02; done`,
 describe("the batch script", () => {
   const environment = { SLURM_JOB_ID: "4711", SLURM_JOB_NODELIST: "node-[0-1]" };
 
-  /** A Slurm whose step does as `step` says, and records the requests of the script. */
+  /** Installs a fake Slurm whose step runs `step`, and which records the requests of the script. */
   const fakeSlurm = async (step: string, ...options: string[]): Promise<void> => {
     fake("scontrol", '[[ $1 == show ]] && { echo node-0; echo node-1; exit; }; echo "$*" >> asked');
     fake("scancel", 'echo "scancel $*" >> asked; kill -TERM "$(cat step.pid)"');
@@ -314,7 +314,8 @@ describe("the batch script", () => {
   });
 
   test("restarts without limit while each start brings a newer checkpoint, and a limited number of times from one that brings none", async () => {
-    // Each turn in `turns` saves a step and fails; steps 8, 9, 10: sorted as words, 10 would come first.
+    // Each line of `turns` is one turn, which saves that step and fails. Steps 8, 9, 10: sorted as words, 10 would be
+    // first.
     await fakeSlurm('next=$(head -n 1 turns); sed -i 1d turns; mkdir -p "runs/tiny/4711/checkpoints/$next"; exit 9');
     const turns = ["step-00000008", "step-00000009", "step-00000010", "step-00000010", ".writing-step-00000011"];
     writeFileSync(join(folder, "turns"), turns.map((turn) => `${turn}\n`).join(""));

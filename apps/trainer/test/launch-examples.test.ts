@@ -15,7 +15,7 @@ const programWith = (finish: (code: number) => void): Command => {
   return program;
 };
 
-/** Example commands in a text, without comments and redirections. */
+/** Returns the example commands in a text, without comments and redirections. */
 const examplesIn = (text: string): string[] =>
   [...text.matchAll(/^ *skein-train (launch \S+ --target .*)$/gm)].map(([, command]) =>
     command!.replace(/\s+[#>].*$/, "").replaceAll("apps/trainer/jobs/", "jobs/"),

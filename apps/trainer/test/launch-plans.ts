@@ -13,7 +13,7 @@ export const job: LaunchContext["job"] = {
   relativePaths: [],
 };
 
-/** The plan of a job with these options and overrides of its file. */
+/** Returns the launch plan of a job with some options and overrides of its file. */
 export const plan = (
   options: Partial<LaunchOptions> & { readonly target: string },
   changes: Partial<LaunchContext["job"]> = {},
@@ -23,6 +23,6 @@ export const plan = (
     { job: { ...job, ...changes }, program: ["/opt/node/bin/node", "/opt/skein train/main.js"] },
   );
 
-/** Required by every Kubernetes target. */
+/** Options required by all Kubernetes targets. */
 export const cluster = { image: "registry.example/skein:1", claim: "runs", certificates: "skein-certs" };
 export const secret: string = "5ec2e7".repeat(10);

@@ -8,7 +8,7 @@ import { shellCommand } from "../src/console/shell-quote.ts";
 import { slurm } from "../src/launch-targets/slurm.ts";
 import { cluster, job, plan, secret } from "./launch-plans.ts";
 
-/** Words as parsed by the shell. */
+/** Returns the words of a command as parsed by the shell. */
 const bashWords = (command: string): string[] => {
   const { stdout, status } = spawnSync("bash", ["-c", `for word in "$@"; do :; done; printf '%s\\0' ${command}`], {
     encoding: "utf8",

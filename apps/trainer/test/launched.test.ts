@@ -18,7 +18,7 @@ import {
 } from "./cli.ts";
 import { expectDone, expectSameEnd, expectTold } from "./run-ends.ts";
 
-// Processes started by a launcher with the same command: each finds its rank in its environment.
+// A launcher starts several processes with the same command. Each finds its rank in its environment.
 
 const { folder: reference, remove: removeReference } = jobFolder();
 afterAll(removeReference);
@@ -49,7 +49,7 @@ test("two processes train together, and only that of rank 0 prints", async () =>
   const ranks = await launch();
   const ended = await Promise.all(ranks.map((rank) => rank.ended));
   expect(ended.map(({ code }) => code)).toEqual([0, 0]);
-  // where the other starts slowly
+  // if the other rank starts slowly
   const words = ended[1]!.stderr.replaceAll(/^rank 1: (waiting for|joined at|still connecting to) .*\n/gm, "");
   expect([ended[1]!.stdout, words]).toEqual(["", ""]);
   expect(ended[0]!.stdout).toContain("test accuracy");
@@ -86,10 +86,10 @@ const stopByOne = async (signalled: number): Promise<void> => {
 };
 test.each([0, 1])("SIGTERM to rank %i alone saves on all, and all exit with 143", { tags: "full" }, stopByOne);
 
-/** Reproducible pseudo-random numbers from 0 to 1. */
+/** Returns two reproducible pseudo-random numbers in [0, 1]. */
 const moments = (seed: number): number[] => Array.from({ length: 2 }, (_, i) => (Math.sin(seed * 97 + i * 31) + 1) / 2);
 
-// As mpirun, Slurm and the deletion of pods do.
+// Stops all ranks, as mpirun, Slurm and the deletion of pods do.
 const stopByAll = async (seed: number): Promise<void> => {
   const ranks = await launch();
   await until(ranks[0]!, reached);
@@ -114,7 +114,7 @@ test.each([1, 2, 3])(
 );
 
 describe("a process whose run is not complete", () => {
-  /** It reported, and left no files behind. */
+  /** Expects that a process reported the stop, and left no files behind. */
   const expectLeft = async (running: Running, signal: "SIGINT" | "SIGTERM", line: RegExp): Promise<void> => {
     running.child.kill(signal);
     const { code, stderr } = await running.ended;

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const beside = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const { version } = JSON.parse(readFileSync(beside("../package.json"), "utf8")) as { readonly version: string };
 
-/** Run a bin under a Node that reports `nodeVersion` as its version. */
+/** Runs a command file under a Node that reports `nodeVersion` as its version. */
 const launch = (
   bin: string,
   nodeVersion: string,

@@ -50,7 +50,7 @@ test("a program gets moved experts in the order of their numbers, with the state
   for (const part of ["params", "state"] as const) {
     expect([...moved[part].keys()]).toEqual([...fixed[part].keys()]);
     for (const [path, values] of fixed[part]) {
-      if (/meanLoad|loadWeight/.test(path)) continue; // averaged over different steps
+      if (/meanLoad|loadWeight/.test(path)) continue; // these are averaged over different steps
       const size = Math.max(1e-6, ...values.map(Math.abs));
       moved[part]
         .get(path)!

@@ -8,7 +8,7 @@ let remove: () => void;
 beforeEach(() => ({ folder, remove } = jobFolder()));
 afterEach(() => remove());
 
-/** The command line, started by a shell that redirects it with `redirected`. */
+/** Runs the command line in a shell that redirects its output with `redirected`. */
 const redirect = (redirected: string, ...args: string[]): Promise<Ended> =>
   startWith({ launcher: ["bash", "-c", redirected, "bash"] }, folder, ...args).ended;
 

@@ -18,7 +18,7 @@ let remove: () => void;
 beforeAll(() => ({ folder, remove } = jobFolder()));
 afterAll(() => remove());
 
-/** Profile measured by each rank of a small job on `backend`. */
+/** Returns the profile measured by each rank of a small job on `backend`. */
 const profilesOn = async (backend: BackendName): Promise<GradientProfile[]> => {
   const settings = { backend, "model.hidden": [64, 32], "buckets.kind": "mg-wfbp" };
   const overrides = Object.entries(settings).map(([path, value]) => ({ path: path.split("."), value, origin: "test" }));
@@ -57,7 +57,7 @@ describe.each<[BackendName, boolean]>([
         "layers.2.bias": 4 * 10,
       });
       for (const { path, backwardSeconds } of tensors) expect(backwardSeconds, path).toBeGreaterThanOrEqual(0);
-      // By layer: two gradients of the same layer may become ready together.
+      // Compared per layer, because two gradients of the same layer may become ready together.
       for (const layer of [0, 1, 2]) {
         const own = tensors.filter(({ path }) => path.startsWith(`layers.${layer}.`));
         expect(own.reduce((sum, { backwardSeconds }) => sum + backwardSeconds, 0)).toBeGreaterThan(0);

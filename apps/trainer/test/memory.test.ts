@@ -36,8 +36,8 @@ const rows: readonly {
 
 describe.each(rows)("blocks of $name", ({ model, batch }) => {
   test("with recomputation give loss, gradients and statistics the same bits, in less memory", async () => {
-    // The relaxed build rounds a product and a sum in one kernel once, so its bits depend on which operations are
-    // fused.
+    // The relaxed build rounds a product and a sum in one kernel only once, so its results depend on which operations
+    // are fused.
     const backend = await createCpuBackend({ build: "simd" });
     const of = async (recompute: Recompute): Promise<{ readonly bits: string[]; readonly workspace: number }> => {
       const { init, loss } = model(recompute) as Model;
@@ -63,7 +63,7 @@ describe("a job with recomputation", () => {
   let memory: StepMemory;
   const model = "model={kind: gpt, layers: 4, width: 16, heads: 2}";
 
-  /** Checkpoint of a GPT on two ranks after some steps. */
+  /** Returns the checkpoint of a GPT on two ranks after some steps. */
   const run = async (...set: string[]): Promise<Buffer> => {
     const output = `out-${set.join("-").replaceAll(/[^a-z0-9]/g, "")}`;
     const all = [model, ...set].flatMap((text) => ["--set", text]);

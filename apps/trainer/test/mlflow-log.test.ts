@@ -122,9 +122,9 @@ describe("a resumed run", () => {
     const first = logOf({ name: "tiny", batch: 40 } as { name: string });
     for (let at = 1; at <= 7; at++) first.log.record(step(at));
     await until(() => server.runs.size === 1 && losses(only()).length === 7);
-    expect(only().status).toBe("RUNNING"); // killed: no end is reported
+    expect(only().status).toBe("RUNNING"); // the run was killed, so its end is not reported
 
-    // It had done steps 8 and 9, which the server has not received, and saved itself after step 9.
+    // The run had done steps 8 and 9, which the server has not received, and saved after step 9.
     const written: (Measurement | object)[] = [...Array.from({ length: 9 }, (_, i) => step(i + 1)), step(10), step(11)];
     written.splice(9, 0, { type: "checkpoint", step: 9, folder: "x" }, { type: "evaluation", step: 9, loss: null });
     writeFileSync(join(output, "metrics.jsonl"), written.map((line) => `${JSON.stringify(line)}\n`).join(""));
@@ -136,9 +136,9 @@ describe("a resumed run", () => {
     expect(only().metrics.filter(({ key }) => key === "test/loss")).toMatchObject([{ step: 9, value: Number.NaN }]);
     expect(only().params).toEqual({ name: "tiny", batch: "40", later: "true" });
     expect(only().status).toBe("FINISHED");
-    await first.log.end("failed"); // its timer
+    await first.log.end("failed"); // stops the timer
 
-    // From a checkpoint before the last step that the server received.
+    // Resumes from a checkpoint before the last step that the server has received.
     const again = logOf({ name: "tiny" }, {}, 9);
     for (let at = 10; at <= 13; at++) again.log.record(step(at));
     await again.log.end("finished");
@@ -153,7 +153,7 @@ describe("a resumed run", () => {
     metrics.rewind(3);
     for (let at = 4; at <= 8; at++) {
       metrics.record(step(at));
-      if (at === 6) metrics.record({ type: "evaluation", step: 6, loss: 2 }); // the first one of this step
+      if (at === 6) metrics.record({ type: "evaluation", step: 6, loss: 2 }); // before the other metrics of this step
     }
     metrics.close();
     await log.end("finished");

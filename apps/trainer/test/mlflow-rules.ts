@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 
-// Requests that an MLflow server refuses, by mlflow/utils/validation.py, mlflow/server/handlers.py and
-// mlflow/store/tracking/sqlalchemy_store.py of MLflow (3.x; where versions differ, the strictest since 1.28), rewritten
-// independently.
+// Thrown for a request that an MLflow server refuses. The rules are those of mlflow/utils/validation.py,
+// mlflow/server/handlers.py and mlflow/store/tracking/sqlalchemy_store.py of MLflow (3.x; if versions differ, the
+// strictest since 1.28), written independently.
 
 export class Refusal extends Error {
   readonly status: number;
@@ -25,13 +25,16 @@ const maxMetrics = 1000;
 const maxEntries = 100;
 const maxKeyLength = 250;
 const maxTagLength = 5000;
-/** 6000 since 2.10, where longer ones are cut or refused, depending on the server's settings. */
+/**
+ * Maximum length of a parameter. 6000 since MLflow 2.10, where longer values are truncated or refused, depending on the
+ * settings of the server.
+ */
 const maxParamLength = 500;
 
-/** Length in characters as Python counts them. */
+/** Returns the length of a text in characters as counted by Python. */
 const lengthOf = (text: string): number => [...text].length;
 
-/** Text that a UTF-8 database accepts. */
+/** Requires text that a UTF-8 database accepts. */
 const requireText = (value: unknown, most: number, what: string): string => {
   if (typeof value !== "string") return invalid(`${what} is no text`);
   if (!value.isWellFormed() || value.includes("\0")) throw new Refusal(500, "INTERNAL_ERROR", `${what} is no UTF-8`);
@@ -39,7 +42,7 @@ const requireText = (value: unknown, most: number, what: string): string => {
   return value;
 };
 
-/** Names of metrics, parameters and tags: without colons, as on Windows. */
+/** Requires a valid name of a metric, parameter or tag. Colons are not allowed, as on Windows. */
 const requireKey = (key: unknown, what: string): string => {
   const name = requireText(key, maxKeyLength, what);
   if (!/^[/\p{L}\p{N}_.\- ]*$/u.test(name)) invalid(`Invalid value ${JSON.stringify(name)} for parameter '${what}'`);
@@ -49,7 +52,7 @@ const requireKey = (key: unknown, what: string): string => {
   return name;
 };
 
-/** A double in protobuf's JSON. */
+/** Parses a double in the JSON format of protobuf. */
 const doubleOf = (value: unknown, what: string): number => {
   if (typeof value === "number") return value;
   if (value === "NaN" || value === "Infinity" || value === "-Infinity") return Number(value);
@@ -82,7 +85,7 @@ export const entriesOf = (list: unknown, what: "params" | "tags"): Entry[] =>
     value: requireText(value ?? "", what === "params" ? maxParamLength : maxTagLength, `${what}[${i}].value`),
   }));
 
-/** Content of a request to `runs/log-batch`, which is accepted whole or not at all. */
+/** Parses the content of a request to `runs/log-batch`, which is accepted or refused as a unit. */
 export const batchOf = (
   body: Raw,
 ): { readonly metrics: Metric[]; readonly params: Entry[]; readonly tags: Entry[] } => {
@@ -111,8 +114,8 @@ export const batchOf = (
 };
 
 /**
- * Parameters never change.
- * @returns the new ones.
+ * Requires that existing parameters do not change.
+ * @returns the new parameters.
  */
 export const newParams = (there: Readonly<Record<string, string>>, params: readonly Entry[]): Entry[] => {
   const changed = params.find(({ key, value }) => key in there && there[key] !== value);
@@ -120,11 +123,11 @@ export const newParams = (there: Readonly<Record<string, string>>, params: reado
   return params.filter(({ key }) => !(key in there));
 };
 
-/** Names of experiments and runs. */
+/** Requires a valid name of an experiment or run. */
 export const requireName = (name: unknown, most: number, what: string): string =>
   name === "" || name === undefined ? invalid(`Invalid ${what}`) : requireText(name, most, what);
 
-/** Times are integer milliseconds. */
+/** Requires a time, an integer in milliseconds. */
 export const requireTime = (time: unknown, what: string): number | undefined =>
   time === undefined ? undefined : longOf(time, what);
 

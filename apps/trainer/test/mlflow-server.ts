@@ -20,7 +20,7 @@ export interface KeptRun {
   readonly name: string;
   readonly tags: Record<string, string>;
   readonly params: Record<string, string>;
-  /** In order of arrival; equal points are stored once. */
+  /** Metrics in order of arrival; equal points are stored once. */
   readonly metrics: Metric[];
   status: string;
   endTime?: number | undefined;
@@ -38,24 +38,24 @@ export interface TestMlflow {
   readonly runs: Map<string, KeptRun>;
   /** Paths of the received requests. */
   readonly requests: string[];
-  /** Status with which requests are refused; undefined where they are answered. */
+  /** HTTP status with which requests are refused. Undefined: requests are accepted. */
   down: number | undefined;
-  /** Called with each request before it is answered; a returned status refuses it. */
+  /** Called with the path of each request before the response. A returned status refuses the request. */
   refuses: ((path: string) => number | undefined) | undefined;
-  /** Redirect target of requests. */
+  /** URL to which requests are redirected. Undefined: no redirect. */
   elsewhere: string | undefined;
-  /** Process the next request, and break the connection instead of answering. */
+  /** Whether to process the next request, and then close the connection without a response. */
   losesAnswer: boolean;
   close(): Promise<void>;
 }
 
 export interface TestMlflowOptions {
   readonly authorization?: string;
-  /** PEM texts. Default: HTTP without TLS. */
+  /** Certificate and key as PEM text. Default: HTTP without TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-/** Limit of typical proxies in front of servers. */
+/** Maximum size of a request in bytes, as in typical proxies in front of servers. */
 const maxRequestBytes = 1_000_000;
 
 const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>> => {
@@ -68,13 +68,13 @@ const bodyOf = async (request: IncomingMessage): Promise<Record<string, unknown>
   return JSON.parse(content.toString("utf8")) as Record<string, unknown>;
 };
 
-/** As protobuf's JSON. */
+/** Converts a metric to the JSON format of protobuf. */
 const toldMetric = ({ value, ...metric }: Metric): object => ({
   ...metric,
   value: Number.isFinite(value) ? value : String(value),
 });
 
-/** A server with the rules of MLflow's tracking protocol: see mlflow-rules.ts. It contains no code of MLflow. */
+/** Starts a server with the rules of MLflow's tracking protocol, see mlflow-rules.ts. Contains no code of MLflow. */
 export const openTestMlflow = async ({ authorization, tls }: TestMlflowOptions = {}): Promise<TestMlflow> => {
   const experiments = new Map<string, KeptExperiment>();
   const runs = new Map<string, KeptRun>();
@@ -136,7 +136,7 @@ export const openTestMlflow = async ({ authorization, tls }: TestMlflowOptions =
         if (other === undefined || isLater(metric, other)) latest.set(metric.key, metric);
       }
       const params = Object.entries(run.params).map(([key, value]) => ({ key, value }));
-      // Empty lists are left out.
+      // Empty lists are omitted.
       const data = {
         ...(latest.size > 0 && { metrics: [...latest.values()].map(toldMetric) }),
         ...(params.length > 0 && { params }),

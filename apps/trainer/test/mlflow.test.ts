@@ -34,7 +34,7 @@ const skein = (env: Readonly<Record<string, string>>, ...args: string[]) =>
 const run = (output: string, steps: number, env: Readonly<Record<string, string>> = {}, ...args: string[]) =>
   skein(env, "run", "job.yaml", "--output", output, "--steps", `${steps}`, ...job, "--log", "mlflow", ...args);
 
-/** Values of a metric by step. */
+/** Returns the values of a metric, with their steps. */
 const valuesOf = ({ metrics }: KeptRun, name: string): unknown[][] =>
   metrics.filter(({ key }) => key === name).map(({ step, value }) => [step, value]);
 

@@ -17,7 +17,7 @@ interface Own {
   readonly byte: Tensor;
 }
 
-/** A model with state of several dtypes, which is the same on all ranks. */
+/** A model with state of several dtypes, equal on all ranks. */
 const model = labelledModel({
   init: (key: Tensor) => ({
     params: { w: normal(key, [2, 2]) },
@@ -33,7 +33,7 @@ const model = labelledModel({
   ],
 });
 
-/** A model that counts the samples of its rank. */
+/** A model whose state counts the samples of its rank. */
 const counting = {
   ...model,
   loss: (params: never, state: Own, batch: LabelledBatch, context: never) => {

@@ -72,13 +72,12 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** Everything that a first training step computes, starting from the random key. */
+/** Computes all results of a first training step, starting from the random key. */
 const firstStep = async (
   { model, inputs, labels: targets }: Row,
   backend: Backend,
 ): Promise<{ leaves: readonly NdArray[]; paths: readonly string[] }> => {
-  // A large ε: with the usual one Adam's first step is the sign of the gradient, which rounding flips where it is about
-  // 0.
+  // A large ε, because with the usual ε Adam's first step is the sign of the gradient, which rounding flips near 0.
   const optimizer = adamw({ learningRate: 0.1, epsilon: 0.1 });
   const compressor = withErrorFeedback(topKCompressor({ density: 0.3 }));
   const step = (key: Tensor, own: LabelledBatch) => {

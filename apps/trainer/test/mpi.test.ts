@@ -107,7 +107,7 @@ test("ranks started by mpirun find each other", async (context) => {
   expectSame("run", 2);
 });
 
-// Restarts of mpirun are tested with a fake one that fails on request (`launch-command.test.ts`).
+// Restarts of mpirun are tested with a fake mpirun that fails on request (`launch-command.test.ts`).
 test("a rank that is killed ends the others too, and the run resumes to the same bits", {
   tags: "full",
 }, async (context) => {

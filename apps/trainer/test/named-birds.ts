@@ -4,7 +4,9 @@ import type { DataSet } from "../src/task/task.ts";
 
 const kinds = ["duck", "swan", "goose", "duck", "duck", "swan"];
 
-/** Six pictures, u8 [4, 4, 1], whose classes are numbered in the order of `names`; unknown kinds get 0. */
+/**
+ * Returns six pictures, u8 [4, 4, 1]. Their classes are numbered in the order of `names`; unknown names have class 0.
+ */
 export const birds = ({ names }: { readonly names: readonly string[] }): DataSet => {
   const labels = kinds.map((kind) => Math.max(0, names.indexOf(kind)));
   const pixels = Array.from({ length: kinds.length * 16 }, (_, i) => (i * 37) % 256);

@@ -11,7 +11,7 @@ import { exportHuggingFace } from "../src/export/hugging-face.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { train, type TrainJob } from "../src/train.ts";
 
-/** A checkpoint that classifies pictures of MNIST's size into three classes. */
+/** Configuration of a checkpoint that classifies pictures of MNIST's size into three classes. */
 const config = {
   model_type: "vit",
   architectures: ["ViTForImageClassification"],
@@ -56,7 +56,7 @@ test("a checkpoint with a new head predicts the classes of the data, and keeps i
     if (path.startsWith("classifier.")) expect(array.shape.at(-1)).toBe(10);
     else {
       const was = before.get(path)!.toNumbers();
-      // two steps of a learning rate that changes only zeros
+      // two steps with a learning rate so small that only zeros change
       expect(Math.max(...array.toNumbers().map((value, i) => Math.abs(value - was[i]!))), path).toBeLessThan(1e-30);
     }
 
@@ -65,7 +65,7 @@ test("a checkpoint with a new head predicts the classes of the data, and keeps i
   await exportHuggingFace(run, place("mine"));
   expect(JSON.parse(readFileSync(place("mine", "config.json"), "utf8"))).toMatchObject({ num_labels: 10 });
 
-  // a resumed run has its head from its own checkpoint
+  // a resumed run loads the head from its own checkpoint
   const head = trained.get("classifier.weight")!;
   const further = leavesByPath<NdArray>((await train(job({ steps: 3 }), { output, resume: true })).parameters());
   expect(further.get("classifier.weight")).toEqual(head);

@@ -11,7 +11,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-batch-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-// Each sample is a bit of its own, so that a loss shows which samples a step has seen.
+// Each sample sets a different bit, so that a loss shows which samples a step has processed.
 const count = 16;
 const samples = arrayRecords({
   inputs: NdArray.from(
@@ -95,7 +95,7 @@ test("position, epochs, end and learning rate follow the samples seen", { timeou
       expect(own.flatMap(({ seen }) => seen).toSorted((a, b) => a - b)).toEqual(
         Array.from({ length: count }, (_, i) => i),
       );
-    // Learning rate of the step that an uninterrupted run of this batch makes at these samples.
+    // Learning rate of the step of an uninterrupted run with this batch size at the same samples.
     const all = (3 * count) / batch;
     for (const { step, rate } of steps.slice(6)) {
       const samplesBefore = 6 * 4 + (step - 7) * batch;

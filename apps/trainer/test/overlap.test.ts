@@ -19,7 +19,7 @@ const dense = [
 ];
 
 /**
- * Run the tiny job.
+ * Runs the tiny job.
  * @returns parameters, optimizer state and losses at its end.
  */
 const run = async (
@@ -83,7 +83,7 @@ describe("when and how gradients are exchanged does not change the result", () =
 });
 
 test("a stopped run with split all-reduces resumes with the same bits", async () => {
-  // no cosine, which would end elsewhere
+  // without a cosine schedule, which would end at another step
   const settings = [...dense, "--set", "overlap=dear", "--set", "learningRate={peak: 0.005}"];
   const whole = await run("whole", ...settings);
   expect((await skeinTrain(folder, "run", "job.yaml", "--output", "parts", ...settings, "--steps", "17")).code).toBe(0);

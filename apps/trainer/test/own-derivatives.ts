@@ -17,15 +17,15 @@ import { heNormal, labelledModel, type Model } from "@skein/models";
 
 const mish = defineOperator({ name: "acme/mish", composition: ([x]) => [multiply(x!, tanh(softplus(x!)))] });
 
-/** Rounds, with a straight-through gradient: without this rule no gradient would reach the first layer. */
+/** Rounds, with a straight-through gradient. Without this gradient rule, the first layer would receive no gradient. */
 const roundStraightThrough = customGradient(
   (x: Tensor) => multiply(round(multiply(x, 8)), 1 / 8),
   ({ cotangents }) => [cotangents],
 );
 
 /**
- * A model with a user-defined operator and derivative, and with dropout: the hardest case for moving a model to another
- * thread.
+ * A model with a user-defined operator and derivative, and with dropout: the most difficult case for moving a model to
+ * another thread.
  */
 export const ownDerivatives = (): Model<
   { readonly first: Tensor; readonly second: Tensor; readonly shift: Tensor },

@@ -18,14 +18,14 @@ import type {
   ScheduleFactory,
 } from "../src/modules/factories.ts";
 
-// Parts as a user writes them in modules: each does the same as a built-in one, so that results can be compared.
+// Modules as written by users. Each has the same effect as a built-in component, so that results can be compared.
 
 export const optimizer: OptimizerFactory<{ readonly beta1: number }> = defineOptimizer({
   options: z.strictObject({ beta1: z.number().min(0).lt(1) }),
   create: ({ learningRate }, { beta1 }) => adam({ learningRate, beta1 }) as GradientTransformation<unknown>,
 });
 
-/** An optimizer of elementwise operations only, whose state ranks may shard. */
+/** An optimizer with elementwise operations only, whose state can be sharded over ranks. */
 export const byElement: OptimizerFactory = defineOptimizer({
   elementwise: true,
   create: ({ learningRate }) => adam({ learningRate }) as GradientTransformation<unknown>,
@@ -53,7 +53,7 @@ interface CallbackOptions {
   readonly stopsAt?: number | undefined;
 }
 
-/** Records its events, a line each, some of them delayed; throws or stops the run on request. */
+/** Records its events, one line each, some of them delayed. Throws or stops the run on request. */
 export const callbacks: CallbacksFactory<CallbackOptions> = defineCallbacks({
   options: z.strictObject({ file: z.string(), throwsAt: z.int().optional(), stopsAt: z.int().optional() }),
   create: (run, { file, throwsAt, stopsAt }) => {

@@ -31,7 +31,7 @@ const job = {
   model,
 } as const;
 
-/** The parts of own-modules.ts as objects of a program. */
+/** The components of own-modules.ts as objects of a program. */
 const objects = {
   optimizer: (context) => modules.optimizer(context, { beta1: 0.8 }),
   learningRate: { peak: 0.05, warmupSteps: 2, schedule: stepDecay({ initial: 0.05, factor: 0.5, every: 4 }) },
@@ -74,7 +74,7 @@ test("a program's objects do the same on the threads of ranks as in a module, bi
     expect(part).toMatchObject({ kind: "program", digest: expect.stringMatching(/^[0-9a-f]{64}$/) });
   const resumed = await skeinTrain(folder, "resume", "mine");
   expect(resumed.stderr).toMatch(/^data: it was given by a program, .*; call train\(\) there with .* resume: true\n$/);
-  // another object is another job
+  // another object makes another job
   const notes: string[] = [];
   await train(
     { ...job, ...objects, callbacks, compression: topKCompressor({ density: 0.25 }), steps: 9 },

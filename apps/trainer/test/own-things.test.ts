@@ -40,7 +40,7 @@ import { factor } from "./factor.js";
 export const bigger = (task, { hidden }) => mlp({ sizes: [...task.inputs.shape, factor * hidden, task.classes] });
 `;
 
-/** A typical user folder: a job, a model in JavaScript that imports another file, data in TypeScript. */
+/** Files of a typical user folder: a job, a model in JavaScript that imports another file, and data in TypeScript. */
 const ownFiles = {
   "job.yaml": job,
   "my-data.ts": data,

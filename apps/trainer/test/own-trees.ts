@@ -28,7 +28,7 @@ import {
   type ModelFactory,
 } from "../src/index.ts";
 
-// Samples other than labelled images, and models with custom losses, as a user writes them in modules.
+// Samples other than labeled images, and models with custom losses, as users write them in modules.
 
 const wave = (count: number, width: number, from: number): NdArray =>
   NdArray.from(
@@ -36,7 +36,7 @@ const wave = (count: number, width: number, from: number): NdArray =>
     [count, width],
   );
 
-/** The points of points.ts under other names: deeper in a tree, and with the class as u8. */
+/** The points of points.ts with other names: deeper in a tree, and with the class as u8. */
 const renamed = (count: number, from: number): DataSet["train"] =>
   arrayRecords({
     place: [wave(count, 2, from)],
@@ -61,7 +61,7 @@ interface Renamed {
   readonly mask?: Tensor;
 }
 
-/** The network of points.ts for these samples. */
+/** The network of points.ts for renamed samples. */
 export const renamedModel: ModelFactory = defineModel({
   create: (task): Model<ReturnType<ReturnType<typeof mlp>["init"]>["params"], EmptyState, Renamed> => {
     const inner = mlp({ sizes: [...task.spec("place.0").shape, 16, 2] });
@@ -80,7 +80,10 @@ export const renamedModel: ModelFactory = defineModel({
   },
 });
 
-/** Pairs: a document holds the values of its query, rotated; the kind of a query is an integer. */
+/**
+ * Pairs of a query and a document. A document contains the values of its query, rotated; the kind of a query is an
+ * integer.
+ */
 export const pairData: DataFactory = defineData({
   create: (): DataSet => {
     const pairs = (count: number, from: number): DataSet["train"] => {
@@ -110,7 +113,7 @@ interface Embeddings {
   readonly document: Tensor;
 }
 
-/** Two towers whose outputs are close for a pair and far apart for other samples of the batch. */
+/** A model of two towers whose outputs are close for a pair, and far apart for other samples of the batch. */
 export const towers: ModelFactory = defineModel({
   create: (task) => {
     const [width] = task.spec("inputs.query.vector").shape as readonly [number];
@@ -143,7 +146,7 @@ export const towers: ModelFactory = defineModel({
   },
 });
 
-/** Mean squared length of the document embeddings, and mean kind of the queries: metrics of any outputs. */
+/** Metrics of any outputs: mean squared length of the document embeddings, and mean kind of the queries. */
 export const lengths: MetricsFactory = defineMetrics({
   create: () => ({
     rows: ({ logits, batch }: Judged<Pairs, Embeddings>) => ({
@@ -154,7 +157,7 @@ export const lengths: MetricsFactory = defineMetrics({
   }),
 });
 
-/** Inputs only, without labels: data for an autoencoder. */
+/** Samples without labels, for an autoencoder. */
 export const plainData: DataFactory = defineData({
   create: (): DataSet => {
     const some = (count: number, from: number): DataSet["train"] => {
@@ -166,7 +169,7 @@ export const plainData: DataFactory = defineData({
   },
 });
 
-/** An autoencoder from five values through two. */
+/** An autoencoder that compresses five values to two. */
 export const autoencoder: ModelFactory = defineModel({
   create: (task) => {
     const [width] = task.spec("numbers").shape as readonly [number];

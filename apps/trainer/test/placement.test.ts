@@ -38,7 +38,8 @@ afterAll(() => remove());
 const [numExperts, steps] = [8, 8];
 
 /**
- * On data 2 × expert 2: eight experts in each of two blocks, whose placement is planned again after every second step.
+ * A job on data 2 × expert 2, with eight experts in each of two blocks, whose placement is planned again after every
+ * second step.
  */
 const jobFile = `name: placed
 seed: 3
@@ -68,7 +69,7 @@ const from = (path: string, value: unknown): { path: string[]; value: unknown; o
 });
 
 /**
- * Run the job on threads of this process, from the newest checkpoint of `resumed`, if given.
+ * Runs the job on threads of this process, from the newest checkpoint of `resumed` if given.
  * @returns the printed notes.
  */
 const run = async (
@@ -125,7 +126,7 @@ const tensorsOf = (output: string, name: string, step = steps): ReadonlyMap<stri
   return readPart(nodeFiles, at, manifest.files.find((file) => file.name === `${name}.safetensors`)!);
 };
 
-/** The parameters and moments of each expert on all ranks, wherever it is stored. */
+/** Returns parameters and moments of each expert over all ranks, wherever the expert is stored. */
 const byExpert = (output: string, numParts: number): Record<string, number[][]> => {
   const shared = tensorsOf(output, "shared");
   const parts = Array.from({ length: numParts }, (_, part) => tensorsOf(output, `experts-${part}`));
@@ -222,7 +223,7 @@ describe("experts that move between ranks while a GPT trains", () => {
     expect(stderr).toMatch(/going on from tcp\/checkpoints\/step-0000000\d \(restart 1 of 3\)/);
     expect(checkpointBytes(join(folder, "tcp"), steps)).toEqual(checkpointBytes(join(folder, "placed"), steps));
     expect(stepLosses(join(folder, "tcp"))).toEqual(stepLosses(join(folder, "placed")));
-    // Then over TCP on all four ranks, where they move again.
+    // Then over TCP on all four ranks, where experts move again.
     cpSync(join(folder, "tcp"), join(folder, "tcp-on-four"), { recursive: true });
     const more = ["--steps", `${steps + 2}`, "--set", "mesh.expert=4"];
     expect((await skeinTrain(folder, "resume", "tcp-on-four", ...more)).code).toBe(0);
@@ -232,7 +233,7 @@ describe("experts that move between ranks while a GPT trains", () => {
     got!.forEach((loss, i) => expect(Math.abs(loss - wanted![i]!)).toBeLessThan(1e-4));
   });
 
-  /** From the end of a run with moves, on its own mesh and on another one, with one more move. */
+  /** Resumes from the end of a run with moves, on the same mesh and on another mesh, with one more move. */
   const expectOn = async (name: string, mesh: Readonly<Record<string, number>>): Promise<void> => {
     const more = { steps: steps + 2, "model.experts.placement": { everySteps: 9 } };
     const notes = await run(`on-${name}`, { ...more, ...mesh }, undefined, "placed");
@@ -265,7 +266,7 @@ test.each([
     await run(`${output}-still`, { overlap, ...still });
     const placement = { everySteps: 2, planner, when, swaps: 2 };
     const notes = await run(output, { overlap, "model.experts.placement": placement, "memory.recompute": "blocks" });
-    // Moves are decided from measurements, which checkpoints keep: a repeated step decides the same.
+    // Moves are decided from measurements, which checkpoints store, so a repeated step makes the same decision.
     expect(notes.some((line) => line.startsWith("an exchange of tokens with experts takes "))).toBe(when === "pays");
     const { plan } = newestCheckpoint(nodeFiles, join(folder, output), expect.fail).manifest;
     expect(plan?.expertExchange === undefined).toBe(when === "always");

@@ -23,8 +23,9 @@ const planOf = (output: string, step: number): ExpertsPlan =>
   (JSON.parse(saved(output, step, "manifest.json").toString()) as { plan: { experts: ExpertsPlan } }).plan.experts;
 
 test("token routing is planned, reported, kept, and the same as if the job had set it", { tags: "full" }, async () => {
-  // With two chunks, methods differ in the order of sums; with little capacity the dense method, which plans never
-  // default to, is by far the fastest: a method other than the planned one would give other bits.
+  // With two chunks, dispatch methods differ in the order of sums. With little capacity the dense method, which is
+  // never the default of a plan, is by far the fastest. A method other than the planned method would therefore change
+  // the results.
   const planned = await skeinTrain(
     folder,
     "run",

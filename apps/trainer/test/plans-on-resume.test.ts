@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { train, type TrainJob } from "../src/index.ts";
 import { data, model } from "./points.ts";
 
-// A plan is measured for a given number of ranks. A run that resumes on another number must equal an uninterrupted one.
+// A plan is measured for a given number of ranks. A run that resumes on another number of ranks must equal an
+// uninterrupted run.
 
 let folder: string;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "skein-plans-"))));
@@ -48,8 +49,8 @@ const run = (settings: Settings, ranks: number, steps: number, output: string, r
 };
 
 /**
- * Numbers of ranks of a run that is stopped and resumed. Planning on threads is slow, so only one chain runs by
- * default.
+ * Successive numbers of ranks of a run that is stopped and resumed. Planning on threads is slow, so only one chain runs
+ * by default.
  */
 const chains: readonly (readonly [name: string, ranks: readonly number[]])[] = [
   ["K-FAC, form spd", [2, 4, 1]],

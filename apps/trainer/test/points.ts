@@ -3,7 +3,7 @@ import { type LabelledBatch, mlp, type MlpParams, type Model } from "@skein/mode
 import { type EmptyState, NdArray } from "@skein/tensor-core";
 import type { DataSet } from "../src/index.ts";
 
-// Points of a plane in two classes, and a small model for them, as a program passes them to `train()`.
+// Points of a plane in two classes, and a small model for these points, as a program passes them to `train()`.
 
 const points = (count: number, from: number): DataSet["train"] =>
   arrayRecords({

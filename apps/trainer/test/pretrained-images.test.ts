@@ -15,7 +15,7 @@ import { train, type TrainJob } from "../src/train.ts";
 import { jobFolder, skeinTrain } from "./cli.ts";
 import { expectSameEnd } from "./run-ends.ts";
 
-/** A checkpoint that classifies pictures of 12×12 into two classes. */
+/** Configuration of a checkpoint that classifies pictures of 12×12 into two classes. */
 const config = {
   model_type: "vit",
   architectures: ["ViTForImageClassification"],
@@ -61,7 +61,7 @@ const job = (data: object = {}, from = "vit", steps = 2): TrainJob => ({
   learningRate: { peak: 0.01 },
 });
 
-/** Training samples of a run of the job. */
+/** Returns the training samples of a run of the job. */
 const samplesOf = async (asked: TrainJob): Promise<readonly number[]> => {
   const { data } = await settleJob(checkJob({ name: "images", ...asked }, { file: "job.yaml" }));
   return Array.from(((await buildData(data)).train as Records).fields["inputs"]!.bytes);
@@ -69,7 +69,7 @@ const samplesOf = async (asked: TrainJob): Promise<readonly number[]> => {
 
 const clip = { image_processor_type: "CLIPImageProcessor", image_mean: [0.9, 0.9, 0.9], image_std: [0.5, 0.4, 0.3] };
 
-/** Images are preprocessed as the checkpoint specifies, by its export too. */
+/** Expects images to be preprocessed as the checkpoint specifies, also after an export. */
 const expectSameImages = async (name: string, options: object): Promise<void> => {
   writePreprocessor(options);
   const { processor } = (await loadImageProcessor(place("vit"), "vit"))!;
@@ -80,7 +80,7 @@ const expectSameImages = async (name: string, options: object): Promise<void> =>
 
   const samples = await samplesOf(job());
   expect(await samplesOf(job({}, `${name} out`))).toEqual(samples);
-  // and these differ from those of the job alone
+  // and the samples differ from those of the job without the checkpoint
   expect(await samplesOf(job({ fit: "cover", resample: "decoder" }))).not.toEqual(samples);
 };
 

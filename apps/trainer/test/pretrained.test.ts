@@ -28,7 +28,7 @@ import { skeinTrain } from "./cli.ts";
 
 const config = {
   model_type: "llama",
-  vocab_size: 264, // more than the tokenizer has, as in many checkpoints
+  vocab_size: 264, // larger than the vocabulary of the tokenizer, as in many checkpoints
   hidden_size: 16,
   intermediate_size: 24,
   num_hidden_layers: 2,
@@ -104,7 +104,7 @@ describe("a job that fine-tunes a checkpoint of Hugging Face", () => {
 
     const { backend, close } = await openSingleRankBackend({ backend: "cpu", blas: "off" });
     try {
-      // longer than the context of 48, so the last tokens slide the window
+      // longer than the context of 48, so that the window slides for the last tokens
       const asked = { prompt: "the th", tokens: 60, temperature: 0.9, seed: 4, count: 2 };
       const pieces = ["", ""];
       const onText = (text: string, index: number): void => void (pieces[index] += text);
@@ -113,7 +113,7 @@ describe("a job that fine-tunes a checkpoint of Hugging Face", () => {
       expect(texts[0]).not.toBe(texts[1]);
       const exported = await openTextModel(place("mine"));
       expect(await generateText(exported, asked, backend)).toEqual(texts);
-      // generation with a KV cache equals generation that recomputes all tokens each time
+      // generation with a KV cache equals generation that recomputes all tokens for each step
       expect(await generateText({ ...exported, usesKeyValueCache: false }, asked, backend)).toEqual(texts);
       const shorter = await generateText(exported, { ...asked, tokens: 20, count: 1 }, backend);
       expect(texts[0]!.startsWith(shorter[0]!)).toBe(true);
@@ -141,7 +141,7 @@ describe("a job that fine-tunes a checkpoint of Hugging Face", () => {
     const from = (steps: number) => job({ steps, model: { kind: "pretrained", folder: moved } });
     const output = place("going-on");
     await train(from(2), { output });
-    // one bit of a weight
+    // flips one bit of a weight
     const weights = readFileSync(join(moved, "model.safetensors"));
     weights[weights.length - 1]! ^= 1;
     writeFileSync(join(moved, "model.safetensors"), weights);

@@ -142,7 +142,7 @@ const stopAndResume = async (signal: "SIGINT" | "SIGTERM"): Promise<void> => {
   );
   await until(running, reached(join(folder, "cut"), 30));
   const { pid } = running.child;
-  signalAll([...childrenOf(pid!), pid!], signal); // like a service manager, which waits for nobody
+  signalAll([...childrenOf(pid!), pid!], signal); // like a service manager, which signals all processes without waiting
   const { code, stderr } = await disturbed(running);
   expect(stderr).toMatch(
     /stopped after step \d+ of 120; saved cut\/checkpoints\/step-\d{8}; continue with: \S.* resume cut\n$/,

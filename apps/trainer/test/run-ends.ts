@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { checkpointBytes, type Ended, stepLosses } from "./cli.ts";
 
 /**
- * Expect the run in one output folder to have ended like that in another: the same bits after `step`, and the same
+ * Expects that the run in one output folder ended like the run in another: equal checkpoints after `step`, and equal
  * losses before.
  */
 export const expectSameEnd = (output: string, reference: string, step: number): void => {
@@ -10,7 +10,7 @@ export const expectSameEnd = (output: string, reference: string, step: number): 
   expect(stepLosses(output)).toEqual(stepLosses(reference));
 };
 
-/** Expect the run in one output folder to have about the losses of that in another, step by step. */
+/** Expects the losses of the run in one output folder to be close to those in another, step by step. */
 export const expectCloseLosses = (output: string, reference: string, tolerance: number): void => {
   const [losses, expected] = [stepLosses(output), stepLosses(reference)];
   expect(losses).toHaveLength(expected.length);
@@ -18,11 +18,11 @@ export const expectCloseLosses = (output: string, reference: string, tolerance: 
     expect(Math.abs(loss - expected[i]!), `step ${i + 1}`).toBeLessThan(tolerance);
 };
 
-/** Expect processes to have succeeded; shows the output of one that has not. */
+/** Expects processes to have succeeded. Shows the output of a process that has not. */
 export const expectDone = (processes: readonly Ended[]): void =>
   expect(processes.map(({ code, stderr }) => [code, code === 0 ? "" : stderr])).toEqual(processes.map(() => [0, ""]));
 
-/** Expect a process to have ended with `code` and a plain error message, without a stack trace. */
+/** Expects a process to have ended with `code` and a plain error message, without a stack trace. */
 export const expectTold = (ended: Ended, why: RegExp | string, code: number): void => {
   if (typeof why === "string") expect(ended.stderr).toContain(why);
   else expect(ended.stderr).toMatch(why);
@@ -30,7 +30,7 @@ export const expectTold = (ended: Ended, why: RegExp | string, code: number): vo
   expect(ended.code).toBe(code);
 };
 
-/** Error message of a run, in one line. */
+/** Returns the error message of a run, as one line. */
 export const messageOf = (run: Promise<unknown>): Promise<string> =>
   run.then(
     () => "nothing was thrown",

@@ -43,8 +43,8 @@ test("a run trains, and writes metrics, events, checkpoints and a summary", asyn
   expect(JSON.parse(readFileSync(join(output, "summary.json"), "utf8"))).toEqual(summary);
 
   const parameters = 784 * 16 + 16 + 16 * 10 + 10;
-  expect(summary["denseBytesPerRank"]).toBe(4 * parameters * 30); // 2(P-1)/P = 1 for two ranks
-  const sentPerStep = 8 * Math.floor(0.05 * parameters) + 4; // one bucket of (value, position) pairs, and the loss
+  expect(summary["denseBytesPerRank"]).toBe(4 * parameters * 30); // 2 (P − 1) / P = 1 for two ranks
+  const sentPerStep = 8 * Math.floor(0.05 * parameters) + 4; // one bucket of (value, position) pairs, plus the loss
   expect(summary["bytesSentPerRank"]).toBe(sentPerStep * 30);
 
   const lines = metricLines(output);
@@ -77,7 +77,7 @@ test("a run trains, and writes metrics, events, checkpoints and a summary", asyn
   const events = expectSoundTrace(join(folder, "trace.json"), 2);
   const steps = spansOn(events, 1, "steps");
   expect(steps.map(({ name }) => name)).toEqual(Array.from({ length: 20 }, (_, i) => `step ${i + 1}`));
-  // Each step reports how long it waited for collectives, which must be the sum of its waits.
+  // The reported waiting time of each step must be the sum of its waits for collectives.
   for (const step of steps) {
     const inside = spansOn(events, 1, "waiting").filter(
       ({ ts, dur }) => ts >= step.ts && ts + dur <= step.ts + step.dur,
@@ -116,7 +116,7 @@ test("the same job gives the same losses, bit for bit; another seed does not", a
   expect(other).not.toEqual(first);
 });
 
-// Dense, so that both sum the same gradients; only the order of the f32 additions differs.
+// Dense, so that both runs sum the same gradients; only the order of the f32 additions differs.
 test("2 ranks × 32 samples give the losses and gradient norms of 1 rank × 64, within 1e-4", async () => {
   const run = async (ranks: string): Promise<number[]> => {
     const { code, stderr } = await skeinTrain(
@@ -172,6 +172,6 @@ test("a language model reports bits per byte", async () => {
   expect(stderr).not.toContain("% right");
   expect(Math.log2(summary.perplexity)).toBeCloseTo(summary.bitsPerByte, 9);
   expect(summary.bitsPerByte).toBeCloseTo(summary.testLoss / Math.log(2), 12);
-  expect(summary.bitsPerByte).toBeGreaterThan(6); // three steps from uniform over 256 bytes
+  expect(summary.bitsPerByte).toBeGreaterThan(6); // after three steps, near the uniform distribution over 256 bytes
   expect(summary.bitsPerByte).toBeLessThan(8.2);
 });

@@ -147,7 +147,7 @@ test.each<[string, Partial<OwnModel>, RegExp]>([
 test("a text is continued as generate continues it, beside the true continuation", async () => {
   const output = join(folder, "text");
   const file = join(folder, "alphabet.txt");
-  writeFileSync(file, "abcdefgh".repeat(300)); // learned in a few steps; no two consecutive letters are equal
+  writeFileSync(file, "abcdefgh".repeat(300)); // learned in a few steps, because each letter determines the next
   const text = {
     data: { kind: "text", file, window: 16, trainSamples: 60, testSamples: 9 },
     backend: "cpu",

@@ -8,11 +8,11 @@ let remove: () => void;
 beforeAll(() => ({ folder, remove } = jobFolder()));
 afterAll(() => remove());
 
-/** Checkpoint of a run after a number of steps. */
+/** Returns the checkpoint of a run after a number of steps. */
 const saved = (output: string, steps: number): Buffer =>
   readFileSync(join(folder, output, `checkpoints/step-${String(steps).padStart(8, "0")}/shared.safetensors`));
 
-/** A changing learning rate: the state of every optimizer shows the rate of each step. */
+/** A changing learning rate, so that the state of each optimizer shows the rate of each step. */
 const plain = [
   "compression={kind: identity}",
   "model.hidden=[24, 16]",
@@ -62,10 +62,10 @@ const optimizers: readonly (readonly [name: string, optimizer: string])[] = [
   ["lamb", "{kind: lamb}"],
 ];
 
-/** Whether the distribution of inversions follows from measurements, so that two runs may add in another order. */
+/** Whether inversions are distributed according to measurements, so that two runs may add in different orders. */
 const isPlanned = (name: string): boolean => ["kfac-spd", "kfac-auto"].includes(name);
 
-/** Reported metrics of the update of each step. */
+/** Returns the reported metrics of the update of each step. */
 const figuresTold = (output: string): Record<string, number>[] =>
   readFileSync(join(folder, output, "metrics.jsonl"), "utf8")
     .trim()
@@ -73,7 +73,7 @@ const figuresTold = (output: string): Record<string, number>[] =>
     .map((line) => JSON.parse(line) as Record<string, number>)
     .filter((line) => line["gradientNorm"] !== undefined);
 
-/** The others are covered by the full test run. */
+/** The full test run covers the other optimizers. */
 const trained = ["eva", "kfac", "kfac-auto", "soap", "muon"];
 const resumed = ["kfac-auto", "soap"];
 const overTcp = ["kfac"];
@@ -106,7 +106,8 @@ describe.each(optimizers)("%s", (name, optimizer) => {
 
   test("a stopped run resumes with the same bits", onlyIn(resumed, name), async () => {
     const parts = `${name}-parts`;
-    // Two runs may plan differently, and so round differently: the same run resumes, from an earlier checkpoint.
+    // Two runs may plan differently, and therefore round differently, so the same run resumes from an earlier
+    // checkpoint.
     if (isPlanned(name)) {
       cpSync(join(folder, name), join(folder, parts), { recursive: true });
       rmSync(join(folder, parts, "checkpoints/step-00000012"), { recursive: true });
@@ -131,13 +132,13 @@ describe.each(optimizers)("%s", (name, optimizer) => {
   test("processes over TCP give the same bits as threads", onlyIn(overTcp, name), async () => {
     const overNetwork = await train(`${name}-tcp`, [setting, "transport=tcp"]);
     if (!isPlanned(name)) return void expect(overNetwork.equals(whole)).toBe(true);
-    // Two plans may differ, and add in another order.
+    // Two plans may differ, and then add in different orders.
     const [losses, expected] = [`${name}-tcp`, name].map((output) => stepLosses(join(folder, output)));
     losses!.forEach((loss, step) => expect(loss).toBeCloseTo(expected![step]!, 2));
   });
 
   test("with split all-reduces, and with all after the backward pass, too", { tags: "full" }, async () => {
-    // Shampoo and SOAP are not combined with split all-reduces, and two plans may differ.
+    // Shampoo and SOAP do not support split all-reduces, and two plans may differ.
     if (isPlanned(name)) return;
     for (const overlap of ["shampoo", "soap"].includes(name) ? ["none"] : ["dear", "none"])
       expect((await train(`${name}-${overlap}`, [setting, `overlap=${overlap}`])).equals(whole)).toBe(true);
@@ -155,7 +156,7 @@ test("a step that refreshes curvature has its own name in the trace", async () =
   for (const name of ["curvature observed", "curvature refreshed"]) expect(trace).toContain(name);
 });
 
-// A clipped gradient is a lazy product, which a rank may evaluate once or twice; replicas are compared at the end.
+// A clipped gradient is a lazy product, which a rank may evaluate once or twice. Replicas are compared at the end.
 const clipped = (optimizer: string): Promise<Buffer> =>
   train(`clipped${optimizer.replaceAll(/\W/g, "")}`, [`optimizer=${optimizer}`, "clipNorm=0.1"]);
 

@@ -23,7 +23,7 @@ const write = (...jobs: readonly string[]): void => writeFileSync(join(folder, "
 test("the jobs of a file run one after another; one that fails does not prevent the others", async () => {
   write(job("diverges"), job("first", "labelSmoothing: 0.1\n"), job("lost", "freeze: [nothing]\n"), job("last"));
   const { code, stdout, stderr } = await skeinTrain(folder, "run", "all.yaml", "--output", "all", "--set", "seed=7");
-  // that of the first failed job
+  // the exit code of the first failed job
   expect(code).toBe(2);
   expect(stderr).toContain("diverges: rank 0: step 2: the loss is not finite");
   expect(stderr).toContain('lost: freeze[0]: "nothing" matches none of the model\'s 4 parameters');

@@ -8,15 +8,15 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { train, type TrainJob } from "../src/index.ts";
 import { metricLines } from "./cli.ts";
 
-// With f16 a step whose gradients overflow makes no update. Everything that happens in the first update, or every n
-// updates, counts updates: a run that skips its first steps gives the result of a run without these steps.
+// With f16, a step whose gradients overflow makes no update. Actions of the first update, or of every n-th update,
+// count updates: a run that skips its first steps must have the result of a run without these steps.
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-skipped-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const batch = 16;
-/** @param size largest value. */
+/** @param size Largest value. */
 const samplesOf = (size: number): ReturnType<typeof arrayRecords> =>
   arrayRecords({
     inputs: NdArray.from(
@@ -71,7 +71,7 @@ describe("a run that skips its first updates gives the result of a run without t
     expect(late.skipped).toBeGreaterThan(4);
     const clean = await run("clean", { ...settings, ...scaled(1024), steps: numSteps - late.skipped });
     expect(clean.skipped).toBe(0);
-    // A batch of all samples, but in another order: sums are rounded differently.
+    // A batch with all samples in another order, so that sums are rounded differently.
     late.values.forEach((value, i) => expect(value).toBeCloseTo(clean.values[i]!, 4));
   });
 

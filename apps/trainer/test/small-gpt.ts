@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { skeinTrain } from "./cli.ts";
 
-/** Settings of a job whose GPT learns something in a few steps. */
+/** Returns the settings of a job whose GPT learns noticeably in a few steps. */
 export const smallGptJob = (batch: number): readonly string[] => [
   "data={kind: moby-dick, window: 16, trainSamples: 400, testSamples: 30}",
   `batch=${batch}`,
@@ -13,10 +13,10 @@ export const smallGptJob = (batch: number): readonly string[] => [
   "checkpoint.keep=10",
 ];
 
-/** Settings of a job as arguments. */
+/** Converts settings of a job to command-line arguments. */
 export const settings = (values: readonly string[]): string[] => values.flatMap((value) => ["--set", value]);
 
-/** Run skein-train; expects that no rank failed on the way. */
+/** Runs skein-train, and expects that no rank failed during the run. */
 export const runSoundly = async (folder: string, ...args: readonly string[]): Promise<void> => {
   const { code, stderr } = await skeinTrain(folder, ...args);
   expect(stderr).not.toContain("rank ");

@@ -14,11 +14,11 @@ export interface StopRank {
   /** Step after which a stop is requested and decided. */
   readonly step: number;
   /**
-   * When this rank receives it: before it checks whether that step was the last, or only when it wants to begin the
-   * next.
+   * When this rank receives the stop: before it checks whether that step was the last step, or only when it is about to
+   * begin the next step.
    */
   readonly learns: "after the step" | "while it evaluates";
-  /** Whether ranks communicate during evaluation, as those of a sharded model do. */
+  /** Whether ranks communicate during evaluation, as with a sharded model. */
   readonly together: boolean;
 }
 

@@ -13,7 +13,7 @@ let remove: () => void;
 beforeAll(() => ({ folder, remove } = jobFolder()));
 afterAll(() => remove());
 
-// 640 digits in batches of 320: two steps of an epoch, and an evaluation after each second step.
+// 640 digits in batches of 320: two steps per epoch, and an evaluation after every second step.
 const settings = {
   overlap: "dear",
   batch: 320,

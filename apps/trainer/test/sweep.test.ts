@@ -36,7 +36,7 @@ test("a grid is tried on held-out samples, a failure counts as the worst, and th
   expect(page).toContain("learningRate.peak=0.05");
   expect(page.slice(page.indexOf("<body>"), page.lastIndexOf("<script>"))).not.toMatch(/undefined|https?:/);
 
-  // Nothing is left to do: the result is reported again, and no trial runs.
+  // All trials are done: the result is reported again, and no trial runs.
   const again = await skeinTrain(folder, ...args);
   expect(again.stderr).toContain("3 are done already");
   expect(again.stdout).toBe(stdout);

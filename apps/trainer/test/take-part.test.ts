@@ -23,7 +23,7 @@ const job = checkJob(
 );
 const secret = newSecret();
 
-/** A process's side of a world whose links are never made. */
+/** Returns the world of one process whose links are never connected. */
 const unreachable = (rank: number): MemberWorld => ({
   addresses: [{ host: "127.0.0.1", port: 7000 + rank }],
   connect: () => {
@@ -41,9 +41,12 @@ const unreachable = (rank: number): MemberWorld => ({
 let coordinator: Coordinator;
 const sentMessages: MemberMessage[] = [];
 const closed: number[] = [];
-/** Ranks that have joined and are making links. */
+/** Ranks that have joined and are connecting their links. */
 const linking = new Set<number>();
-/** Wait for socket activity of processes, at the pace of the machine: only the test's timeout ends it. */
+/**
+ * Waits until `isSo` holds while processes use their sockets, at the speed of the machine. Only the timeout of the test
+ * ends the wait.
+ */
 const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise(setImmediate);
 };
@@ -94,7 +97,8 @@ test("slow links are reported locally and to the controller, with both ranks and
       partOf(1, { signal: over.signal, onWaiting: (line) => lines.push(line) }),
     ];
     for (const part of parts) part.catch(() => undefined);
-    // Joining uses real sockets: the fake clock waits, or a busy machine reaches the timeouts of joining.
+    // Joining uses real sockets, so the fake clock must wait; otherwise a busy machine would reach the timeouts of
+    // joining.
     await until(() => linking.size === 2);
     await vi.advanceTimersByTimeAsync(3000);
     const line = "rank 1: still connecting to rank 0 at 127.0.0.1:7000; unreachable ranks are reported after 60 s";

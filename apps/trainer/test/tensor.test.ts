@@ -30,12 +30,15 @@ const mesh = ({ data = 1, expert = 1, tensor = 1 }: Ranks): string[] => [
   `mesh={data: ${data}, expert: ${expert}, tensor: ${tensor}}`,
 ];
 
-/** Checkpoint files of a run, without those that name files by their hashes. */
+/** Returns the checkpoint files of a run, without files that contain hashes of other files. */
 const savedBy = (output: string, step = steps): ReturnType<typeof checkpointFiles> =>
   checkpointFiles(join(folder, output), step);
 const expectClose = (output: string, other: string): void =>
   expectCloseLosses(join(folder, output), join(folder, other), 1e-3);
-/** Gradients have the norms of another run, which an optimizer that divides by their size would hide. */
+/**
+ * Expects gradient norms close to those of another run. Parameters alone would hide a difference if the optimizer
+ * divides by the norm.
+ */
 const expectCloseNorms = (output: string, other: string): void => {
   const [norms, expected] = [output, other].map((name) =>
     metricLines(join(folder, name)).flatMap(({ type, gradientNorm }) =>
@@ -44,7 +47,7 @@ const expectCloseNorms = (output: string, other: string): void => {
   );
   norms!.forEach((norm, i) => expect(norm / expected![i]!).toBeCloseTo(1, 3));
 };
-/** Test loss of the last evaluation of a run. */
+/** Returns the test loss of the last evaluation of a run. */
 const testLossOf = (output: string): number =>
   Number(metricLines(join(folder, output)).findLast(({ type }) => type === "evaluation")!["loss"]);
 
@@ -69,7 +72,7 @@ describe("a GPT with tensor parallelism", () => {
       ),
     );
     const bytes = (output: string): number => savedBy(output).reduce((sum, [, { length }]) => sum + length, 0);
-    // Besides the same numbers, each file has a header.
+    // Each file contains the same numbers plus a header.
     expect(bytes("mesh")).toBeLessThan(bytes("one") + 5 * 8192);
   });
 
@@ -110,7 +113,7 @@ describe("with experts too", () => {
     const loads = metricLines(join(folder, "experts-mesh"))
       .filter(({ type }) => type === "step")
       .map((line) => [0, 1, 2, 3].reduce((sum, expert) => sum + Number(line[`block-1.load_E.${expert}` as never]), 0));
-    expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each token's choices once
+    expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each choice of a token counts once
     expect(Math.abs(testLossOf("experts-mesh") - testLossOf("experts-one"))).toBeLessThan(1e-3);
   });
 
@@ -163,7 +166,7 @@ describe("with experts too", () => {
         .map((line) =>
           [0, 1, 2, 3].reduce((sum, expert) => sum + Number(line[`block-1.load_E.${expert}` as never]), 0),
         );
-      expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each token's choices once
+      expect(loads).toEqual(Array.from({ length: steps }, () => 2 * 8 * 16)); // each choice of a token counts once
     });
 
     test.each([

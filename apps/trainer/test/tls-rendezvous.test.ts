@@ -111,7 +111,8 @@ describe("a rendezvous over TLS", () => {
       const error = await failureOf(join2(coordinator, ranks, rankFiles(folder, proven)));
       expect(error.code).toBe("peer-identity");
       expect(error.message).toMatch(/joins with ranks? .*, but its certificate proves to be rank 0;/);
-      // The coordinator has a thread of its own, which reports to this one; a slow process also reports that it waits.
+      // The coordinator has its own thread, which reports to this thread; a slow process also reports that it is
+      // waiting.
       await expect.poll(() => events.join("\n")).toContain(error.message);
     }
     expect((await failureOf(join2(coordinator, [0], coordinatorFiles(folder)))).message).toMatch(
@@ -124,14 +125,14 @@ describe("a rendezvous over TLS", () => {
     const error = await failureOf(join2(coordinator, [0], rankFiles(other, 0)));
     expect(error.code).toBe("peer-identity");
     expect(error.message).toMatch(/TLS with 127\.0\.0\.1:\d+ failed .*use the files of one skein-train certs init/);
-    // A client that trusts the coordinator, but presents a certificate of another authority.
+    // Identity of a client that trusts the coordinator, but presents a certificate of another authority.
     const mixed = {
       ...readTlsIdentity(rankFiles(other, 0)),
       authority: readTlsIdentity(rankFiles(folder, 0)).authority,
     };
     const shown = await failureOf(joinRendezvous(joining(coordinator, [0], mixed)));
     expect(shown.code).toBe("peer-identity");
-    expect([error, shown].map(exitCodeOf)).toEqual([2, 2]); // as the README says: a retry would change nothing
+    expect([error, shown].map(exitCodeOf)).toEqual([2, 2]); // as documented in the README: a retry would change nothing
     expect(shown.message).toMatch(/has no certificate of the coordinator's authority/);
     await expect
       .poll(() => events.map((event) => event.split(" ")[0]).filter((kind) => kind !== "waiting"))
@@ -171,7 +172,7 @@ describe("a rendezvous over TLS", () => {
     await once(old, "error");
     old.destroy();
     const nobody = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
-    await once(nobody, "close"); // presents no certificate, sends nothing
+    await once(nobody, "close"); // a client that presents no certificate and sends nothing
     await expect.poll(() => events.length).toBeGreaterThanOrEqual(3);
     expect(await Promise.all([0, 1].map((rank) => join2(coordinator, [rank], rankFiles(folder, rank))))).toHaveLength(
       2,

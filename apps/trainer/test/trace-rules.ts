@@ -14,11 +14,11 @@ export interface TraceEvent {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** Events of a trace file, as a viewer reads them. */
+/** Reads the events of a trace file, as a viewer does. */
 export const readTrace = (path: string): TraceEvent[] =>
   (JSON.parse(readFileSync(path, "utf8")) as { traceEvents: TraceEvent[] }).traceEvents;
 
-/** Names of the rows of a process, as shown from top to bottom. */
+/** Returns the names of the rows of a process, from top to bottom as displayed. */
 export const rowNames = (events: readonly TraceEvent[], pid: number): string[] => {
   const sortIndex = new Map(
     events
@@ -31,7 +31,7 @@ export const rowNames = (events: readonly TraceEvent[], pid: number): string[] =
     .map(({ args }) => String(args["name"]));
 };
 
-/** Spans of a process on one row. */
+/** Returns the spans of a process on one row. */
 export const spansOn = (events: readonly TraceEvent[], pid: number, row: string | RegExp): TraceEvent[] => {
   const matches = (name: string): boolean => (typeof row === "string" ? name === row : row.test(name));
   const tids = new Set(
@@ -70,12 +70,14 @@ const namingFaults = (events: readonly TraceEvent[]): string[] => {
 };
 
 /**
- * Nesting within a row: a span that begins while another is open must end before that one. A viewer drops violations.
+ * Returns the nesting faults of a row. A span that begins while another span is open must end before that span; a
+ * viewer drops spans that do not.
  */
 const nestingFaults = (row: string, spans: readonly TraceEvent[]): string[] => {
   const faults: string[] = [];
   const open: { readonly name: string; readonly end: number }[] = [];
-  // Stable, as a viewer sorts: of spans that begin together the first in the file is the outer one.
+  // The sort is stable, as in a viewer: among spans that begin at the same time, the first span in the file is the
+  // outer one.
   for (const { name, ts, dur } of spans.toSorted((a, b) => nanoseconds(a.ts) - nanoseconds(b.ts))) {
     const [start, end] = [nanoseconds(ts), nanoseconds(ts) + nanoseconds(dur)];
     while (open.length > 0 && open.at(-1)!.end <= start) open.pop();
@@ -118,7 +120,10 @@ const flowFaults = (events: readonly TraceEvent[]): string[] => {
   });
 };
 
-/** Violations of Chrome's trace format, as a viewer would find by replaying it; empty for a valid trace. */
+/**
+ * Returns the violations of Chrome's trace format that a viewer would find when it replays the events. Empty for a
+ * valid trace.
+ */
 export const traceFaults = (events: readonly TraceEvent[]): string[] => {
   const faults = events.flatMap(({ name, ph, pid, tid, ts, dur }) => {
     const what = `${ph} ${name} of ${pid} ${tid}`;
@@ -142,8 +147,8 @@ export const traceFaults = (events: readonly TraceEvent[]): string[] => {
 };
 
 /**
- * Check the trace of a run against the format, and against the work of each rank: every row exists, and each collective
- * was started and waited for.
+ * Checks the trace of a run against the format, and against the work of each rank: all rows exist, and each collective
+ * has a start and a wait.
  */
 export const expectSoundTrace = (path: string, ranks: number): TraceEvent[] => {
   const events = readTrace(path);

@@ -72,7 +72,7 @@ test("an error of an asynchronous onStep stops the run, saves it, and is thrown"
     steps.push(step);
     throw new Error("mine");
   };
-  // to TypeScript, a function that returns a promise may stand for one that returns nothing
+  // TypeScript accepts a function that returns a promise in place of one that returns nothing
   await expect(train({ ...job, steps: 2000, data, model }, { output, onStep })).rejects.toThrow("mine");
   expect(steps).toEqual([1]);
   expect(existsSync(join(output, "checkpoints"))).toBe(true);

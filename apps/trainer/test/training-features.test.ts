@@ -72,8 +72,8 @@ describe("gradients accumulated over parts of a batch", () => {
   });
 
   /**
-   * Runs of the same job with immediate and with delayed updates.
-   * @param before settings of an earlier part of the run.
+   * Expects equal results of a job with immediate and with delayed updates.
+   * @param before Settings of an earlier part of the run.
    */
   const expectSameLater = async (own: object, ...before: readonly object[]): Promise<void> => {
     const settings = { ...job, steps: 7, evaluation: { everySteps: 3 }, checkpoint: { everySteps: 2 }, ...own };
@@ -156,7 +156,7 @@ test("labels are smoothed alike in a program's model and in a named one", { tags
 });
 
 describe("evaluations that are compared", () => {
-  // a learning rate with which it soon gets worse
+  // a learning rate with which the loss soon grows
   const worse = {
     steps: 60,
     learningRate: { peak: 3 },
@@ -182,7 +182,7 @@ describe("evaluations that are compared", () => {
     expect(done.summary!.best).toMatchObject({ figure: "loss", step: best.step });
     expect(done.summary!.best!.value).toBeCloseTo(best.loss, 5);
 
-    // By another metric another checkpoint may be the best.
+    // With another metric, another checkpoint may be the best.
     const byAccuracy = {
       ...worse,
       evaluation: { everySteps: 2, compareBy: { figure: "accuracy", better: "higher" } },
@@ -198,7 +198,7 @@ describe("evaluations that are compared", () => {
       /"f1" is not a metric that evaluations of this run can be compared by; use one of: loss, accuracy$/,
     );
 
-    // The direction is reversed from here on: earlier comparisons must not end the run.
+    // From here on the direction is reversed: earlier comparisons must not end the run.
     const turned = { ...worse, evaluation: { ...worse.evaluation, compareBy: { figure: "loss", better: "higher" } } };
     cpSync(output, join(folder, "turned"), { recursive: true });
     const other = await train({ ...job, ...turned, steps: 14 } as TrainJob, {
@@ -208,7 +208,7 @@ describe("evaluations that are compared", () => {
     expect(other.step).toBeGreaterThan(done.step);
     expect(other.summary!.best!.step).toBeGreaterThan(done.step);
 
-    // Nothing is left to do, until more patience is set.
+    // No step is left, until more patience is set.
     const again = await train({ ...job, ...worse }, { output, resume: true });
     expect(again.step).toBe(done.step);
     expect(stepsSaved(output)).toEqual([best.step, done.step]);
@@ -234,7 +234,10 @@ test("on processes the same: accumulation, mean, and an early stop, with the bit
     for (const transport of ["threads", "tcp"]) {
       const args = ["run", "job.yaml", "--output", transport, "--transport", transport, ...settings];
       const { code, stderr } = await skeinTrain(own, ...args);
-      expect([code, stderr]).toEqual([0, expect.stringContaining("the run ends early; the last 2 evaluations were not better")]);
+      expect([code, stderr]).toEqual([
+        0,
+        expect.stringContaining("the run ends early; the last 2 evaluations were not better"),
+      ]);
     }
     const steps = ["threads", "tcp"].map((output) => metricLines(join(own, output)).at(-1)!.step);
     expect(steps[0]).toBe(steps[1]);

@@ -35,7 +35,7 @@ const expectClose = (actual: readonly number[], expected: readonly number[], tol
 describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
   const expectLossesOfCpu = async (_: string, args: readonly string[], tolerance = 1e-3): Promise<void> => {
     const onCpu = await run("cpu", ...args);
-    // Sums are in another order; a training step carries the difference into the next.
+    // Sums are computed in a different order, and each training step passes the difference on to the next step.
     expectClose(await run("webgpu", ...args, "--set", "backend=webgpu"), onCpu, tolerance);
   };
   test.each([["an MLP, two ranks, top-k with error feedback", ["--steps", "20"]]])(
@@ -84,7 +84,8 @@ describe.skipIf(!hasAdapter)("a job on WebGPU", () => {
       "compression={kind: identity}",
       "learningRate={peak: 0.01}",
     ).concat("--steps", "5");
-  // Where eigenvalues are equal, as zeros at the start, eigenvectors are arbitrary, and SOAP's Adam depends on them.
+  // If eigenvalues are equal, such as zeros at the start, eigenvectors are arbitrary, and SOAP's Adam depends on the
+  // eigenvectors.
   test.each(secondOrder)("has the losses of the CPU: %s", { tags: "full" }, (name, optimizer) =>
     expectLossesOfCpu(name, secondOrderJob(optimizer), name === "SOAP" ? 1e-2 : undefined),
   );

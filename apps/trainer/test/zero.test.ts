@@ -23,7 +23,7 @@ const longer = 9;
 const run = (...args: readonly string[]): Promise<void> => runSoundly(folder, ...args);
 const train = (output: string, own: readonly string[], ...args: string[]): Promise<void> =>
   run("run", "job.yaml", "--output", output, "--steps", `${steps}`, ...settings([...plain, ...own]), ...args);
-/** Checkpoint files of a run. */
+/** Returns the checkpoint files of a run. */
 const savedBy = (output: string): ReturnType<typeof checkpointFiles> => checkpointFiles(join(folder, output), steps);
 const namesBy = (output: string): string[] => savedBy(output).map(([name]) => name);
 const expectClose = (output: string, other: string, tolerance = 1e-5): void =>
@@ -87,7 +87,7 @@ test("a rank keeps a third of the optimizer's state, and a checkpoint all of it"
   const [whole, shared] = [await prepared(0), await prepared(1)];
   expect(specsText(shared.whole)).toBe(specsText(whole.whole));
   expect(shared.modelHash).toBe(whole.modelHash);
-  // Adam keeps two numbers for each parameter; the parameters themselves are replicated.
+  // Adam has two numbers per parameter; the parameters themselves are replicated.
   const kept = (shared.stateBytes - whole.stateBytes / 3) / (whole.stateBytes - whole.stateBytes / 3);
   expect(kept).toBeCloseTo(1 / 3, 2);
 });

@@ -20,7 +20,7 @@ test.skipIf(findChromium() === undefined)(
       expect(await text(page, "parameters")).toBe("203,530");
       await page.getByRole("button", { name: "Start" }).click();
       await waitForSteps(page, 10);
-      // Saving during training does not stop it.
+      // Training continues after the model was saved.
       expect((await downloadModel(page)).tensors.size).toBe(4);
       await waitForSteps(page, (await numberIn(page, "step")) + 10);
       expect(errors).toEqual([]);

@@ -26,7 +26,7 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
   test("trains on WebGPU if the address requests it and there is an adapter, software or not", async () => {
     const page = await browser.newPage();
     const errors = watchErrors(page);
-    await page.goto(`${served.url}?model=none`); // which starts no worker
+    await page.goto(`${served.url}?model=none`); // starts no worker
     const hasAdapter = await page.evaluate(async () => (await navigator.gpu?.requestAdapter()) !== null);
     await page.goto(`${served.url}?model=mlp&batch=32${hasAdapter ? "&backend=webgpu" : ""}`);
     await expectTraining(page, "mlp", 60);
@@ -134,7 +134,8 @@ describe.skipIf(findChromium() === undefined)("the page in Chromium", () => {
       sent.push(await numberIn(page, "sent"));
       expect(await numberIn(page, "accuracy")).toBeGreaterThan(40);
     }
-    // Between two ranks an all-reduce sends 4 bytes per parameter each way; top-k with 1 % sends 8 bytes per entry.
+    // With two ranks, an all-reduce sends 4 bytes per parameter in each direction; top-k with 1 % sends 8 bytes per
+    // entry.
     const kibibytes = (4 * 203_530) / 1024;
     expect(Math.abs(sent[0]! - kibibytes)).toBeLessThan(0.1);
     expect(Math.abs(sent[1]! - 0.02 * kibibytes)).toBeLessThan(0.1);

@@ -24,7 +24,7 @@ export const waitForSteps = (page: Page, steps: number): Promise<unknown> =>
       timeout: 200_000,
     },
   );
-/** Waits for a status. @throws the page's error message if the page stops instead. */
+/** Waits for a status. @throws the error message of the page if the page stops. */
 export const waitForStatus = async (page: Page, status: RegExp): Promise<void> => {
   const reached = page.locator("#status").filter({ hasText: new RegExp(`${status.source}|^Stopped$`) });
   await reached.waitFor({ timeout: 100_000 });
@@ -64,7 +64,7 @@ const parameterShapes = {
   mlp: { "layers.0.bias": [256], "layers.0.weight": [784, 256], "layers.1.bias": [10], "layers.1.weight": [256, 10] },
 };
 
-/** Presses the button and reads the downloaded file. */
+/** Presses the download button and reads the downloaded file. */
 export const downloadModel = async (
   page: Page,
 ): Promise<ReturnType<typeof readSafetensors> & { readonly name: string }> => {
@@ -90,7 +90,7 @@ const readSaved = async (name: ModelName, tensors: ReadonlyMap<string, NdArray>,
   return (await evaluate(read, backend)(params, images)).toNumbers();
 };
 
-/** Trains, pauses, and checks everything that the page shows. */
+/** Trains, pauses, and checks all values shown on the page. */
 export const expectTraining = async (page: Page, model: ModelName, steps: number): Promise<void> => {
   await waitForStatus(page, /^Ready$/);
   const accuracyBefore = await numberIn(page, "accuracy");

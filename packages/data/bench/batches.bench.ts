@@ -1,4 +1,4 @@
-// Measures how many samples per second are assembled into batches, on this thread and in a prefetching worker. Run:
+// Measures the number of samples per second assembled into batches, on this thread and in a prefetching worker. Run:
 // node bench/batches.bench.ts
 import { measure, printMeasurement } from "@skein/measuring";
 import {
@@ -12,7 +12,7 @@ import {
 } from "../src/index.ts";
 import { Prefetcher } from "../src/node.ts";
 
-/** Bytes in memory that both threads share. */
+/** Allocates bytes in memory shared by both threads. */
 const shared = (count: number): Uint8Array => {
   const bytes = new Uint8Array(new SharedArrayBuffer(count));
   for (let i = 0; i < count; i++) bytes[i] = (i * 7919) % 251;

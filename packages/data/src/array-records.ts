@@ -5,11 +5,11 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Makes samples from arrays without a copy: later writes to an array change the batches. The first dimension of each
- * array counts the samples; other dimensions and dtypes are free. Arrays form a tree with names at its root and objects
- * and lists below. A field of the records is named by the path of its array, such as `query.tokens`.
+ * Makes samples from arrays without a copy: later writes to an array also change batches. The first dimension of each
+ * array is the number of samples; other dimensions and the dtype may be any. Arrays form a tree of objects and lists,
+ * with names at its root. A field of the records is named by the path of its array, such as `query.tokens`.
  *
- * @throws DataError for arrays of different counts, and if there are no arrays.
+ * @throws DataError if arrays have different numbers of samples, or if there are no arrays.
  * @example const train = arrayRecords({ inputs: NdArray.from(features, [1000, 4]), labels: NdArray.from(classes,
  * [1000], "i32") });
  * @example const pairs = arrayRecords({ query: { tokens, lengths }, document: pixels });

@@ -6,7 +6,7 @@ import { augmentationWord } from "./random-draw.ts";
 const sizes = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 3));
 const keys = fc.tuple(fc.nat(), fc.nat({ max: 50 }), fc.nat({ max: 1000 }));
 
-/** Augments an image with unique pixels, none of them black. */
+/** Augments an image whose pixels are all different, and none of which is black. */
 const changed = (
   size: readonly [number, number, number],
   augmentation: { readonly cropPadding: number; readonly flip: boolean },
@@ -50,7 +50,7 @@ describe("an augmented image", () => {
       [...changed([3, 3, 1], { cropPadding: 1, flip: true }, [7, epoch, sample]).target].join();
     expect(of(2, 5)).toBe(of(2, 5));
     const ways = new Set(Array.from({ length: 400 }, (_, i) => of(i % 20, Math.floor(i / 20))));
-    expect(ways.size).toBe(18); // nine places, two ways round
+    expect(ways.size).toBe(18); // nine shifts, each mirrored or not
   });
 
   test("is unchanged without augmentation", () => {

@@ -5,32 +5,35 @@ import { augmentationWord as word, drawn } from "./random-draw.ts";
 import { batchLayout, type Records, sampleBytes } from "./records.ts";
 import { drawRegion, type ResizedCrop, resizeRegion } from "./resized-crop.ts";
 
-/** Random changes of training images, drawn again in each epoch, against overfitting. */
+/** Random changes of training images, different in each epoch, to reduce overfitting. */
 export interface Augmentation {
-  /** Maximum shift of an image in each direction, pixels. The border is black. 0: no shift. */
+  /** Maximum shift of an image in each direction, in pixels. Uncovered borders are black. 0: no shift. */
   readonly cropPadding: number;
   /** Whether images are mirrored left to right with probability 1/2. */
   readonly flip: boolean;
-  /** Crops a random region and resizes it. Absent: no such crop. */
+  /** Range of random regions that are cropped and resized. Absent: no such crop. */
   readonly resizedCrop?: ResizedCrop | undefined;
-  /** Absent: colors stay unchanged. */
+  /** Range of random color changes. Absent: colors stay unchanged. */
   readonly jitter?: ColourJitter | undefined;
 }
 
-/** Rows, columns and channels. */
+/** Number of rows, columns and channels of an image. */
 export type ImageSize = readonly [rows: number, columns: number, channels: number];
 
-/** Random stream of augmentations under a seed, separate from the streams of shuffles, weights and dropout. */
+/**
+ * Number of the random stream of augmentations under a seed, different from the streams of shuffles, weights and
+ * dropout.
+ */
 const augmentationStream = 0xa06;
 
 /**
- * Returns the random key of a sample in an epoch, two words. The key is independent of ranks and of the order of
+ * Returns the random key of a sample in an epoch, two words. The key does not depend on ranks or on the order of
  * training.
  */
 export const augmentationKey = (seed: number, epoch: number, sample: number): readonly [number, number] =>
   foldInKey(foldInKey(foldInKey(randomKey(seed).data, augmentationStream), epoch), sample);
 
-/** Crops an image around its center, shifted by some pixels; pixels outside the source are black. */
+/** Crops an image around its center, shifted by some pixels. Pixels outside the source are black. */
 const cutOut = (
   source: Uint8Array,
   [sourceRows, sourceColumns]: ImageSize,
@@ -62,18 +65,21 @@ const mirror = (image: Uint8Array, [rows, columns, channels]: ImageSize): void =
 };
 
 /**
- * Writes an image as evaluation uses it: its center crop if the image is larger than `size`.
+ * Writes an image in the form used for evaluation: its center crop if the image is larger than `size`.
  *
- * @param source u8 of `sourceSize`. @param target u8 of `size`, other memory.
+ * @param source u8 of `sourceSize`.
+ * @param target u8 of `size`. Must not overlap `source`.
  */
 export const cropCenter = (source: Uint8Array, sourceSize: ImageSize, target: Uint8Array, size: ImageSize): void =>
   cutOut(source, sourceSize, target, size, { down: 0, right: 0 });
 
 /**
  * Writes an augmented image: cropped or shifted, then mirrored, then with changed colors. Each change uses its own
- * words of the key's stream, so that no change affects the draws of another.
+ * words of the key's random stream, so that no change affects the random numbers of another change.
  *
- * @param source u8 of `sourceSize`. @param target u8 of `size`, other memory. @param key see `augmentationKey`.
+ * @param source u8 of `sourceSize`.
+ * @param target u8 of `size`. Must not overlap `source`.
+ * @param key Random key, as returned by `augmentationKey`.
  */
 export const augmentImage = (
   source: Uint8Array,
@@ -96,9 +102,9 @@ export const augmentImage = (
 };
 
 /**
- * Augments the images of a batch written by `writeBatch`: the field `inputs`.
+ * Augments the images, field `inputs`, of a batch written by `writeBatch`.
  *
- * @param indices of the batch's samples.
+ * @param indices Indices of the batch's samples.
  */
 export const augmentBatch = (
   records: Records,

@@ -1,10 +1,10 @@
 import type { Tree } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
 
-/** Leaves by their paths: names and list indices joined with dots, such as `query.tokens` and `views.0`. */
+/** Leaves by path. A path consists of names and list indices joined with dots, such as `query.tokens` and `views.0`. */
 export type Leaves<Leaf> = { readonly [path: string]: Leaf };
 
-/** A tree with names at its root. */
+/** A tree whose root has named children. */
 export type NamedTree<Leaf> = { readonly [name: string]: Tree<Leaf> };
 
 type Entry<Leaf> = readonly [path: string, segments: readonly string[], leaf: Leaf];
@@ -30,8 +30,8 @@ const listed = <Leaf>(children: readonly (readonly [string, Tree<Leaf>])[]): Tre
 };
 
 /**
- * Builds the tree with the given leaves at their paths. Models receive fields, specs or arrays of a batch as such
- * trees. Below the root, children named 0, 1, …, n − 1 become a list.
+ * Builds a tree from leaves by path. Models receive fields, specs or arrays of a batch as such trees. Below the root,
+ * children named 0, 1, …, n − 1 become a list.
  *
  * @throws DataError if one path is a prefix of another.
  * @example batchTree({ "query.tokens": a, "query.length": b, labels: c }) // { query: { tokens: a, length: b }, labels:

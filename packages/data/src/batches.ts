@@ -3,22 +3,22 @@ import { advance, type DataPosition, epochOrder, type Shard, shardRange, stepsPe
 import { type Batch, gatherBatch, type Records } from "./records.ts";
 
 export interface TrainingOptions extends Shard {
-  /** Global batch size: samples of all ranks together. */
+  /** Global batch size: number of samples over all ranks. */
   readonly batchSize: number;
   readonly seed: number;
-  /** Position of the first batch. Default: the first batch of epoch 0. */
+  /** Position of the first batch. Default: first batch of epoch 0. */
   readonly position?: DataPosition;
 }
 
-/** This rank's sample indices of one global batch. */
+/** Indices of this rank's samples in one global batch. */
 export interface BatchIndices {
   readonly position: DataPosition;
   readonly indices: Int32Array;
 }
 
 /**
- * Yields training batches without end: each epoch in a new order, every sample at most once per epoch (the last partial
- * batch is dropped).
+ * Yields training batches endlessly. Each epoch has a new random order, and contains each sample at most once, because
+ * the last partial batch is dropped.
  *
  * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
  */
@@ -35,7 +35,7 @@ export function* trainingBatches(
   }
 }
 
-/** An evaluation batch: `mask` (bool [b]) is true for samples that count and false for padding. */
+/** An evaluation batch. `mask` (bool [b]) is true for samples and false for padding. */
 export interface EvaluationBatch {
   readonly batch: Batch;
   readonly mask: NdArray;
@@ -45,15 +45,15 @@ export interface EvaluationBatch {
 export interface EvaluationOptions extends Shard {
   readonly batchSize: number;
   /**
-   * Whether all ranks get the same number of batches, the last ones possibly padding only, for models with collectives.
-   * Default: false.
+   * Whether all ranks receive the same number of batches, for models with collectives. The last batches may contain
+   * only padding. Default: false.
    */
   readonly evenly?: boolean;
 }
 
 /** Sample indices of an evaluation batch. */
 export interface EvaluationIndices extends Omit<EvaluationBatch, "batch"> {
-  /** 0 at padding, where `mask` is false. */
+  /** Sample indices; 0 for padding, where `mask` is false. */
   readonly indices: Int32Array;
 }
 
@@ -67,8 +67,8 @@ export function* evaluationIndices(
     const wanted = Int32Array.from({ length: end - begin }, (_, i) => first + begin + i);
     const valid = wanted.map((index) => (index < count ? 1 : 0));
     const validCount = valid.reduce((total, bit) => total + bit, 0);
-    // Later ranks may have no samples left. Every rank still gets a first batch, because all ranks must compile its
-    // kernels.
+    // The last ranks may have no samples left. Each rank still receives a first batch, because all ranks must compile
+    // the kernels.
     if (validCount === 0 && !evenly && first > 0) return;
     yield {
       indices: wanted.map((index, i) => (valid[i] === 1 ? index : 0)),
@@ -79,9 +79,9 @@ export function* evaluationIndices(
 }
 
 /**
- * Yields every sample once, in file order, in batches of one size. The last batch is padded with copies of sample 0,
- * which `mask` excludes. Ranks take contiguous parts of each global batch; each rank gets a first batch, even if it is
- * padding only.
+ * Yields each sample once, in file order, in batches of equal size. The last batch is padded with copies of sample 0,
+ * which `mask` excludes. Each rank receives a contiguous part of each global batch. Each rank receives a first batch,
+ * even if it contains only padding.
  */
 export function* evaluationBatches(records: Records, options: EvaluationOptions): Generator<EvaluationBatch, void> {
   for (const { indices, mask, validCount } of evaluationIndices(records.count, options))

@@ -2,57 +2,60 @@ import { ArgumentError } from "@skein/tensor-core";
 import { BinaryHeap } from "@skein/tensor-core/backend";
 import { byteCharacters } from "./byte-level.ts";
 
-/** A learned byte-pair vocabulary: 256 byte-level characters and the merged pairs. */
+/** A learned byte-pair vocabulary: 256 byte-level characters, and merged pairs of tokens. */
 export interface BytePairs {
-  /** Tokens indexed by their ids, beginning with the 256 byte-level characters. */
+  /** Tokens, indexed by token id. The first 256 are the byte-level characters. */
   readonly tokens: readonly string[];
-  /** Merges in the order in which they were learned and must be applied. */
+  /** Merges, in the order in which they were learned and must be applied. */
   readonly merges: readonly (readonly [left: string, right: string])[];
-  /** Count of each pair when it was merged; non-increasing. */
+  /** Number of occurrences of each pair when it was merged. Never increases. */
   readonly counts: readonly number[];
 }
 
 export interface BytePairOptions {
   /** Maximum vocabulary size, including the 256 byte tokens. */
   readonly vocabulary: number;
-  /** Minimum count of a pair to be merged. Default: 2. */
+  /** Minimum number of occurrences of a pair that is merged. Default: 2. */
   readonly minimumCount?: number;
 }
 
-/** A word of the text as tokens; merges shorten it. */
+/** A word of the text as a list of tokens. Merges shorten the list. */
 interface Word {
   readonly tokens: number[];
   readonly count: number;
 }
 
-/** Two adjacent tokens. */
+/** A pair of adjacent tokens. */
 interface Pair {
   readonly left: number;
   readonly right: number;
   count: number;
-  /** Indices of words that have or had the pair. */
+  /** Indices of the words that contain the pair, or contained it earlier. */
   readonly words: number[];
 }
 
-/** A pair with its count at the time it was queued. */
+/** A pair, with its number of occurrences when it was queued. */
 interface Entry {
   readonly pair: Pair;
   readonly count: number;
 }
 
-/** Whether an entry precedes another: higher count first, ties by lower token ids, as in Hugging Face's trainer. */
+/**
+ * Whether one entry is merged before another: higher count first; with equal counts, lower token ids first, as in
+ * Hugging Face's trainer.
+ */
 const isBefore = (one: Entry, other: Entry): boolean => {
   if (one.count !== other.count) return one.count > other.count;
   const { left, right } = one.pair;
   return left === other.pair.left ? right < other.pair.right : left < other.pair.left;
 };
 
-/** Counts of the pairs in all words. */
+/** Number of occurrences of each pair over all words. */
 class PairCounts {
   private readonly pairs = new Map<number, Pair>();
 
   add(left: number, right: number, change: number, word: number): Pair {
-    const key = left * 2 ** 26 + right; // exact: both are below 2²⁶
+    const key = left * 2 ** 26 + right; // exact, because both are below 2²⁶
     let pair = this.pairs.get(key);
     if (pair === undefined) this.pairs.set(key, (pair = { left, right, count: 0, words: [] }));
     pair.count += change;
@@ -69,7 +72,7 @@ class PairCounts {
  * Replaces each occurrence of a pair in a word by one token, from left to right, and updates the counts of adjacent
  * pairs.
  *
- * @param grown receives the pairs with increased counts.
+ * @param grown Receives the pairs whose counts have increased.
  */
 const mergeIn = (
   words: readonly Word[],
@@ -106,16 +109,16 @@ const maxVocabulary = 2 ** 24;
 
 /**
  * Learns byte pairs: repeatedly merges the most frequent pair of tokens into a new token. Ties are resolved by token
- * ids, so that the same words give the same tokens everywhere.
+ * ids, so that equal words lead to equal tokens on each machine.
  *
  * Cost: counts are updated incrementally and a heap returns the next pair, so the time of a merge depends on the words
- * that have the pair, not on the whole text: O(C log C) for C changes of counts, at most one change per merge per
+ * that contain the pair, not on the whole text: O(C log C) for C changes of counts, at most one change per merge per
  * character of each distinct word.
  *
- * @param wordCounts counts of words in byte-level characters (see `byteCharacters`).
- * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large.
- * Source: Sennrich, Haddow and Birch 2016, Neural Machine Translation of Rare Words with Subword Units, ACL; the order
- * of ties is that of Hugging Face's `BpeTrainer`.
+ * @param wordCounts Number of occurrences of each word. Words consist of byte-level characters (see `byteCharacters`).
+ * @throws ArgumentError for a vocabulary smaller than the 256 byte tokens, or too large. Source: Sennrich, Haddow and
+ * Birch 2016, Neural Machine Translation of Rare Words with Subword Units, ACL; the order of ties is that of Hugging
+ * Face's `BpeTrainer`.
  */
 export const learnBytePairs = (
   wordCounts: ReadonlyMap<string, number>,
@@ -144,13 +147,13 @@ export const learnBytePairs = (
     if (next === undefined || next.count < minimumCount) break;
     const { pair, count } = next;
     if (count !== pair.count) {
-      // merges of other pairs have changed the count since
+      // other merges have changed the count in the meantime
       if (pair.count > 0) queue.push({ pair, count: pair.count });
       continue;
     }
     const [left, right] = [tokens[pair.left]!, tokens[pair.right]!];
     const text = left + right;
-    // Two pairs may make the same token: a and bc, ab and c.
+    // Two different pairs may form the same token: a and bc, ab and c.
     const token = numbers.get(text) ?? tokens.length;
     if (token === tokens.length) {
       tokens.push(text);

@@ -33,7 +33,7 @@ test("colors are scaled by one factor relative to a baseline, within the given r
         const mean =
           Array.from({ length: image.length / 3 }, (_, i) => grey(3 * i)).reduce((a, b) => a + b) / (image.length / 3);
         const other = (i: number): number => ({ brightness: 0, contrast: mean, saturation: grey(i) })[name];
-        // Each byte bounds the factor; the intersection of all bounds must contain an allowed factor.
+        // Each byte limits the range of the factor. The intersection of all ranges must contain an allowed factor.
         let [low, high] = [Math.max(0, 1 - x), 1 + x];
         for (const [i, byte] of image.entries()) {
           const [now, distance] = [changed[i]!, byte - other(i)];

@@ -1,6 +1,9 @@
 import { augmentationWord as word, drawn, drawnBetween } from "./random-draw.ts";
 
-/** Strength x of each color change: a factor is drawn from [1 − x, 1 + x], clamped to at least 0. 0: no change. */
+/**
+ * Strength x of each color change. The factor of a change is drawn from [1 − x, 1 + x], clamped to at least 0. 0: no
+ * change.
+ */
 export interface ColourJitter {
   readonly brightness: number;
   readonly contrast: number;
@@ -18,11 +21,11 @@ const orders: readonly (readonly Change[])[] = [
   ["saturation", "contrast", "brightness"],
 ];
 
-/** Luma of a pixel, rounded down to an integer: ITU-R BT.601. */
+/** Returns the luma of a pixel (ITU-R BT.601), rounded down to an integer. */
 const greyOf = (image: Uint8Array, at: number, channels: number): number =>
   channels === 3 ? Math.floor(0.2989 * image[at]! + 0.587 * image[at + 1]! + 0.114 * image[at + 2]!) : image[at]!;
 
-/** Interpolates or extrapolates between another value and the image's own value, as a byte. */
+/** Interpolates or extrapolates between another value and the image's own value. Returns a byte. */
 const blended = (own: number, other: number, factor: number): number =>
   Math.round(Math.min(Math.max(factor * own + (1 - factor) * other, 0), 255));
 
@@ -33,13 +36,13 @@ const meanGrey = (image: Uint8Array, channels: number): number => {
 };
 
 /**
- * Changes the colors of an image in place: x ← f·x + (1 − f)·y with one factor f per change, where y is black for
+ * Changes the colors of an image in place. Each change computes x ← f·x + (1 − f)·y with one factor f; y is black for
  * brightness, the mean gray of the image for contrast, and the pixel's own gray for saturation. The order of the
  * changes is random. A gray image has no saturation.
  *
- * @param image u8 [rows, columns, channels], of 1 or 3 channels.
- * Values are rounded. torchvision truncates, which darkens images by half a level per change.
- * Source: `ColorJitter` and `adjust_brightness`, `adjust_contrast`, `adjust_saturation` of torchvision 0.14, on bytes.
+ * @param image Image, u8 [rows, columns, channels], with 1 or 3 channels. Values are rounded. torchvision truncates,
+ * which darkens images by half a level per change. Source: `ColorJitter` and `adjust_brightness`, `adjust_contrast`,
+ * `adjust_saturation` of torchvision 0.14, on bytes.
  */
 export const jitterColours = (
   image: Uint8Array,

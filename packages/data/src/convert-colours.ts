@@ -1,8 +1,8 @@
 /**
  * Converts colors to gray: ITU-R 601 luma, rounded as in Pillow's `convert("L")`.
  *
- * @param colours u8 [pixels, 3].
- * @returns u8 [pixels].
+ * @param colours RGB pixels, u8 [pixels, 3].
+ * @returns gray pixels, u8 [pixels].
  */
 export const luma = (colours: Uint8Array): Uint8Array => {
   const grey = new Uint8Array(colours.length / 3);
@@ -14,8 +14,8 @@ export const luma = (colours: Uint8Array): Uint8Array => {
 /**
  * Converts CMYK to RGB without a color profile, as Pillow's `convert("RGB")`.
  *
- * @param inks u8 [pixels, 4]: cyan, magenta, yellow, black.
- * @returns u8 [pixels, 3].
+ * @param inks CMYK pixels, u8 [pixels, 4].
+ * @returns RGB pixels, u8 [pixels, 3].
  */
 export const coloursOfInks = (inks: Uint8Array): Uint8Array => {
   const colours = new Uint8Array((inks.length / 4) * 3);

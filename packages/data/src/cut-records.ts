@@ -35,10 +35,10 @@ const afterFirst = (samples: Samples, count: number): Samples => {
 /**
  * Splits samples into a training part and a validation part without shuffling. The validation part is the last
  * `validFraction` of the samples, rounded down, at least one sample. The split is not random, because neighboring
- * samples in a file are often similar, and every run must split at the same index. Both parts are views of the same
+ * samples in a file are often similar, and all runs must split at the same index. Both parts are views of the same
  * memory.
  *
- * @param validFraction in (0, 1).
+ * @param validFraction Fraction of the samples, in (0, 1).
  * @throws DataError for fewer than two samples.
  */
 export const splitRecords = <Some extends Samples>(

@@ -3,10 +3,10 @@ import { type EncodedRecords, isEncoded } from "./encoded-records.ts";
 import { epochOrder } from "./order.ts";
 import { type Field, type Records, sampleBytes } from "./records.ts";
 
-/** Samples that can be reordered one by one: all kinds except windows of a token file. */
+/** Samples that can be reordered individually: all types except windows of a token file. */
 export type DrawnSamples = Records | EncodedRecords;
 
-/** The samples `indices` of a field, copied to shared memory. */
+/** Copies the samples `indices` of one field to shared memory. */
 const chosenField = (field: Field, indices: Int32Array): Field => {
   const each = sampleBytes(field);
   const bytes = new Uint8Array(new SharedArrayBuffer(indices.length * each));
@@ -20,7 +20,7 @@ const chosenField = (field: Field, indices: Int32Array): Field => {
 const chosenFields = (fields: Records["fields"], indices: Int32Array): Records["fields"] =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, chosenField(field, indices)]));
 
-/** The samples `indices`, in that order. Encoded images stay in their files; everything else is copied. */
+/** Returns the samples `indices`, in that order. Encoded images stay in their files; all other fields are copied. */
 export const chosenSamples = <Some extends DrawnSamples>(samples: Some, indices: Int32Array): Some => {
   if (!isEncoded(samples)) return { count: indices.length, fields: chosenFields(samples.fields, indices) } as Some;
   const { firstImage, order } = samples;
@@ -32,7 +32,7 @@ export const chosenSamples = <Some extends DrawnSamples>(samples: Some, indices:
 };
 
 /**
- * The class of each sample, from the field `labels`.
+ * Returns the class of each sample, from the field `labels`.
  *
  * @returns undefined unless labels are one integer per sample.
  */
@@ -48,9 +48,9 @@ export const sampleClasses = (samples: DrawnSamples): Int32Array | undefined => 
 };
 
 /**
- * Returns the number of samples to draw per class: proportional, `total` together.
+ * Returns the number of samples to draw from each class, proportional to its size; `total` over all classes.
  *
- * @param spared samples of each class that are not drawn if other samples suffice.
+ * @param spared Number of samples of each class that are not drawn if enough other samples exist.
  */
 const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 1): Map<number, number> => {
   const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
@@ -60,7 +60,7 @@ const quotas = (counts: ReadonlyMap<number, number>, total: number, spared: 0 | 
   });
   let left = total - shares.reduce((sum, { quota }) => sum + quota, 0);
   const byRest = shares.toSorted((a, b) => b.rest - a.rest || a.label - b.label);
-  // The last round is for data in which most classes have a single sample.
+  // The last round is needed if most classes have a single sample.
   for (const kept of [spared, 0])
     for (const share of byRest)
       if (left > 0 && share.quota + kept < share.count && share.quota <= (share.count * total) / all) {
@@ -77,10 +77,10 @@ interface Draw {
 }
 
 /**
- * Draws `total` of `count` samples, with the same share of each class. The draw is a function of the arguments.
+ * Draws `total` of `count` samples, with the same share of each class. The result depends only on the arguments.
  *
- * @param classes of the samples. Absent: the draw is from all samples.
- * @param spared samples of each class that are not drawn if other samples suffice.
+ * @param classes Class of each sample. Undefined: samples are drawn regardless of class.
+ * @param spared Number of samples of each class that are not drawn if enough other samples exist.
  */
 export const drawPerClass = (
   count: number,
@@ -103,11 +103,11 @@ export const drawPerClass = (
 };
 
 /**
- * Draws at most `count` samples, with the same share of each class, in random order. The draw is a function of the
- * number of samples, of their classes and of `count`. Returns all samples in their own order if there are at most
+ * Draws at most `count` samples, with the same share of each class, in random order. The result depends only on the
+ * number of samples, their classes and `count`. Returns all samples in their original order if there are at most
  * `count`.
  *
- * @param classes of the samples, see `sampleClasses`.
+ * @param classes Class of each sample, see `sampleClasses`.
  */
 export const drawSamples = <Some extends DrawnSamples>(samples: Some, count: number, classes: Int32Array): Some => {
   if (count >= samples.count) return samples;

@@ -4,78 +4,87 @@ import type { Field, Records } from "./records.ts";
 import type { ResamplingFilter } from "./resampling-filters.ts";
 import type { TextTable } from "./text-table.ts";
 
-/** How images of any size are decoded into samples of one size. */
+/** How images of any size are converted to samples of one size. */
 export interface Decoding {
-  /** Rows and columns. */
+  /** Number of rows and columns of the decoded image. */
   readonly size: readonly [number, number];
-  /** RGB (3), or gray (1). */
+  /** Number of channels: 3, RGB, or 1, gray. */
   readonly channels: 1 | 3;
-  /** Crop to fill (cover), pad with black (contain), or stretch. */
+  /**
+   * How an image with another aspect ratio is fitted: cropped to fill (cover), padded with black (contain), or
+   * stretched.
+   */
   readonly fit: "cover" | "contain" | "stretch";
   /**
-   * Used instead of `fit`: resize images to this size, at least `size`, then take the center crop. A number is the
-   * shorter side, with the longer side in proportion; [rows, columns] stretch. Pixels equal those of Hugging Face's
-   * image processors. Absent: see `fit`.
+   * Size to which images are resized before the center crop of `size` is taken; replaces `fit`. At least `size`. A
+   * number is the length of the shorter side, and the aspect ratio is kept; [rows, columns] stretches the image. Pixels
+   * are equal to those of Hugging Face's image processors. Absent: `fit` applies.
    */
   readonly resize?: number | readonly [number, number] | undefined;
   /**
-   * Resampling filter of Pillow; results are bitwise equal to Pillow's, independent of the decoder. Absent: the decoder
-   * resizes (sharp by Lanczos, after decoding a JPEG at reduced size if possible; `@napi-rs/image` by `bilinear`); with
+   * Resampling filter of Pillow. Results are bitwise equal to Pillow's, with any decoder. Absent: the decoder resizes
+   * (sharp with Lanczos, after decoding a JPEG at reduced size if possible; `@napi-rs/image` with `bilinear`); with
    * `resize`: `bilinear`.
    */
   readonly resample?: ResamplingFilter | undefined;
 }
 
-/** Whether images are resized by this package instead of the decoder. */
+/** Whether this package resizes images. If false, the decoder resizes them. */
 export const isResizedHere = ({ resize, resample }: Pick<Decoding, "resize" | "resample">): boolean =>
   resize !== undefined || resample !== undefined;
 
-/** Encoded images in a fixed order, and their locations. */
+/** Locations of encoded images, in a fixed order. */
 export interface ImageSource {
   readonly count: number;
   /** Paths of the image files. */
   readonly paths: TextTable;
-  /** Bytes of all images, concatenated, if they were read beforehand. */
+  /** Bytes of all images, concatenated. Absent: images were not read in advance. */
   readonly stored?: Uint8Array<SharedArrayBuffer> | undefined;
-  /** Parts of those files, or of `stored`, that hold the images: names, byte offsets and sizes. */
+  /**
+   * Parts of the files, or of `stored`, that contain the images: names, byte offsets and byte sizes. Absent: one image
+   * per file.
+   */
   readonly parts?:
     | {
         readonly names: TextTable;
-        /** f64 [count], like `sizes`. */
+        /** Byte offset of each image, f64 [count]. `sizes` has the same shape. */
         readonly begins: Float64Array<SharedArrayBuffer>;
         readonly sizes: Float64Array<SharedArrayBuffer>;
       }
     | undefined;
-  /** i32 [count]. */
+  /** Label of each image, i32 [count]. */
   readonly labels: Int32Array<SharedArrayBuffer>;
-  /** The manifest file and the line number of each image. Absent: no manifest. */
+  /** Manifest file, and the line number of each image. Absent: no manifest. */
   readonly manifest?: { readonly file: string; readonly lines: Int32Array<SharedArrayBuffer> } | undefined;
 }
 
-/** Decoded images kept in memory, shared by all sources of a data set and by all threads. */
+/** Decoded images kept in memory, shared by all image sources of a data set and by all threads. */
 export interface ImageCache {
-  /** Concatenated images. */
+  /** Pixels of all cached images, concatenated. */
   readonly pixels: Uint8Array<SharedArrayBuffer>;
-  /** Size of one image, bytes. */
+  /** Size of one image in bytes. */
   readonly imageBytes: number;
-  /** Maximum number of images. */
+  /** Maximum number of cached images. */
   readonly capacity: number;
-  /** Number of slots reserved so far, one i32; may exceed `capacity`. */
+  /** Number of cache slots reserved so far, one i32. May exceed `capacity`. */
   readonly numReserved: Int32Array<SharedArrayBuffer>;
 }
 
-/** Images that are read and decoded on demand. Plain data over shared memory, so that it can be posted to threads. */
+/**
+ * Images that are read and decoded on demand. Consists of plain data and shared memory, so that it can be posted to
+ * threads.
+ */
 export interface EncodedImages {
   readonly source: ImageSource;
   readonly decoding: Decoding;
-  /** Decoder of the images. */
+  /** Package that decodes the images. */
   readonly decodesBy: "sharp" | "napi-rs";
-  /** Decoder with its version; another version may round differently. */
+  /** Name and version of the decoder. Other versions may round differently. */
   readonly decoder: string;
-  /** SHA-256 of the encoded bytes in their order, of the labels, and of the decoding options. */
+  /** SHA-256 of the encoded images in their order, of the labels, and of the decoding options. */
   readonly digest: string;
   readonly cache: ImageCache;
-  /** State of each image, see `imageState`; shared by all threads. i32 [count]. */
+  /** State of each image, see `imageState`, i32 [count]. Shared by all threads. */
   readonly states: Int32Array<SharedArrayBuffer>;
   /** Whether a damaged image is replaced by the next intact image. */
   readonly skipDamaged: boolean;
@@ -85,36 +94,40 @@ export interface EncodedImages {
   readonly from: string;
 }
 
-/** Values of `EncodedImages.states`. A positive value is the image's slot in the cache plus 1. */
+/** Values of `EncodedImages.states`. A positive value is the cache slot of the image plus 1. */
 export const imageState = { unknown: 0, damaged: -1, caching: -2 } as const;
 
-/** Samples with a field `inputs`, u8 [rows, columns, channels], that is decoded when a batch needs it. */
+/** Samples with a field `inputs`, u8 [rows, columns, channels], which is decoded when a batch needs it. */
 export interface EncodedRecords {
   readonly count: number;
-  /** Tensor specs of one sample, by field. */
+  /** Tensor specs of one sample, by field name. */
   readonly fields: { readonly [name: string]: TensorSpec };
-  /** Fields that are in memory. */
+  /** Fields that are stored in memory. */
   readonly stored: { readonly [name: string]: Field };
   readonly images: EncodedImages;
-  /** Image index of sample 0; sample i has image `firstImage` + i. */
+  /** Index of the image of sample 0. Sample i has image `firstImage` + i. */
   readonly firstImage: number;
-  /** Image order of drawn samples: sample i has image `order[firstImage + i]`. Absent: images in their own order. */
+  /**
+   * Permutation of images for drawn samples: sample i has image `order[firstImage + i]`. Absent: sample i has image
+   * `firstImage` + i.
+   */
   readonly order?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
-/** Samples in memory or in files. */
+/** Samples in memory, or in files from which they are read on demand. */
 export type Samples = Records | EncodedRecords | FileWindows;
 
-/** Whether samples are encoded in files and are decoded on demand. */
+/** Whether samples are images that stay encoded and are decoded on demand. */
 export const isEncoded = (samples: Samples): samples is EncodedRecords => "images" in samples;
 
-/** Whether samples are windows of tokens that stay in their file. */
+/** Whether samples are windows of tokens that are read from a file on demand. */
 export const isFileWindows = (samples: Samples): samples is FileWindows => "file" in samples;
 
 /**
- * Makes samples of all images of a source, with the field `labels` i32 [].
+ * Makes samples from all images of a source, with the field `labels` i32 [].
  *
- * @param size rows and columns of a sample: the center crop of an image decoded at a larger size, or a region of it.
+ * @param size Number of rows and columns of a sample, which is the center crop of a larger decoded image, or a region
+ * of it.
  */
 export const encodedRecords = (images: EncodedImages, size: readonly [number, number]): EncodedRecords => {
   const { channels } = images.decoding;

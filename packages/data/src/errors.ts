@@ -2,8 +2,8 @@ import { SkeinError } from "@skein/tensor-core";
 import { boundedLine } from "@skein/tensor-core/backend";
 
 /**
- * Thrown for a data set that is absent, truncated or altered. The message names the file or folder, the found and the
- * expected value and the cure, in one line of bounded length.
+ * Thrown for a data set that is missing, truncated or altered. The message is one line of limited length, and contains
+ * the file or folder, the found and the expected value, and the cure.
  */
 export class DataError extends SkeinError {
   override name = "DataError";

@@ -20,10 +20,10 @@ const fetchBytes = async (url: string): Promise<NamedBytes> => {
 };
 
 /**
- * Fetches handwritten digits: the four IDX files of MNIST, in parallel. The server may hold only the first entries of
- * each file.
+ * Fetches the handwritten digits of MNIST: four IDX files, in parallel. The files on the server may contain only the
+ * first entries.
  *
- * @param folder URL that ends with a slash.
+ * @param folder URL of the folder with the files; ends with a slash.
  * @throws DataError if a file is missing, truncated or altered.
  * @example const { train, test } = await fetchMnist(new URL("digits/", document.baseURI).href);
  */

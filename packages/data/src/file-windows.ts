@@ -1,23 +1,23 @@
 import type { TensorSpec } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
 
-/** Tokens that stay in their file: consecutive little-endian integers. Plain data. */
+/** Tokens that are read from a file on demand. The file contains consecutive little-endian integers. Plain data. */
 export interface FileTokens {
   readonly path: string;
   readonly dtype: "u16" | "u32";
-  /** Offset of the first token, bytes. */
+  /** Byte offset of the first token. */
   readonly headerBytes: number;
   readonly count: number;
   /** Exclusive upper bound of token ids. */
   readonly vocabulary: number;
-  /** SHA-256 of some parts of the file and of its size; hashing the whole file would take minutes. */
+  /** SHA-256 of the file size and of some parts of the file, because hashing the complete file would take minutes. */
   readonly digest: string;
 }
 
-/** Windows of tokens in a file as samples; each window is read when a batch needs it. */
+/** Samples that are windows of the tokens in a file. Each window is read when a batch needs it. */
 export interface FileWindows {
   readonly count: number;
-  /** `inputs` and `labels`, i32 [window]. */
+  /** Specs of `inputs` and `labels`, i32 [window]. */
   readonly fields: { readonly [name: string]: TensorSpec };
   readonly file: FileTokens;
   /** Index of the first token of window 0. */
@@ -30,7 +30,7 @@ export const lengthOf = ({ fields }: Pick<FileWindows, "fields">): number => fie
 export const bytesOfToken = ({ dtype }: Pick<FileTokens, "dtype">): 2 | 4 => (dtype === "u16" ? 2 : 4);
 
 /**
- * Makes samples of the tokens from `begin` to `end` (exclusive), as `textRecords` does for a text in memory.
+ * Makes samples from the tokens `begin` to `end` (exclusive) of a file, as `textRecords` does for a text in memory.
  *
  * @throws DataError for fewer tokens than one window needs.
  */

@@ -2,7 +2,7 @@ import { cropCenter } from "./augment.ts";
 import { type Decoding, isResizedHere } from "./encoded-records.ts";
 import { type Box, channels, type Pixels, type Resampler } from "./resample.ts";
 
-/** Returns the largest centered box with the aspect ratio of the target. */
+/** Returns the largest centered box of an image with the aspect ratio of the target. */
 const middle = (rows: number, columns: number, [high, wide]: readonly [number, number]): Box => {
   const scale = Math.min(rows / high, columns / wide);
   const [keptRows, keptColumns] = [Math.min(rows, high * scale), Math.min(columns, wide * scale)];
@@ -10,20 +10,20 @@ const middle = (rows: number, columns: number, [high, wide]: readonly [number, n
   return { top, left, bottom: top + keptRows, right: left + keptColumns };
 };
 
-/** Returns the largest sides with the image's aspect ratio that fit in the target. */
+/** Returns the largest size with the image's aspect ratio that fits into the target. */
 const whole = (rows: number, columns: number, [high, wide]: readonly [number, number]): readonly [number, number] => {
   const scale = Math.min(high / rows, wide / columns);
   const side = (length: number, limit: number): number => Math.max(1, Math.min(limit, Math.round(length * scale)));
   return [side(rows, high), side(columns, wide)];
 };
 
-/** Whether an EXIF orientation exchanges rows and columns. */
+/** Whether an EXIF orientation swaps rows and columns. */
 const isOnItsSide = (orientation: number): boolean => orientation >= 5;
 
 /**
- * Semaphore an image upright.
+ * Rotates or mirrors a stored image so that it is upright.
  *
- * @param orientation EXIF orientation: the sides at which the stored image's first row and first column belong.
+ * @param orientation EXIF orientation: the sides to which the stored image's first row and first column belong.
  */
 export const upright = ({ bytes, rows, columns }: Pixels, orientation: number): Pixels => {
   if (orientation === 1) return { bytes, rows, columns };
@@ -39,10 +39,10 @@ export const upright = ({ bytes, rows, columns }: Pixels, orientation: number): 
   return { bytes: result, rows: high, columns: wide };
 };
 
-/** The options of a decoding that determine the geometry. */
+/** Decoding options that determine the geometry of the result. */
 type Fitting = Omit<Decoding, "channels">;
 
-/** Returns the rows and columns after resizing, before the center crop. */
+/** Returns the number of rows and columns after resizing, before the center crop. */
 const resizedSides = (
   rows: number,
   columns: number,
@@ -53,7 +53,7 @@ const resizedSides = (
   return rows <= columns ? [resize, longer] : [longer, resize];
 };
 
-/** Resizes a whole image and takes its center crop. */
+/** Resizes a complete image and returns its center crop. */
 const middleOfResized = (
   image: Pixels,
   resize: NonNullable<Decoding["resize"]>,
@@ -68,7 +68,7 @@ const middleOfResized = (
   return result;
 };
 
-/** Fits an upright image, or an image that `orientation` would turn upright, to a sample. */
+/** Fits an image to the size of a sample. The image is upright, or becomes upright by applying `orientation`. */
 const fitted = (
   image: Pixels,
   orientation: number,
@@ -94,12 +94,12 @@ const fitted = (
 };
 
 /**
- * Converts a decoded image to a sample: u8 [rows, columns, 3], in its own memory.
+ * Converts a decoded image to a sample, u8 [rows, columns, 3], in new memory.
  *
  * @param orientation EXIF orientation of the stored image.
  */
 export const fitImage = (image: Pixels, orientation: number, decoding: Fitting, resampler: Resampler): Uint8Array => {
-  // Turning after resizing would round differently, because rows are resampled before columns.
+  // Rotating after resizing would round differently, because rows are resampled before columns.
   if (!isResizedHere(decoding)) return fitted(image, orientation, decoding, resampler);
   const turned = upright(image, orientation);
   return decoding.resize === undefined
@@ -117,7 +117,7 @@ const onlyRed = (pixels: Uint8Array): Uint8Array =>
   Uint8Array.from({ length: pixels.length / 3 }, (_, i) => pixels[3 * i]!);
 
 /**
- * Converts a decoded image of 1 or 3 channels to a sample of 1 or 3 channels: u8 [rows, columns, channels].
+ * Converts a decoded image of 1 or 3 channels to a sample of 1 or 3 channels, u8 [rows, columns, channels].
  *
  * @param image u8 [rows, columns] for gray samples; u8 [rows, columns] or [rows, columns, 3] for color samples.
  * @param orientation EXIF orientation of the stored image.

@@ -22,7 +22,7 @@ const columnOf = (records: Records, field: string): number[] =>
     Array.from({ length: records.count }, (_, i) => i),
   )[field]!.toNumbers();
 
-/** Samples numbered by `inputs`, with the given labels. */
+/** Makes samples whose `inputs` are their numbers, with the given labels. */
 const recordsOf = (labels: readonly number[], dtype: "i32" | "u8" | "u32"): Records =>
   arrayRecords({
     inputs: NdArray.from(
@@ -65,7 +65,7 @@ test("each sample is in one part with its label, and each class is in proportion
 });
 
 test("a class keeps training samples whenever the held-out ones can be taken from larger classes", () => {
-  const records = recordsOf([0, 1, 1, 1, 1, 2, 2, 2, 2], "i32"); // exact shares 2/3, 8/3 and 8/3
+  const records = recordsOf([0, 1, 1, 1, 1, 2, 2, 2, 2], "i32"); // the exact shares are 2/3, 8/3 and 8/3
   const { test: held } = holdOut(records, 0.67, { name: "data", classes: sampleClasses(records) });
   expect(columnOf(held, "labels").toSorted()).toEqual([1, 1, 1, 2, 2, 2]);
   const pairs = recordsOf([0, 0, 1, 1, 2], "i32");

@@ -3,12 +3,12 @@ import { drawPerClass, chosenSamples, type DrawnSamples } from "./draw-samples.t
 import { DataError } from "./errors.ts";
 
 /**
- * Draws held-out samples, with the same share of each class if `classes` is given. Both parts are shuffled. The draw is
- * a function of the number of samples and of their classes.
+ * Splits samples into a training part and a held-out part, with the same share of each class if `classes` is given.
+ * Both parts are shuffled. The result depends only on the number of samples and on their classes.
  *
- * @param fraction in (0, 1) that is held out, rounded down; at least one sample.
- * @param options `name` of the data in errors, and `classes` of the samples (see `sampleClasses`). Without classes the
- * draw is from all samples.
+ * @param fraction Fraction to hold out, in (0, 1), rounded down to whole samples; at least one sample is held out.
+ * @param options `name`: name of the data in errors; `classes`: class of each sample (see `sampleClasses`). Without
+ * classes, samples are drawn from all samples.
  * @throws ArgumentError for another fraction. @throws DataError for fewer than two samples.
  */
 export const holdOut = <Some extends DrawnSamples>(

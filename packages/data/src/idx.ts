@@ -9,7 +9,7 @@ export interface IdxArray {
 
 const unsignedByte = 0x08;
 
-/** Unsupported element types by code. */
+/** Descriptions of unsupported element types, by type code. */
 const otherTypes: Readonly<Record<number, string>> = {
   0x09: "signed bytes",
   0x0b: "16-bit integers",
@@ -22,10 +22,10 @@ const otherTypes: Readonly<Record<number, string>> = {
  * Parses an IDX file of unsigned bytes without a copy: two zero bytes, type 0x08, number of dimensions, one big-endian
  * u32 per dimension, data.
  *
- * @param file the bytes. @param name name of the file in errors: its path.
- * @param rank required number of dimensions.
- * @throws DataError for a truncated or altered file, with actual and expected bytes.
- * Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits, "file formats".
+ * @param file Bytes of the file. @param name Name of the file in errors, such as its path.
+ * @param rank Required number of dimensions.
+ * @throws DataError for a truncated or altered file, with actual and expected bytes. Source: LeCun, Cortes and Burges,
+ * The MNIST database of handwritten digits, "file formats".
  */
 export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray => {
   const cure = "the file is damaged, install the data set again";
@@ -59,7 +59,7 @@ export const parseIdx = (file: Uint8Array, name: string, rank: number): IdxArray
 };
 
 /**
- * Returns the first `count` entries of an IDX file as an IDX file, or all entries if there are fewer.
+ * Returns an IDX file with the first `count` entries of an IDX file, or with all entries if there are fewer.
  *
  * @throws DataError like `parseIdx`.
  */

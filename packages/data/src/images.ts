@@ -2,13 +2,13 @@ import { DataError } from "./errors.ts";
 import { parseIdx } from "./idx.ts";
 import { makeRecords, type Records } from "./records.ts";
 
-/** The bytes of a file and its name in errors. */
+/** Bytes of a file, and the name of the file in errors. */
 export interface NamedBytes {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** Samples with one class each. */
+/** Image samples, each with one class. */
 export interface ImageRecords {
   readonly records: Records;
   /** Number of classes; labels are 0 to `classes` − 1. */
@@ -16,11 +16,11 @@ export interface ImageRecords {
 }
 
 /**
- * Reads images of any size with one class each from a pair of IDX files of unsigned bytes: images [N, height, width] or
- * [N, height, width, channels], labels [N]. Fields: `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels
- * stay bytes, a quarter of the traffic of floats; the traced model function casts and scales them.
+ * Reads images of any size, with one class each, from a pair of IDX files of unsigned bytes: images [N, height, width]
+ * or [N, height, width, channels], labels [N]. Fields: `inputs` u8 [height, width, channels] and `labels` u8 []. Pixels
+ * remain bytes, which need a quarter of the memory traffic of floats; the traced model function casts and scales them.
  *
- * @throws DataError for truncated or altered files, unequal counts, no images, or a label out of range.
+ * @throws DataError for truncated or altered files, different counts, no images, or a label out of range.
  */
 export const imageRecords = (
   imageFile: NamedBytes,
@@ -28,7 +28,7 @@ export const imageRecords = (
   {
     classes,
   }: {
-    /** Number of classes. Default: one more than the largest label. */
+    /** Number of classes. Default: largest label plus 1. */
     readonly classes?: number | undefined;
   } = {},
 ): ImageRecords => {

@@ -23,7 +23,7 @@ test("a damaged header gives valid fields or none, and is not read beyond its en
   });
   fc.assert(
     fc.property(header, ({ end, changes }) => {
-      // A buffer that ends at the end of the file.
+      // Copies the beginning of the file into a buffer of the same length.
       const damaged = Uint8Array.from(bytes.subarray(0, end));
       for (const [at, value] of changes) if (at < damaged.length) damaged[at] = value;
       const found = jpegHeader(damaged);

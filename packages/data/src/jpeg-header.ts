@@ -1,12 +1,12 @@
-/** Header fields of a JPEG. */
+/** Fields of a JPEG header. */
 export interface JpegHeader {
   readonly rows: number;
   readonly columns: number;
-  /** Number of components. 1: gray, 3: color, 4: CMYK. */
+  /** Number of color components. 1: gray, 3: color, 4: CMYK. */
   readonly components: number;
-  /** Bits per component. */
+  /** Number of bits per component. */
   readonly precision: number;
-  /** Start-of-frame marker, 0xc0 to 0xcf, which identifies the coding. */
+  /** Start-of-frame marker, 0xc0 to 0xcf, which identifies the coding process. */
   readonly frame: number;
   /** EXIF orientation, 1 (upright) to 8. */
   readonly orientation: number;
@@ -17,7 +17,7 @@ const marker = { image: 0xd8, scan: 0xda, end: 0xd9, app1: 0xe1 } as const;
 /** Whether a marker starts a frame: 0xc0 to 0xcf, except DHT, JPG and DAC. */
 const isFrame = (kind: number): boolean => kind >= 0xc0 && kind <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(kind);
 
-/** Whether a marker has no length field. */
+/** Whether a marker has no length field, so that no data follows. */
 const isAlone = (kind: number): boolean => kind === 0x01 || (kind >= 0xd0 && kind <= marker.image);
 
 const startsWith = (bytes: Uint8Array, text: string): boolean =>
@@ -26,7 +26,7 @@ const startsWith = (bytes: Uint8Array, text: string): boolean =>
 const orientationTag = 0x0112;
 const shortType = 3;
 
-/** Returns the orientation in an EXIF segment, or undefined if the segment is malformed. */
+/** Returns the orientation stored in an EXIF segment. Undefined if the segment is malformed. */
 const orientationIn = (segment: Uint8Array): number | undefined => {
   const tiff = segment.subarray(6); // "Exif", two zeros
   const view = new DataView(tiff.buffer, tiff.byteOffset, tiff.byteLength);
@@ -47,9 +47,9 @@ const orientationIn = (segment: Uint8Array): number | undefined => {
 };
 
 /**
- * Reads the header of a JPEG (ITU T.81, annex B) including EXIF.
+ * Reads the header of a JPEG (ITU T.81, annex B), including EXIF.
  *
- * @returns undefined if the bytes are not a JPEG, or are damaged before the pixels.
+ * @returns undefined if the bytes are not a JPEG, or are damaged before the pixel data.
  */
 export const jpegHeader = (bytes: Uint8Array): JpegHeader | undefined => {
   if (bytes[0] !== 0xff || bytes[1] !== marker.image) return undefined;

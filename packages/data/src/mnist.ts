@@ -5,17 +5,17 @@ import type { Records } from "./records.ts";
 /** Number of classes of MNIST and of Fashion-MNIST. */
 export const mnistClasses = 10;
 
-/** Names of the four files as published; Fashion-MNIST has the same names. */
+/** Names of the four published files of MNIST, and of Fashion-MNIST. */
 export const mnistFiles = {
   train: { images: "train-images-idx3-ubyte", labels: "train-labels-idx1-ubyte" },
   test: { images: "t10k-images-idx3-ubyte", labels: "t10k-labels-idx1-ubyte" },
 } as const;
 
 /**
- * Reads handwritten digits, or the clothes of Fashion-MNIST, from a pair of IDX files: fields `inputs` u8 [28, 28, 1]
- * and `labels` u8 [].
+ * Reads the handwritten digits of MNIST, or the clothes of Fashion-MNIST, from a pair of IDX files. Fields: `inputs` u8
+ * [28, 28, 1] and `labels` u8 [].
  *
- * @throws DataError for truncated or altered files, unequal counts, another size, or a label above 9.
+ * @throws DataError for truncated or altered files, different counts, another image size, or a label above 9.
  */
 export const mnistRecords = (imageFile: NamedBytes, labelFile: NamedBytes): Records => {
   const { records } = imageRecords(imageFile, labelFile, { classes: mnistClasses });

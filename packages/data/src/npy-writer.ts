@@ -3,7 +3,7 @@ import { DataError } from "./errors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import { npyElement, type NpyHeader } from "./npy.ts";
 
-/** Target dtypes of a conversion. */
+/** Dtypes to which arrays are converted. */
 export type NpyTarget = "f32" | "i32" | "u8";
 
 type Elements = Float32Array | Int32Array | Uint8Array;
@@ -19,7 +19,7 @@ const fits = (value: number, target: NpyTarget): boolean => {
   return target === "i32" ? (value | 0) === value : (value & 255) === value;
 };
 
-/** Enumerates the C-order indices of elements that are stored in Fortran order: the first dimension varies fastest. */
+/** Enumerates the C-order indices of elements stored in Fortran order, in which the first dimension varies fastest. */
 class FortranWalk {
   private readonly shape: Shape;
   private readonly strides: readonly number[];
@@ -32,7 +32,7 @@ class FortranWalk {
     this.at = shape.map(() => 0);
   }
 
-  /** Returns the C-order index of the current element and advances to the next. */
+  /** Returns the C-order index of the current element, and advances to the next element. */
   next(): number {
     const { shape, strides, at, index } = this;
     for (let dim = 0; dim < shape.length; dim++) {
@@ -45,7 +45,7 @@ class FortranWalk {
   }
 }
 
-/** Formats the indices of the element at a C-order index, such as `[2, 5]`. */
+/** Formats the indices of an element, given by its C-order index, such as `[2, 5]`. */
 const formatIndices = (index: number, shape: Shape): string => {
   const at: number[] = [];
   for (let dim = shape.length - 1, rest = index; dim >= 0; rest = Math.floor(rest / shape[dim--]!))
@@ -54,7 +54,7 @@ const formatIndices = (index: number, shape: Shape): string => {
 };
 
 /**
- * Writes the elements of an array to memory in C order, piece by piece as the file is read. The total size must match
+ * Writes the elements of an array to memory in C order, chunk by chunk as the file is read. The total size must match
  * the header.
  *
  * Cost: one pass; elements in Fortran order are scattered.
@@ -65,13 +65,13 @@ export class NpyWriter {
   private readonly target: NpyTarget;
   private readonly elements: Elements;
   private readonly element: (view: DataView, offset: number) => number;
-  /** Absent: elements have the same order in memory as in the file. */
+  /** Order of the elements. Undefined: the same order in memory as in the file. */
   private readonly walk: FortranWalk | undefined;
-  /** First bytes of an element that continues in the next piece. */
+  /** First bytes of an element that is continued in the next chunk. */
   private rest: Uint8Array = new Uint8Array(0);
   private done = 0;
 
-  /** @param elements array with the size given in the header. */
+  /** @param elements Array with the number of elements given in the header. */
   constructor(header: NpyHeader, name: string, target: NpyTarget, elements: Elements) {
     this.header = header;
     this.name = name;
@@ -82,14 +82,14 @@ export class NpyWriter {
     this.walk = isStraight ? undefined : new FortranWalk(header.shape);
   }
 
-  /** @throws DataError for a value that the target dtype cannot represent. */
+  /** Converts and stores a chunk of the file. @throws DataError for a value that the target dtype cannot represent. */
   take(piece: Uint8Array): void {
     const each = this.header.bytesPerElement;
     const bytes = this.rest.length === 0 ? piece : joinBytes(this.rest, piece);
     const number = Math.floor(bytes.length / each);
     this.rest = bytes.slice(number * each);
     if (this.walk === undefined && this.target === "u8" && this.header.descr.endsWith("u1"))
-      this.elements.set(bytes, this.done); // needs no conversion and no check
+      this.elements.set(bytes, this.done); // no conversion and no check is needed
     else this.write(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), number);
     this.done += number;
   }

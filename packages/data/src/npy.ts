@@ -11,27 +11,30 @@ export interface NpyHeader {
   /** Whether the first dimension varies fastest. */
   readonly fortranOrder: boolean;
   readonly shape: Shape;
-  /** Offset of the first element, bytes. */
+  /** Byte offset of the first element. */
   readonly dataOffset: number;
-  /** Kind of number. */
+  /** Type of number. */
   readonly kind: "float" | "integer" | "bool";
 }
 
-/** Maximum number of bytes before the header's text: the magic, the version, and the length in two or four bytes. */
+/** Maximum number of bytes before the header's text: magic number, version, and length in two or four bytes. */
 export const npyPrefixBytes = 12;
 
-/** Maximum size of a header, bytes. NumPy rejects longer headers by default; a few hundred bytes are usual. */
+/**
+ * Maximum size of a header in bytes. NumPy also rejects longer headers by default; usual headers have a few hundred
+ * bytes.
+ */
 const maxHeaderBytes = 64 * 1024;
 
 const cure = "write it again with numpy.save";
 
-/** Whether bytes begin with the magic of a `.npy` file. */
+/** Whether bytes begin with the magic number of a `.npy` file. */
 export const isNpy = (bytes: Uint8Array): boolean =>
   [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59].every((byte, i) => bytes[i] === byte);
 
 /**
- * Returns the offset of the first element, computed from the first `npyPrefixBytes`. @throws DataError if the bytes are
- * not a `.npy` file.
+ * Returns the byte offset of the first element, computed from the first `npyPrefixBytes` bytes. @throws DataError if
+ * the bytes are not a `.npy` file.
  */
 export const npyDataOffset = (bytes: Uint8Array, name: string): number => {
   const fault = (rule: string): never => {
@@ -85,10 +88,10 @@ const typeOf = (descr: string, name: string): Omit<NpyHeader, "fortranOrder" | "
 /**
  * Parses the header of a `.npy` file, version 1, 2 or 3: a Python dictionary with three keys.
  *
- * @param bytes the file from its beginning to at least `npyDataOffset`.
- * @param name name of the file in errors.
- * @throws DataError if the bytes are not a `.npy` file, and for element types that are not real numbers.
- * Source: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+ * @param bytes Beginning of the file, up to `npyDataOffset` or more.
+ * @param name Name of the file in errors.
+ * @throws DataError if the bytes are not a `.npy` file, and for element types that are not real numbers. Source:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
  */
 export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
   const dataOffset = npyDataOffset(bytes, name);
@@ -109,13 +112,13 @@ export const parseNpyHeader = (bytes: Uint8Array, name: string): NpyHeader => {
     .map((dim) => dim.replace("L", "").trim())
     .filter((dim) => dim !== "")
     .map(Number);
-  // above this size, products are not exact
+  // above this size, products may be inexact
   if (shape.reduce((product, dim) => product * Math.max(dim, 1), 1) > 2 ** 48)
     throw new DataError(`${name} declares the shape [${shape.join(", ")}], which exceeds any memory; ${cure}`);
   return { ...typeOf(descr, name), fortranOrder: order === "True", shape, dataOffset };
 };
 
-/** Returns the size of the elements in the file, bytes. */
+/** Returns the total size in bytes of the elements in the file. */
 const npyDataBytes = ({ shape, bytesPerElement }: NpyHeader): number => elementCount(shape) * bytesPerElement;
 
 /** @throws DataError if the size of a file does not match its header. */
@@ -127,7 +130,7 @@ export const requireWholeNpy = (header: NpyHeader, name: string, fileBytes: numb
   );
 };
 
-/** Returns the function that reads an element at an offset. 64-bit integers lose precision beyond a double. */
+/** Returns the function that reads the element at a byte offset. 64-bit integers are rounded to doubles. */
 export const npyElement = ({
   descr,
   kind,

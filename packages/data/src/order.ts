@@ -2,22 +2,25 @@ import { ArgumentError, permutation, randomKey } from "@skein/tensor-core";
 import { foldInKey } from "@skein/tensor-core/backend";
 
 /**
- * Position of training in its data: `step` global batches of epoch `epoch` are consumed. Plain data; stored in
- * checkpoints.
+ * Position of training in its data: number of global batches `step` that were consumed of epoch `epoch`. Plain data;
+ * stored in checkpoints.
  */
 export interface DataPosition {
   readonly epoch: number;
   readonly step: number;
 }
 
-/** Random stream of shuffles under a seed, separate from the streams of weights (the seed itself) and dropout. */
+/**
+ * Number of the random stream of shuffles under a seed, different from the streams of weights (the seed itself) and
+ * dropout.
+ */
 const shuffleStream = 0x0da7a;
 
-/** Returns the order of samples in an epoch: a function of seed and epoch, independent of world size and batch size. */
+/** Returns the order of samples in an epoch. Depends only on seed, epoch and count, not on world size or batch size. */
 export const epochOrder = (seed: number, epoch: number, count: number): Int32Array =>
   permutation(foldInKey(foldInKey(randomKey(seed).data, shuffleStream), epoch), count);
 
-/** Returns the number of full global batches in a training epoch; the last partial batch is dropped. */
+/** Returns the number of complete global batches in a training epoch; the last partial batch is dropped. */
 export const stepsPerEpoch = (count: number, batchSize: number): number => {
   if (batchSize > count)
     throw new ArgumentError(
@@ -26,15 +29,15 @@ export const stepsPerEpoch = (count: number, batchSize: number): number => {
   return Math.floor(count / batchSize);
 };
 
-/** One of the ranks that share each batch. */
+/** Rank and number of the ranks that share each batch. */
 export interface Shard {
   readonly rank: number;
   readonly worldSize: number;
 }
 
 /**
- * Returns this rank's range of a global batch. Ranks take contiguous parts in rank order, so P ranks with b/P samples
- * each see the same samples as one rank with b.
+ * Returns this rank's range of a global batch. Ranks receive contiguous parts in rank order, so P ranks with b/P
+ * samples each use the same samples as one rank with b samples.
  *
  * @throws ArgumentError unless `worldSize` divides `batchSize`.
  */
@@ -51,11 +54,11 @@ export const shardRange = (
   return { begin: rank * size, end: (rank + 1) * size };
 };
 
-/** Returns the position after one more step. */
+/** Returns the position after one more step. @param steps Number of steps per epoch. */
 export const advance = ({ epoch, step }: DataPosition, steps: number): DataPosition =>
   step + 1 < steps ? { epoch, step: step + 1 } : { epoch: epoch + 1, step: 0 };
 
-/** Returns the position after `step` steps from the beginning. */
+/** Returns the position after `step` steps from the beginning. @param steps Number of steps per epoch. */
 export const positionOf = (step: number, steps: number): DataPosition => ({
   epoch: Math.floor(step / steps),
   step: step % steps,

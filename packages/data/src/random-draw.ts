@@ -1,8 +1,8 @@
 import { threefryWord } from "@skein/tensor-core/backend";
 
 /**
- * Index of the word in a sample's random stream that each augmentation uses, so that no word is used twice. The indices
- * must not change, so that a resumed run sees the same images.
+ * Index of the word that each augmentation uses in a sample's random stream, so that no word is used twice. The indices
+ * must not change, so that a resumed run uses the same images.
  */
 export const augmentationWord = {
   down: 0,
@@ -11,19 +11,19 @@ export const augmentationWord = {
   brightness: 8,
   contrast: 9,
   saturation: 10,
-  /** Order of the color changes. */
+  /** Random order of the color changes. */
   order: 11,
-  /** First of four words per attempt to draw a region; last, because the number of attempts varies. */
+  /** First of four words per attempt to draw a region. Last index, because the number of attempts varies. */
   region: 16,
 } as const;
 
-/** Returns a number in [0, 1) from word `index` of a key's stream. */
+/** Returns a random number in [0, 1), from word `index` of a key's random stream. */
 export const drawnFraction = (key: ArrayLike<number>, index: number): number => threefryWord(key, index) / 2 ** 32;
 
-/** Returns an integer from 0 to `count` − 1 from word `index` of a key's stream. */
+/** Returns a random integer from 0 to `count` − 1, from word `index` of a key's random stream. */
 export const drawn = (key: ArrayLike<number>, index: number, count: number): number =>
   Math.floor(drawnFraction(key, index) * count);
 
-/** Returns a number in [from, to) from word `index` of a key's stream. */
+/** Returns a random number in [from, to), from word `index` of a key's random stream. */
 export const drawnBetween = (key: ArrayLike<number>, index: number, from: number, to: number): number =>
   from + (to - from) * drawnFraction(key, index);

@@ -2,7 +2,7 @@ import { bytesPerElement, type DType, elementCount, NdArray, type Shape, type Te
 import { hostArrayType } from "@skein/tensor-core/backend";
 import { DataError } from "./errors.ts";
 
-/** One field of all samples: sample i begins at byte `offsetBytes + i · strideBytes` of `bytes`. */
+/** One field of all samples. Sample i begins at byte `offsetBytes + i · strideBytes` of `bytes`. */
 export interface Field {
   readonly bytes: Uint8Array;
   readonly offsetBytes: number;
@@ -14,30 +14,30 @@ export interface Field {
 
 /**
  * Samples as strided views of memory, such as separate images and labels, or overlapping windows of one text. Plain
- * data, so that it can be posted to workers; with a SharedArrayBuffer all threads share one copy.
+ * data, so that it can be posted to workers; with a SharedArrayBuffer, all threads share one copy.
  */
 export interface Records {
   readonly count: number;
   /**
-   * Fields by path in the tree of a sample, see `batchTree`; in most data sets a path is a single name, such as
+   * Fields by path in the tree of a sample, see `batchTree`. In most data sets a path is a single name, such as
    * `inputs`.
    */
   readonly fields: { readonly [path: string]: Field };
 }
 
-/** Number of samples and the specs of one sample, which determine the layout of a batch. */
+/** Number of samples and specs of one sample, which determine the layout of a batch. */
 export interface SampleSpecs {
   readonly count: number;
   readonly fields: { readonly [name: string]: TensorSpec };
 }
 
-/** Arrays of one batch, [batch, ...sample shape], by the paths of their fields; `batchTree` makes a tree of them. */
+/** Arrays of one batch, [batch, ...sample shape], by field path. `batchTree` converts them to a tree. */
 export type Batch = { readonly [path: string]: NdArray };
 
-/** Returns the size of one sample of a field, bytes. */
+/** Returns the size in bytes of one sample of a field. */
 export const sampleBytes = (field: TensorSpec): number => elementCount(field.shape) * bytesPerElement[field.dtype];
 
-/** Makes records. @throws DataError if a field has fewer bytes than `count` samples need. */
+/** Creates records. @throws DataError if a field has fewer bytes than `count` samples need. */
 export const makeRecords = (count: number, fields: Records["fields"]): Records => {
   for (const [name, field] of Object.entries(fields)) {
     const needed = count === 0 ? 0 : field.offsetBytes + (count - 1) * field.strideBytes + sampleBytes(field);
@@ -50,8 +50,8 @@ export const makeRecords = (count: number, fields: Records["fields"]): Records =
 };
 
 /**
- * Returns the offsets of the fields in the bytes of a batch of `size` samples, one field after the other, and the total
- * size, bytes.
+ * Returns the byte offsets of the fields in a batch of `size` samples, which stores one field after the other, and the
+ * total size in bytes.
  */
 export const batchLayout = (
   records: SampleSpecs,
@@ -60,13 +60,13 @@ export const batchLayout = (
   let totalBytes = 0;
   const offsets = Object.entries(records.fields).map(([name, field]) => {
     const offset = totalBytes;
-    totalBytes += Math.ceil((size * sampleBytes(field)) / 8) * 8; // keeps every field aligned to its element
+    totalBytes += Math.ceil((size * sampleBytes(field)) / 8) * 8; // keeps each field aligned to its element size
     return [name, offset] as const;
   });
   return { offsets: Object.fromEntries(offsets), totalBytes };
 };
 
-/** Copies sample `index` of a field to byte `at` of `target`. */
+/** Copies sample `index` of a field to byte offset `at` of `target`. */
 export const copySample = (field: Field, index: number, target: Uint8Array, at: number): void => {
   const from = field.offsetBytes + index * field.strideBytes;
   target.set(field.bytes.subarray(from, from + sampleBytes(field)), at);
@@ -81,7 +81,7 @@ export const writeBatch = (records: Records, indices: ArrayLike<number>, target:
   }
 };
 
-/** Returns the arrays of a written batch, without a copy. */
+/** Returns the arrays of a batch that was written to `bytes`, without a copy. */
 export const viewBatch = (records: SampleSpecs, size: number, bytes: Uint8Array): Batch => {
   const { offsets } = batchLayout(records, size);
   return Object.fromEntries(

@@ -17,7 +17,7 @@ const cases = JSON.parse(
   readFileSync(join(import.meta.dirname, "../test/resample/expected.json"), "utf8"),
 ) as readonly Case[];
 
-/** The pseudorandom image of test/resample/make.py. */
+/** Returns the pseudo-random image of test/resample/make.py. */
 const noise = (rows: number, columns: number): Pixels => {
   let state = 1;
   const bytes = Uint8Array.from({ length: rows * columns * 3 }, () => {
@@ -35,7 +35,7 @@ test.each(cases)("noise resized from $box to $size by $filter equals Pillow's re
   expect(Buffer.from(resampler.resample(noise(23, 31), size, part, filter)).toString("base64")).toBe(pixels);
 });
 
-/** A slow implementation with exact numbers, one pixel after the other. */
+/** Reference implementation with exact numbers, one pixel at a time. */
 const slowly = ({ bytes, rows, columns }: Pixels, [high, wide]: readonly [number, number]): number[] => {
   const along = (size: number, target: number, at: number, of: (from: number) => number): number => {
     const support = Math.max(1, size / target);
@@ -91,7 +91,7 @@ test("computes the center of a result as in the whole result, also for an image 
       },
     ),
   );
-  // The whole result would have 13 GB.
+  // The complete result would have 13 GB.
   const thread = resampler.resample(noise(1, 65_000), [256, 256 * 65_000], undefined, "bicubic", [256, 256]);
   expect(thread).toHaveLength(256 * 256 * 3);
 });

@@ -1,39 +1,40 @@
 import { wasmBase64 } from "./generated/resample.ts";
 import { filterCurves, type ResamplingFilter } from "./resampling-filters.ts";
 
-// Pillow's resizing, bitwise equal, which most PyTorch data pipelines use: src/libImaging/Resample.c and Geometry.c of
-// Pillow 9.4.
+// Resizing with results bitwise equal to Pillow's, which most PyTorch data pipelines use. Source:
+// src/libImaging/Resample.c and Geometry.c of Pillow 9.4.
 
-/** Number of fractional bits of weights, so that a sum of bytes fits in 32 bits. */
+/** Number of fractional bits of a weight, so that a weighted sum of bytes fits into 32 bits. */
 const precisionBits = 22;
 
-/** Weights of source pixels for each pixel of a row or a column. */
+/** Weights of the source pixels for each target pixel of a row or column. */
 interface Weights {
   /** Maximum number of weights per target pixel. */
   readonly taps: number;
-  /** First source pixel of each target pixel. */
+  /** Index of the first source pixel of each target pixel. */
   readonly first: Int32Array;
   /** Number of weights of each target pixel. */
   readonly count: Int32Array;
-  /** Fixed-point weights, `taps` per target pixel. */
+  /** Fixed-point weights, `taps` for each target pixel. */
   readonly weights: Int32Array;
 }
 
-/** One-dimensional resampling: a part of a source row or column and its target. */
+/** Range of a one-dimensional resampling: part of a source row or column, and its target. */
 interface Stretch {
-  /** Part of the source in pixels, in 32-bit precision like Pillow's. */
+  /** Begin and end of the part of the source in pixels, in 32-bit precision as in Pillow. */
   readonly begin: number;
   readonly end: number;
   /** Number of target pixels. */
   readonly target: number;
-  /** Number of computed target pixels, beginning at `skippedOf`. */
+  /** Number of target pixels to compute, from `skippedOf`. */
   readonly wanted: number;
 }
 
 const skippedOf = ({ target, wanted }: Stretch): number => (target - wanted) >> 1;
 
 /**
- * Computes filter weights around the center of each target pixel; the filter's width is in pixels of the coarser grid.
+ * Computes filter weights around the center of each target pixel. The width of the filter is in pixels of the coarser
+ * grid.
  */
 const weightsOf = (filter: Exclude<ResamplingFilter, "nearest">, size: number, stretch: Stretch): Weights => {
   const { support: wide, weight } = filterCurves[filter];
@@ -65,7 +66,10 @@ const weightsOf = (filter: Exclude<ResamplingFilter, "nearest">, size: number, s
   return { taps, first, count, weights };
 };
 
-/** Returns the source pixel of each target pixel. Positions are accumulated step by step, to round as Pillow does. */
+/**
+ * Returns the index of the source pixel of each target pixel. Positions are accumulated step by step, to round as
+ * Pillow does.
+ */
 const nearestPixels = (stretch: Stretch): Int32Array => {
   const { begin, end, target, wanted } = stretch;
   const step = Math.fround(end - begin) / target;
@@ -76,10 +80,10 @@ const nearestPixels = (stretch: Stretch): Int32Array => {
   return indices;
 };
 
-/** RGB. */
+/** Number of channels: RGB. */
 export const channels = 3;
 
-/** An image of bytes, u8 [rows, columns, 3]. */
+/** An RGB image, u8 [rows, columns, 3]. */
 export interface Pixels {
   readonly bytes: Uint8Array;
   readonly rows: number;
@@ -87,12 +91,12 @@ export interface Pixels {
 }
 
 /**
- * Maximum size of images for which a resampler is reused, pixels. Larger images are rare, and a reused resampler would
- * keep their memory.
+ * Maximum number of pixels of an image for which a resampler is reused. Larger images are rare, and a reused resampler
+ * would keep their memory.
  */
 export const maxPixelsKept: number = 2 ** 26;
 
-/** A part of an image in pixels; edges may be fractional. */
+/** A rectangle in an image, in pixels. Edges may be fractional. */
 export interface Box {
   readonly top: number;
   readonly left: number;
@@ -110,7 +114,9 @@ const pickPixels = ({ bytes, columns }: Pixels, down: Int32Array, across: Int32A
   return result;
 };
 
-/** See assembly/index.ts. All arguments except numbers of rows, columns, lines and taps are addresses. */
+/**
+ * Functions of assembly/index.ts. All arguments are byte addresses, except numbers of rows, columns, lines and taps.
+ */
 interface Exports {
   acrossColumns(
     from: number,
@@ -138,13 +144,13 @@ interface Exports {
 
 const pageBytes = 2 ** 16;
 /**
- * Padding after pixels, at least as large as what is read and written past their ends; also the alignment of
- * allocations, bytes.
+ * Padding in bytes after pixels, at least the number of bytes read and written past their ends. Also the alignment of
+ * allocations.
  */
 const paddingBytes = 16;
 
 /**
- * Resizes images. Memory grows to the needs of the largest image. Use one resampler per thread.
+ * Resizes images. Its memory grows with the largest image. Each thread must use its own resampler.
  *
  * Implemented in WebAssembly, because a loop over typed arrays takes four times as long (0.54 against 0.12 ms, 256² to
  * 64²).
@@ -160,7 +166,7 @@ export class Resampler {
     this.exports = instance.exports as unknown as Exports;
   }
 
-  /** Allocates memory after earlier allocations. */
+  /** Allocates memory after the earlier allocations. Returns its address. */
   private take(bytes: number): number {
     const begin = this.end;
     this.end = (Math.ceil((begin + bytes) / paddingBytes) + 1) * paddingBytes;
@@ -176,18 +182,18 @@ export class Resampler {
   }
 
   /**
-   * Resizes a part of an image: each target pixel is a weighted mean of the source pixels within the reach of the
-   * filter; `nearest` takes the pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
+   * Resizes a part of an image. Each target pixel is a weighted mean of the source pixels within the support of the
+   * filter; `nearest` uses the pixel at the center. Bitwise equal to Pillow's `image.resize((columns, rows), filter,
    * box)`.
    *
-   * @param size rows and columns of the resized part.
-   * @param box not empty, within the image. Default: the whole image.
-   * @param filter default: bilinear.
-   * @param shown rows and columns of the center crop to compute; half of the omitted rows and columns, rounded down,
-   * precede it. Default: `size`.
+   * @param size Number of rows and columns of the resized part.
+   * @param box Part of the image to resize; must not be empty. Default: the complete image.
+   * @param filter Default: bilinear.
+   * @param shown Number of rows and columns of the center crop to compute; half of the omitted rows and columns,
+   * rounded down, precede the crop. Default: `size`.
    * @returns u8 [rows, columns, 3] of the center crop: the image's own bytes if nothing changes, otherwise memory that
-   * is valid until the next call.
-   * Cost: each pixel of the box contributes to about 2·support target columns, and each result to as many target rows.
+   * is valid until the next call. Cost: each pixel of the box contributes to about 2·support target columns, and each
+   * result to the same number of target rows.
    */
   resample(
     image: Pixels,

@@ -1,6 +1,6 @@
-/** Resampling filters, by Pillow's names. */
+/** Names of the resampling filters, as in Pillow. */
 export const resamplingFilters = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"] as const;
-/** A resampling filter of Pillow. */
+/** Name of a resampling filter of Pillow. */
 export type ResamplingFilter = (typeof resamplingFilters)[number];
 
 /**
@@ -8,14 +8,14 @@ export type ResamplingFilter = (typeof resamplingFilters)[number];
  * grid.
  */
 interface FilterCurve {
-  /** Distance at and beyond which weights are 0. */
+  /** Distance at and above which weights are 0. */
   readonly support: number;
   weight(distance: number): number;
 }
 
 const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
 
-/** Parameter of Keys' cubic in Pillow; OpenCV, and PyTorch without antialias, use -0.75. */
+/** Parameter of Keys' cubic filter in Pillow; OpenCV, and PyTorch without antialiasing, use -0.75. */
 const cubic = -0.5;
 
 /** Curves of all filters except `nearest`, which has no weights. Source: src/libImaging/Resample.c of Pillow 9.4. */

@@ -2,13 +2,13 @@ import { augmentationWord, drawn, drawnBetween } from "./random-draw.ts";
 
 /** Random crops that are resized to the size of a sample. */
 export interface ResizedCrop {
-  /** Minimum and maximum fraction of the image's area, in (0, 1]. */
+  /** Minimum and maximum area of a crop relative to the area of the image, in (0, 1]. */
   readonly scale: readonly [number, number];
-  /** Minimum and maximum aspect ratio, width over height, above 0. */
+  /** Minimum and maximum aspect ratio of a crop, width divided by height, above 0. */
   readonly ratio: readonly [number, number];
 }
 
-/** A rectangle of an image, in pixels. */
+/** A rectangle in an image, in pixels. */
 export interface Region {
   readonly row: number;
   readonly column: number;
@@ -19,8 +19,9 @@ export interface Region {
 const tries = 10;
 
 /**
- * Draws a region of an image: its area uniformly, the logarithm of its aspect ratio uniformly, then its position inside
- * the image. If ten attempts do not fit, the result is the largest centered region with an allowed aspect ratio.
+ * Draws a random region of an image: area uniform, logarithm of the aspect ratio uniform, then its position inside the
+ * image. If ten attempts do not fit into the image, the result is the largest centered region with an allowed aspect
+ * ratio.
  *
  * Source: `RandomResizedCrop.get_params` of torchvision 0.14, after Szegedy et al. 2015, arXiv 1409.4842, §6.
  */
@@ -48,7 +49,10 @@ export const drawRegion = (
   return { row: (rows - high) >> 1, column: (columns - wide) >> 1, rows: high, columns: wide };
 };
 
-/** Returns, for each target pixel along one side, its two neighboring source pixels and the weight of the second. */
+/**
+ * Returns, for each target pixel along one dimension, the indices of its two neighboring source pixels and the weight
+ * of the second.
+ */
 const neighbours = (to: number, from: number, begin: number): readonly (readonly [number, number, number])[] =>
   Array.from({ length: to }, (_, i) => {
     const position = Math.min(Math.max(((i + 0.5) * from) / to - 0.5, 0), from - 1);
@@ -57,11 +61,12 @@ const neighbours = (to: number, from: number, begin: number): readonly (readonly
   });
 
 /**
- * Resizes a region of an image by bilinear interpolation between pixel centers; edges are extended. There is no
- * antialiasing when a region shrinks, because a region is seldom more than twice as wide as the target.
+ * Resizes a region of an image by bilinear interpolation between pixel centers; edge pixels are repeated outside the
+ * region. There is no antialiasing when a region is shrunk, because a region is rarely more than twice as wide as the
+ * target.
  *
- * @param source u8 [rows, columns, channels] with `sourceColumns` columns. @param target u8 [`rows`, `columns`,
- * channels].
+ * @param source u8 [rows, columns, channels] with `sourceColumns` columns.
+ * @param target u8 [`rows`, `columns`, channels].
  */
 export const resizeRegion = (
   source: Uint8Array,

@@ -1,8 +1,8 @@
 import type { Field, Records } from "./records.ts";
 
 /**
- * Copies samples into shared memory, so that all threads share one copy. Fields over the same buffer, such as windows
- * of a text and their targets, still share one buffer. Memory that is already shared is not copied.
+ * Copies samples into shared memory, so that all threads share one copy. Fields that share a buffer, such as windows of
+ * a text and their targets, still share a buffer afterwards. Shared memory is not copied again.
  */
 export const shareRecords = (records: Records): Records => {
   const shared = new Map<ArrayBufferLike, SharedArrayBuffer>();

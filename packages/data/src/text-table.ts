@@ -1,12 +1,12 @@
-/** Many texts, such as the paths of a million files, in two pieces of shared memory. */
+/** Many texts, such as the paths of a million files, stored in two shared arrays. */
 export interface TextTable {
   /** UTF-8 bytes of all texts, concatenated. */
   readonly bytes: Uint8Array<SharedArrayBuffer>;
-  /** Text i ends at byte `ends[i]`, where text i + 1 begins. */
+  /** End offset of each text in bytes. Text i + 1 begins at `ends[i]`. */
   readonly ends: Float64Array<SharedArrayBuffer>;
 }
 
-/** Stores texts in shared memory. Posting them to a thread is free, whereas an array of strings is copied. */
+/** Stores texts in shared memory, which is posted to a thread without a copy; an array of strings would be copied. */
 export const textTable = (texts: readonly string[]): TextTable => {
   const encoder = new TextEncoder();
   const ends = new Float64Array(new SharedArrayBuffer(8 * texts.length));

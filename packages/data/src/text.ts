@@ -3,11 +3,11 @@ import { DataError } from "./errors.ts";
 import { makeRecords, type Records } from "./records.ts";
 
 /**
- * Makes windows of T + 1 bytes or tokens for a language model: fields `inputs` [T] and `labels` [T], which is `inputs`
- * shifted by one; u8 for bytes, i32 for tokens. The targets of windows do not overlap, so one epoch predicts everything
- * except the first token once; a remainder shorter than T is dropped.
+ * Makes windows of T + 1 bytes or tokens for a language model. Fields: `inputs` [T], and `labels` [T], which is
+ * `inputs` shifted by one; u8 for bytes, i32 for tokens. The labels of windows do not overlap, so each token except the
+ * first is predicted once per epoch; a remainder shorter than T is dropped.
  *
- * @param name name of the text in errors.
+ * @param name Name of the text in errors.
  * @throws DataError if the text is shorter than one window.
  */
 export const textRecords = (text: Uint8Array | Int32Array, windowLength: number, name = "the text"): Records => {
@@ -34,7 +34,7 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number,
  * Splits a text into a training part and a validation part, the last `validFraction` of the text. The split is not
  * random, because neighboring windows are similar.
  *
- * @param validFraction in (0, 1).
+ * @param validFraction Fraction of the text, in (0, 1).
  */
 export const splitText = <Text extends Uint8Array | Int32Array>(
   text: Text,

@@ -1,13 +1,13 @@
 import { excerpt } from "@skein/tensor-core/backend";
 
-/** Maximum number of unused ids: some files reserve hundreds between words and special tokens. */
+/** Maximum number of unused ids. Some files reserve hundreds of ids between words and special tokens. */
 const maxGaps = (count: number): number => 64 + Math.floor(count / 32);
 
 type Json = Readonly<Record<string, unknown>>;
 
 const objectOf = (value: unknown): Json => (typeof value === "object" && value !== null ? (value as Json) : {});
 
-/** Yields the tokens of a `tokenizer.json` with their ids, unchecked. */
+/** Yields the tokens of a `tokenizer.json` with their ids, without checks. */
 export function* tokensOf({
   model,
   added_tokens: added,
@@ -26,8 +26,8 @@ export function* tokensOf({
 }
 
 /**
- * Checks the ids of a `tokenizer.json`: each id must be an integer from 0, and the largest id must not exceed the
- * number of tokens by much. A far larger id would make tables and models of that many rows.
+ * Checks the ids of a `tokenizer.json`. Each id must be a non-negative integer, and the largest id must not exceed the
+ * number of tokens by much, because tables and models have as many rows as the largest id.
  *
  * @returns a clause with the token, its id and the rule; undefined if all ids are valid.
  */

@@ -1,18 +1,18 @@
 import type { BytePairs } from "./byte-pairs.ts";
 
-/** The texts of a tokenizer's two files, in the format of Hugging Face's libraries. */
+/** Texts of the two files of a tokenizer, in the format of Hugging Face's libraries. */
 export interface TokenizerTexts {
-  /** `tokenizer.json`. */
+  /** Content of `tokenizer.json`. */
   readonly tokenizer: string;
-  /** `tokenizer_config.json`, which names the end-of-text token. */
+  /** Content of `tokenizer_config.json`, which names the end-of-text token. */
   readonly config: string;
 }
 
 /**
- * Returns byte pairs in the format of Hugging Face's `tokenizer.json`, with GPT-2's pre-tokenization and byte level,
- * and without added start or end tokens.
+ * Converts byte pairs to Hugging Face's `tokenizer.json`, with GPT-2's pre-tokenization and byte-level characters, and
+ * without added start or end tokens.
  *
- * @param endOfText end-of-text token, token 0; the byte-pair tokens follow it.
+ * @param endOfText End-of-text token, which is token 0; the byte-pair tokens follow.
  */
 export const tokenizerTexts = ({ tokens, merges }: BytePairs, endOfText: string): TokenizerTexts => ({
   tokenizer: `${JSON.stringify(

@@ -4,16 +4,16 @@ export interface Tokenizer {
   readonly vocabulary: number;
   /** Encodes a text without special tokens before or after it. */
   encode(text: string): Int32Array;
-  /** Encodes several texts, each separately, in less time than one by one. Absent: one by one is as fast. */
+  /** Encodes several texts separately, faster than with one call of `encode` per text. Absent: `encode` is as fast. */
   readonly encodeAll?: ((texts: readonly string[]) => Int32Array[]) | undefined;
   /**
-   * Encodes a prompt with the special tokens that a generative model expects before it, such as a beginning-of-text
+   * Encodes a prompt, with the special tokens that a generative model expects before it, such as a beginning-of-text
    * token.
    */
   encodePrompt(text: string): Int32Array;
-  /** Decodes tokens; bytes that are not valid UTF-8 become replacement characters. */
+  /** Decodes tokens. Bytes that are not valid UTF-8 become replacement characters. */
   decode(tokens: ArrayLike<number>): string;
-  /** The end-of-text token. Absent: there is none. */
+  /** Id of the end-of-text token. Absent: there is none. */
   readonly endOfText?: number | undefined;
 }
 
@@ -28,8 +28,8 @@ export const byteTokenizer: Tokenizer = {
 };
 
 /**
- * Decodes the text that `tokens` append to the text of `before`. Needed because a sentencepiece tokenizer drops a
- * leading space, and thus the space before the first word when `tokens` are decoded alone.
+ * Decodes the text that `tokens` append to the text of `before`. Decoding `tokens` alone would be wrong, because a
+ * sentencepiece tokenizer drops a leading space, and thus the space before the first word.
  */
 export const decodeAfter = (
   { decode }: Pick<Tokenizer, "decode">,

@@ -24,7 +24,7 @@ describe("colors and grays", () => {
   test.each(cases)("of a $name equal Pillow's, with $channels channels at $size", async ({ name, file, ...wanted }) => {
     const [bytes, pixels] = [Buffer.from(file, "base64"), Buffer.from(wanted.pixels, "base64")];
     for (const [decoder, { decode }] of decoders) {
-      // `@napi-rs/image` rounds the cosine transform and chroma of JPEGs differently.
+      // `@napi-rs/image` rounds the cosine transform and the chroma of JPEGs differently.
       const bound =
         decoder === "sharp" ? 0 : name === "grey jpeg" ? 1 : name === "jpeg" && wanted.channels === 3 ? 4 : 0;
       const decoding: Decoding = { size: wanted.size, channels: wanted.channels, fit: "stretch" };

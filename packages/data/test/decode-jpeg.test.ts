@@ -12,7 +12,7 @@ import { loadImageFolder, openImageFolder, Prefetcher, readBatch } from "../src/
 const [bySharp, ours] = (["sharp", "napi-rs"] as const).map((name) => imageDecoder(import.meta.url, name));
 const sample = (name: string): Buffer => readFileSync(join(import.meta.dirname, "images", name));
 
-/** An image of waves, which differs under each rotation and reflection. */
+/** Returns an image of waves, which changes under each rotation and reflection. */
 const waves = async (rows: number, columns: number): Promise<Buffer> => {
   const pixels = Uint8Array.from({ length: rows * columns * 3 }, (_, i) => {
     const [row, column, channel] = [Math.floor(i / 3 / columns), Math.floor(i / 3) % columns, i % 3];
@@ -22,7 +22,7 @@ const waves = async (rows: number, columns: number): Promise<Buffer> => {
   return image.jpeg({ quality: 95, chromaSubsampling: "4:4:4" }).toBuffer();
 };
 
-/** Adds EXIF with an orientation. */
+/** Adds an EXIF segment with an orientation to a JPEG. */
 const held = (jpeg: Buffer, orientation: number, byteOrder: "II" | "MM" = "II"): Buffer => {
   const isLittle = byteOrder === "II";
   const exif = Buffer.alloc(36);

@@ -21,7 +21,7 @@ const put = (name: string, content: string | Uint8Array): string => {
 const textOf = async (options: DocumentOptions): Promise<string> =>
   new TextDecoder().decode(Uint8Array.from((await loadDocuments(options)).text));
 
-/** A byte tokenizer with a token that ends a text. */
+/** A byte tokenizer with an end-of-text token. */
 const ending: Tokenizer = { ...byteTokenizer, vocabulary: 257, endOfText: 256 };
 
 describe("texts", () => {

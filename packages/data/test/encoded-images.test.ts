@@ -31,7 +31,7 @@ const options = {
   from: import.meta.url,
 } as const;
 
-/** A folder of distinct noise images: 13 for training, 2 for testing. */
+/** Makes a folder of different noise images: 13 for training, 2 for testing. */
 const makeFolder = async (name: string): Promise<string> => {
   const folder = join(root, name);
   for (let i = 0; i < count + 2; i++) {
@@ -59,7 +59,7 @@ beforeAll(async () => {
 
 const ignored = (): void => undefined;
 
-/** Returns a batch of images that were all decoded in advance, as training would show it. */
+/** Returns the batch that training must receive, from images decoded in advance. */
 const expected = (
   records: Records,
   indices: ArrayLike<number>,
@@ -144,7 +144,7 @@ describe("images decoded on demand", () => {
               try {
                 for (const delay of delays) {
                   const { batch, position: at } = await prefetcher.next();
-                  // A slot overwritten too early would be noticed here.
+                  // This would reveal a slot that is overwritten too early.
                   await new Promise((resolve) => setTimeout(resolve, 5 * delay));
                   const { indices, position: due } = batches.next().value;
                   expect(at).toEqual(due);

@@ -75,7 +75,7 @@ const withReader = async (
   } finally {
     await reader.close();
   }
-  expect(threads.map(({ threadId }) => threadId)).toEqual(threads.map(() => -1)); // all have ended
+  expect(threads.map(({ threadId }) => threadId)).toEqual(threads.map(() => -1)); // all threads have ended
 };
 
 describe("a reader of evaluation batches", () => {
@@ -100,7 +100,7 @@ describe("a reader of evaluation batches", () => {
       const batches = reader.batches();
       await batches.next();
       await reader.close();
-      for await (const _ of batches) continue; // a later reader gets the rest
+      for await (const _ of batches) continue; // a later reader receives the remaining batches
     });
     expect(threads).toHaveLength(1);
   });
@@ -122,7 +122,7 @@ describe("a reader of evaluation batches", () => {
       for (let times = 0; times < 2; times++) await expect(values(reader)).rejects.toThrow(/cannot be read \(ENOENT\)/);
       renameSync(join(root, "away"), images);
       expect(await values(reader)).toEqual(first);
-      // The last batch, after which nothing is requested.
+      // An image of the last batch, after which no further batch is requested.
       const last = readdirSync(join(images, "train"), { recursive: true, encoding: "utf8" }).find((name) =>
         name.endsWith(`${first.at(-1)! / 10}.png`),
       )!;

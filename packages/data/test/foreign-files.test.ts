@@ -30,7 +30,7 @@ import { textReader } from "../src/node/streams/read-texts.ts";
 
 const base = mkdtempSync(join(tmpdir(), "skein-foreign-"));
 afterAll(() => rmSync(base, { recursive: true }));
-/** A named pipe without a writer. */
+/** Path of a named pipe without a writer. */
 const pipe = join(base, "pipe");
 beforeAll(() => {
   if (process.platform === "linux") execFileSync("mkfifo", [pipe]);
@@ -52,7 +52,7 @@ const images = {
   from,
 };
 
-/** Reads all of a streamed file of texts. */
+/** Reads all windows of a streamed text file. */
 const stream = async (file: string): Promise<void> => {
   const { train } = openTextStream({ file, window: 8, shuffleBuffer: 4 });
   const { shards, samples } = train.stream;
@@ -61,7 +61,7 @@ const stream = async (file: string): Promise<void> => {
   for await (const _ of read(0, { offset: 0, skip: 0 }));
 };
 
-/** A folder of images by class; `put` writes each image. */
+/** Makes a folder of images by class. `put` writes each image. */
 const imageFolder = (put: (path: string) => void): string => {
   for (const name of ["a", "b"]) {
     mkdirSync(join(folder, name));
@@ -91,7 +91,7 @@ const idxFolder = (put: (path: string) => void): string => {
   return folder;
 };
 
-/** Readers of files; each reads files written by `put`. */
+/** Readers under test, by name. Each reads files written by `put`. */
 const readers: Readonly<Record<string, (put: (path: string) => void) => unknown>> = {
   text: (put) => loadDocuments({ file: file("a.txt", put) }),
   "text without an extension": (put) => loadDocuments({ file: file("text", put) }),
@@ -233,7 +233,7 @@ describe("text", () => {
 });
 
 describe("tokens of NumPy", () => {
-  /** Returns a file as written by `numpy.save`. */
+  /** Returns the bytes of a file as written by `numpy.save`. */
   const npy = (descr: string, shape: string, data: Uint8Array): Uint8Array => {
     const text = `{'descr': '${descr}', 'fortran_order': False, 'shape': (${shape}), }`.padEnd(117);
     return Buffer.concat([Buffer.from(`\x93NUMPY\x01\0v\0${text}\n`, "latin1"), data]);
@@ -264,7 +264,7 @@ describe("tokens of NumPy", () => {
 });
 
 describe("an .npz", () => {
-  /** A zip of one entry without a checksum, which readers of these methods do not check. */
+  /** Returns a zip archive with one entry, without the checksum, which readers of these methods do not check. */
   const zip = (name: string, method: number): Uint8Array => {
     const encoded = Buffer.from(name);
     const local = Buffer.alloc(30);

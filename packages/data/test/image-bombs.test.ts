@@ -15,7 +15,7 @@ const chunk = (type: string, data: Uint8Array): Uint8Array => {
   return bytes;
 };
 
-/** A black PNG with one bit per pixel, of which the file contains `numRows` rows. */
+/** Returns a black PNG with one bit per pixel. The file contains only `numRows` of its rows. */
 const black = (rows: number, columns: number, numRows = rows): Uint8Array => {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(columns);

@@ -16,7 +16,10 @@ import { gatherBatch, type Records } from "../src/index.ts";
 import { loadImageFolder, Prefetcher } from "../src/node.ts";
 import type { ImageOptions } from "../src/node/load-images.ts";
 
-/** Images made by Pillow, see make.py: left half red, right half blue; gray images are white and black. */
+/**
+ * Folder of images made by Pillow, see make.py. The left half is red and the right half blue; in gray images, white and
+ * black.
+ */
 const samples = join(import.meta.dirname, "images");
 const names = readdirSync(samples).filter((name) => !name.endsWith(".py"));
 
@@ -41,7 +44,7 @@ const load = (more: Partial<ImageOptions & { readonly folder: string }> = {}) =>
     ...more,
   });
 
-/** Puts two classes into training and test folders. */
+/** Writes images of two classes into training and test folders. */
 const putBoth = (): void => {
   for (const part of ["train", "test"]) {
     put(`${part}/cat/a.jpg`, "plain.jpg");
@@ -133,7 +136,7 @@ describe("images in folders by class", () => {
     );
     const { train, remarks } = await load({ skipDamaged: true });
     expect(gatherBatch(train, [0, 1, 2])["labels"]!.toNumbers().toSorted()).toEqual([0, 0, 1]);
-    // later images have moved up: three are red on the left
+    // later images have moved up: the next three are red on the left
     for (let i = 0; i < 3; i++) expect(pixelsOf(train, i)[0]).toBeGreaterThan(240);
     expect(remarks[1]).toMatch(/^1 damaged images were skipped: .*b damaged\.jpg$/);
     for (const name of ["a.jpg", "c.png"]) writeFileSync(join(folder, "train/cat", name), bytes);

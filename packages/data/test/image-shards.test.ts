@@ -17,7 +17,8 @@ import { takeRecords } from "../src/index.ts";
 import { openSource } from "../src/node/byte-source.ts";
 import { SourcePieces, type TarEntry, tarEntries } from "../src/node/tar-entries.ts";
 
-// Shards written by tar, see shards/make.sh. Sample i of 8 is an image of value 20·i and class i mod 3.
+// Returns the path of a shard written by tar, see shards/make.sh. Sample i of 8 is an image with value 20·i and class i
+// mod 3.
 
 const place = (name: string): string => fileURLToPath(new URL(`shards/${name}.tar`, import.meta.url));
 
@@ -36,7 +37,7 @@ const options = {
 const load = (shards: ShardOptions, more: object = {}): Promise<Images> =>
   loadImageShards({ ...options, ...more, shards });
 
-/** Returns value and class of each sample, in the order of values. */
+/** Returns value and class of each sample, sorted by value. */
 const samplesOf = ({ train, test: held }: Pick<Images, "train" | "test">): [number, number][] =>
   [train, held]
     .flatMap(({ count, fields: { inputs, labels } }) =>
@@ -173,7 +174,7 @@ describe("a tar", () => {
         const isInFile = all.some(({ begin, sizeBytes }) => begin - 512 < length && length < begin + sizeBytes);
         const told = /damaged\.tar ends after \d+ bytes, in the middle of a file; copy/;
         if (isInFile) await expect(entriesOf(path)).rejects.toThrow(told);
-        // A tar cut between two files is a shorter tar, except after the header of a long name.
+        // A tar file cut between two files is a valid shorter tar file, except after the header of a long name.
         else
           await entriesOf(path).then(
             (entries) => expect(entries).toEqual(all.filter(({ begin, sizeBytes }) => begin + sizeBytes <= length)),
@@ -187,7 +188,7 @@ describe("a tar", () => {
         const changed = Uint8Array.from(whole);
         changed[all[file]!.begin - 512 + byte]! ^= 1 << bit;
         writeFileSync(path, changed);
-        // Two bytes after the digits of the checksum have no meaning, and a leading zero may be a space.
+        // The two bytes after the digits of the checksum are ignored, and a leading zero may also be a space.
         if (byte >= 148 && byte < 156) {
           const entries = await entriesOf(path).catch(({ message }: Error) => message);
           if (typeof entries === "string") expect(entries).toMatch(/damaged\.tar is (damaged at byte \d+|not a tar)/);

@@ -27,7 +27,7 @@ const parts = { normalizer: null, pre_tokenizer: null, post_processor: null, dec
 const numbered = (...tokens: string[]) => Object.fromEntries(tokens.map((token, id) => [token, id]));
 const bytes = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, "0")}>`);
 
-/** Byte pairs of sentencepiece, as in Llama 2. */
+/** Tokenizer of byte pairs in sentencepiece format, as in Llama 2. */
 const sentencepiece = {
   ...parts,
   normalizer: {
@@ -83,7 +83,7 @@ describe("a tokenizer", () => {
     const pieces = [load(write("pieces", sentencepiece)), load(write("tidy-pieces", sentencepiece, tidy))];
     fc.assert(
       fc.property(texts, texts, (text, more) => {
-        // Sentencepiece has its own character for a space.
+        // Sentencepiece replaces spaces by this character.
         for (const tokenizer of (text + more).includes("▁") ? all : [...all, ...pieces]) {
           const { vocabulary, encode, decode } = tokenizer;
           const tokens = encode(text);

@@ -19,7 +19,7 @@ describe("resized and center-cropped images", () => {
     const decoding: Decoding = { ...one, channels: 3, fit: "cover" };
     const [wanted, bytes] = [Buffer.from(one.pixels, "base64"), bytesOf(one.image)];
     expect(Buffer.compare(await bySharp!.decode(bytes, decoding), wanted)).toBe(0);
-    // Its chroma is rounded differently.
+    // `@napi-rs/image` rounds the chroma differently.
     const found = await byNapi!.decode(bytes, decoding);
     expect(found).toHaveLength(wanted.length);
     expect(Math.max(...found.map((value, i) => Math.abs(value - wanted[i]!)))).toBeLessThanOrEqual(4);

@@ -24,7 +24,7 @@ describe("loadMnist", () => {
   });
 
   test("names the missing package or file and the cure", () => {
-    // In a separate process: the test runner may have set NODE_PATH.
+    // In a separate process, because the test runner may have set NODE_PATH.
     const { NODE_PATH: _, ...env } = process.env;
     const program = `const { loadMnist, loadMobyDick } = await import(${JSON.stringify(new URL("../src/node.ts", import.meta.url).href)});
       for (const load of [loadMnist, loadMobyDick]) try { load({ from: "file:///program.js" }); } catch ({ code, message }) { console.log(code, message); }`;

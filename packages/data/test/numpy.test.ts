@@ -11,7 +11,7 @@ import { readNpy } from "../src/node/read-npy.ts";
 import { parseNpyHeader } from "../src/npy.ts";
 import { hostArrayType } from "@skein/tensor-core/backend";
 
-/** Arrays written by NumPy, see make.py. */
+/** Returns the path of arrays written by NumPy, see make.py. */
 const place = (name: string): string => join(import.meta.dirname, "numpy", name);
 
 let folder: string;
@@ -20,7 +20,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const flat = (values: unknown): number[] => (Array.isArray(values) ? values.flatMap(flat) : [Number(values)]);
 
-/** Returns a `.npy` file of version 1, as written by NumPy. */
+/** Returns the bytes of a `.npy` file of version 1, as written by NumPy. */
 const npy = (descr: string, shape: readonly number[], data: Uint8Array, isFortran = false): Uint8Array => {
   const dims = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   const text = `{'descr': '${descr}', 'fortran_order': ${isFortran ? "True" : "False"}, 'shape': (${dims}), }`;
@@ -69,7 +69,7 @@ describe("arrays of NumPy", () => {
       fc.asyncProperty(input, async ({ shape, cuts }) => {
         const count = shape.reduce((product, size) => product * size, 1);
         const inC = Float32Array.from({ length: count }, (_, i) => i / 7);
-        // Visits positions with the first dimension fastest.
+        // Visits positions in Fortran order, in which the first dimension varies fastest.
         const inFortran = new Float32Array(count);
         const at = shape.map(() => 0);
         for (let to = 0; to < count; to++) {
@@ -152,7 +152,7 @@ describe("a data set of arrays", () => {
   test("is read from a folder or a file, stored, compressed, or in ZIP64", async () => {
     putGood();
     put("x_test.npy", npy("<f4", [1, 2], f32(9, 10)));
-    put("y_test.npy", npy("<i8", [1, 1], i64(4))); // a column
+    put("y_test.npy", npy("<i8", [1, 1], i64(4))); // labels as a column
     const { train, test: heldOut, classes } = await load();
     expect(classes).toBe(5);
     expect(all(train)["inputs"]!.toNumbers()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);

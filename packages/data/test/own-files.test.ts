@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { arrayRecords, gatherBatch, imageRecords, mnistFiles, shareRecords, textRecords } from "../src/index.ts";
 import { loadIdx } from "../src/node.ts";
 
-/** Returns an IDX file of unsigned bytes. */
+/** Returns the bytes of an IDX file of unsigned bytes. */
 const idx = (shape: readonly number[], data: readonly number[]): Uint8Array => {
   const file = new Uint8Array(4 + 4 * shape.length + data.length);
   const view = new DataView(file.buffer);

@@ -15,7 +15,7 @@ import {
   readBatch,
 } from "../src/node.ts";
 
-// Files written by pyarrow, see parquet-images/make.py.
+// Folder of files written by pyarrow, see parquet-images/make.py.
 
 const samples = join(import.meta.dirname, "parquet-images");
 const place = (name: string): string => join(samples, `${name}.parquet`);

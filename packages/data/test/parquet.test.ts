@@ -10,11 +10,11 @@ import { loadDocuments } from "../src/node.ts";
 import { openSource } from "../src/node/byte-source.ts";
 import { readParquetMetadata } from "../src/node/parquet-thread.ts";
 
-// Files written by pyarrow, see parquet/make.py.
+// Returns the path of a file written by pyarrow, see parquet/make.py.
 
 const place = (name: string): string => fileURLToPath(new URL(`parquet/${name}.parquet`, import.meta.url));
 
-/** Texts written by make.py; row 3 is null. */
+/** Texts written by make.py. Row 3 is null. */
 const texts = [
   "Call me Ishmael.",
   "Été — 鯨 🐋",
@@ -91,12 +91,12 @@ describe("texts in rows of Parquet", () => {
     const { row_groups: groups } = await readParquetMetadata(source);
     source.close();
     for (const { meta_data: leaf } of groups[0]!.columns)
-      bytes[Number(leaf!.dictionary_page_offset || leaf!.data_page_offset)] = 0x0e; // not a type of Thrift
+      bytes[Number(leaf!.dictionary_page_offset || leaf!.data_page_offset)] = 0x0e; // not a valid Thrift type
     const file = join(folder, "struct.parquet");
     writeFileSync(file, bytes);
     for (let turn = 0; turn < 2; turn++)
       await expect(load(file, { field: "image" })).rejects.toThrow(/struct\.parquet cannot be read as Parquet /);
-    expect(await load(place("snappy"))).toBe(texts.join("|")); // by the same thread
+    expect(await load(place("snappy"))).toBe(texts.join("|")); // on the same thread
   });
 
   test("of a footer with bytes instead of a list are rejected in one line", async () => {
@@ -128,7 +128,7 @@ describe("texts in rows of Parquet", () => {
   });
 });
 
-/** A web server of one file with answers that a test can alter. */
+/** A web server for one file. A test can alter its responses. */
 class FileServer {
   readonly bytes = readFileSync(place("gzip"));
   readonly ranges: string[] = [];
@@ -208,7 +208,7 @@ describe("at an address", () => {
     try {
       const told: string[] = [];
       load(address).catch(({ message }: Error) => told.push(message));
-      // The pauses between attempts are simulated; the network needs real time.
+      // The pauses between attempts use a fake clock, but the network needs real time.
       while (told.length === 0) {
         await vi.advanceTimersByTimeAsync(1000);
         await new Promise((resolve) => setImmediate(resolve));

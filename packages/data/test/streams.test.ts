@@ -28,8 +28,8 @@ interface Taking {
 }
 
 /**
- * Returns batches over all ranks, each as samples concatenated in rank order, and the positions of all lanes after
- * them.
+ * Returns the batches over all ranks, with samples concatenated in rank order, and the positions of all lanes
+ * afterwards.
  */
 const take = async (
   train: StreamedRecords,
@@ -65,7 +65,7 @@ const take = async (
 
 const textOf = (shard: number, line: number): string => `shard ${shard} line ${line} ${"é".repeat(line % 4)}`;
 
-/** Writes texts into shards of JSON lines. @param ending extension: .jsonl or .jsonl.gz. */
+/** Writes texts into shards of JSON lines. @param ending File name extension: .jsonl or .jsonl.gz. */
 const writeTexts = (sizes: readonly number[], ending: string): string => {
   for (const [shard, size] of sizes.entries()) {
     const text = Array.from({ length: size }, (_, i) => JSON.stringify({ text: textOf(shard, i) })).join("\n");
@@ -145,7 +145,7 @@ describe("a stream of texts", () => {
     ];
     const first = await take(plain, { batchSize: 2, ranks: 1, count: 8000 });
     expect(await take(packed, { batchSize: 2, ranks: 1, count: 8000 })).toEqual(first);
-    // A file is read in chunks without an effect on the result.
+    // Reading a file in chunks does not change the result.
     expect(first.lanes[0]!.offset).toBeGreaterThan(2 ** 16);
     const [kept, zipped] = ["none", "gzip"].map((name) => openRows(fixture(`parquet/${name}.parquet`))) as [
       StreamedRecords,
@@ -207,7 +207,7 @@ describe("a stream of texts", () => {
   });
 });
 
-/** Serves the files of a folder with range requests. */
+/** Serves the files of a folder over HTTP with range requests. */
 const serve = async (): Promise<{ readonly address: string; readonly server: Server; readonly asked: string[] }> => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -238,7 +238,7 @@ const openImages = (
     ...options,
   });
 
-/** Returns image i of the shards: its pixels, and its class. */
+/** Returns pixels and class of image i of the shards, as text. */
 const picture = (i: number): string => `${Array.from({ length: 4 }, () => 20 * i).join()}|${i % 3}`;
 
 describe("a stream of images", () => {
@@ -303,7 +303,7 @@ describe("a stream of images", () => {
     expect(opened.train.stream.shards).toHaveLength(2);
     const { batches, lanes } = await take(opened.train, { batchSize: 2, ranks: 2, count: 9 });
     const labels = batches.flat().map((sample) => Number(sample.split("|")[1]));
-    // Two lanes: 4 images of one file and 3 of the other alternate.
+    // Two lanes: 4 images of one file alternate with 3 images of another file.
     expect(new Set(labels)).toEqual(new Set([0, 1, 2]));
     const rest = await take(opened.train, { batchSize: 2, ranks: 1, count: 5, lanes });
     expect((await take(opened.train, { batchSize: 2, ranks: 1, count: 14 })).batches.slice(9)).toEqual(rest.batches);

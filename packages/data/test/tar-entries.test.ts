@@ -9,12 +9,12 @@ interface Member {
   readonly name: string;
   readonly type?: string;
   readonly content?: string;
-  /** Size field of the header. Default: the size of `content`. */
+  /** Size field of the header. Default: size of `content`. */
   readonly size?: string | Uint8Array;
   readonly magic?: string;
 }
 
-/** Returns the block of a header and its content, padded to whole blocks. */
+/** Returns a header block and its content, padded to whole blocks. */
 const member = ({ name, type = "0", content = "", size, magic = "ustar\0" }: Member): Uint8Array => {
   const bytes = encode(content);
   const block = new Uint8Array(512 + Math.ceil(bytes.length / 512) * 512);
@@ -34,7 +34,7 @@ const member = ({ name, type = "0", content = "", size, magic = "ustar\0" }: Mem
 const tarOf = (...members: readonly Member[]): Uint8Array =>
   Buffer.concat([...members.map(member), new Uint8Array(1024)]);
 
-/** A pax header with a given record. */
+/** Returns a pax header with one record. */
 const pax = (record: string): Member => ({ name: "pax", type: "x", content: record });
 
 const piecesOf = (bytes: Uint8Array): SourcePieces =>

@@ -7,7 +7,7 @@ import { learnBytePairs, tokenizerTexts } from "../src/index.ts";
 import { loadTokenizer, trainTokenizer } from "../src/node.ts";
 import { byteCharacters } from "../src/byte-level.ts";
 
-/** Results of Hugging Face's trainer, see make.py. */
+/** Returns the path of results of Hugging Face's trainer, see make.py. */
 const place = (name: string): string => join(import.meta.dirname, "tokenizer", name);
 const expected = JSON.parse(readFileSync(place("expected.json"), "utf8")) as {
   readonly merges: readonly (readonly [string, string])[];
@@ -27,7 +27,7 @@ const save = async (vocabulary: number, endOfText = "<|endoftext|>") => {
   return { learned, tokenizer: loadTokenizer(folder, import.meta.url) };
 };
 
-/** Words of a few letters, so that pairs overlap, tie, and form existing tokens. */
+/** Word counts with words of a few letters, so that pairs overlap, have equal counts, and form existing tokens. */
 const words = fc.dictionary(
   fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 9 }),
   fc.nat(6),
@@ -36,7 +36,7 @@ const words = fc.dictionary(
   },
 );
 
-/** Reference implementation: counts all pairs of all words again for each merge. */
+/** Reference implementation, which counts all pairs of all words again for each merge. */
 const learnSlowly = (counts: ReadonlyMap<string, number>, numMerges: number): (readonly [string, string])[] => {
   const numbers = new Map(byteCharacters.toSorted().map((token, number) => [token, number]));
   const texts = Array.from(counts, ([text, count]) => ({ tokens: [...text], count }));

@@ -1,57 +1,59 @@
 import type { Model } from "@skein/models";
 
-/** Contents of config.json; fields that no architecture reads are kept. */
+/** Contents of config.json, including fields that no architecture reads. */
 export type Config = Readonly<Record<string, unknown>>;
 
 /** Permutation of dimensions: dimension i of our tensor is dimension `order[i]` of the tensor in the file. */
 export type DimOrder = readonly number[];
 
-/** Weight of a linear layer: [out, in] in the file, [in, out] here. */
+/** Permutation for the weight of a linear layer, which is [out, in] in the file and [in, out] here. */
 export const transposed: DimOrder = [1, 0];
 
 /**
- * A parameter's path, its name in files, and its permutation of dimensions if these differ. A `*` stands for a number;
- * numbers match in order.
+ * Path of a parameter, its name in files, and the permutation of its dimensions if file and model differ. A `*` matches
+ * a number; the numbers in the path and in the name correspond in order.
  */
 export type NameRow = readonly [path: string, name: string, order?: DimOrder];
 
-/** The classification head of a model. */
+/** Classification head of a model. */
 export interface Head {
-  /** Paths of its parameters, which are initialized for a new head. */
+  /** Matches the paths of the head's parameters, which are initialized if the head is new. */
   readonly initialised: RegExp;
-  /** Paths of parameters below the head that are initialized if the checkpoint lacks them. */
+  /**
+   * Matches the paths of parameters outside of the head that are initialized if the checkpoint does not contain them.
+   */
   readonly initialisedIfMissing?: RegExp;
-  /** Names of the tensors of heads in files, which are dropped. */
+  /** Matches the names in files of tensors of any head, which are dropped when the head is replaced. */
   readonly dropped: RegExp;
 }
 
-/** The model of a config.json, and the names of its tensors. */
+/** Model of a config.json, and the names of its tensors in files. */
 export interface Opened {
   readonly model: Model;
   readonly params: readonly NameRow[];
-  /** Names of the model's state, such as running statistics. Default: none. */
+  /** Name rows of the model's state, such as running statistics. Default: none. */
   readonly state?: readonly NameRow[];
-  /** Prefix of most names in a checkpoint with a head; omitted in a checkpoint without a head. */
+  /** Prefix of most tensor names in a checkpoint with a head, which is omitted in a checkpoint without a head. */
   readonly prefix?: string;
-  /** Names of tensors that a file may have in addition to the model's; they are kept unread. */
+  /** Names of additional tensors that a file may contain. They are not loaded. */
   readonly carried?: readonly RegExp[];
-  /** Tensors that repeat another tensor (tied weights): name of the copy to name of the original. */
+  /** Duplicate tensors (tied weights) in a file: name of the duplicate → name of the original. */
   readonly copies?: ReadonlyMap<string, string>;
-  /** The classification head, which can be replaced. Absent: the model has none. */
+  /** Classification head, which can be replaced. Absent: the model has no classification head. */
   readonly head?: Head;
-  /** Names in old files, and the current names. */
+  /** Names in old files, with the current names. */
   readonly renamed?: readonly (readonly [old: RegExp, now: string])[];
 }
 
-/** One kind of model, identified by `model_type` of its configuration. */
+/** A model type, identified by `model_type` in its configuration. */
 export interface Architecture {
-  /** @throws PretrainedError for a configuration that the model does not support. */
+  /** Builds the model of a configuration. @throws PretrainedError for a configuration that is not supported. */
   open(config: Config, options: OpenOptions): Opened;
-  /** Entry in `architectures` of the model with a classification head. Absent: there is none. */
+  /** Name, in the field `architectures`, of the model with a classification head. Absent: there is no such model. */
   readonly classifier?: string;
 }
 
 export interface OpenOptions {
-  /** Recomputation in the backward pass, see the models. Default: none. */
+  /** Recomputation in the backward pass, as in the options of the models. Default: none. */
   readonly recompute?: "none" | "blocks";
 }

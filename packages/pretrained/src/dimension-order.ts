@@ -2,17 +2,17 @@ import { elementCount, NdArray, type Shape } from "@skein/tensor-core";
 import { hostArrayType, rowMajorStrides } from "@skein/tensor-core/backend";
 import type { DimOrder } from "./architecture.ts";
 
-/** Returns the inverse permutation. */
+/** Returns the inverse of a permutation of dimensions. */
 export const inverseOrder = (order: DimOrder): DimOrder => order.map((_, dim) => order.indexOf(dim));
 
-/** Returns the shape with dimension `order[i]` of the given shape as dimension i. */
+/** Returns the permuted shape: its dimension i is dimension `order[i]` of the given shape. */
 export const reorderedShape = (shape: Shape, order: DimOrder): Shape => order.map((dim) => shape[dim]!);
 
-/** Rows and columns copied at a time, so that reads and writes stay in the cache. */
+/** Number of rows and columns copied at a time, so that reads and writes stay in the CPU cache. */
 const tile = 32;
 
 /**
- * Permutes the dimensions of an array, bitwise.
+ * Permutes the dimensions of an array. Values are copied bit by bit.
  *
  * Cost: one copy.
  */

@@ -1,4 +1,4 @@
-/** Rows and columns. */
+/** Number of rows and columns of an image. */
 export type Sides = readonly [rows: number, columns: number];
 
 /** Fields of an image processor file. */
@@ -7,11 +7,12 @@ export type ProcessorFields = Readonly<Record<string, unknown>>;
 const isSide = (value: unknown): value is number => Number.isInteger(value) && (value as number) > 0;
 
 /**
- * Parses a size in any format of such files: a number, two numbers, `{ height, width }`, `{ shortest_edge }`.
+ * Parses a size in any format used in image processor files: a number, two numbers, `{ height, width }`, or `{
+ * shortest_edge }`.
  *
- * @param isSquare whether a number means both sides instead of the shorter side.
- * @param fault throws the error; receives the key and the rule.
- * @returns the shorter side, or both sides.
+ * @param isSquare Whether a number is the length of both sides. If false, it is the length of the shorter side.
+ * @param fault Throws the error. Receives the key and the rule.
+ * @returns the length of the shorter side, or of both sides.
  */
 export const sidesIn = (
   key: string,

@@ -3,30 +3,35 @@ import { PretrainedError } from "./errors.ts";
 import { type ProcessorFields, sidesIn, type Sides } from "./image-processor-sides.ts";
 import { type KnownProcessor, processorOf } from "./image-processors.ts";
 
-/** Pillow's filters, in the order of its numbers. */
+/** Names of Pillow's resampling filters, indexed by Pillow's filter numbers. */
 const filters = ["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"] as const;
 
 /**
- * Image preprocessing of a model, equal to that of a Hugging Face image processor: resize, center crop, scale to 0…1,
- * normalize.
+ * Image preprocessing of a model, as in a Hugging Face image processor: resize, center crop, scale to 0…1, normalize.
  */
 export interface ImageProcessor {
-  /** The shorter side, with the longer side in proportion, or [rows, columns]. Absent: no resizing. */
+  /**
+   * Size after resizing: length of the shorter side, with the aspect ratio kept, or [rows, columns]. Absent: no
+   * resizing.
+   */
   readonly resize?: number | Sides | undefined;
-  /** Filter of Pillow for resizing. */
+  /** Pillow's resampling filter for resizing. Absent: bilinear. */
   readonly resample?: (typeof filters)[number] | undefined;
-  /** [rows, columns] of the center crop. Absent: no crop. */
+  /** Size of the center crop, [rows, columns]. Absent: no crop. */
   readonly crop?: Sides | undefined;
   /**
-   * Mean and standard deviation per channel, or one for all channels, of pixels from 0 to 1. Absent: no normalization.
+   * Mean and standard deviation of pixels from 0 to 1, one per channel or one for all channels. Absent: no
+   * normalization.
    */
   readonly normalise?: { readonly mean: readonly number[]; readonly std: readonly number[] } | undefined;
 }
 
-/** Files with image processor fields: at the root, or under `image_processor` next to other fields. */
+/**
+ * Names of the files that contain the fields of an image processor: at the root, or under the key `image_processor`.
+ */
 export const processorFiles = { own: "preprocessor_config.json", nested: "processor_config.json" } as const;
 
-/** Keys of unsupported steps of other processors; rejected if true. */
+/** Keys of unsupported processing steps of other processors. A file is rejected if one of these keys is true. */
 const missingSteps: readonly string[] = [
   "do_align_long_axis",
   "do_color_quantize",
@@ -43,7 +48,7 @@ const cure = (path: string): string =>
 
 type Fault = (key: string, rule: string) => never;
 
-/** Reads a flag. @throws by `fault`. */
+/** Reads a boolean field. @throws the error of `fault`. */
 const flagIn = (fields: ProcessorFields, key: string, otherwise: boolean, fault: Fault): boolean => {
   const value = fields[key] ?? otherwise;
   return typeof value === "boolean" ? value : fault(key, "true or false");
@@ -51,26 +56,29 @@ const flagIn = (fields: ProcessorFields, key: string, otherwise: boolean, fault:
 
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
 
-/** Parses means or deviations: one number for all channels, or a list. */
+/** Parses means or standard deviations: one number for all channels, or a list. */
 const numbersIn = (value: unknown): number[] | undefined => {
   const numbers: unknown = isNumber(value) ? [value] : value;
   return Array.isArray(numbers) && numbers.length > 0 && numbers.every(isNumber) ? numbers : undefined;
 };
 
-/** Bounds of the rescale factor; beyond them pixels lose all digits. */
+/** Lower limit of the rescale factor. A smaller factor would remove all significant digits of pixels. */
 const minFactor = 1e-6;
 
-/** Returns the rescale factor relative to 1/255; 1 except for rare processors. */
+/** Returns the rescale factor relative to 1/255, which is 1 except for rare processors. */
 const scaleIn = (fields: ProcessorFields, fault: Fault): number => {
   if (!flagIn(fields, "do_rescale", true, fault)) return 255;
   const factor = fields["rescale_factor"] ?? 1 / 255;
   if (!isNumber(factor) || factor < minFactor || factor > 1 / minFactor)
     return fault("rescale_factor", `a number from ${minFactor} to ${1 / minFactor}, such as 1/255`);
-  // 1/255 is rounded in JSON.
+  // JSON contains a rounded value of 1/255.
   return Math.abs(255 * factor - 1) < 1e-6 ? 1 : 255 * factor;
 };
 
-/** For pixels p from 0 to 1: (p·scale − mean) / std = (p − mean / scale) / (std / scale). */
+/**
+ * Returns mean and standard deviation. For pixels p from 0 to 1: (p·scale − mean) / std = (p − mean / scale) / (std /
+ * scale).
+ */
 const normaliseIn = (
   fields: ProcessorFields,
   known: KnownProcessor | undefined,
@@ -91,10 +99,13 @@ const normaliseIn = (
   return { mean, std };
 };
 
-/** Shorter side from which ConvNeXt's processor stretches images instead of cropping them. */
+/** Length of the shorter side from which ConvNeXt's processor stretches images instead of cropping them. */
 const uncutEdge = 384;
 
-/** ConvNeXt's resize and crop: the shorter side is larger by 1 / crop_pct, then center-cropped. */
+/**
+ * Returns ConvNeXt's resize and crop: the shorter side is larger by a factor of 1 / crop_pct, and the center is
+ * cropped.
+ */
 const partIn = (
   fields: ProcessorFields,
   edge: number,
@@ -135,13 +146,13 @@ const geometryIn = (
 /**
  * Parses `preprocessor_config.json`.
  *
- * A rescale factor other than 1/255 is folded into mean and deviation. Missing fields have the defaults of their
- * processor if it is that of ViT, DeiT, ConvNeXt, CLIP or BiT; otherwise they are unknown.
+ * A rescale factor other than 1/255 is folded into mean and deviation. Missing fields have the defaults of the
+ * processor if that is ViT's, DeiT's, ConvNeXt's, CLIP's or BiT's; otherwise they are unknown.
  *
- * @param modelType `model_type` of `config.json`: determines the processor if the file names none.
- * @param path of the file, for errors.
- * @throws PretrainedError for invalid fields, and for unsupported steps.
- * Source: `image_processing_*.py` and `image_transforms.py` of transformers 4.
+ * @param modelType Value of `model_type` in `config.json`, which determines the processor if the file names none.
+ * @param path Path of the file, for errors.
+ * @throws PretrainedError for invalid fields, and for unsupported steps. Source: `image_processing_*.py` and
+ * `image_transforms.py` of transformers 4.
  */
 export const parseImageProcessor = (value: unknown, modelType: unknown, path: string): ImageProcessor => {
   if (typeof value !== "object" || value === null || Array.isArray(value))
@@ -153,7 +164,7 @@ export const parseImageProcessor = (value: unknown, modelType: unknown, path: st
   const step = missingSteps.find((key) => fields[key] === true);
   if (step !== undefined) fault(step, "false: this step is not supported");
   const known = processorOf(fields, modelType);
-  // each processor interprets crop_pct differently
+  // the meaning of crop_pct differs between processors
   if (known === undefined && isNumber(fields["crop_pct"])) fault("crop_pct", "omitted for this processor");
   const { resize, resample, crop } = geometryIn(fields, known, fault);
   const normalise = normaliseIn(fields, known, fault, path);
@@ -169,9 +180,10 @@ const heightAndWidth = ([height, width]: Sides): object => ({ height, width });
 
 /**
  * Returns the `preprocessor_config.json` of an image processor, for `AutoImageProcessor`: ViT's processor if images are
- * at most stretched, otherwise CLIP's, which has all steps. `parseImageProcessor` reads it back.
+ * not cropped and only stretched, otherwise CLIP's, which supports all steps. `parseImageProcessor` reads the result
+ * back.
  *
- * @param channels number of image channels; a single mean or deviation is repeated for each.
+ * @param channels Number of image channels. A single mean or deviation is repeated for each channel.
  */
 export const imageProcessorConfig = (
   { resize, resample = "bilinear", crop, normalise }: ImageProcessor,

@@ -1,14 +1,14 @@
 import type { ProcessorFields, Sides } from "./image-processor-sides.ts";
 
-/** Defaults of an image processor of transformers for missing fields. */
+/** Defaults of an image processor of transformers for fields missing in its file. */
 export interface KnownProcessor {
-  /** Whether a number as `size` means both sides instead of the shorter side. */
+  /** Whether a number as `size` is the length of both sides. If false, it is the length of the shorter side. */
   readonly isSquare: boolean;
   readonly size: number | Sides;
   readonly crop?: Sides;
-  /** Crop as a fraction of the shorter side, used instead of `crop`. */
+  /** Size of the crop as a fraction of the shorter side, which replaces `crop`. */
   readonly cropPart?: number;
-  /** Pillow's number of the filter. */
+  /** Number of the resampling filter in Pillow. */
   readonly resample: number;
   readonly mean: readonly number[];
   readonly std: readonly number[];
@@ -17,7 +17,7 @@ export interface KnownProcessor {
 const [bilinear, bicubic] = [2, 3];
 const halves = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] };
 
-/** CLIP's and BiT's processors; statistics of CLIP's training images. */
+/** Defaults of the processors of CLIP and BiT, with the statistics of CLIP's training images. */
 const clip: KnownProcessor = {
   isSquare: false,
   size: 224,
@@ -35,17 +35,20 @@ const processors: ReadonlyMap<string, KnownProcessor> = new Map<string, KnownPro
   ["Bit", clip],
 ]);
 
-/** Default processors of transformers by `model_type`, for files that name none. */
+/** Processor names in transformers, by `model_type`, for files that do not name a processor. */
 const defaultProcessors: ReadonlyMap<unknown, string> = new Map([
   ["vit", "ViT"],
   ["resnet", "ConvNext"],
 ]);
 
-/** Names of all versions: `ViTFeatureExtractor`, `ViTImageProcessor`, and with a suffix for the implementation. */
+/**
+ * Returns the processor name in a class name of any version: `ViTFeatureExtractor`, or `ViTImageProcessor` with or
+ * without a suffix for the implementation.
+ */
 const nameIn = (type: unknown): string | undefined =>
   typeof type === "string" ? /^(\w+?)(?:FeatureExtractor|ImageProcessor)(?:Fast|Pil)?$/.exec(type)?.[1] : undefined;
 
-/** Returns the known processor of a file; undefined for other processors, which have no known defaults. */
+/** Returns the known processor of a file. Undefined for other processors, whose defaults are unknown. */
 export const processorOf = (fields: ProcessorFields, modelType: unknown): KnownProcessor | undefined => {
   const type = fields["image_processor_type"] ?? fields["feature_extractor_type"];
   return processors.get(nameIn(type) ?? (type === undefined ? (defaultProcessors.get(modelType) ?? "") : ""));

@@ -7,17 +7,17 @@ import type { ModelLeaf } from "./model-leaves.ts";
 import { isQuantisedTensor } from "./quantised.ts";
 
 export interface MatchedTensors {
-  /** Name in the files of each leaf, by its path. */
+  /** Name in the files of the tensor for each leaf, by leaf path. */
   readonly names: ReadonlyMap<string, string>;
-  /** Path of the leaf that a tensor repeats, by the tensor's name. */
+  /** Path of the leaf that a duplicate tensor repeats, by the name of the duplicate. */
   readonly copies: ReadonlyMap<string, string>;
-  /** Names of tensors that are kept unread. */
+  /** Names of additional tensors in the files, which are not loaded. */
   readonly carried: readonly string[];
-  /** Paths of leaves to initialize for a new head. */
+  /** Paths of the leaves to initialize for a new head. */
   readonly initialised: ReadonlySet<string>;
 }
 
-/** Maximum number of tensors of each kind in a message. */
+/** Maximum number of tensors listed in a message for each type of fault. */
 const named = 4;
 
 const isWeight = (dtype: StoredDType): dtype is FloatDType => dtype === "f32" || dtype === "f16" || dtype === "bf16";
@@ -30,9 +30,9 @@ const listed = (count: string, entries: readonly string[]): string[] =>
       ];
 
 /**
- * Maps current names in a checkpoint of the whole model to the names in the files.
+ * Returns a map from the current names in a checkpoint of the complete model to the names in the files.
  *
- * @throws PretrainedError if two names map to the same current name.
+ * @throws PretrainedError if two names in the files have the same current name.
  */
 const canonicalNames = (
   names: Iterable<string>,
@@ -60,11 +60,11 @@ const canonicalNames = (
 /**
  * Matches the leaves of a model with the tensors of a checkpoint.
  *
- * @param specs of all tensors of the checkpoint, by name.
- * @param origin of the checkpoint, for the message.
- * @param newHead drops the checkpoint's head, of any kind, in favor of a new one.
- * @throws PretrainedError that counts and names tensors that are missing, extra, of another shape, or of a dtype other
- * than weights have.
+ * @param specs Specs of all tensors of the checkpoint, by name.
+ * @param origin Origin of the checkpoint, for the message.
+ * @param newHead Whether the checkpoint's head, of any type, is replaced by a new head.
+ * @throws PretrainedError with the numbers and names of tensors that are missing, unexpected, of another shape, or of a
+ * dtype that is not supported for weights.
  */
 export const matchTensors = (
   opened: Opened,

@@ -14,28 +14,28 @@ import { inverseOrder, reorderedShape } from "./dimension-order.ts";
 export interface ModelLeaf {
   /** Path in the tree of parameters and state, such as `params.blocks.0.up.weight`. */
   readonly path: string;
-  /** Shape in the model. */
+  /** Shape of the leaf in the model. */
   readonly shape: Shape;
-  /** Name in files, and shape there. */
+  /** Name of the tensor in files. `nameShape` is its shape in files. */
   readonly name: string;
   readonly nameShape: Shape;
-  /** Permutation from the dimensions in files to those in the model. Absent: equal. */
+  /** Permutation from the dimensions in files to those in the model. Absent: dimensions have the same order. */
   readonly order?: DimOrder;
 }
 
 export interface ModelLeaves {
-  /** Leaves in the order of the tree. */
+  /** Leaves, in the order of the tree. */
   readonly leaves: readonly ModelLeaf[];
-  /** Structure of `{ params, state }`. */
+  /** Structure of the tree `{ params, state }`. */
   readonly structure: TreeStructure;
 }
 
 const numbers = /(?<=^|\.)\d+(?=\.|$)/g;
 
 /**
- * Returns the leaves of a model and their names in files, without initializing them.
+ * Returns the leaves of a model and their names in files, without initializing the parameters.
  *
- * Cost: the model's `init` is traced, not run.
+ * Cost: the `init` function of the model is traced, but not run.
  */
 export const modelLeaves = ({ model, params, state = [] }: Opened): ModelLeaves => {
   const rows = new Map<string, NameRow>([

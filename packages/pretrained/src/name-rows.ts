@@ -5,19 +5,22 @@ const weightAndBias = (path: string, name: string, order?: DimOrder): NameRow[] 
   [`${path}.bias`, `${name}.bias`],
 ];
 
-/** Names of a linear layer, with or without a bias. */
+/** Name rows for the weight and, if present, the bias of a linear layer: our path and the name in the file. */
 export const linear = (path: string, name: string): NameRow[] => weightAndBias(path, name, transposed);
 
-/** Names of a linear layer with a weight stored as [in, out], as here. */
+/** Name rows of a linear layer whose weight is stored as [in, out] in the file, as in our models. */
 export const untransposed = (path: string, name: string): NameRow[] => weightAndBias(path, name);
 
-/** Weight of a convolution: [out, in, height, width] in the file, [height, width, in, out] here. */
+/**
+ * Permutation for the weight of a convolution, which is [out, in, height, width] in the file and [height, width, in,
+ * out] here.
+ */
 const kernel: DimOrder = [2, 3, 1, 0];
 
-/** Names of a convolution, with or without a bias. */
+/** Name rows for the weight and, if present, the bias of a convolution: our path and the name in the file. */
 export const convolution = (path: string, name: string): NameRow[] => weightAndBias(path, name, kernel);
 
-/** Names of the gain and shift of layer or batch normalization. */
+/** Name rows for the gain and shift of layer or batch normalization. */
 export const norm = (path: string, name: string): NameRow[] => [
   [`${path}.gain`, `${name}.weight`],
   [`${path}.shift`, `${name}.bias`],

@@ -1,6 +1,6 @@
 import { PretrainedError } from "./errors.ts";
 
-/** Parses JSON. @throws PretrainedError that names the file. */
+/** Parses JSON. @throws PretrainedError that contains the path of the file. */
 export const parseJson = (text: string, path: string): unknown => {
   try {
     return JSON.parse(text);

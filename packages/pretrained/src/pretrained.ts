@@ -7,25 +7,25 @@ import type { ImageProcessor } from "./image-processor.ts";
 /** A tensor of a checkpoint that does not belong to the model. */
 export type CarriedTensor = StoredTensor;
 
-/** Storage details of a checkpoint, so that it can be saved in the same form. */
+/** Names and dtypes in the files of a checkpoint, so that the checkpoint can be saved in the same form. */
 export interface Stored {
-  /** Name and dtype of each leaf of the model, by its path in `{ params, state }`. */
+  /** Name in the files, and dtype, of each leaf of the model, by path in `{ params, state }`. */
   readonly leaves: ReadonlyMap<string, { readonly name: string; readonly dtype: FloatDType }>;
-  /** Tensors of the files that repeat a leaf: name to path of the leaf. */
+  /** Duplicate tensors in the files: name of the duplicate → path of the leaf that it repeats. */
   readonly copies: ReadonlyMap<string, string>;
-  /** Tensors of the files that do not belong to the model, by name. */
+  /** Tensors in the files that do not belong to the model, by name. */
   readonly carried: ReadonlyMap<string, CarriedTensor>;
 }
 
-/** A checkpoint to save: a configuration and the arrays of its model, f32. */
+/** A checkpoint to save: a configuration, and the arrays of its model in f32. */
 export interface Weights<Params = unknown, State = unknown> {
   readonly config: Config;
   readonly params: MapTree<Params, Tensor, NdArray>;
-  /** State of the model. Default: an empty tree, as for most models. */
+  /** State of the model. Default: an empty tree, because most models have no state. */
   readonly state?: MapTree<State, Tensor, NdArray>;
-  /** Storage details. Absent: current names and f32. */
+  /** Names and dtypes for the files. Absent: current names and f32. */
   readonly stored?: Stored;
-  /** Image preprocessing. Absent: no preprocessor file is written. */
+  /** Image preprocessing of the model. Absent: no preprocessor file is written. */
   readonly imageProcessor?: ImageProcessor | undefined;
 }
 

@@ -6,13 +6,13 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Describes the quantization of a configuration's weights, such as '"gptq", 4 bits'; undefined if they are not
+ * Describes the quantization of a configuration's weights, such as '"gptq", 4 bits'. Undefined if weights are not
  * quantized.
  */
 const quantisationOf = ({ quantization_config: given }: Config): string | undefined => {
   if (!isObject(given)) return undefined;
   const { quant_method: method, load_in_4bit: isFourBit, load_in_8bit: isEightBit, bits } = given;
-  // Old files of bitsandbytes name no method; files of unquantized weights may keep its settings, switched off.
+  // Old files of bitsandbytes name no method. Files of unquantized weights may still contain its settings, disabled.
   const isOfBitsAndBytes =
     method === "bitsandbytes" || (method === undefined && (isFourBit ?? isEightBit) !== undefined);
   if (isOfBitsAndBytes && isFourBit !== true && isEightBit !== true) return undefined;
@@ -21,7 +21,7 @@ const quantisationOf = ({ quantization_config: given }: Config): string | undefi
   return [name, ...(typeof width === "number" ? [`${width} bits`] : [])].join(", ");
 };
 
-/** @throws PretrainedError for a configuration of quantised weights. */
+/** @throws PretrainedError for a configuration of quantized weights. */
 export const requireUnquantised = (config: Config): void => {
   const quantisation = quantisationOf(config);
   if (quantisation !== undefined)
@@ -30,7 +30,7 @@ export const requireUnquantised = (config: Config): void => {
     );
 };
 
-/** Last parts of the names of tensors that quantizers write next to or instead of a weight. */
+/** Last name parts of tensors that quantizers write in addition to a weight, or in place of a weight. */
 const parts: ReadonlySet<string> = new Set(
   [
     "qweight qzeros g_idx", // gptq, awq

@@ -5,13 +5,16 @@ import { PretrainedError } from "./errors.ts";
 /** Schema of a size: a positive integer. */
 export const size: z.ZodNumber = z.number().int().positive();
 
-/** Schema of a number of layers. The limit bounds the cost of making the model, which precedes reading its tensors. */
+/**
+ * Schema of a number of layers. The maximum limits the cost of building the model, which happens before tensors are
+ * read.
+ */
 export const layerCount: z.ZodNumber = size.max(10_000);
 
 /**
  * Reads the fields of a configuration that a model needs.
  *
- * @throws PretrainedError that lists every field that is missing or unsupported.
+ * @throws PretrainedError that lists all missing or unsupported fields.
  */
 export const readFields = <Schema extends z.ZodType>(schema: Schema, config: Config): z.infer<Schema> => {
   const { success, data, error } = schema.safeParse(config);

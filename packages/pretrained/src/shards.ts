@@ -3,24 +3,25 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { PretrainedError } from "./errors.ts";
 import { parseJson } from "./parse-json.ts";
 
-/** Name of the file of a checkpoint with a single file, which needs no index. */
+/** File name of a checkpoint that consists of a single weight file, which needs no index. */
 export const singleFile = "model.safetensors";
 
 export const configFile = "config.json";
 
 export const indexFile = "model.safetensors.index.json";
 
-/** Default maximum size of a shard, bytes; Hugging Face's default. */
+/** Default maximum size of a shard in bytes, as in Hugging Face's libraries. */
 export const defaultShardBytes = 5e9;
 
-/** The tensors of one file. */
+/** A weight file, and the names of its tensors. */
 export interface Shard {
   readonly file: string;
   readonly names: readonly string[];
 }
 
 /**
- * Divides tensors into files, in order, each with at most `maxBytes` bytes of data; a larger tensor gets its own file.
+ * Distributes tensors over files, in order, each with at most `maxBytes` bytes of data. A larger tensor has its own
+ * file.
  *
  * @returns files with Hugging Face's names: `model.safetensors`, or `model-00001-of-00003.safetensors` and so on.
  */
@@ -42,7 +43,7 @@ export const planShards = (bytes: ReadonlyMap<string, number>, maxBytes: number)
   }));
 };
 
-/** Returns the text of the index of several files. */
+/** Returns the text of the index file for several weight files. */
 export const indexText = (shards: readonly Shard[], totalBytes: number): string => {
   const entries = shards
     .flatMap(({ file, names }) => names.map((name): [string, string] => [name, file]))
@@ -56,9 +57,9 @@ const indexSchema = z.looseObject({
 });
 
 /**
- * Parses an index: file name by tensor name.
+ * Parses an index. Returns the file name of each tensor, by tensor name.
  *
- * @throws PretrainedError for a text that is not an index, and for files outside its folder.
+ * @throws PretrainedError for a text that is not an index, and for files outside of the folder of the index.
  */
 export const parseIndex = (text: string, path: string): ReadonlyMap<string, string> => {
   const { success, data, error } = indexSchema.safeParse(parseJson(text, path));

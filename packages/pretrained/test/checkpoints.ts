@@ -10,13 +10,13 @@ export const checkpoints: readonly string[] = readdirSync(folder).sort();
 
 export const checkpointFolder = (name: string): string => join(folder, name);
 
-/** Returns recorded inputs and PyTorch's logits. */
+/** Returns recorded inputs, and PyTorch's logits for these inputs. */
 export const expectedOf = (name: string): { readonly inputs: NdArray; readonly logits: NdArray } => {
   const { tensors } = readSafetensors(readFileSync(join(folder, name, "expected.safetensors")));
   return { inputs: tensors.get("inputs")!, logits: tensors.get("logits")! };
 };
 
-/** Returns all tensors of a checkpoint's files by name. */
+/** Returns all tensors in the files of a checkpoint, by name. */
 export const tensorsOf = (path: string): Map<string, CarriedTensor> =>
   new Map(
     readdirSync(path)
@@ -30,14 +30,14 @@ export const tensorsOf = (path: string): Map<string, CarriedTensor> =>
       }),
   );
 
-/** Returns an array in the form stored in a file. */
+/** Converts an array to the form stored in a file. */
 export const asStored = (array: NdArray): CarriedTensor => ({
   dtype: array.dtype,
   shape: array.shape,
   bytes: new Uint8Array(array.bytes()),
 });
 
-/** Returns the bytes of a file of tensors. */
+/** Returns the bytes of a file that contains some tensors. */
 export const fileOf = (tensors: ReadonlyMap<string, CarriedTensor>): Uint8Array => {
   const { head, header } = layoutSafetensors(tensors);
   const file = new Uint8Array(header.fileBytes);

@@ -65,7 +65,7 @@ test("a tensor larger than the maximum of a file gets a separate file", async ()
   expect(bits(tensorsOf(target))).toEqual(bits(source));
 });
 
-/** Returns a copy of a checkpoint in one file, with tensors altered by `change`. */
+/** Returns the path of a copy of a checkpoint in one file, with tensors altered by `change`. */
 const changed = (
   name: string,
   change: (tensors: Map<string, CarriedTensor>) => void,
@@ -149,7 +149,7 @@ test("a frequency table of an old file is preserved, and a copy of the embedding
   expect(written.get("lm_head.weight")).toEqual(asStored(moved));
 });
 
-/** Returns a printed graph of the model in a folder. */
+/** Returns the printed graph of the model in a folder. */
 const graphOf = async (path: string): Promise<string> => {
   const { model, params } = await loadPretrained(path);
   const apply = (p: unknown, x: Tensor): Tensor => model.apply(p, {}, x, { train: false })[0];

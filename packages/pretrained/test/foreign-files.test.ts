@@ -8,7 +8,7 @@ import { checkpointFolder } from "./checkpoints.ts";
 
 const base = mkdtempSync(join(tmpdir(), "skein-foreign-"));
 afterAll(() => rmSync(base, { recursive: true }));
-/** A named pipe without a writer. */
+/** Path of a named pipe without a writer. */
 const pipe = join(base, "pipe");
 beforeAll(() => {
   if (process.platform === "linux") execFileSync("mkfifo", [pipe]);
@@ -16,7 +16,7 @@ beforeAll(() => {
 
 let numFolders = 0;
 
-/** Returns the error for a checkpoint in which one file is replaced. */
+/** Returns the error message for a checkpoint in which one file is replaced. */
 const refusal = async (name: string, checkpoint: string, put: (path: string) => void): Promise<string> => {
   const folder = join(base, String(numFolders++));
   cpSync(checkpointFolder(checkpoint), folder, { recursive: true });

@@ -18,7 +18,7 @@ afterEach(() => {
 const configOf = (name: string): Config =>
   JSON.parse(readFileSync(join(checkpointFolder(name), "config.json"), "utf8")) as Config;
 
-/** Returns a copy of a checkpoint with entries altered by `change`. */
+/** Returns the path of a copy of a checkpoint with entries altered by `change`. */
 const changed = (name: string, change: (entry: [string, CarriedTensor]) => [string, CarriedTensor][]): string => {
   const folder = mkdtempSync(join(tmpdir(), "skein-head-"));
   made.push(folder);
@@ -35,7 +35,8 @@ const body = (folder: string, name: string): Promise<ReadonlyMap<string, NdArray
   loadBody(folder, withNewHead(configOf(name), numClasses));
 
 /**
- * Checkpoint, paths of its missing parameters, and prefix of its body; it has a part of a pooler, none, or all of it.
+ * Name of a checkpoint, paths of the parameters missing for a new head, and prefix of the body. The checkpoints contain
+ * a part of a pooler, no pooler, and a complete pooler.
  */
 const classifiers: [name: string, head: RegExp, prefix: string][] = [
   ["vit", /^params\.classifier\./, "vit."],
@@ -54,7 +55,7 @@ describe.each(classifiers)("%s with a new head", (name, head, prefix) => {
     const kept = await body(checkpointFolder(name), name);
     const { params, state } = await loadPretrained(checkpointFolder(name));
     const before = leavesByPath<NdArray>({ params, state });
-    // A pooler that the old model did not use was preserved, not read.
+    // A pooler that the old model did not use was preserved in the file, but not loaded.
     for (const [path, array] of kept)
       if (!path.startsWith("params.pooler.")) expect(array, path).toEqual(before.get(path));
     expect([...kept.keys()].sort()).toEqual(

@@ -6,7 +6,7 @@ import { openConfig } from "../src/open-config.ts";
 
 const thousandLabels = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [i, `label ${i}`]));
 
-// Fields of published configurations, also fields that models do not read.
+// Fields of published configurations, including fields that models do not read.
 const published: readonly (readonly [name: string, numParameters: number, config: Config])[] = [
   [
     "Llama 3.2 1B",
@@ -99,7 +99,7 @@ const published: readonly (readonly [name: string, numParameters: number, config
       vocab_size: 151_936,
     },
   ],
-  // The published file leaves all other sizes at their defaults.
+  // The published file omits all other sizes, which have their default values.
   ["GPT-2", 124_439_808, { model_type: "gpt2", n_ctx: 1024, n_embd: 768, n_head: 12, n_layer: 12, vocab_size: 50_257 }],
   [
     "BERT base, uncased",

@@ -13,23 +13,23 @@ import type { ModelFactory } from "skein-train";
 
 /** Options that a job may set under `model.options`. */
 export interface ModelOptions {
-  /** Channels of the two convolutions. */
+  /** Number of output channels of the two convolutions. */
   readonly channels?: readonly [number, number];
-  /** Width of the layer before the last. */
+  /** Width of the hidden dense layer. */
   readonly hidden?: number;
-  /** Dropout rate of that layer's values during training, against overfitting. Default: 0. */
+  /** Dropout rate of the hidden dense layer during training, to reduce overfitting. Default: 0. */
   readonly dropout?: number;
 }
 
-/** Convolution 3×3, ReLU, max pooling 2×2: [batch, rows, columns, in] to [batch, rows/2, columns/2, out]. */
+/** Applies convolution 3×3, ReLU and max pooling 2×2: [batch, rows, columns, in] to [batch, rows/2, columns/2, out]. */
 const block = (layer: Affine, x: Tensor): Tensor =>
   maxPool2d(relu(applyConv2d(layer, x, { padding: "same" })), { window: 2 });
 
 /**
  * A small convolutional network for images [rows, columns, channels] of any size.
  *
- * A model consists of two functions of tensors: `init` makes parameters from a random key, `apply` computes scores of
- * the classes from images. Both functions are called once to trace their operations; the traced operations are compiled
+ * A model consists of two functions of tensors: `init` creates parameters from a random key, and `apply` computes class
+ * scores from images. Both functions are called once to trace their operations; the traced operations are compiled
  * together with their gradients. `labelledModel` adds the loss and the metrics of a classifier.
  */
 const makeModel: ModelFactory<ModelOptions> = (task, { channels = [16, 32], hidden = 64, dropout = 0 }) => {

@@ -5,14 +5,15 @@ import { defineData } from "skein-train";
 import { z } from "zod";
 
 interface Table {
-  /** f32, [samples, features] */
+  /** Features of each sample, f32 [samples, features]. */
   readonly features: readonly (readonly number[])[];
   /** Class of each sample: 0, 1, …. */
   readonly classes: readonly number[];
 }
 
 /**
- * Reads lines `feature,…,feature,class` with the same number of features in each line; skips a first line with names.
+ * Reads lines `feature,…,feature,class` with the same number of features in each line. Skips a first line with column
+ * names.
  */
 const readTable = (file: string): Table => {
   const lines = readFileSync(new URL(file, import.meta.url), "utf8").split(/\r?\n/);
@@ -50,11 +51,11 @@ const samples = ({ features, classes }: Table): Records =>
 
 /**
  * Returns training samples, test samples and the kind of prediction. Called once in each process of a run. Samples may
- * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`: then set `predicts: "own"`, and give
- * the model your own loss.
+ * be any tree of arrays, such as `arrayRecords({ query: { tokens }, document })`. For such samples, set `predicts:
+ * "own"`, and define a loss in your model.
  */
 export default defineData({
-  // Options that a job sets under data.options: CSV files, relative to the folder of this module.
+  // Options that a job sets under data.options: paths of CSV files, relative to the folder of this module.
   options: z.strictObject({ train: z.string(), test: z.string() }),
   create: ({ train, test }) => {
     const [training, heldOut] = [readTable(train), readTable(test)];

@@ -4,7 +4,7 @@ import { defineCallbacks } from "skein-train";
 import { z } from "zod";
 
 /**
- * Called in the process that records the run; the callbacks onStep, onCheckpoint and onEnd exist too. Callbacks do not
+ * Called in the process that records the run. The callbacks onStep, onCheckpoint and onEnd also exist. Callbacks do not
  * change the results of a run. `run.stop()` ends the run after the current step and saves a checkpoint.
  */
 export default defineCallbacks({

@@ -4,19 +4,20 @@ import { defineModel } from "skein-train";
 import { z } from "zod";
 
 /**
- * Computes scores of the classes, [batch, classes], from features [batch, features]: dense layers with ReLU between
- * them.
+ * Computes class scores, [batch, classes], from features [batch, features], with dense layers and ReLU between them.
  */
 export const scores = (layers: readonly Affine[], features: Tensor): Tensor =>
   layers.reduce((x, layer, index) => dense(layer, index === 0 ? x : relu(x)), features);
 
 /**
- * A model consists of two functions of tensors: `init` makes parameters from a random key, `apply` computes scores from
- * inputs. Both functions are called once to trace their operations; the traced operations are compiled together with
- * their gradients. `labelledModel` adds the loss and the metrics of a classifier; `rowLossModel` takes your own loss.
+ * A model consists of two functions of tensors: `init` creates parameters from a random key, and `apply` computes class
+ * scores from inputs. Both functions are called once to trace their operations; the traced operations are compiled
+ * together with their gradients. `labelledModel` adds the loss and the metrics of a classifier; `rowLossModel` accepts
+ * your own loss.
  */
 export default defineModel({
-  // Options that a job may set under model.options; checked before the run starts, with the line of each error.
+  // Options that a job may set under model.options. Checked before the run starts; errors contain the line in the job
+  // file.
   options: z.strictObject({
     hidden: z.array(z.int().min(1)).default([32]).describe("Width of each layer between the first and the last."),
   }),

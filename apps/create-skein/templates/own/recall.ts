@@ -2,9 +2,9 @@ import { argmax, cast, equal, logicalAnd } from "@skein/tensor-core";
 import { defineMetrics } from "skein-train";
 
 /**
- * Metrics are ratios of sums. `rows` returns named numbers per row of a held-out batch; the numbers are added up over
- * all batches and ranks. Here, for each class: the number of rows of the class, and how many of these rows the model
- * classifies correctly.
+ * Metrics are ratios of sums. `rows` returns named numbers for each row of a held-out batch, which are added up over
+ * all batches and ranks. In this example, for each class: the number of rows of the class, and the number of correctly
+ * classified rows of the class.
  */
 export default defineMetrics({
   create: (task) => {

@@ -44,7 +44,7 @@ test("a job file edited after its run began is reported, with the keys that diff
   edit(text.replace("[16]", "[64]").replace("batch: 32", "batch: 8"));
   const line = `${join(folder, "job.yaml")} was edited after the run began (model.hidden: [16], now [64]), but a run resumes with ${join(output, "job.json")}; change it with --set key=value, or start a new run`;
   expect(editedJobLine(output)).toBe(line);
-  // A second resume reports it, too.
+  // A second resume reports the difference again.
   provenance({
     command: ["resume", "out"],
     earlier: [{ command: ["run", "job.yaml", "--set", "batch=16", "--steps", "60"], folder, startedAt: began }],

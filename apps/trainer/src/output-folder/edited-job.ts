@@ -7,14 +7,14 @@ import { provenanceFile } from "../provenance/provenance.ts";
 import { type SavedStart, savedStarts } from "../provenance/saved-starts.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
-/** Find the start of a run by `skein-train run`, and the job file that its command named. */
+/** Finds the first start of a run by `skein-train run`, and the job file named in its command. */
 const startOf = (output: string): { readonly file: string; readonly start: SavedStart } | undefined => {
   const start = savedStarts(join(output, provenanceFile)).find(({ command }) => command?.[0] === "run");
   const named = start?.command?.slice(1).find((word) => /\.(ya?ml|json)$/.test(word) && !word.includes("="));
   return named === undefined ? undefined : { file: resolve(start?.folder ?? ".", named), start: start! };
 };
 
-/** Keys of a job that a command sets: with `--set key=value`, or with an option of that name. */
+/** Job keys set by a command, with `--set key=value` or with an option of the same name. */
 const keysIn = (command: readonly string[]): readonly string[] =>
   command.flatMap((word) => {
     const [, option] = /^--([a-z][\w-]*)(?:=|$)/.exec(word) ?? [];
@@ -23,9 +23,9 @@ const keysIn = (command: readonly string[]): readonly string[] =>
   });
 
 /**
- * A line for the user if the job file of a run was edited after the run began and now differs, because a run resumes
- * with its own copy. Settings that the command gave, and settings that are chosen when a run begins, are not compared.
- * Absent: no difference.
+ * Returns a line for the user if the job file was edited after the run began and now differs from the job of the run,
+ * because a resumed run uses its own copy. Settings given in the command, and settings chosen when a run begins, are
+ * not compared. Undefined: no difference.
  */
 export const editedJobLine = (output: string): string | undefined => {
   const found = startOf(output);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { newestRun } from "./newest-run.ts";
 
-/** A folder of runs, each with its modification time and its files. */
+/** Creates a folder of runs, each with its modification time and its files. */
 const folderOf = (runs: Readonly<Record<string, readonly [seconds: number, ...files: readonly string[]]>>): string => {
   const folder = mkdtempSync(join(tmpdir(), "skein-runs-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

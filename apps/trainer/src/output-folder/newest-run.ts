@@ -10,11 +10,11 @@ import { stateOf } from "../run-readers/run-facts.ts";
 import { readRunFiles } from "../run-readers/run-files.ts";
 
 /**
- * Find a run: the folder itself if it holds a run, or the run below it that was written to last, or the folder itself
+ * Finds a run: `folder` itself if it contains a run, otherwise the most recently written run below it. Returns `folder`
  * if there is no run.
  *
- * @throws ConfigError if the run was found below `folder` and is still training: two programs would write into its
- * folder.
+ * @throws ConfigError if the run was found below `folder` and is still training, because two programs would write to
+ * the folder of the run.
  */
 export const newestRun = async (folder: string): Promise<string> => {
   const holdsJob = (path: string): boolean => existsSync(join(path, jobFile));

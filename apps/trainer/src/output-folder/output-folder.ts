@@ -18,24 +18,21 @@ export { jobFile, summaryFile };
 /** Output folder of a new run. */
 export interface ClaimedFolder {
   readonly path: string;
-  /**
-   * Folders that were created for `path`, outermost first. If `path` is among them, the folder belongs to this run
-   * alone.
-   */
+  /** Folders that were created for `path`, outermost first. If `path` is among them, only this run uses the folder. */
   readonly made: readonly string[];
 }
 
 const otherFolder = "name a folder that you may write to";
 const nameFolder = "name a folder that you may write to with --output <folder>";
 
-/** Check that a run can write all of its files into its folder. @throws ConfigError. */
+/** Checks that a run can write all of its files to its output folder. @throws ConfigError. */
 export const requireOutput = (output: string): void =>
   requireFolder(output, `output folder ${output}`, {
     files: [jobFile, metricsFile, summaryFile, routingFile, provenanceFile],
     folders: [checkpointsFolder("")],
   });
 
-/** @throws ConfigError for a folder that already holds a run. */
+/** @throws ConfigError if the folder already contains a run. */
 export const requireNoRun = (asked: string): void => {
   if (existsSync(join(asked, jobFile)))
     throw new ConfigError([
@@ -44,9 +41,9 @@ export const requireNoRun = (asked: string): void => {
 };
 
 /**
- * Create a new folder: the requested folder, or `runs/<job name>/<1, 2, …>` below the working folder.
+ * Creates a new output folder: the requested folder, or `runs/<job name>/<1, 2, …>` in the working folder.
  *
- * @throws ConfigError if the folder already holds a run.
+ * @throws ConfigError if the folder already contains a run.
  */
 export const claimOutput = (name: string, asked: string | undefined): ClaimedFolder => {
   if (asked !== undefined) {
@@ -66,7 +63,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
   for (let number = 1; ; number++) {
     const path = join("runs", name, String(number));
     try {
-      mkdirSync(path); // fails if another run was faster, so that two runs never share a folder
+      mkdirSync(path); // fails if another run has just created this folder, so that two runs never share it
       return { path, made: [...above, path] };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "EEXIST") continue;
@@ -77,7 +74,7 @@ export const claimOutput = (name: string, asked: string | undefined): ClaimedFol
 };
 
 /**
- * Create the folder of a run that may have begun earlier with the same command.
+ * Creates the output folder of a run, or reuses it if the run was started earlier with the same command.
  *
  * @throws ConfigError if no folder is given.
  */
@@ -88,7 +85,10 @@ export const reclaimOutput = (name: string, asked: string | undefined): ClaimedF
   return claimOutput(name, asked);
 };
 
-/** Undo `claimOutput` and `saveJob` if a run failed before its first step. Earlier contents of the folder stay. */
+/**
+ * Undoes `claimOutput` and `saveJob` if a run failed before its first step. Files that were in the folder before are
+ * kept.
+ */
 export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
   const metrics = join(path, metricsFile);
   if (existsSync(metrics) && statSync(metrics).size > 0) return;
@@ -101,10 +101,10 @@ export const dropUnusedOutput = ({ path, made }: ClaimedFolder): void => {
 };
 
 /**
- * Save the job in the folder of its results, with all defaults filled in, so that a later default cannot change a
- * resumed run.
+ * Saves the job in its output folder, with all defaults filled in, so that a resumed run does not depend on later
+ * defaults.
  *
- * @throws ConfigError for a job that is too long to be read again.
+ * @throws ConfigError if the job is too long to be read again.
  */
 export const saveJob = (output: string, job: Job): void => {
   const path = join(output, jobFile);
@@ -117,7 +117,7 @@ export const saveJob = (output: string, job: Job): void => {
   replaceDurably(nodeFiles, path, text);
 };
 
-/** Path of the job of a run. @throws CheckpointError if the folder holds no job. */
+/** Returns the path of the job file of a run. @throws CheckpointError if the folder contains no job. */
 const jobPathIn = (output: string): string => {
   const path = join(output, jobFile);
   if (existsSync(path)) return path;
@@ -126,12 +126,15 @@ const jobPathIn = (output: string): string => {
   throw new CheckpointError(`${output} holds no run: ${path} does not exist; name ${hint}`);
 };
 
-/** Load the job of a run to resume, with the current contents of its files. @throws CheckpointError, ModuleError. */
+/**
+ * Loads the job of a run that is to be resumed, with the current contents of the job's files. @throws CheckpointError,
+ * ModuleError.
+ */
 export const savedJob = async (output: string, overrides: readonly Override[]): Promise<Job> =>
   loadJob(jobPathIn(output), overrides);
 
 /**
- * Read the job of a run as it was when the run began, for commands that only read. @throws CheckpointError,
+ * Reads the job of a run as recorded when the run began, for commands that only read. @throws CheckpointError,
  * ConfigError.
  */
 export const recordedJob = (output: string): Job => readJob(jobPathIn(output));

@@ -21,11 +21,11 @@ import { recordedJob } from "./output-folder.ts";
 import { prepare } from "../preparation/prepare.ts";
 import type { Prepared } from "../preparation/prepared.ts";
 
-/** Trained weights of a run, merged from the parts of all ranks. */
+/** Trained weights of a run, merged over all ranks. */
 export interface SavedRun {
-  /** The job as it ran. */
+  /** The job with the settings of the run. */
   readonly job: Job;
-  /** The job prepared for a single rank that holds everything. */
+  /** The job prepared for a single rank that holds all shards. */
   readonly prepared: Prepared;
   readonly step: number;
   /** Folder of the checkpoint. */
@@ -39,8 +39,9 @@ export interface SavedRun {
 export type CheckpointChoice = number | "best";
 
 /**
- * Step of the best evaluation, from the newest checkpoint. @throws CheckpointError if the run does not compare
- * evaluations.
+ * Returns the step of the best evaluation, as recorded in the newest checkpoint.
+ *
+ * @throws CheckpointError if the run does not compare evaluations.
  */
 const bestStep = ({ folder, manifest }: Checkpoint): number => {
   if (manifest.best !== undefined) return manifest.best.step;
@@ -61,7 +62,8 @@ const checkpointOf = (output: string, which: CheckpointChoice | undefined): Chec
     } catch (error) {
       const names = checkpointNames(nodeFiles, output);
       if (!(error instanceof DamagedCheckpointError) || names.includes(folderName(step))) throw error;
-      // A running run removes the checkpoint of the best evaluation when a better one follows.
+      // A training run removes the checkpoint of its best evaluation after a better evaluation, so the search is
+      // repeated.
       if (which === "best" && removed < maxRemoved) continue;
       throw new CheckpointError(
         `${parent} has no checkpoint of step ${step}; ${names.length === 0 ? "it has no checkpoints" : `it has checkpoints of steps ${names.map(stepOfName).join(", ")}`}`,
@@ -72,9 +74,9 @@ const checkpointOf = (output: string, which: CheckpointChoice | undefined): Chec
 };
 
 /**
- * Returns the part of the state that a checkpoint holds under a name, with the parts of all ranks merged.
+ * Returns one named tree of the state in a checkpoint, merged over all ranks.
  *
- * @param like a tree of the same structure.
+ * @param like A tree with the same structure and specs.
  * @throws CheckpointError if an array is missing, or does not match the model of the job.
  */
 export const savedTree = (
@@ -99,8 +101,8 @@ export const savedTree = (
 };
 
 /**
- * Returns the trained parameters in a checkpoint: their moving average if the run keeps one, otherwise the last
- * parameters.
+ * Returns the trained parameters in a checkpoint: their moving average if the run has one, otherwise the parameters of
+ * the last step.
  *
  * @throws CheckpointError as `savedTree` does.
  */
@@ -109,7 +111,7 @@ export const savedParams = ({ job, params, trained, whole }: Prepared, checkpoin
   return job.average === undefined ? last : withParameters(last, savedTree("average", trained, { whole, checkpoint }));
 };
 
-/** Replaces parts given by a program, which are needed only for training, by defaults. */
+/** Replaces the objects of a program that only training needs by defaults. */
 const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...rate }, ...job }: Job): Job => ({
   ...job,
   optimizer: optimizer.kind === "program" ? { kind: "sgd", weightDecay: 0 } : optimizer,
@@ -120,8 +122,8 @@ const withoutTraining = ({ optimizer, compression, learningRate: { schedule, ...
 /**
  * Opens the saved model of a run.
  *
- * @param which checkpoint. Default: the newest valid one.
- * @throws CheckpointError, DamagedCheckpointError, and errors of preparing the job.
+ * @param which Checkpoint to open. Default: the newest valid checkpoint.
+ * @throws CheckpointError, DamagedCheckpointError, and errors from preparing the job.
  */
 export const openSavedRun = async (output: string, which?: CheckpointChoice): Promise<SavedRun> => {
   const job = recordedJob(output);

@@ -3,19 +3,19 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import { expertAxis } from "../job/mesh.ts";
 import { type DeviceState, type Parts, stateSharding } from "../step/train-state.ts";
 
-/** Paths of a layer of experts in the state of a run. */
+/** Paths in the state of a run that belong to one layer of experts. */
 export interface ExpertLayer {
-  /** Name, such as `block-1`. */
+  /** Name of the layer, such as `block-1`. */
   readonly name: string;
-  /** Paths of leaves with a row per expert of a rank: parameters, and the optimizer's state for them. */
+  /** Paths of arrays with one row per expert of a rank: parameters, and the optimizer's state for these parameters. */
   readonly rows: readonly string[];
-  /** Path in the layer's own state: i32 [E], slot of each expert. */
+  /** Path, in the state of the layer, of the slot of each expert, i32 [E]. */
   readonly places: string;
-  /** Path in the layer's own state: f32 [E], mean load of each expert over recent steps. */
+  /** Path, in the state of the layer, of the mean load of each expert over recent steps, f32 [E]. */
   readonly loads: string;
 }
 
-/** Layers of experts of a model, in order. Empty: the model does not list any. */
+/** Returns the expert layers of a model, in the order of the model. Empty if the model lists no expert layers. */
 export const expertLayersOf = ({ model, sharding }: Parts, state: DeviceState): readonly ExpertLayer[] => {
   const shardOf = stateSharding(sharding, state.params);
   const paths = leafPaths(state).filter((path) => shardAxes(shardOf(path)).includes(expertAxis));
@@ -27,7 +27,7 @@ export const expertLayersOf = ({ model, sharding }: Parts, state: DeviceState): 
   }));
 };
 
-/** Leaves of a state by path. */
+/** Returns the leaves of a state at the given paths. */
 export const leavesAt = (state: DeviceState, paths: readonly string[]): readonly DeviceArray[] => {
   const byPath = leavesByPath<DeviceArray>(state);
   return paths.map((path) => {
@@ -37,7 +37,7 @@ export const leavesAt = (state: DeviceState, paths: readonly string[]): readonly
   });
 };
 
-/** Replace leaves of a state at some paths. */
+/** Returns the state with the leaves at some paths replaced. */
 export const withLeaves = (state: DeviceState, changed: ReadonlyMap<string, DeviceArray>): DeviceState => {
   const { leaves, structure } = flattenTree<DeviceArray>(state);
   return unflattenTree(

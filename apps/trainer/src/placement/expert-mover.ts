@@ -6,7 +6,7 @@ import { type ExpertLayer, leavesAt, withLeaves } from "./expert-layers.ts";
 
 type Move = (rows: readonly DeviceArray[], before: DeviceArray, after: NdArray) => Promise<readonly DeviceArray[]>;
 
-/** Moves experts of a state to other slots with compiled functions, one per message size that moves need. */
+/** Moves the experts in a state to other slots. Uses one compiled function per message size. */
 export class ExpertMover {
   private readonly compiled = new Map<number, Move & { release(): void }>();
   private readonly input: Pick<MoverInput, "parts" | "backend" | "communicators">;
@@ -16,10 +16,11 @@ export class ExpertMover {
   }
 
   /**
-   * Move the experts of a layer, with the optimizer's state for them, to their new slots. Consumes the state, which
-   * must have nothing pending. All ranks call it with the same slots.
+   * Moves the experts of a layer, and the optimizer's state for these experts, to their new slots. Consumes the state,
+   * which must have no pending operations. Must be called on all ranks with the same slots.
    *
-   * @param before @param after slot of each expert.
+   * @param before Slot of each expert before the move.
+   * @param after Slot of each expert after the move.
    */
   async move(
     state: DeviceState,
@@ -58,7 +59,7 @@ export class ExpertMover {
   }
 }
 
-/** Inputs of a mover of experts. */
+/** Inputs of an `ExpertMover`. */
 interface MoverInput {
   readonly parts: Parts;
   readonly backend: Backend;

@@ -22,7 +22,8 @@ const setting = (own: Partial<PlacementSetting> = {}): PlacementSetting => ({
 });
 
 /**
- * Loads with ties, idle experts, or all tokens to one; arbitrary placements; routing over the same number of experts.
+ * Arbitrary inputs: loads with ties, with idle experts, or with all tokens on one expert; any placement; and a routing
+ * over the same number of experts.
  */
 const situations = fc
   .tuple(fc.constantFrom(1, 2, 3, 4), fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 4 }))
@@ -112,7 +113,7 @@ describe("a move", () => {
     const line = { startupSeconds: 0, secondsPerByte: 1e-6 };
     const on = setting({ line, bytesPerToken: 4, bytesPerExpert: 100_000 });
     const { gain } = planSlots(jobOf({ when: "pays", everySteps: 20 }), situation, on)!;
-    // From 1000 rows on the first rank to 500 on each; one expert each way.
+    // From 1000 rows on the first rank to 500 rows on each rank; one expert moves in each direction.
     expect(gain!.moveSeconds).toBeCloseTo(0.1, 9);
     expect(gain!.gainSeconds).toBeCloseTo(20 * 4 * 500 * 4e-6 - 0.1, 9);
     expect(planSlots(jobOf({ when: "pays", everySteps: 12 }), situation, on)).toBeUndefined();
@@ -130,11 +131,11 @@ describe("a move", () => {
   });
 
   test("counts a token once for each rank if it is sent once per rank, otherwise for each choice", () => {
-    // The tokens of two ranks all choose experts 0 and 1, on one rank: one copy each, or two.
+    // The tokens of two ranks all choose experts 0 and 1, which are on one rank: one copy per token, or two copies.
     const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 1, 0, 1) };
     const swap = (sendsEachChoice: boolean) =>
       planSlots(jobOf({ planner: "swap" }), { ...situation, routing }, setting({ sendsEachChoice }));
     expect(swap(true)!.moves).toHaveLength(2);
-    expect(swap(false)).toBeUndefined(); // on different ranks, each token would go to both
+    expect(swap(false)).toBeUndefined(); // on different ranks, each token would be sent to both
   });
 });

@@ -19,55 +19,60 @@ import {
 import { InvariantError } from "@skein/tensor-core";
 import type { PlacementJob } from "../job/job.ts";
 
-/** Known facts about a layer of experts when it is placed again; the same on all ranks. */
+/** Data from which new slots for the experts of a layer are planned. Equal on all ranks. */
 export interface LayerSituation {
   /** Slot of each expert. */
   readonly places: readonly number[];
-  /** Number of choices of each expert in a step, summed over all ranks: the mean of recent steps. */
+  /**
+   * Load of each expert: number of tokens that choose the expert in a step, summed over all ranks, averaged over recent
+   * steps.
+   */
   readonly loads: readonly number[];
-  /** Routing of the tokens of all ranks. Absent: the planner does not use it. */
+  /** Routing of the tokens of all ranks. Absent if the planner does not use it. */
   readonly routing?: Routing | undefined;
 }
 
-/** Ranks, sizes and costs for placing experts. */
+/** Number of ranks, byte sizes and link times for the placement of experts. */
 export interface PlacementSetting {
   /** Number of ranks along the expert axis. */
   readonly numRanks: number;
-  /** Number of ranks that hold the same experts, each with its own tokens. */
+  /** Number of ranks that hold the same experts. Each of these ranks has its own tokens. */
   readonly numReplicas: number;
-  /** Bytes of a sent token. */
+  /** Bytes sent per token. */
   readonly bytesPerToken: number;
-  /** Bytes of an expert's parameters and of the optimizer's state for them. */
+  /** Bytes of an expert's parameters and of the optimizer's state for these parameters. */
   readonly bytesPerExpert: number;
-  /** Whether a token is sent once per choice, instead of once to each rank that it needs. */
+  /**
+   * Whether a token is sent once per chosen expert. If false, it is sent once to each rank that holds a chosen expert.
+   */
   readonly sendsEachChoice: boolean;
-  /** Measured time of an all-to-all. Absent: gains are not compared with the cost of moves. */
+  /** Measured time of an all-to-all. Absent: the gain of a move is not compared with its cost. */
   readonly line?: ExchangeLine | undefined;
 }
 
-/** New slots of a layer's experts. */
+/** New slots of the experts of a layer. */
 export interface PlannedSlots {
   readonly places: readonly number[];
   readonly moves: readonly ExpertMove[];
-  /** Predicted load of the busiest rank over the mean of ranks: 1 if all ranks have the same load. */
+  /** Predicted load of the busiest rank divided by the mean load per rank; 1 if all ranks have the same load. */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
-  /** Absent: gains are not compared with the cost of moves. */
+  /** Gain and cost of the moves. Absent: the gain was not compared with the cost. */
   readonly gain?: MoveGain | undefined;
 }
 
-/** Tokens are sent there and back, in the forward and in the backward pass. */
+/** Number of all-to-alls per step: dispatch and combine, in the forward and in the backward pass. */
 const exchangesPerStep = 4;
 
-/** Relative gain below which two sums of the same loads may differ only by rounding. */
+/** Relative gains below this value are ignored: sums of the same loads in another order differ by as much. */
 const roundingGain = 1e-6;
 
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
 
-/** Treat each choice as a token with one choice. */
+/** Converts each expert choice of a token to a separate token with a single choice. */
 const singleChoices = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });
 
-/** A better placement, and the seconds of a token exchange before and after. */
+/** An improved placement, and the seconds of one token exchange before and after the change. */
 interface BetterPlacement {
   readonly placement: ExpertPlacement;
   readonly loads: readonly number[];
@@ -84,7 +89,8 @@ const byLoads = (
   const wanted = placeHeaviestFirst(loads, { numRanks });
   const [now, then] = [before, wanted].map((placement) => greatest(loadsOfRanks(placement, loads)));
   if (!(then! < now! * (1 - roundingGain))) return undefined;
-  // Each rank of the axis sends the busiest rank its part, and messages are as long as the longest.
+  // Each rank of the expert axis sends 1/numRanks of the load to the busiest rank, and all messages have the length of
+  // the longest one.
   const seconds = (load: number): number =>
     line === undefined ? 0 : line.startupSeconds + (line.secondsPerByte * load * bytesPerToken) / numReplicas;
   return { placement: permuteToNearestRanks(before, wanted), loads, before: seconds(now!), after: seconds(then!) };
@@ -97,9 +103,9 @@ const bySwaps = (
   { numRanks, numReplicas, bytesPerToken, sendsEachChoice, line }: PlacementSetting,
 ): BetterPlacement | undefined => {
   const sent = sendsEachChoice ? singleChoices(routing) : routing;
-  // Without measured times, only counts decide, which are the same when a step is repeated.
+  // Without measured times, the decision depends only on token counts, which are equal when a step is repeated.
   const levels: ExchangeLevels = { numRanks, flat: line ?? { startupSeconds: 0, secondsPerByte: 1 }, levels: [] };
-  // The tokens of all replicas are concatenated like tokens of one rank.
+  // The tokens of all replicas are concatenated, as if one rank had all of them.
   const options = { bytesPerToken: bytesPerToken / numReplicas };
   const { placement, swaps } = swapExperts(sent, before, levels, { ...options, maxSwaps });
   if (swaps.length === 0) return undefined;
@@ -108,10 +114,10 @@ const bySwaps = (
 };
 
 /**
- * Choose better slots for the experts of a layer. Pure: ranks with the same numbers make the same choice.
+ * Chooses better slots for the experts of a layer. Pure: ranks with equal inputs make equal choices.
  *
- * @returns undefined if the planner finds no better slots, or if a job moves experts only when it pays and these moves
- * would not pay.
+ * @returns undefined if the planner finds no better slots, or if the job moves experts only when it pays, and these
+ * moves would not pay.
  */
 export const planSlots = (
   job: PlacementJob,

@@ -28,17 +28,17 @@ export interface RePlacementInput {
   /** Communicator of all ranks. */
   readonly world: Communicator;
   readonly plan: ExchangePlan | undefined;
-  /** Called for each move. */
+  /** Called after each move of experts. */
   readonly moved: (step: number, layers: readonly MovedLayer[], seconds: number) => void;
 }
 
-/** Periodically moves the experts of a run to better ranks. */
+/** Moves the experts of a run to better ranks at fixed intervals. */
 export interface RePlacement {
   /**
-   * After a step: plan and move experts if due. Decisions depend only on the state and the batch, so a step that is
-   * repeated after a failure makes the same decisions. All ranks call it together.
+   * Plans and moves experts after a step, if a move is due. Decisions depend only on the state and the batch, so a step
+   * repeated after a failure leads to the same decisions. Must be called on all ranks.
    *
-   * @param batch this rank's part of that step's batch.
+   * @param batch This rank's part of the batch of that step.
    * @throws RunError if ranks decide differently.
    */
   after(state: LiveState, batch: object): Promise<void>;
@@ -47,7 +47,7 @@ export interface RePlacement {
 
 const float32Bytes = 4;
 
-/** Whether a token is sent once per choice. */
+/** Whether a token is sent once per chosen expert, for each dispatch method. */
 const sendsEachChoice: Readonly<Record<SettledExperts["dispatch"], boolean>> = {
   dense: true,
   ragged: true,
@@ -89,9 +89,7 @@ export const rePlacement = (input: RePlacementInput): RePlacement | undefined =>
     return { before, planned };
   };
 
-  /**
-   * Require equal decisions: ranks with different decisions would hang, or train with other experts than they assume.
-   */
+  /** Throws unless all ranks made equal decisions. Otherwise ranks would wait forever, or train with wrong experts. */
   const requireSameDecision = async (
     step: number,
     decided: readonly (readonly number[] | undefined)[],

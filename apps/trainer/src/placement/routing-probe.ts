@@ -23,24 +23,25 @@ export interface ProbeInput {
   readonly communicators: Communicators;
 }
 
-/** A forward pass that returns the experts that tokens choose, without changing any state. */
+/** A forward pass that returns the experts chosen by tokens and does not change any state. */
 export interface RoutingProbe {
   /**
-   * Routings of all layers of experts: the tokens of all ranks. Tokens of ranks with the same coordinate along the
-   * expert axis are concatenated, in the order of these coordinates. All ranks call it together, and get the same
-   * result.
+   * Returns one routing per expert layer, with the tokens of all ranks. Tokens of ranks with the same coordinate along
+   * the expert axis are concatenated, in the order of these coordinates. Must be called on all ranks; returns the same
+   * result on all ranks.
    *
-   * @param batch this rank's part. @param numExperts of each layer.
+   * @param batch This rank's part of the batch.
+   * @param numExperts Number of experts of each layer.
    */
   (state: DeviceState, batch: object, numExperts: number): Promise<readonly Routing[]>;
   release(): void;
 }
 
-/** @param parts with a model that reports choices. */
+/** @param parts Components of the job, with a model that reports the chosen experts. */
 export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput): RoutingProbe => {
   const { experts } = parts.model;
   if (experts === undefined) throw new InvariantError("a model without experts was asked for their routing");
-  // A single rank with all experts has no coordinate along the expert axis; tokens are ordered by rank.
+  // A single rank with all experts has no coordinate along the expert axis, so tokens are ordered by rank.
   const axes = parts.mesh[expertAxis] === undefined ? [everyRankAxis(parts.mesh)] : [expertReplicasAxis, expertAxis];
   const gathered = (x: Tensor): Tensor => axes.reduce((all, axis) => allGather(all, axis), x);
   const compiled = jit(
@@ -48,7 +49,8 @@ export const routingProbe = ({ job, parts, backend, communicators }: ProbeInput)
       state: Pick<DeviceState, "params" | "model"> & { readonly key: Tensor; readonly step: Tensor },
       inputs: Tensor,
     ) => {
-      // Derived like a step's key but with another number, so that gates with noise choose as they would in training.
+      // Derived like the random key of the step, but with a different number, so that gates with noise choose as in
+      // training.
       const key = foldIn(foldIn(foldIn(state.key, state.step), 3), axisIndex(dataAxis));
       return experts.choices(state.params, state.model, inputs, { train: true, key }).map(gathered);
     },

@@ -5,18 +5,20 @@ import type { RoutingJson } from "../run-files/routing-file.ts";
 import { type ProbeInput, routingProbe } from "./routing-probe.ts";
 
 export interface RoutingRecorderInput extends ProbeInput {
-  /** Called with the routing of each layer, by name. */
+  /** Called with the routing of each expert layer, by layer name. */
   readonly routed: (step: number, layers: Readonly<Record<string, RoutingJson>>) => void;
 }
 
-/** Periodically records the experts that tokens choose. */
+/** Records the experts chosen by tokens at fixed intervals. */
 export interface RoutingRecorder {
-  /** After a step: read and report the routing, if due. All ranks call it together. @param batch of the step. */
+  /**
+   * Reads and reports the routing after a step, if due. Must be called on all ranks. @param batch Batch of that step.
+   */
   after(state: LiveState, batch: object): Promise<void>;
   release(): void;
 }
 
-/** @returns undefined if the job records nothing. */
+/** @returns undefined if the job does not record routing. */
 export const routingRecorder = (input: RoutingRecorderInput): RoutingRecorder | undefined => {
   const experts = expertsOf(input.job);
   if (experts?.recordRouting === undefined) return undefined;

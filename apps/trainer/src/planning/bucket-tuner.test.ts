@@ -12,7 +12,7 @@ test("steps before the first trial and the first step of each trial are ignored,
   for (let step = 0; step < (job.trials + 1) * job.stepsEach; step++) {
     expect(remarks).toEqual([]);
     const isFirst = step % job.stepsEach === 0;
-    // Steps take longer the further a size is from 2^12; ignored ones take far longer.
+    // Steps are longer the further a bucket size is from 2^12; ignored steps are much longer.
     const seconds = step < job.stepsEach || isFirst ? 1000 : 1 + Math.abs(Math.log2(bytes) - 12);
     if (isFirst && step >= job.stepsEach) tried.push(bytes);
     const tuned = await tuner.stepped(seconds);

@@ -2,20 +2,21 @@ import { bestTrial, type Observation, type SearchBound, suggest, median } from "
 import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 
-/** Result of a search after a step. */
+/** Change of the bucket size, and message, after a step. */
 export interface Tuned {
-  /** New bucket size. Absent: no change. */
+  /** New bucket size in bytes. Absent: unchanged. */
   readonly bucketBytes: number | undefined;
-  /** Result for the user, after the step that ends the search. */
+  /** Message for the user, after the step that ends the search. Absent after other steps. */
   readonly remark: string | undefined;
 }
 
 /**
- * Searches for the bucket size with the shortest steps during training, by Bayesian optimization: some steps with each
- * size, of which the first is not counted, because it compiles. As many warm-up steps come before the first trial;
- * without them the initial size would seem slow. Ranks use the measurements of rank 0, so all try the same sizes.
+ * Searches during training for the bucket size with the shortest steps, by Bayesian optimization. Each size is tried
+ * for several steps; the first of these steps is not counted, because it compiles. The first trial follows the same
+ * number of warm-up steps, because the initial size would otherwise seem slow. All ranks use the times measured by rank
+ * 0, so all ranks try the same sizes.
  *
- * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets in this way.
+ * Source: Zhang et al. 2023, arXiv 2302.12445 (DeAR), which tunes its buckets with the same method.
  */
 export class BucketTuner {
   private readonly trials: Observation[] = [];
@@ -27,7 +28,7 @@ export class BucketTuner {
   private readonly bounds: readonly SearchBound[];
   private readonly agree: Agree;
 
-  /** @param bytes initial bucket size of the run. */
+  /** @param bytes Initial bucket size in bytes. */
   constructor(job: BucketsJob & { readonly kind: "tuned" }, bytes: number, agree: Agree) {
     this.job = job;
     this.bytes = bytes;
@@ -35,7 +36,11 @@ export class BucketTuner {
     this.agree = agree;
   }
 
-  /** Record the time of a step. All ranks call it after each step. @returns the action to take, if any. */
+  /**
+   * Records the time of a step. Must be called on all ranks after each step.
+   *
+   * @returns the new bucket size or message. Undefined: no change.
+   */
   async stepped(seconds: number): Promise<Tuned | undefined> {
     if (this.settled) return undefined;
     this.seconds.push(seconds);

@@ -27,7 +27,7 @@ const kernel = (startSeconds: number, endSeconds: number, scope = "block-1/exper
 
 test("finds the expert layers of a backward pass, what they send and the work between", () => {
   const spans: readonly Span[] = [
-    collective("block-0/experts/dispatch", [1, 2]), // forward
+    collective("block-0/experts/dispatch", [1, 2]), // forward pass
     collective("block-0/experts/combine", [2, 3]),
     kernel(10, 11, "block-1/attention/backward"),
     collective("block-1/experts/combine/backward", [12, 13]),
@@ -37,7 +37,7 @@ test("finds the expert layers of a backward pass, what they send and the work be
     collective("block-1/experts/dispatch/backward", [15, 17]),
     collective("block-1/experts/dispatch/backward", [18, 20]),
     kernel(21, 22, "block-0/attention/backward"),
-    // With its own backward chunks; over two levels.
+    // A layer with its own number of backward chunks, over two levels.
     collective("block-0/experts/backward/combine/backward", [23, 24], "hosts"),
     collective("block-0/experts/backward/combine/backward", [24, 25], "inside"),
     kernel(25, 26),
@@ -73,7 +73,7 @@ test("a backward pass is expert layers and the work between, each with the gradi
   const allToAll = { startupSeconds: 0, secondsPerByte: 0.01 };
   const stretches = stretchesOf(layers, profile, allToAll);
   expect(stretches.map(({ numReady, ...own }) => [numReady, "denseSeconds" in own ? own.denseSeconds : own.numChunks]))
-    // The gradients of a layer's own parameters are ready after it.
+    // The gradients of a layer's own parameters become ready after the layer.
     .toEqual([
       [0, 2],
       [2, 2],
@@ -81,7 +81,8 @@ test("a backward pass is expert layers and the work between, each with the gradi
       [3, 1],
       [3, 3],
     ]);
-  // Of 200 bytes in two chunks, each takes a second; of 5 s of experts 3 do not overlap with another exchange.
+  // Each of two chunks of 200 bytes in total takes a second. Of the 5 s of experts, 3 s do not overlap with another
+  // all-to-all.
   const { backwardSeconds } = planIdleBuckets(profile, stretches, allToAll);
   expect(backwardSeconds).toBeCloseTo(2 + (1 + 5 + 1) + 3 + (1 + 1 + 1) + 3, 9);
 });

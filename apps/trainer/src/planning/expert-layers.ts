@@ -3,23 +3,23 @@ import type { BackwardSegment, GradientProfile, LinearCollectiveModel } from "@s
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";
 
-/** Times of a layer of experts in a backward pass, from the start of the pass. */
+/** Times of an expert layer in a backward pass. Times are relative to the start of the pass. */
 export interface ExpertLayerTimes {
-  /** Start of the layer's first exchange of cotangents. */
+  /** Start of the layer's first all-to-all of cotangents. */
   readonly beginSeconds: number;
-  /** End of the layer's last exchange. */
+  /** End of the layer's last all-to-all. */
   readonly endSeconds: number;
-  /** Seconds of kernels between start and end. */
+  /** Kernel time between `beginSeconds` and `endSeconds`. */
   readonly computeSeconds: number;
-  /** Bytes by which cotangents are sent to experts, equal to the bytes of the way back: of all chunks, one way. */
+  /** Bytes of cotangents sent to experts, over all chunks. The same number of bytes is sent back. */
   readonly exchangedBytes: number;
   readonly numChunks: number;
 }
 
-/** Scopes of a layer's exchanges, by the names of the stages. */
+/** Matches the scope of a layer's all-to-all: the layer, then the stage. */
 const exchange = /^(?<layer>.*)(?<stage>dispatch|combine)$/;
 
-/** Layer and stage of an exchange in a backward pass. Absent: another span. */
+/** Returns layer and stage of an all-to-all in a backward pass. Undefined for any other span. */
 const exchangeOf = ({ track, args }: Span): { readonly layer: string; readonly stage: string } | undefined => {
   if (track !== "collectives" || args?.scope === undefined) return undefined;
   const model = modelScope(args.scope);
@@ -28,9 +28,9 @@ const exchangeOf = ({ track, args }: Span): { readonly layer: string; readonly s
 };
 
 /**
- * Layers of experts in the spans of one step, in the order of the backward pass.
+ * Returns the expert layers found in the spans of one step, in the order of the backward pass.
  *
- * @param begin start of the backward pass.
+ * @param begin Start of the backward pass.
  */
 export const expertLayersOf = (spans: readonly Span[], begin: number): readonly ExpertLayerTimes[] => {
   const exchanges = spans.flatMap((span) => {
@@ -42,8 +42,8 @@ export const expertLayersOf = (spans: readonly Span[], begin: number): readonly 
       Math.min(...own.map(({ span }) => span.startSeconds)),
       Math.max(...own.map(({ span }) => span.endSeconds)),
     ];
-    // The backward pass reverses the stages, so "combine" comes first. With several levels, each chunk is exchanged
-    // along each axis.
+    // The backward pass runs the stages in reverse, so "combine" is first. With several levels, each chunk has one
+    // all-to-all along each axis.
     const coming = own.filter(({ stage }) => stage === "combine").map(({ span }) => span.args);
     const numLevels = new Set(coming.map((args) => args?.axis)).size;
     return {
@@ -61,7 +61,7 @@ export const expertLayersOf = (spans: readonly Span[], begin: number): readonly 
 
 const figures = ["beginSeconds", "endSeconds", "computeSeconds", "exchangedBytes", "numChunks"] as const;
 
-/** Median over several steps, per layer. */
+/** Computes the median of the times of each layer over several steps. */
 export const medianLayers = (steps: readonly (readonly ExpertLayerTimes[])[]): readonly ExpertLayerTimes[] => {
   const counts = new Set(steps.map(({ length }) => length));
   if (counts.size > 1)
@@ -82,7 +82,7 @@ const layerFrom = (numbers: readonly number[]): ExpertLayerTimes => {
   return { beginSeconds, endSeconds, computeSeconds, exchangedBytes, numChunks };
 };
 
-/** Layers as numbers, so that ranks can agree on them. */
+/** Converts layers to a list of numbers, so that ranks can agree on the layers. */
 export const layerNumbers = (layers: readonly ExpertLayerTimes[]): number[] =>
   layers.flatMap((layer) => figures.map((figure) => layer[figure]));
 
@@ -92,9 +92,9 @@ export const layersFrom = (numbers: readonly number[]): readonly ExpertLayerTime
   );
 
 /**
- * Describe a backward pass as layers of experts and the computation between them.
+ * Describes a backward pass as an alternation of expert layers and of computation between the layers.
  *
- * @param allToAll time model of an exchange by its bytes.
+ * @param allToAll Time model of an all-to-all, as a function of its bytes.
  */
 export const stretchesOf = (
   layers: readonly ExpertLayerTimes[],

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { measureCollectives } from "./measure-collectives.ts";
 
 /**
- * Two ranks that are never in step: of two calls the first finds all messages present, and the second waits for both.
+ * Returns a communicator of two ranks that alternate in being late: of two calls, the first finds all messages present,
+ * and the second waits for both.
  */
 const outOfStep = (millisecondsOfTwo: number): Communicator => {
   let calls = 0;
@@ -32,7 +33,7 @@ test.each(["all-reduce", "all-gather"] as const)(
       maxBytes: 16_384,
     });
     expect([...new Set(samples.map(({ bytes }) => bytes))]).toEqual([4096, 16_384, 65_536]);
-    // Ten each; timers may be a millisecond early.
+    // Each call takes 10 ms; timers may fire a millisecond early.
     for (const { seconds } of samples) expect(seconds).toBeGreaterThanOrEqual(0.009);
   },
 );

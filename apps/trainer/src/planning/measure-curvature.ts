@@ -7,11 +7,11 @@ import { type MeasuredCollective, measureCollectives } from "./measure-collectiv
 import { medianSeconds } from "./median-seconds.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
-/** Computation of one factor in a step. */
+/** Measured time of one factor in a step. */
 export interface MeasuredFactor {
   readonly path: string;
   readonly side: LayerSide;
-  /** Seconds between the previous factor and this factor; 0 for the first factor, whose time is not known. */
+  /** Seconds between the previous factor and this factor; 0 for the first factor, whose time is unknown. */
   readonly workSeconds: number;
 }
 
@@ -19,9 +19,9 @@ export interface MeasuredFactor {
 export interface CurvatureTimes {
   /** Factors in the order of their computation. */
   readonly factors: readonly MeasuredFactor[];
-  /** Seconds to invert a factor, by its number of rows, ascending. */
+  /** Seconds to invert a factor, by the factor's number of rows, ascending. */
   readonly inverses: readonly { readonly size: number; readonly seconds: number }[];
-  /** Seconds per multiply-add when a gradient is multiplied by inverses. */
+  /** Seconds per multiply-add when a gradient is multiplied by inverse factors. */
   readonly secondsPerProduct: number;
   readonly allReduce: LinearCollectiveModel;
   readonly reduce: LinearCollectiveModel;
@@ -29,10 +29,10 @@ export interface CurvatureTimes {
 }
 
 const profiledSteps = 6;
-/** Maximum number of factor sizes to time; the logarithm of the time is interpolated linearly between them. */
+/** Maximum number of factor sizes to time. Between these sizes, the logarithm of the time is interpolated linearly. */
 const maxSizes = 5;
 
-/** Measure when each factor of a step is computed: each factor is sent separately as soon as it is ready. */
+/** Measures when each factor of a step is computed. Each factor is sent separately as soon as it is ready. */
 const measureFactors = async (input: ProfileInput, curvature: Curvature): Promise<MeasuredFactor[]> => {
   const order: { readonly path: string; readonly side: LayerSide }[] = [];
   const observing: Curvature["observing"] = (key) => {
@@ -65,7 +65,7 @@ const measureFactors = async (input: ProfileInput, curvature: Curvature): Promis
   return order.map((one, i) => ({ ...one, workSeconds: i === 0 ? 0 : Math.max(0, ready[i]! - ready[i - 1]!) }));
 };
 
-/** Seconds of a traced function of arrays; its result is one number, which is read back. */
+/** Measures the seconds of a traced function of arrays. The function returns one number, which is read back. */
 const secondsOf = async (
   fn: (...args: Tensor[]) => Tensor,
   args: readonly NdArray[],
@@ -81,7 +81,7 @@ const secondsOf = async (
   }
 };
 
-/** Identity matrices, or diagonals of ones, which are as suitable for timing as any factor. */
+/** Returns identity matrices, or diagonals of ones. They are as suitable for timing as other factors. */
 const plainFactor = (shape: readonly number[]): NdArray => {
   const array = NdArray.zeros("f32", shape);
   const n = shape.at(-1)!;
@@ -139,8 +139,8 @@ export const productsOf = ({ numInputs, numOutputs }: Pick<Layer, "numInputs" | 
   numInputs * numOutputs * (numInputs + numOutputs);
 
 /**
- * Time the work that K-FAC adds to the steps of a job, on this machine and these links. All ranks call it together;
- * their times differ.
+ * Measures the work that K-FAC adds to the steps of a job, on this machine and its links. Must be called on all ranks.
+ * Measured times differ between ranks.
  */
 export const measureCurvature = async (
   input: ProfileInput,

@@ -4,12 +4,12 @@ import { type Agree, agreement } from "./agree.ts";
 import { type MeasuredCollective, measureCollectives } from "./measure-collectives.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Maximum bytes of a timed all-to-all. */
+/** Maximum size in bytes of a measured all-to-all. */
 const maxBytes = 1_048_576;
 
 /**
- * Time a collective along an axis, and fit a line by bytes. Ranks use the measurements of rank 0. All ranks call it
- * together.
+ * Measures a collective along an axis, and fits a linear model of its time by bytes. All ranks use the measurements of
+ * rank 0. Must be called on all ranks.
  */
 export const agreedModel = async (
   kind: MeasuredCollective,
@@ -23,8 +23,8 @@ export const agreedModel = async (
 };
 
 /**
- * Time the all-to-alls of the token exchange, among the ranks along each axis. Ranks use the measurements of rank 0.
- * All ranks call it together.
+ * Measures the all-to-alls of the token exchange, among the ranks along each axis. All ranks use the measurements of
+ * rank 0. Must be called on all ranks.
  *
  * @returns for each axis, a model of the seconds of an all-to-all by the bytes on each rank.
  */

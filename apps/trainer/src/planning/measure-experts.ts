@@ -32,33 +32,35 @@ import { dispatchChoices, maxChunksOf } from "../plans/experts-plan.ts";
 import { medianSeconds } from "./median-seconds.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Inputs for measuring the experts of a job before the model exists, because the model is built with the plan. */
+/** Inputs for measuring the experts of a job before the model is built, because the model depends on the plan. */
 export interface ExpertsInput extends Pick<ProfileInput, "job" | "backend" | "communicators" | "rank" | "train"> {
   readonly experts: ExpertsJob;
   /** Number of elements of a token. */
   readonly width: number;
 }
 
-/** A compiled function with its arguments; its result is one number. */
+/** A compiled function with its arguments. The function returns one number. */
 interface Timed {
   run(): Promise<DeviceArray>;
   release(): void;
 }
 
 /**
- * A layer of experts alone. The gate's initial parameters route randomly drawn tokens, which are normally distributed,
- * as after a normalization.
+ * A single layer of experts. Its gate, with initial parameters, routes normally distributed random tokens, as after a
+ * normalization.
  */
 interface SingleLayer {
-  /** Compile forward and backward pass of a choice. All ranks of the mesh run it together. */
+  /**
+   * Compiles the forward and backward pass of the layer with a dispatch choice. All ranks of the mesh run it together.
+   */
   compile(choice: DispatchChoice): Timed;
   release(): void;
 }
 
-/** Number of calls for a median: more than for a collective, because a call contains both experts and all-to-alls. */
+/** Number of calls per median. Larger than for a collective, because a call contains both experts and all-to-alls. */
 const layerSamples = 5;
 
-/** Time functions alternately, and release them. */
+/** Measures the seconds of several functions, called alternately, and releases them. */
 const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<number[]> => {
   try {
     return await medianSeconds(
@@ -71,7 +73,7 @@ const secondsOf = async (timed: readonly Timed[], backend: Backend): Promise<num
   }
 };
 
-/** Reduce all gradients of a function to one number, so that a backend eliminates nothing. */
+/** Sums all gradients of a function to one number, so that a backend cannot eliminate any of them. */
 const sumOfGradients = (fn: (given: unknown) => Tensor, given: unknown): Tensor => {
   const [value, gradients] = valueAndGrad(fn)(given);
   return flattenTree<Tensor>(gradients).leaves.reduce((total, leaf) => add(total, sum(leaf)), value);
@@ -89,7 +91,7 @@ const buildSingleLayer = async (
     readonly mesh: MeshJob;
     readonly numTokens: number;
     readonly seed: number;
-    /** Mesh axis of ranks with different tokens. */
+    /** Mesh axis along which ranks have different tokens. */
     readonly axis: string;
   },
   backend: Backend,
@@ -131,25 +133,25 @@ const buildSingleLayer = async (
   };
 };
 
-/** Number of tokens that a rank routes in a step. */
+/** Number of tokens routed by one rank in a step. */
 const numTokensOf = ({ job, train, experts }: Pick<ExpertsInput, "job" | "train" | "experts">): number =>
   (samplesAtOnce(job) * train.fields["inputs"]!.shape[0]!) /
   (gatesAllPositions(experts, job.mesh) ? 1 : job.mesh.tensor);
 
-/** Sizes of the token exchange of a job's layers, with whole experts. */
+/** Sizes of the token exchange of a job's layers, with unsharded experts. */
 export const dispatchedLayer = (input: Pick<ExpertsInput, "job" | "train" | "experts" | "width">): DispatchedLayer => {
   const { experts, width } = input;
   const { count: numExperts, topK: numChoices } = experts;
   const numTokens = numTokensOf(input);
-  // A soft mixture sends its slots, one per expert, each to one expert.
+  // With a soft gate, the layer sends slots instead of tokens: one slot per expert, each to one expert.
   if (experts.gate === "soft") return { numTokens: numExperts, width, numExperts, expertsPerToken: 1, slots: 1 };
   const { slots } = capacityOf(experts)({ numTokens, numExperts, numChoices });
   return { numTokens, width, numExperts, expertsPerToken: numChoices, slots };
 };
 
 /**
- * Time the layer of a job on all its ranks, forward and backward, with each choice. All ranks call it together; their
- * times differ.
+ * Measures the layer of a job on all its ranks, forward and backward, with each dispatch choice. Must be called on all
+ * ranks. Measured times differ between ranks.
  */
 export const measureChoices = async (input: ExpertsInput, choices: readonly DispatchChoice[]): Promise<number[]> => {
   const { job, backend, communicators, rank, experts } = input;
@@ -167,7 +169,10 @@ export const measureChoices = async (input: ExpertsInput, choices: readonly Disp
   }
 };
 
-/** A rank's experts alone, forward and backward, with equally many rows each. */
+/**
+ * Compiles the experts of one rank, without dispatch, forward and backward, with the same number of rows for each
+ * expert.
+ */
 const timedExperts = async ({ experts, width, job, backend }: ExpertsInput, numRows: number): Promise<Timed> => {
   const { init, apply } = buildExpert(experts, width);
   const own = experts.count / job.mesh.expert;
@@ -200,14 +205,14 @@ const timedExperts = async ({ experts, width, job, backend }: ExpertsInput, numR
   };
 };
 
-/** Share of an expert's forward work before its last product: one of two products, or two of three. */
+/** Share of an expert's forward work before its last matrix product: one of two products, or two of three. */
 const recomputedShare: Readonly<Record<ExpertsJob["activation"], number>> = { gelu: 1 / 2, swiglu: 2 / 3 };
 
 /**
- * Time the experts' rows read once as received in one chunk, and once split into two chunks, as the backward pass
- * splits them.
+ * Measures the computation on the rows of the experts in two ways: rows in one chunk, as received, and rows split into
+ * two chunks, as in the backward pass.
  *
- * @param each slots of an expert, at least two.
+ * @param each Number of slots of an expert, at least two.
  */
 const timedRows = (
   { width, job, backend }: ExpertsInput,
@@ -241,12 +246,12 @@ const timedRows = (
 };
 
 /**
- * Time the computation of a rank for a layer, without communication: its experts alone; a layer of as many experts on
- * one rank, in one chunk and in many; and rows that are split again. All ranks call it together, so that they share the
- * machine as in a step; their times differ.
+ * Measures the computation of one rank for a layer, without communication: the experts alone; a layer with the same
+ * number of experts on one rank, in one chunk and in many; and rows that are split again. Must be called on all ranks,
+ * so that ranks share the machine as in a step. Measured times differ between ranks.
  *
- * @param choices to predict. If all have one chunk, chunks are not measured; if all have equally many chunks backward
- * and forward, copies are not measured.
+ * @param choices Dispatch choices to predict. If all have one chunk, chunks are not measured. If each has the same
+ * number of chunks in both passes, copies are not measured.
  */
 export const measureComputing = async (
   input: ExpertsInput,
@@ -267,7 +272,7 @@ export const measureComputing = async (
   );
   try {
     const numRows = Math.min(numTokens * expertsPerToken, numExperts * slots);
-    const each = Math.max(2, Math.ceil(numRows / numExperts)); // slots for all tokens would need far more memory
+    const each = Math.max(2, Math.ceil(numRows / numExperts)); // a slot for each token would need far more memory
     const timed = [
       await timedExperts(input, numRows),
       alone.compile({ way, numChunks: 1 }),

@@ -7,47 +7,52 @@ import { replicasAxisOf } from "../job/mesh.ts";
 import type { Parts } from "../step/train-state.ts";
 import { type ProfileInput, profileSteps, startOf } from "./profile-steps.ts";
 
-/** A measured backward pass. */
+/** Measured times of a backward pass. */
 export interface MeasuredBackward {
   /**
-   * Tensors in the order in which their gradients become ready; bytes are dense. On WebGPU a gradient is ready after it
-   * has been read back.
+   * Tensors in the order in which their gradients become ready, with dense sizes in bytes. On WebGPU a gradient is
+   * ready after it has been read back.
    */
   readonly profile: GradientProfile;
-  /** Layers of experts in the order of the pass. */
+  /** Expert layers in the order of the backward pass. */
   readonly layers: readonly ExpertLayerTimes[];
 }
 
-/** Start of the reduction of the loss over all ranks in a step, which marks the end of the forward pass. */
+/**
+ * Returns the time at which a step starts to reduce the loss over all ranks, which marks the end of the forward pass.
+ */
 const beginOf = (spans: readonly Span[]): number => startOf(spans, "the loss", (name) => name.endsWith(" mean-loss"));
 
-/** Whether no other rank holds the parameter at a path, so that its gradient is not sent. */
+/**
+ * Returns a function that returns whether only one rank holds the parameter at a path. The gradient of such a parameter
+ * is not sent.
+ */
 export const isAloneOn = (parts: Pick<Parts, "sharding" | "mesh">): ((path: string) => boolean) => {
   const axisOf = replicasAxisOf(parts);
   return (path) => (parts.mesh[axisOf(path)] ?? 1) === 1;
 };
 
 /**
- * Start of a bucket's collective in a step, in seconds after the start of the backward pass.
+ * Returns the start of a bucket's collective in a step, in seconds after the start of the backward pass.
  *
- * @param loss start of the backward pass.
+ * @param loss Start of the backward pass.
  */
 const startOfBucket = (spans: readonly Span[], bucket: number, loss: number): number =>
   Math.max(0, startOf(spans, `bucket ${bucket}`, (name) => name.endsWith(` exchange-${bucket}`)) - loss);
 
-/** A gradient, and the time when it was sent. */
+/** Size of a gradient, and the time at which it was sent. */
 export interface SentGradient {
   readonly path: string;
-  /** Bytes of the dense gradient. */
+  /** Dense size of the gradient in bytes. */
   readonly bytes: number;
   readonly readySeconds: number | undefined;
 }
 
 /**
- * A profile in the order in which gradients become ready. A gradient that is not sent counts as ready together with the
- * previous gradient.
+ * Returns a profile in the order in which gradients become ready. A gradient that is not sent counts as ready at the
+ * same time as the previous gradient.
  *
- * @param gradients in the order of the backward pass.
+ * @param gradients Gradients in the order of the backward pass.
  */
 export const profileOfStarts = (gradients: readonly SentGradient[]): GradientProfile => {
   let last = 0;
@@ -64,9 +69,9 @@ export const profileOfStarts = (gradients: readonly SentGradient[]): GradientPro
 };
 
 /**
- * Medians of the backward pass, from steps that exchange each gradient separately.
+ * Computes median times of the backward pass over steps that exchange each gradient separately.
  *
- * @param spans of each step. @param buckets one tensor each. @param isAlone result of `isAloneOn`.
+ * @param spans Spans of each step. @param buckets One bucket per tensor. @param isAlone Result of `isAloneOn`.
  */
 export const backwardOf = (
   spans: readonly (readonly Span[])[],
@@ -90,8 +95,8 @@ export const backwardOf = (
 };
 
 /**
- * Time a few steps of a job, and find when each gradient is ready, and when tokens are exchanged. All ranks call it
- * together; their times differ.
+ * Measures a few steps of a job: when each gradient becomes ready, and when tokens are exchanged. Must be called on all
+ * ranks. Measured times differ between ranks.
  */
 export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackward> => {
   const { buckets: jobBuckets } = input.job;
@@ -100,7 +105,7 @@ export const measureProfile = async (input: ProfileInput): Promise<MeasuredBackw
   return backwardOf(spans, { buckets, params, isAlone: isAloneOn(input.parts) });
 };
 
-/** A profile as numbers, so that ranks can agree on it. */
+/** Converts a profile to a list of numbers, so that ranks can agree on the profile. */
 export const profileNumbers = (profile: GradientProfile, params: unknown): number[] => {
   const paths = leafPaths(params);
   return profile.tensors.flatMap(({ path, bytes, backwardSeconds }) => [paths.indexOf(path), bytes, backwardSeconds]);

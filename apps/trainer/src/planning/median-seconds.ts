@@ -4,11 +4,11 @@ import type { Backend, DeviceArray } from "@skein/tensor-core";
 const samplesEach = 3;
 
 /**
- * Time calls of compiled functions whose result is one number, until it has been read back, and return the medians.
- * Functions are called alternately, so that other load on the machine affects all of them equally. The first call of
- * each is not counted, because it compiles and warms up caches.
+ * Measures calls of compiled functions that return one number, until the number has been read back, and returns the
+ * medians. Functions are called alternately, so that other load on the machine affects all functions equally. The first
+ * call of each function is not counted, because it compiles and warms up caches.
  *
- * @returns seconds of each function.
+ * @returns median seconds of each function.
  */
 export const medianSeconds = async (
   calls: readonly (() => Promise<DeviceArray>)[],

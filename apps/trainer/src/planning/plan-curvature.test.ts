@@ -77,7 +77,7 @@ test("an auto job gets the form with the least predicted cost, on the axes that 
         }
         const names = layers.flatMap(({ path }) => [sideName(path, "input"), sideName(path, "gradient")]);
         expect(plan.buckets.flat().toSorted()).toEqual(names.toSorted());
-        // A checkpoint restores it unchanged.
+        // A checkpoint restores the plan unchanged.
         expect(curvaturePlanSchema.parse(JSON.parse(JSON.stringify(plan)))).toEqual(plan);
       },
     ),

@@ -20,7 +20,7 @@ import type { CurvaturePlan } from "../plans/curvature-plan.ts";
 import { type CurvatureTimes, measureCurvature, productsOf } from "./measure-curvature.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Times as numbers, so that ranks can agree on them. */
+/** Converts times to a list of numbers, so that ranks can agree on the times. */
 const numbersOf = (
   { factors, inverses, secondsPerProduct, allReduce, reduce, broadcast }: CurvatureTimes,
   paths: readonly string[],
@@ -55,7 +55,7 @@ const timesFrom = (numbers: readonly number[], paths: readonly string[]): Curvat
   };
 };
 
-/** Interpolate linearly between the logarithms of sizes and times; extrapolate with the nearest segment. */
+/** Interpolates linearly between the logarithms of sizes and times. Extrapolates with the nearest segment. */
 const interpolated =
   (inverses: CurvatureTimes["inverses"]) =>
   (size: number): number => {
@@ -79,7 +79,7 @@ const linear =
   (elements: number): number =>
     Math.max(0, startupSeconds + 4 * elements * secondsPerByte);
 
-/** Forms that a job may use: the form it names, or all forms that compute the same on its axes. */
+/** Forms of K-FAC that a job allows: the form named in the job, or all equivalent forms on its axes. */
 const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: number): readonly KfacForm[] => {
   const askedWorkers = gradientWorkers(job.gradientWorkers, numRanks);
   if (job.form === "kaisa" || job.form === "pad" || job.form === "dp-hybrid")
@@ -97,7 +97,7 @@ const formsOf = (job: Extract<Job["optimizer"], { kind: "kfac" }>, numRanks: num
 };
 
 /**
- * Choose the form of K-FAC, the owner of each factor's inversion, and the factors that are sent together.
+ * Chooses the form of K-FAC, the owner of each factor's inversion, and the factors that are sent together.
  *
  * @returns the plan, and the prediction for each form, best first.
  */
@@ -149,7 +149,7 @@ const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecisio
 const nameOf = (form: KfacForm): string =>
   "fraction" in form ? `${form.kind} with ${form.fraction} of the ranks as gradient workers` : form.kind;
 
-/** Describe the decision and its reasons in one line. */
+/** Formats the decision and its reasons as one line. */
 const remarkOn = (
   { form, placement, buckets }: CurvaturePlan,
   forms: readonly PredictedForm[],
@@ -166,7 +166,7 @@ const remarkOn = (
   return `kfac in the form ${nameOf(form)}: ${rows.length} factors are sent in ${buckets.length} buckets, ${sent} inverses are sent; inverting a factor of ${size} rows takes ${milliseconds(seconds)}; second-order work is expected to add ${predicted} to a step on average${others === "" ? "" : `, compared with ${others}`}`;
 };
 
-/** Measure the cost of K-FAC in a job, and choose its form. Ranks use the measurements of rank 0. */
+/** Measures the cost of K-FAC in a job, and chooses the form of K-FAC. All ranks use the measurements of rank 0. */
 export const planCurvature = async (
   input: ProfileInput,
 ): Promise<{ readonly plan: CurvaturePlan; readonly remark: string }> => {

@@ -38,7 +38,8 @@ const modelsOf = (models: Partial<ParmModels> = {}): ParmModels => ({
 const length = 16;
 
 describe("the schedule of a job's experts", () => {
-  // 4 samples of 16 positions on each group, 128 slots of 64 bytes; two products of 16 × 32 numbers, half of each.
+  // Each group has 4 samples of 16 positions, and 128 slots of 64 bytes. Each expert has two products of 16 × 32
+  // numbers, half of which belong to each rank.
   test("is costed by the size of a rank's positions and slots", () => {
     const free = line(0);
     const none = {
@@ -86,7 +87,7 @@ describe("the schedule of a job's experts", () => {
         },
       ),
     );
-    // Where work costs nothing and only the fused exchange is slow, the baseline is chosen.
+    // If computation costs nothing and only the fused exchange is slow, the baseline is chosen.
     const slow = modelsOf({ fusedAllToAll: line(1) });
     expect(decideSchedule(jobOf(), length, { models: slow, secondsPerFlop: 0 }).schedule).toBe("baseline");
   });

@@ -23,7 +23,7 @@ const scheduleNames: Readonly<Record<ParmSchedule, ShardSchedule>> = {
   baseline: "baseline",
 };
 
-/** A layer of a job's experts for the cost model. @param length number of positions of a sample. */
+/** Describes an expert layer of a job for the cost model. @param length Number of positions of a sample. */
 const layerOf = (job: Job, length: number): ParmLayer => {
   const { model, mesh } = job;
   if (model.kind !== "gpt" || model.experts === undefined)
@@ -36,15 +36,15 @@ const layerOf = (job: Job, length: number): ParmLayer => {
     expertHidden: hiddenOf(model.experts, model.width),
     numProducts: activation === "gelu" ? 2 : 3,
     expertsPerToken: topK,
-    capacityFactor: dispatch === "dense" ? room : Math.min(1, room), // other dispatch methods send only full slots
+    capacityFactor: dispatch === "dense" ? room : Math.min(1, room), // other dispatch methods send only used slots
     bytesPerElement: 4,
     numTensorRanks: mesh.tensor,
     numShards: mesh.tensor,
-    hasOwnTokens: true, // a rank's own positions
+    hasOwnTokens: true, // each tensor rank has its own positions of a sample
   };
 };
 
-/** Choose the fastest schedule that the job allows. Pure. */
+/** Chooses the fastest schedule that the job allows. Pure. */
 export const decideSchedule = (
   job: Job,
   length: number,
@@ -60,14 +60,14 @@ export const decideSchedule = (
   };
 };
 
-/** Maximum bytes of a timed collective. */
+/** Maximum size in bytes of a measured collective. */
 const maxBytes = 1_048_576;
 
 const free: LinearCollectiveModel = { startupSeconds: 0, secondsPerByte: 0 };
 
 /**
- * Time the collectives of all three schedules and the products of experts, and choose the fastest schedule. Ranks use
- * the measurements of rank 0. All ranks call it together.
+ * Measures the collectives of all three schedules and the matrix products of experts, and chooses the fastest schedule.
+ * All ranks use the measurements of rank 0. Must be called on all ranks.
  */
 export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Promise<ExpertSchedulePlan> => {
   const { job, backend, communicators, train } = input;
@@ -92,7 +92,7 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
   }
 };
 
-/** Describe the schedule for the user. */
+/** Describes the schedule for the user. */
 export const formatSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
   const times = Object.entries(each).map(([name, own]) => `${name} ${(1000 * own).toPrecision(3)} ms`);
   return `experts are sharded by ${schedule}; expected time of a pass through a layer: ${times.join(", ")}`;

@@ -131,7 +131,7 @@ describe("a known plan", () => {
     expect(settledExperts(open.experts, open.mesh, undefined).backwardChunks).toBeUndefined();
     expect(isExpertsPlanFor(plan, open)).toBe(true);
     expect(isExpertsPlanFor(plan, jobOf())).toBe(false);
-    // The forward number of chunks is not a separate number.
+    // A number of backward chunks equal to the forward number must be omitted.
     expect(isExpertsPlanFor({ ...plan, backwardChunks: 4 }, jobOf())).toBe(true);
     const only = ["dispatch=dense", "chunks=4", "backwardChunks=auto"].map((one) => `model.experts.${one}`);
     expect(isExpertsPlanned(jobOf(...only))).toBe(true);
@@ -176,14 +176,14 @@ test("the cost model knows all collectives of a layer", () => {
       );
       const counted = eliminateDeadCode(graph).nodes.reduce((sum, { op }) => sum + (collectives[op] ?? 0), 0);
       const numLevels = set.length === 0 ? 0 : 2;
-      // So much that the wait for one chunk is all of it: all streams but one are idle.
+      // So large that the wait for one chunk is the total time: all streams except one are idle.
       const predicted = dispatchSeconds(
         { way, numChunks: 1 },
         { numTokens: 32, width: 16, numExperts: 8, expertsPerToken: 2, slots: 8 },
         { numRanks: 4, flat: one, levels: Array.from({ length: numLevels }, () => ({ size: 2, model: one })) },
         { expertSeconds: 0, chunkSeconds: 0, otherSeconds: 0 },
       );
-      // Slots are exchanged as often backward as forward; nothing else has backward chunks.
+      // Slots are sent as often in the backward pass as in the forward pass; other operations have no backward chunks.
       const times = (numChunks + backwardChunksOf(choice)) / 2;
       expect([way, numChunks, counted]).toEqual([way, numChunks, times * predicted]);
     }

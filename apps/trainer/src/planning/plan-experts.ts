@@ -15,23 +15,23 @@ import { dispatchChoices, type ExpertsPlan, isSameChoice, maxChunksOf, exchangeL
 import { measureAllToAlls } from "./measure-exchange.ts";
 import { dispatchedLayer, type ExpertsInput, measureChoices, measureComputing } from "./measure-experts.ts";
 
-/** Maximum number of choices to time, in addition to the flat method in one chunk. */
+/** Maximum number of choices to measure, in addition to the flat method in one chunk. */
 const maxTimed = 4;
 /**
- * Maximum ratio of a choice's predicted time to the best, for it to be timed. Predictions are not more wrong than that,
- * and much slower choices, such as slots for all tokens, need much more memory too.
+ * Maximum ratio of a choice's predicted time to the best prediction; slower choices are not measured. Predictions are
+ * accurate within this factor. Much slower choices, such as a slot for each token, would also need much more memory.
  */
 const maxSlowdown = 2;
 
-/** A timed choice. */
+/** A dispatch choice with its measured time. */
 export interface TimedDispatch extends PredictedDispatch {
   readonly measuredSeconds: number;
 }
 
 /**
- * Remove choices with more chunks than slots or tokens, because no layer can be split into them.
+ * Removes choices with more chunks than slots or tokens, because no layer can be split into that many chunks.
  *
- * @returns at least one choice, because the first has the fewest chunks.
+ * @returns at least one choice, because the first choice has the fewest chunks.
  */
 export const possibleChoices = <Choice extends DispatchChoice>(
   choices: readonly [Choice, ...Choice[]],
@@ -42,9 +42,10 @@ export const possibleChoices = <Choice extends DispatchChoice>(
 };
 
 /**
- * Choices that are worth timing: the flat method with the fewest chunks first, then the fastest predictions.
+ * Selects the choices to measure: first the flat method with the fewest chunks, then the choices with the fastest
+ * predictions.
  *
- * @param predicted choices, fastest first.
+ * @param predicted Predicted choices, fastest first.
  */
 export const choicesToTime = (
   predicted: readonly PredictedDispatch[],
@@ -55,7 +56,10 @@ export const choicesToTime = (
   return [...predicted.filter((choice) => isSameChoice(choice, flat)), ...others.slice(0, maxTimed)];
 };
 
-/** Choose the fastest measured choice; of equal ones the first, then the one with the fewest chunks. */
+/**
+ * Returns the fastest measured choice. Among choices with equal times, the first in the list wins, then the one with
+ * the fewest chunks.
+ */
 export const fastestMeasured = (timed: readonly [TimedDispatch, ...TimedDispatch[]]): TimedDispatch => {
   const [flat, ...others] = timed;
   return others
@@ -76,7 +80,7 @@ const nameOf = (choice: DispatchChoice): string => {
 const timesOf = ({ measuredSeconds, seconds }: TimedDispatch): string =>
   `${milliseconds(measuredSeconds)} (predicted ${milliseconds(seconds)})`;
 
-/** Describe the decision and its reasons in one line. */
+/** Formats the decision and its reasons as one line. */
 export const remarkOnExperts = (
   chosen: TimedDispatch,
   timed: readonly [TimedDispatch, ...TimedDispatch[]],
@@ -87,7 +91,7 @@ export const remarkOnExperts = (
   return `token dispatch to experts: ${nameOf(chosen)}, the fastest of ${timed.length} measured and ${numChoices} predicted choices; a layer takes ${timesOf(chosen)}${flatRemark}, with random tokens`;
 };
 
-/** Broadcast the computing times of rank 0 to all ranks. */
+/** Broadcasts the compute times of rank 0 to all ranks. */
 const agreeOnComputing = async ({ apart, ...own }: LayerComputing, agree: Agree): Promise<LayerComputing> => {
   const [expertSeconds, chunkSeconds, otherSeconds, copySeconds] = (await agree([
     own.expertSeconds,
@@ -99,7 +103,8 @@ const agreeOnComputing = async ({ apart, ...own }: LayerComputing, agree: Agree)
 };
 
 /**
- * The layer as dispatchers see it: each shard is an expert, and a token is sent to all shards of its chosen experts.
+ * Returns the layer as seen by dispatchers: each shard counts as an expert, and a token is sent to all shards of its
+ * chosen experts.
  */
 const toShards = (layer: DispatchedLayer, numShards: number): DispatchedLayer => ({
   ...layer,
@@ -107,7 +112,7 @@ const toShards = (layer: DispatchedLayer, numShards: number): DispatchedLayer =>
   expertsPerToken: layer.expertsPerToken * numShards,
 });
 
-/** Time the all-to-alls of the token exchange, for levels with several ranks. */
+/** Measures the all-to-alls of the token exchange, for each level with several ranks. */
 const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
   const { job, experts } = input;
   const numShards = numFusedShards(experts, job.mesh);
@@ -119,7 +124,7 @@ const linksOf = async (input: ExpertsInput): Promise<DispatchLinks> => {
   return { numRanks, flat, levels: levels.map(({ size }, i) => ({ size, model: levelModels[i]! })) };
 };
 
-/** Plan of the dispatch, with the time model of the experts' all-to-all if it was measured. */
+/** Plan of the dispatch, and the time model of the experts' all-to-all if that was measured. */
 export interface PlannedExperts {
   readonly plan: ExpertsPlan;
   readonly remark: string;
@@ -127,10 +132,10 @@ export interface PlannedExperts {
 }
 
 /**
- * Choose the dispatch method of a job's experts and its number of chunks. All choices are predicted from the
- * all-to-alls of each level and from computing times. The most promising choices are timed with one layer on all ranks,
- * next to the flat method in one chunk, and the fastest is used. Ranks use the measurements of rank 0. All ranks call
- * it together.
+ * Chooses the dispatch method of a job's experts and the number of chunks. The times of all choices are predicted from
+ * the all-to-alls of each level and from compute times. The most promising choices and the flat method in one chunk are
+ * measured with one layer on all ranks, and the fastest is used. All ranks use the measurements of rank 0. Must be
+ * called on all ranks.
  */
 export const planExperts = async (input: ExpertsInput): Promise<PlannedExperts> => {
   const { job, experts, backend, communicators } = input;

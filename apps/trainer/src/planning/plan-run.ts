@@ -8,18 +8,18 @@ import { formatSchedule } from "./plan-expert-schedule.ts";
 import { type AgreedPlan, planTogether } from "./plan-together.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** Plans that are made before the model, because the model is built with them. */
+/** Plans made before the model is built, because the model depends on them. */
 export interface EarlyPlans {
   readonly schedule?: ExpertSchedulePlan | undefined;
   readonly experts?: PlannedExperts | undefined;
 }
 
 /**
- * Measure the inputs of a job's plans, one after the other, and make the plans. All ranks call it together.
+ * Measures the inputs of a job's plans, one after the other, and makes the plans. Must be called on all ranks.
  *
- * @param kept parts of an earlier plan that are kept.
- * @param decided plans that were just made, before the model.
- * @param basisOf values that a newly planned part depends on.
+ * @param kept Earlier plan whose parts are reused.
+ * @param decided Plans that were just made, before the model was built.
+ * @param basisOf Returns the values that a newly planned part depends on.
  */
 export const planRun = async (
   input: ProfileInput,

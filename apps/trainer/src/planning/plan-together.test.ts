@@ -15,7 +15,9 @@ const lags = {
   momentum: 0,
 } as const satisfies CompressionJob;
 
-/** A second hides a thousand dense bytes, or their equivalent: here an all-gather has the same cost per byte. */
+/**
+ * One second hides a thousand dense bytes, or the equivalent. In this test an all-gather has the same cost per byte.
+ */
 const link = { startupSeconds: 0, secondsPerByte: 1e-3 };
 const profile = {
   tensors: [
@@ -28,7 +30,8 @@ const profile = {
 
 test("with lags, what may be sent dense is neither capped nor sent as the largest of all its entries", () => {
   const densities = densitiesOf(lags, profile, { worldSize: 2, allReduce: link, allGather: link });
-  // 400 bytes fit into a second; of the others 62 entries of two ranks do, of which the most allowed are a tenth.
+  // 400 bytes fit into a second. For the other tensors, there is time for 62 entries of two ranks, of which the maximum
+  // density allows a tenth.
   expect(densities["small"]).toBe(1);
   expect(densities["large"]).toBeCloseTo(0.0063, 3);
   expect(
@@ -42,6 +45,6 @@ test("with lags, what may be sent dense is neither capped nor sent as the larges
   const aggregator = buildCompression(lags, { buckets: [], densities })(0);
   const sent = (path: string, elements: number): number =>
     aggregator.bytesSent(bucketOf([{ path, shape: [elements] }]), 2);
-  expect(sent("small", 100)).toBe(400); // as all-reduce: 2 (P − 1) / P · 4 n, in place of 8 n (P − 1)
+  expect(sent("small", 100)).toBe(400); // equivalent all-reduce: 2 (P − 1) / P · 4 n, in place of 8 n (P − 1)
   expect(sent("large", 10_000)).toBe(8 * 62);
 });

@@ -29,16 +29,17 @@ import { agreedModel, measureAllToAlls } from "./measure-exchange.ts";
 import { isAloneOn, measureProfile, profileFrom, profileNumbers } from "./measure-profile.ts";
 import type { ProfileInput } from "./profile-steps.ts";
 
-/** A plan, and a remark about it for the user. */
+/** A plan, and a message about the plan for the user. */
 export interface AgreedPlan {
   readonly plan: ExchangePlan;
   readonly remark: string;
 }
 
 /**
- * Bytes of an all-reduce over all ranks that has the same cost as sending this tensor with the compressor.
+ * Returns the size in bytes of an all-reduce over all ranks that costs the same as sending this tensor with the
+ * compressor.
  *
- * @param among number of ranks over which the tensor is averaged.
+ * @param among Number of ranks over which the tensor is averaged.
  */
 const asAllReduce = (
   compressor: Aggregator,
@@ -46,7 +47,7 @@ const asAllReduce = (
   { among, ranks }: { readonly among: number; readonly ranks: number },
 ): number => (compressor.bytesSent(bucketOf([{ path, shape }]), among) * ranks) / (2 * (ranks - 1));
 
-/** Densities of a job by path: between its minimum and maximum, or 1 for a dense tensor. */
+/** Returns the densities that a job allows, by path: between its minimum and maximum, or 1 for a dense tensor. */
 export const densitiesOf = (
   { minDensity, maxDensity }: { readonly minDensity: number; readonly maxDensity: number },
   profile: GradientProfile,
@@ -63,38 +64,38 @@ const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecisio
 const formatModel = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel, what: string): string =>
   `${what} takes ${milliseconds(startupSeconds)} + ${milliseconds(secondsPerByte * 2 ** 20)} per MiB`;
 
-/** Times from which a plan is made: measured before a run, or estimated for a run that is not started. */
+/** Times from which a plan is made: measured before a run, or estimated for a dry run. */
 export interface ExchangeTimes {
-  /** Profile of the dense gradients, in the order in which they become ready. */
+  /** Profile of the dense gradients, in the order in which gradients become ready. */
   readonly dense: GradientProfile;
   readonly allReduce: LinearCollectiveModel;
-  /** Absent: densities are not planned. */
+  /** Time of an all-gather. Absent: densities are not planned. */
   readonly allGather?: LinearCollectiveModel | undefined;
   readonly slowdown: Slowdown;
-  /** Absent: buckets do not depend on experts. */
+  /** Expert layers and the time of their all-to-alls. Absent: buckets do not depend on experts. */
   readonly experts?:
     | { readonly layers: readonly ExpertLayerTimes[]; readonly allToAll: LinearCollectiveModel }
     | undefined;
 }
 
-/** A decision about buckets and densities, and the data it is based on. */
+/** A decision about buckets and densities, and the data that the decision is based on. */
 export interface Decision {
   readonly plan: BucketedPlan;
-  /** Profile of the sent gradients, with the bytes that the job's compressor sends. */
+  /** Profile of the gradients that are sent, with sizes in bytes after compression. */
   readonly profile: GradientProfile;
-  /** Buckets of the sent gradients. */
+  /** Buckets of the gradients that are sent. */
   readonly sent: BucketPlan;
-  /** Only with `buckets: {kind: moe-idle}`. */
+  /** Buckets planned for idle times of expert layers. Only with `buckets: {kind: moe-idle}`. */
   readonly idle?: IdleBuckets | undefined;
 }
 
 /**
- * Choose how gradients are merged, and the density of each. Tensors that are averaged over different ranks are sent in
- * different buckets. A tensor that only one rank holds is not sent: it has its own bucket after the others, waits for
- * no other rank, and is dense.
+ * Chooses how gradients are merged into buckets, and the density of each gradient. Tensors averaged over different
+ * ranks are sent in different buckets. The gradient of a tensor that only one rank holds is not sent: it has its own
+ * dense bucket after the other buckets, and does not wait for other ranks.
  *
- * @param unplanned components of the job before there is a plan.
- * @throws ArgumentError if buckets depend on layers of experts, and no layer is known.
+ * @param unplanned Components of the job before a plan is made.
+ * @throws ArgumentError if buckets depend on expert layers, and no expert layer is known.
  */
 export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): Decision => {
   const { dense, allReduce, allGather, slowdown } = times;
@@ -121,7 +122,7 @@ export const decidePlan = (job: Job, unplanned: Parts, times: ExchangeTimes): De
   return { plan: { buckets: [...sent, ...unsent], ...(densities && { densities }) }, profile, sent, idle };
 };
 
-/** Remove some tensors from a profile; their backward computation is added to the next tensor's. */
+/** Removes tensors from a profile. The backward time of a removed tensor is added to the next tensor. */
 const without = (
   { tensors }: GradientProfile,
   isExcluded: (path: string) => boolean,
@@ -151,8 +152,8 @@ const idleBuckets = (
 };
 
 /**
- * Measure a few steps and the collectives of the job, and choose how gradients are merged, or the density of each.
- * Ranks use the measurements of rank 0, so all ranks make the same plan.
+ * Measures a few steps and the collectives of the job, and chooses how gradients are merged, or the density of each.
+ * All ranks use the measurements of rank 0, so all ranks make the same plan.
  */
 export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => {
   const { job, parts, backend, communicators } = input;
@@ -200,10 +201,10 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
   }
 };
 
-/** Slowdown without concurrent collectives. */
+/** Slowdown factors when collectives do not run concurrently. */
 const noSlowdown: Slowdown = [1];
 
-/** Slowdown of two concurrent collectives on these links, as measured by rank 0. */
+/** Measures the slowdown of two concurrent collectives on these links, as seen by rank 0. */
 const measureSlowdown = async (
   unsent: LinearCollectiveModel,
   axis: string,

@@ -21,7 +21,7 @@ import { trainedOf } from "../building/frozen.ts";
 import { batchPartOf, placeOf } from "../job/mesh.ts";
 import { type DeviceState, initState, type Parts } from "../step/train-state.ts";
 
-/** Number of warm-up steps: the first compiles, the second has cold caches. */
+/** Number of warm-up steps: the first step compiles, the second step has cold caches. */
 const warmUpSteps = 2;
 
 export interface ProfileInput {
@@ -33,20 +33,20 @@ export interface ProfileInput {
   readonly train: TrainingSamples;
 }
 
-/** Results of a few profiled steps of a job. */
+/** Measurements of a few profiled steps of a job. */
 export interface ProfiledSteps {
-  /** Spans of each counted step. */
+  /** Spans of each measured step. */
   readonly spans: readonly (readonly Span[])[];
-  /** Gradient buckets, one tensor each. */
+  /** Gradient buckets, one per tensor. */
   readonly buckets: BucketPlan;
-  /** Trained parameters, with the same specs as the job's. */
+  /** Trained parameters, with the specs of the job's parameters. */
   readonly params: unknown;
 }
 
 /**
- * Start of a rank's collective in a step, in seconds.
+ * Returns the start of a rank's collective in a step, in seconds.
  *
- * @param is matches the collective by its name.
+ * @param is Returns whether a name is that of the collective.
  */
 export const startOf = (spans: readonly Span[], what: string, is: (name: string) => boolean): number => {
   const collectives = spans.filter(({ track }) => track === "collectives");
@@ -57,10 +57,10 @@ export const startOf = (spans: readonly Span[], what: string, is: (name: string)
 };
 
 /**
- * Run a few steps of a job on a copy of its state, with a dense exchange of each gradient separately. All ranks call it
- * together.
+ * Runs a few steps of a job on a copy of its state, and exchanges each dense gradient separately. Must be called on all
+ * ranks.
  *
- * @param curvature replaces the job's curvature.
+ * @param curvature Replaces the job's curvature.
  */
 export const profileSteps = async (
   { job, parts, backend, communicators, rank, train }: ProfileInput,
@@ -72,8 +72,8 @@ export const profileSteps = async (
   initial.release();
   const params = trainedOf(parts, fresh.params);
   const buckets = bucketPerTensor(params);
-  // Lanes alternate, because a lane has room for 64 requests, and waiting for a full lane would be counted as
-  // computation.
+  // Gradients alternate between lanes: a lane holds at most 64 requests, and waiting for a full lane would be counted
+  // as compute time.
   const dense: Parts = {
     ...parts,
     curvature,

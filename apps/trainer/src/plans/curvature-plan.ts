@@ -5,7 +5,8 @@ import type { Job } from "../job/job.ts";
 import { recordSchema } from "../files/record-schema.ts";
 
 /**
- * Plan of the inverses and factors of K-FAC, measured before a run. Equal on all ranks, and saved with each checkpoint.
+ * Plan for the inverses and factors of K-FAC, made from measurements before a run. Equal on all ranks, and saved with
+ * each checkpoint.
  */
 export interface CurvaturePlan extends FormPlacement {
   readonly form: KfacForm;
@@ -28,7 +29,10 @@ export const curvaturePlanSchema: z.ZodType<CurvaturePlan> = z.strictObject({
   buckets: z.array(z.array(z.string().min(1)).min(1)).min(1),
 });
 
-/** Whether the owners of inversions, or the buckets of factors, are measured before the first step of a job. */
+/**
+ * Whether the owners of inversions, or the buckets of factors, of a job are planned from measurements before the first
+ * step.
+ */
 export const isCurvaturePlanned = ({ optimizer, ranks }: Pick<Job, "optimizer" | "ranks">): boolean =>
   ranks > 1 &&
   optimizer.kind === "kfac" &&

@@ -14,39 +14,41 @@ import {
   isSchedulePlanned,
 } from "./expert-schedule-plan.ts";
 
-/** Parts of a plan. Each part is measured and planned as a unit. */
+/** Names of the parts of a plan. Each part is measured and planned as a unit. */
 export const planNames = ["expertSchedule", "experts", "exchange", "curvature", "expertExchange"] as const;
 
 export type PlanName = (typeof planNames)[number];
 
-/** Values that a part of a plan depends on, by name, as text for messages. */
+/** Values that a part of a plan depends on, by value name, as text for messages. */
 export type PlanBasis = Readonly<Record<string, string>>;
 
 /**
- * Plan of the gradient exchange, of curvature, and of the dispatch of tokens to experts, measured before a run. Equal
- * on all ranks, and saved with each checkpoint.
+ * Plan for the gradient exchange, for curvature, and for the dispatch of tokens to experts, made from measurements
+ * before a run. Equal on all ranks, and saved with each checkpoint.
  */
 export interface ExchangePlan {
-  /** Absent: buckets do not depend on measurements. */
+  /** Gradient buckets. Absent: buckets do not depend on measurements. */
   readonly buckets?: BucketPlan | undefined;
-  /** Share of each tensor's entries that is sent, by path, 1 for dense tensors. Only with `compression: lags`. */
+  /** Share of the entries of each tensor that is sent, by path; 1 for dense tensors. Only with `compression: lags`. */
   readonly densities?: { readonly [path: string]: number } | undefined;
-  /** Owner of each factor's inversion. Absent: not measured. */
+  /** Form of K-FAC, owner of each inversion, and buckets of factors. Absent: not planned. */
   readonly curvature?: CurvaturePlan | undefined;
-  /** Dispatch of tokens to experts. Absent: not measured. */
+  /** Dispatch of tokens to experts. Absent: not planned. */
   readonly experts?: ExpertsPlan | undefined;
   /**
-   * Time of an all-to-all among the ranks that share experts. Absent: moves of experts do not depend on it. Measured
-   * once, so that a repeated step makes the same decision.
+   * Time model of an all-to-all among the ranks that share experts. Absent: moves of experts do not depend on it.
+   * Measured only once per run, so that a repeated step makes the same decision.
    */
   readonly expertExchange?: LinearCollectiveModel | undefined;
-  /** Schedule of expert shards, with `shards: auto`. */
+  /** Schedule of expert shards. Only with `shards: auto`. */
   readonly expertSchedule?: ExpertSchedulePlan | undefined;
-  /** Values that each part was made for. Absent parts, from older checkpoints: not known. */
+  /**
+   * Values that each part of the plan depends on. A part is absent if its values are unknown, as in older checkpoints.
+   */
   readonly basis?: { readonly [name in PlanName]?: PlanBasis | undefined } | undefined;
 }
 
-/** A plan with buckets. */
+/** A plan that contains buckets. */
 export type BucketedPlan = ExchangePlan & { readonly buckets: BucketPlan };
 
 /** Schema of a plan in a file. */
@@ -67,20 +69,20 @@ export const exchangePlanSchema: z.ZodType<ExchangePlan> = z.strictObject({
 export const isExchangePlanned = ({ buckets, compression, ranks }: Job): boolean =>
   ranks > 1 && (buckets.kind === "mg-wfbp" || buckets.kind === "moe-idle" || compression.kind === "lags");
 
-/** Rules of a part of a plan: when a job asks for it, and what it depends on. */
+/** Rules for one part of a plan: when a job needs the part, and what the part depends on. */
 interface PlanKind {
-  /** Title in messages. */
+  /** Name of the part in messages. */
   readonly title: string;
   readonly fields: readonly Exclude<keyof ExchangePlan, "basis">[];
-  /** Whether the job leaves this part to measurements. */
+  /** Whether the job leaves this part to planning. */
   readonly isPlanned: (job: Job) => boolean;
-  /** Settings of the job that the part depends on, next to ranks, mesh, hosts, backend, batch and tensors. */
+  /** Job settings that the part depends on, in addition to ranks, mesh, hosts, backend, batch and tensors. */
   readonly settings: (job: Job) => object;
-  /** Whether the job allows the planned values. Default: always. */
+  /** Whether the job allows the planned values. Default: always allowed. */
   readonly fits?: (plan: ExchangePlan, job: Job) => boolean;
 }
 
-/** Settings of the job's experts, without those that a plan decides. */
+/** Settings of the job's experts, except the settings that a plan chooses. */
 const expertSettings = (job: Job): object => {
   const { dispatch: _, chunks: __, backwardChunks: ___, ...experts } = expertsOf(job) ?? ({} as never);
   return experts;
@@ -126,9 +128,9 @@ export const planKinds: { readonly [name in PlanName]: PlanKind } = {
   },
 };
 
-/** Whether any part of a job is planned before its first step. */
+/** Whether at least one part of a plan must be made for a job before its first step. */
 export const isPlanned = (job: Job): boolean => planNames.some((name) => planKinds[name].isPlanned(job));
 
-/** Whether a part must be planned for a job. @param kept parts of an earlier plan. */
+/** Whether a part must be planned for a job. @param kept Parts of an earlier plan that are reused. */
 export const isDue = (name: PlanName, job: Job, kept: ExchangePlan | undefined): boolean =>
   planKinds[name].isPlanned(job) && planKinds[name].fields.every((field) => kept?.[field] === undefined);

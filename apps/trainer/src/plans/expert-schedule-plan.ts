@@ -3,28 +3,28 @@ import { expertsOf, hasShards } from "../job/experts-of.ts";
 import type { Job, ShardSchedule } from "../job/job.ts";
 import { recordSchema } from "../files/record-schema.ts";
 
-/** Schedule of the work of ranks along "tensor" that share each expert, chosen before the first step. */
+/** Schedule of the ranks along "tensor" that share each expert, chosen before the first step. */
 export interface ExpertSchedulePlan {
   readonly schedule: ShardSchedule;
-  /** Seconds of a pass through a layer, for each schedule that its dispatcher allows. */
+  /** Predicted seconds of a pass through a layer, for each schedule that the dispatcher allows. */
   readonly seconds: Readonly<Record<string, number>>;
 }
 
-/** Older checkpoints have another key, `mesh`, which is ignored. */
+/** Older checkpoints also have a key `mesh`, which is ignored. */
 export const expertSchedulePlanSchema: z.ZodType<ExpertSchedulePlan> = z.object({
   schedule: z.enum(["baseline", "split-before-gate", "split-after-gate"]),
   seconds: recordSchema(z.number().min(0)),
 });
 
-/** Whether the job allows a schedule: "split-after-gate" sends slots of equal size, and needs dense dispatch. */
+/** Whether the job allows a schedule: "split-after-gate" sends slots of equal size, so it needs dense dispatch. */
 export const isAllowed = (job: Pick<Job, "model">, schedule: ShardSchedule): boolean =>
   schedule !== "split-after-gate" || expertsOf(job)?.dispatch === "dense";
 
-/** Whether the job leaves the schedule of its expert shards to measurements. */
+/** Whether the schedule of expert shards in the job is planned from measurements. */
 export const isSchedulePlanned = (job: Pick<Job, "model" | "mesh">): boolean =>
   hasShards(job) && expertsOf(job)!.shards === "auto";
 
-/** Replace `auto` in the job by the planned schedule. */
+/** Replaces `auto` in the job by the planned schedule. */
 export const withPlannedSchedule = (job: Job, plan: ExpertSchedulePlan | undefined): Job => {
   const { model } = job;
   if (plan === undefined || model.kind !== "gpt" || model.experts?.shards !== "auto") return job;

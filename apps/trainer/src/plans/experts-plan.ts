@@ -6,29 +6,30 @@ import type { ExpertsJob, Job, MeshJob } from "../job/job.ts";
 import { expertLevelsOf, tensorAxis } from "../job/mesh.ts";
 
 /**
- * Plan of the dispatch of tokens to experts, measured before a run. Equal on all ranks, and saved with each checkpoint.
+ * Plan for the dispatch of tokens to experts, made from measurements before a run. Equal on all ranks, and saved with
+ * each checkpoint.
  */
 export interface ExpertsPlan {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
-  /** Number of chunks in the backward pass. Absent: as in the forward pass. */
+  /** Number of chunks in the backward pass. Absent: the same as in the forward pass. */
   readonly backwardChunks?: number | undefined;
 }
 
-/** Older checkpoints have another key, `on`, which is ignored. */
+/** Older checkpoints also have a key `on`, which is ignored. */
 export const expertsPlanSchema: z.ZodType<ExpertsPlan> = z.object({
   dispatch: z.enum(["dense", "ragged", "hierarchical", "duplicate-free"]),
   chunks: z.int().min(1),
   backwardChunks: z.int().min(1).optional(),
 });
 
-/** A mesh axis of the token exchange, with its number of ranks. */
+/** Mesh axis of the token exchange, and the number of ranks along the axis. */
 export interface ExchangeAxis {
   readonly axis: string;
   readonly size: number;
 }
 
-/** Levels of the token exchange of a job, the outermost first. Empty: fewer than two levels. */
+/** Returns the levels of the token exchange of a job, outermost first. Empty if there are fewer than two levels. */
 export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJob): readonly ExchangeAxis[] => {
   const levels = [...expertLevelsOf(mesh), { axis: tensorAxis, size: numFusedShards(experts, mesh) }].filter(
     ({ size }) => size > 1,
@@ -36,24 +37,24 @@ export const exchangeLevels = (experts: Pick<ExpertsJob, "shards">, mesh: MeshJo
   return levels.length > 1 ? levels : [];
 };
 
-/** Numbers of chunks to consider, as in pipeline planners. */
+/** Numbers of chunks to consider; pipeline planners use the same numbers. */
 const degrees: readonly number[] = [1, 2, 4, 8];
 
-/** Dispatch methods that compute the same and drop the same tokens. The first is the flat method. */
+/** Returns the dispatch methods with equal results that drop the same tokens. The first is the flat method. */
 const waysOf = (experts: ExpertsJob, mesh: MeshJob): readonly DispatchWay[] => {
   const { gate, placement } = experts;
-  if (gate === "soft") return ["dense"]; // soft mixtures fill all slots, and no two of a token go to several experts
+  if (gate === "soft") return ["dense"]; // with a soft gate all slots are used, and each slot has exactly one expert
   return [
     "ragged",
-    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // it sends all slots, whatever the placement
+    ...(placement?.when === "pays" ? [] : (["dense"] as const)), // dense dispatch sends all slots under any placement
     ...(mesh.expert * numFusedShards(experts, mesh) > 1 ? (["duplicate-free"] as const) : []),
     ...(exchangeLevels(experts, mesh).length > 1 ? (["hierarchical"] as const) : []),
   ];
 };
 
 /**
- * Choices that a plan may make for the experts of a job; the first is flat and has the fewest chunks. With
- * `backwardChunks: auto`, slots may be sent back in any number of chunks, and the number of the forward pass comes
+ * Returns the choices that a plan may make for the experts of a job; the first is flat and has the fewest chunks. With
+ * `backwardChunks: auto`, the backward pass may have any number of chunks, and the number of the forward pass is listed
  * first.
  */
 export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [DispatchChoice, ...DispatchChoice[]] => {
@@ -75,24 +76,24 @@ export const dispatchChoices = (experts: ExpertsJob, mesh: MeshJob): readonly [D
   return choices as [DispatchChoice, ...DispatchChoice[]];
 };
 
-/** Number of chunks of a choice, in the pass that has more. */
+/** Number of chunks of a choice in the forward or backward pass, the larger of the two. */
 export const maxChunksOf = (choice: DispatchChoice): number => Math.max(choice.numChunks, backwardChunksOf(choice));
 
 /** Whether two choices are equivalent. */
 export const isSameChoice = (a: DispatchChoice, b: DispatchChoice): boolean =>
   a.way === b.way && a.numChunks === b.numChunks && backwardChunksOf(a) === backwardChunksOf(b);
 
-/** Whether any part of the dispatch depends on measurements. */
+/** Whether any setting of the dispatch is planned from measurements. */
 const isAuto = ({ dispatch, chunks, backwardChunks }: ExpertsJob): boolean =>
   dispatch === "auto" || chunks === "auto" || backwardChunks === "auto";
 
-/** Whether the job leaves the dispatch to measurements before its first step. */
+/** Whether the dispatch of a job is planned from measurements before its first step. */
 export const isExpertsPlanned = (job: Pick<Job, "model">): boolean => {
   const experts = expertsOf(job);
   return experts !== undefined && isAuto(experts);
 };
 
-/** Whether this job could have made a plan. */
+/** Whether a plan is one of the choices that this job allows. */
 export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "mesh">): boolean => {
   const experts = expertsOf(job);
   const { dispatch: way, chunks: numChunks, backwardChunks } = plan;
@@ -102,7 +103,7 @@ export const isExpertsPlanFor = (plan: ExpertsPlan, job: Pick<Job, "model" | "me
   );
 };
 
-/** Experts with a settled dispatch. */
+/** Experts whose dispatch settings are no longer `auto`. */
 export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardChunks"> & {
   readonly dispatch: DispatchWay;
   readonly chunks: number;
@@ -110,8 +111,8 @@ export type SettledExperts = Omit<ExpertsJob, "dispatch" | "chunks" | "backwardC
 };
 
 /**
- * Replace `auto` by the plan. Without a plan, as when only shapes, costs or memory are computed: the flat method in one
- * chunk.
+ * Replaces `auto` by the planned values. Without a plan, as when only shapes, costs or memory are computed, uses the
+ * flat method in one chunk.
  */
 export const settledExperts = (experts: ExpertsJob, mesh: MeshJob, plan: ExpertsPlan | undefined): SettledExperts => {
   const [{ way, numChunks }] = dispatchChoices(experts, mesh);

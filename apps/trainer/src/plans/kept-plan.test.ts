@@ -27,7 +27,7 @@ const experts = "model.experts={count: 8, topK: 2, dispatch: auto, chunks: auto}
 const shards = "model.experts={count: 8, topK: 2, dispatch: dense, shards: auto}";
 const moved = "model.experts={count: 8, topK: 2, dispatch: ragged, placement: {everySteps: 2, when: pays}}";
 
-/** A job that plans each part, and a plan of it. */
+/** For each part of a plan: settings of a job that plans the part, and a plan with this part. */
 const cases: readonly (readonly [name: PlanName, settings: readonly string[], plan: ExchangePlan])[] = [
   ["exchange", ["buckets={kind: mg-wfbp}"], { buckets: [["a"], ["b"]] }],
   [

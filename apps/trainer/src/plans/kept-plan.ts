@@ -3,15 +3,15 @@ import { withPlannedSchedule } from "./expert-schedule-plan.ts";
 import { type ExchangePlan, type PlanBasis, type PlanName, planKinds, planNames } from "./exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 
-/** Facts of a run that plans depend on, in addition to its job. The same on all ranks. */
+/** Properties of a run that plans depend on, in addition to the job. Equal on all ranks. */
 export interface PlanWorld {
-  /** Ranks of each host. */
+  /** Ranks on each host. */
   readonly hosts: readonly (readonly number[])[];
   /** Hash of the paths, dtypes and shapes of the trained tensors. */
   readonly trainedHash: string;
 }
 
-/** Values that a plan of a job depends on. A message names the first entry that differs. */
+/** Returns the values that a plan of a job depends on. A message names the first value that differs. */
 export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: PlanWorld): PlanBasis => ({
   ranks: `${job.ranks}`,
   mesh: JSON.stringify({ expert: job.mesh.expert, levels: job.mesh.expertLevels, tensor: job.mesh.tensor }),
@@ -23,7 +23,7 @@ export const planBasis = (name: PlanName, job: Job, { hosts, trainedHash }: Plan
   settings: JSON.stringify(planKinds[name].settings(job)),
 });
 
-/** Remove parts of a plan. */
+/** Removes parts of a plan. */
 const without = (plan: ExchangePlan, names: readonly PlanName[]): ExchangePlan => {
   const fields = new Set<string>(names.flatMap((name) => planKinds[name].fields));
   const basis = Object.entries(plan.basis ?? {}).filter(([name]) => !names.includes(name as PlanName));
@@ -36,14 +36,17 @@ const without = (plan: ExchangePlan, names: readonly PlanName[]): ExchangePlan =
 const holds = (plan: ExchangePlan, name: PlanName): boolean =>
   planKinds[name].fields.some((field) => plan[field] !== undefined);
 
-/** Parts of a plan on which the layout of a single rank's state depends. @param own paths of that state. */
+/**
+ * Returns the names of the parts of a plan that determine the layout of state owned by single ranks.
+ *
+ * @param own Paths of state owned by single ranks.
+ */
 export const boundPlans = (own: Iterable<string>): readonly PlanName[] => [
   ...new Set([...own].map((path) => (path.startsWith("residuals.") ? "exchange" : "curvature"))),
 ];
 
 /**
- * Keep the parts of a plan that the job still leaves to planning. Settings that the job now gives itself replace the
- * other parts.
+ * Returns the parts of a plan that the job still leaves to planning. Other parts are replaced by settings of the job.
  */
 export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePlan | undefined =>
   plan &&
@@ -53,11 +56,11 @@ export const wantedPlan = (job: Job, plan: ExchangePlan | undefined): ExchangePl
   );
 
 /**
- * Compare each part of a plan from a checkpoint with the run that resumes. A part is kept if it was made for the same
- * facts, or if the layout of a single rank's state depends on it. Ranks plan the other parts again.
+ * Compares each part of a checkpoint's plan with the resumed run. A part is reused if the values that it depends on are
+ * unchanged, or if it determines the layout of state owned by single ranks. Ranks plan the other parts again.
  *
- * @param bound parts on which the layout of a single rank's state depends, such as buckets for residuals.
- * @returns the kept parts, and a line per dropped part.
+ * @param bound Parts that determine the layout of state owned by single ranks, such as buckets for residuals.
+ * @returns the reused parts, and a line per dropped part.
  */
 export const keptPlan = (
   known: ExchangePlan | undefined,

@@ -1,7 +1,7 @@
 import { expertsOf } from "../job/experts-of.ts";
 import type { ExpertsJob, Job, PlacementJob } from "../job/job.ts";
 
-/** Experts that a job moves during training. */
+/** Experts of a job that are moved during training. */
 export interface MovableExperts {
   readonly experts: ExpertsJob;
   readonly placement: PlacementJob;
@@ -9,13 +9,16 @@ export interface MovableExperts {
   readonly width: number;
 }
 
-/** Get the movable experts of a job. Absent: none, or a single rank, on which all slots are equivalent. */
+/**
+ * Returns the experts that a job moves. Undefined: the job moves no experts, or has a single rank, on which all slots
+ * are equivalent.
+ */
 export const movableExperts = ({ model, mesh }: Pick<Job, "model" | "mesh">): MovableExperts | undefined =>
   model.kind === "gpt" && model.experts?.placement !== undefined && mesh.expert > 1
     ? { experts: model.experts, placement: model.experts.placement, width: model.width }
     : undefined;
 
-/** Reason why moving the experts of a job has no effect. Absent: it has an effect. */
+/** Returns the reason why moving the experts of a job has no effect. Undefined: moving has an effect. */
 export const idlePlacement = (job: Pick<Job, "model" | "mesh">): string | undefined => {
   const experts = expertsOf(job);
   if (experts?.placement === undefined) return undefined;
@@ -26,6 +29,6 @@ export const idlePlacement = (job: Pick<Job, "model" | "mesh">): string | undefi
     : undefined;
 };
 
-/** Whether the gain of moves is compared with their cost, for which exchanges are timed before the first step. */
+/** Whether the gain of moves is compared with their cost. If so, all-to-alls are measured before the first step. */
 export const isMoveWeighed = (job: Pick<Job, "model" | "mesh">): boolean =>
   movableExperts(job)?.placement.when === "pays";

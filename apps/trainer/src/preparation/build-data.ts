@@ -41,7 +41,7 @@ const findImagesOf = async (job: DecodedJob): Promise<FoundImages> => {
   }
 };
 
-/** Loads images that are decoded before training, during training, or streamed. */
+/** Loads images. They are decoded before training, decoded during training, or streamed, as the job says. */
 const loadImages = async (job: DecodedJob): Promise<Omit<TrainingData, "predicts">> => {
   const { fit: _, resize: __, resample: ___, ...others } = job;
   const options: ImageOptions = { ...others, ...decodingOf(job), size: sidesOf(job.size), from: import.meta.url };
@@ -99,8 +99,8 @@ const loadData = async (job: DataJob): Promise<TrainingData> => {
 };
 
 /**
- * Applies the limits of a job to its samples. With a validation fraction, samples held out from training replace the
- * test samples; with `judgeBy: training`, the training samples do. The limits `trainSamples` and `testSamples` apply
+ * Applies the sample limits of a job. With a validation fraction, samples held out from training replace the test
+ * samples; with `judgeBy: training`, the training samples replace them. `trainSamples` and `testSamples` are applied
  * last.
  */
 export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): DataSet<Of> => {
@@ -111,7 +111,7 @@ export const limitData = <Of extends Samples>(data: DataSet<Of>, job: DataJob): 
   return { ...data, train: trainPart, test: limitSamples(evaluated, testSamples, data) };
 };
 
-/** Applies the limits of a job to samples that may be streamed; streamed training samples are not limited. */
+/** Applies the sample limits of a job to samples that may be streamed. Streamed training samples are not limited. */
 const limitAny = (data: TrainingData, job: DataJob): TrainingData => {
   const { train, test } = data;
   return isStreamed(train)

@@ -45,7 +45,7 @@ const requireTask = ({ kind }: OwnModelJob, task: Task): number => {
   return classes!;
 };
 
-/** Built-in models. */
+/** Job sections of built-in models. */
 export type OwnModelJob = Exclude<ModelJob, { readonly kind: "module" | "program" | "pretrained" }>;
 
 type ModelInput = Pick<Job, "memory" | "mesh">;
@@ -53,8 +53,8 @@ type ModelInput = Pick<Job, "memory" | "mesh">;
 /**
  * Builds a built-in model.
  *
- * @param task its samples determine the first layer, its classes the last.
- * @param experts how tokens are sent to experts, if that was planned.
+ * @param task Its samples determine the first layer, its classes the last layer.
+ * @param experts Plan for the dispatch of tokens to experts, if there is one.
  * @throws ConfigError.
  */
 export const buildOwnModel = (
@@ -95,7 +95,7 @@ export const buildOwnModel = (
 };
 
 /**
- * Adds the normalization of the job's data to a model.
+ * Adds the image normalization of the job's data to a model.
  *
  * @throws ConfigError if the number of channels differs.
  */
@@ -110,15 +110,15 @@ export const withNormalisation = <Own extends AnyModel>(model: Own, data: DataJo
         `data.normalise.${name}: ${length} numbers do not fit inputs [${shape.join(", ")}], which have ${channels ?? "no"} channels; give one number per channel, or one for all`,
       ]);
   }
-  return normalised(model as Model, data.normalise) as AnyModel as Own; // only data loaded by us has this option: images with labels
+  return normalised(model as Model, data.normalise) as AnyModel as Own; // only built-in loaders have this option
 };
 
-/** Inputs of a model in addition to the job and its data. */
+/** Inputs for building a model, in addition to the job and its data. */
 interface ModelSources {
-  /** Model of a program, traced with the normalization of the data and with the job's metrics. */
+  /** Model given by a program, traced with the normalization of the data and with the job's metrics. */
   readonly given?: AnyModel | undefined;
   readonly experts?: ExpertsPlan | undefined;
-  /** Parts of a program, for a model from elsewhere. */
+  /** Objects given by a program. Needed if the model comes from a program. */
   readonly program?: ProgramParts | undefined;
 }
 
@@ -128,7 +128,7 @@ export const buildModel = async (
   task: Task,
   { given, experts, program }: ModelSources = {},
 ): Promise<AnyModel> =>
-  // a program's model was traced with the job's metrics
+  // a model from a program was traced with the job's metrics
   job.model.kind === "program"
     ? (given ?? failWithoutProgram("model"))
     : withOwnMetrics(withNormalisation(await bareModel(job, task, experts), job.data, task), job, task, program);

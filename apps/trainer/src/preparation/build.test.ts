@@ -76,7 +76,8 @@ test("validation samples of text, of overlapping windows and of validationFrom: 
     validationFraction: 0.1,
   } as DataJob);
   expect(columnOf(ofText.test, "inputs")).toEqual(range(4, 36));
-  // windows of 3 that begin at each value of a series share values, so a draw would put test values into training
+  // windows of 3 that begin at each value of a series share values, so random drawing would put test values into
+  // training
   const bytes = new Uint8Array(Float32Array.from(range(12)).buffer);
   const windows = makeRecords(10, {
     inputs: { bytes, offsetBytes: 0, strideBytes: 4, dtype: "f32", shape: [3] },

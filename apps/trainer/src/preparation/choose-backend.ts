@@ -17,18 +17,21 @@ export interface MeasuredRates {
 
 /** Compute devices of this machine. */
 export interface Hardware {
-  /** The WebGPU device; or the reason why there is no device; or the command that installs the package to find one. */
+  /**
+   * Properties of the WebGPU device, or the reason why no device was found, or the command that installs the package
+   * that is needed to search for one.
+   */
   readonly webgpu: { readonly facts: DeviceFacts } | { readonly missing: string } | { readonly install: string };
-  /** Absent if there is no device to compare, or only a software device that was not requested. */
+  /** Measured rates. Absent if there is no device, or only a software device that was not requested. */
   readonly rates?: MeasuredRates;
 }
 
 /**
  * Searches for a WebGPU device, and measures both backends unless the device is a software adapter.
  *
- * @param always search for and measure software adapters, too.
- * @param blas for matrix products on the CPU.
- * @param threads number of threads on the CPU.
+ * @param always Whether to search for and measure software adapters as well.
+ * @param blas BLAS for matrix products on the CPU.
+ * @param threads Number of threads on the CPU.
  */
 export const surveyHardware = async ({
   always,
@@ -63,7 +66,7 @@ export const surveyHardware = async ({
 export interface BackendChoice {
   readonly backend: BackendName;
   readonly reason: string;
-  /** Expected seconds of a step, without collectives. Absent unless both backends were measured. */
+  /** Predicted seconds of a step, without collectives. Absent unless both backends were measured. */
   readonly seconds?: { readonly cpu: number; readonly webgpu: number };
 }
 

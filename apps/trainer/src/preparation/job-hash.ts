@@ -26,8 +26,8 @@ const resultKeys = [
 ] as const satisfies readonly (keyof Job)[];
 
 /**
- * Settings that do not determine results: locations of files, whose contents count instead, and when and how fast
- * images are decoded.
+ * Settings excluded from the job hash because they do not affect results: file locations (the contents of the files are
+ * hashed instead), and when and how fast images are decoded.
  */
 const ignoredKeys: readonly string[] = [
   "file",
@@ -43,10 +43,11 @@ const withoutIgnored = (part: object): object =>
   Object.fromEntries(Object.entries(part).filter(([key]) => !ignoredKeys.includes(key)));
 
 /**
- * Settings that determine the results of training: equal settings give the same bits at the same step.
+ * Returns the settings that determine the results of training: equal settings give bitwise equal results at the same
+ * step.
  *
- * @param data digest of the samples, if the settings do not identify them.
- * @param decoder decoder of the samples, if the digest is of encoded samples.
+ * @param data Digest of the samples, if the settings do not identify the samples.
+ * @param decoder Image decoder, if the digest covers encoded samples.
  */
 const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Record<string, unknown>> => {
   const values = {
@@ -55,7 +56,7 @@ const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Rec
     model: withoutIgnored(job.model),
   };
   const entries = resultKeys.map((name): [string, unknown] => [name, values[name]]);
-  // With fused multiply-add, rounding depends on which operations are fused.
+  // With fused multiply-add, rounding depends on the choice of fused operations.
   if (job.memory.recompute !== "none") entries.push(["memory", job.memory]);
   // The mesh determines the order of additions.
   const { expert, tensor } = job.mesh;
@@ -65,7 +66,7 @@ const resultSettings = (job: Job, data?: string, decoder?: string): Readonly<Rec
   for (const name of ["freeze", "rates", "weightDecays", "labelSmoothing"] as const)
     if (job[name] !== undefined) entries.push([name, job[name]]);
   if (job.zero === 1 && job.ranks > 1) entries.push(["zero", job.zero]);
-  // Before version 2, validation samples were the last ones of all data.
+  // Before version 2, the last samples of all data were the validation samples.
   if (job.data.validationFraction !== undefined) entries.push(["validation", 2]);
   if (data !== undefined) entries.push(["samples", data]);
   if (decoder !== undefined) entries.push(["decoder", decoder]);
@@ -77,12 +78,14 @@ type ResultSettingsInput = Parameters<typeof resultSettings>;
 /** Hash of the settings that determine the results of training. */
 export const jobHashOf = (...input: ResultSettingsInput): string => sha256(JSON.stringify(resultSettings(...input)));
 
-/** The part of the settings that a manifest stores: the hash, and each setting by its dotted key, for messages. */
+/** Returns the hash and settings stored in a manifest. Each setting is stored by its dotted key, for messages. */
 export const settingsOf = (...input: ResultSettingsInput): Pick<Prepared, "jobHash" | "jobSettings"> => ({
   jobHash: jobHashOf(...input),
   jobSettings: flatSettings(resultSettings(...input)),
 });
 
-/** Whether the samples come from user files, which may change. Samples of a program have their digest in the job. */
+/**
+ * Whether the samples come from user files, which can change. For samples from a program, the job contains a digest.
+ */
 export const isUserData = (job: DataJob): boolean =>
   "file" in job || ("folder" in job && job.folder !== undefined) || ("tokenizer" in job && job.tokenizer !== undefined);

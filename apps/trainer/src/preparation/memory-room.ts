@@ -5,15 +5,15 @@ import type { Prepared } from "./prepared.ts";
 /** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */
 const cpuMemoryBytes = 2 ** 32;
 
-/** Total bytes of tensors. */
+/** Total size of tensors in bytes. */
 const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
- * Checks the memory of a rank before allocation: its state, and a gradient of each trained parameter. Activations come
- * in addition; the memory plan of the compiled step includes them.
+ * Throws if a rank's state plus one gradient per trained parameter exceed the memory limit. Called before allocation.
+ * Activations are not counted here; the memory plan of the compiled step includes them.
  */
 export const requireRoom = ({ job, stateBytes, trained }: Pick<Prepared, "job" | "stateBytes" | "trained">): void => {
-  if (job.backend !== "cpu") return; // a device reports itself when memory is missing
+  if (job.backend !== "cpu") return; // a device reports insufficient memory itself
   const ranks = job.transport === "threads" ? job.ranks : job.network.ranksPerProcess;
   const needed = ranks * (stateBytes + bytesOf(flattenTree<TensorSpec>(trained).leaves));
   if (needed <= cpuMemoryBytes) return;

@@ -49,10 +49,10 @@ const requireFull = (train: SampleSpecs, batch: number): void => {
     ]);
 };
 
-/** Maximum number of steps: steps are counted in a u32 of the state. */
+/** Maximum number of steps: the state counts steps as u32. */
 const maxSteps = 2 ** 32 - 1;
 
-/** Specs of leaves merged over all ranks. */
+/** Returns the specs of the tensors in a state, merged over all ranks. */
 const wholeSpecs = (
   { shared, parts, slices }: SavedLeaves<TensorSpec>,
   shardsOf: Sharding,
@@ -70,7 +70,8 @@ const wholeSpecs = (
   ]);
 
 /**
- * Traces the user parts of a step, so that a fault is reported once before the start, instead of by every rank.
+ * Traces the user-defined parts of a step, so that an error is reported once before the start, instead of on every
+ * rank.
  *
  * @throws ModuleError.
  */
@@ -87,7 +88,7 @@ const traceOwnParts = (parts: Parts, specs: TrainState<TensorSpec>, totalSteps: 
   );
 };
 
-/** Requires that evaluations of the run have the metric that they are compared by. @throws ConfigError. */
+/** Throws unless evaluations of the run contain the metric by which they are compared. @throws ConfigError. */
 const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object): void => {
   if (compareBy === undefined || Object.hasOwn(figures, compareBy.figure)) return;
   throw new ConfigError([
@@ -95,7 +96,9 @@ const requireComparable = ({ evaluation: { compareBy } }: Job, figures: object):
   ]);
 };
 
-/** Loads the data of a job, and checks all rules that need the data. @throws DataError, ConfigError, ModuleError. */
+/**
+ * Loads the data of a job, and checks all rules that depend on the data. @throws DataError, ConfigError, ModuleError.
+ */
 export const prepare = async (requested: Job, given: Given = {}): Promise<Prepared> => {
   const loaded: TrainingData = given.data ?? (await buildData(requested.data));
   const data = withCheckpointClasses(loaded, requested);
@@ -113,7 +116,7 @@ export const prepare = async (requested: Job, given: Given = {}): Promise<Prepar
   });
   requireValues(job, data, model);
   const isOwnModel = job.model.kind === "module" || job.metrics !== undefined;
-  // traced here so that a fault is reported once, instead of by every rank; a program's model was traced before
+  // traced here so that an error is reported once, instead of on every rank; a model from a program is already traced
   const traced = given.model ?? (isOwnModel ? traceModel(model, data, job) : undefined);
   if (traced === undefined) requireSmoothing(model, data, job);
   else
@@ -131,7 +134,7 @@ export const prepare = async (requested: Job, given: Given = {}): Promise<Prepar
     await requireElementwise(own.optimizer, trainedOf(built, specs.params), what);
   }
   if (Object.keys(own).length > 0) traceOwnParts(built, specs, totalSteps);
-  // The job's own options of images are in its hash anyway.
+  // The job hash already covers the job's own image options.
   const digest = isUserData(job.data)
     ? dataDigest("augment" in job.data ? { ...data, augmentation: undefined } : data)
     : undefined;
@@ -172,9 +175,9 @@ export const prepare = async (requested: Job, given: Given = {}): Promise<Prepar
 };
 
 /**
- * Returns the prepared job with its backend resolved. Data and shapes do not depend on the backend.
+ * Returns the prepared job with `backend: auto` replaced by a backend. Data and shapes do not depend on the backend.
  *
- * @throws ConfigError if the backend's memory is too small.
+ * @throws ConfigError if the backend has too little memory.
  */
 export const withBackend = (prepared: Prepared, backend: Job["backend"]): Prepared => {
   const job = { ...prepared.job, backend };

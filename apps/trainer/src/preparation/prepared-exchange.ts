@@ -19,12 +19,12 @@ import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Prepared } from "./prepared.ts";
 import { meshOf, replicasAxisOf } from "../job/mesh.ts";
 
-/** A gradient, and the mesh axis over whose ranks it is averaged. */
+/** A gradient, and the mesh axis over which the gradient is averaged. */
 export interface GradientTensor extends BucketTensor {
   readonly axis: string;
 }
 
-/** The tensor of each bucket of a job with one bucket per tensor, by bucket number. */
+/** Returns the gradient tensors of a job with one bucket per tensor, indexed by bucket number. */
 export const gradientTensors = ({
   job,
   trained,
@@ -40,12 +40,12 @@ export const gradientTensors = ({
 };
 
 /**
- * Trace the exchange of some gradients alone, in one bucket, with the options of the job's last step. The whole
- * exchange has the scope `exchange-0`, except for one sum of the mean and another tensor, which represents the
- * optimizer that reads the mean.
+ * Traces the exchange of some gradients alone, in one bucket, with the options of the job's last step. Nodes of the
+ * exchange have the scope `exchange-0`. The graph also contains a sum of the mean and another tensor, which represents
+ * the optimizer that reads the mean.
  *
- * @param tensors averaged over the same ranks.
- * @param plan densities by path, if the compression has densities.
+ * @param tensors Gradients averaged over the same ranks.
+ * @param plan Densities by path, if the compression has densities.
  */
 export const traceExchange = (
   { job, totalSteps, own }: Pick<Prepared, "job" | "totalSteps" | "own">,

@@ -18,18 +18,18 @@ import { stepOverParts } from "../step/step-over-parts.ts";
 import { trainStep } from "../step/train-step.ts";
 import { numUpdateFigures } from "../step/update-figures.ts";
 
-/** A training step as a backend runs it. */
+/** Graph of a training step as compiled by a backend, with its memory plan. */
 export interface PreparedStep extends PreparedGraph {
   readonly plan: MemoryPlan;
-  /** Number of graph inputs that are state; the other inputs are the batch. */
+  /** Number of graph inputs that are state. The remaining inputs are the batch. */
   readonly stateInputs: number;
 }
 
 /**
- * Trace the graph of one training step on one rank's part of a batch.
+ * Traces the graph of one training step on one rank's part of a batch.
  *
- * @param step number of the step, from 0: compressors may alternate.
- * @param part of a batch that is split into several parts. Default: all parts.
+ * @param step Step number, from 0. The graph can differ between steps, because compressors may alternate.
+ * @param part Selects one part of a split batch. Absent: the complete batch.
  */
 const tracedStep = (
   parts: Parts,
@@ -61,7 +61,7 @@ const tracedStep = (
   return passesFor(job).reduce((graph, pass) => pass(graph), traced.graph);
 };
 
-/** Apply the recomputation that jit applies under the job's memory bound, before the backend compiles the graph. */
+/** Applies recomputation as jit does under the memory bound of the job, before the backend compiles the graph. */
 const withinBound = ({ memory }: Job, graph: Graph, workspaceBytes: (graph: Graph) => number): Graph => {
   if (memory.maxBytes === undefined) return graph;
   try {
@@ -79,14 +79,14 @@ interface TraceOptions {
 }
 
 /**
- * Trace the step of a job; the returned functions prepare the graph for a backend.
+ * Traces the step of a job. The returned functions prepare the graph for a backend.
  *
- * @throws ConfigError if a backend's plan exceeds `memory.maxBytes`.
- * @param plan for jobs whose gradient exchange or token routing is planned from measurements or from costs. Default:
- * the initial plan of such a job: one bucket per tensor; tokens sent directly to their experts, in one chunk.
- * @param part trace only this part of a step that computes several parts of a batch. The compiled units are these
- * parts, and their memory is bounded. Default: all parts in one graph, which shows the computation of a step but not
- * its memory use.
+ * @throws ConfigError if a backend's memory plan exceeds `memory.maxBytes`.
+ * @param plan Plan for jobs whose gradient exchange or token routing is planned from measurements or costs. Default:
+ * the initial plan: one bucket per tensor, and tokens sent directly to their experts in one chunk.
+ * @param part Traces only this part of a step that computes a batch in several parts. Each part is compiled separately,
+ * and its memory is bounded. Default: all parts in one graph, which shows the computation of a step but not its memory
+ * use.
  */
 export const traceStep = (
   prepared: Prepared,
@@ -120,9 +120,10 @@ export const traceStep = (
 };
 
 /**
- * Prepare the step of a job for the CPU, or for a device.
+ * Prepares the step of a job for the CPU, or for a device.
  *
- * @param alone return only the part with the largest memory use, if a step computes several parts of a batch.
+ * @param alone Whether to return only the part with the largest memory use, if a step computes a batch in several
+ * parts.
  */
 export const prepareStep = (
   prepared: Prepared,
@@ -137,6 +138,6 @@ export const prepareStep = (
   const last = ofPart("last");
   const { overlap, accumulate: numParts = 1 } = prepared.job;
   if (overlap !== "dear" || numParts === 1) return last;
-  const first = ofPart("first"); // includes the update
+  const first = ofPart("first"); // the first part includes the update
   return first.plan.workspaceBytes > last.plan.workspaceBytes ? first : last;
 };

@@ -10,27 +10,27 @@ import { type AnyModel, taskOf, type TrainingData } from "../task/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
 import { type PartsInput, scheduleOffsetOf } from "../step/train-state.ts";
 
-/** A job with its data loaded, and all rules checked that need the data. Nothing is written yet. */
+/** A job with its data loaded, and with all rules checked that depend on the data. No file has been written yet. */
 export interface Prepared {
   readonly job: Job;
   readonly data: TrainingData;
   readonly model: AnyModel;
-  /** The model, if a program gave it; threads of ranks receive this graph. */
+  /** Model graph given by a program, sent to the threads of ranks. Undefined: the model did not come from a program. */
   readonly traced: TracedModel | undefined;
-  /** Parts given by a program. */
+  /** Objects given by a program. Undefined: none. */
   readonly given: GivenParts | undefined;
   readonly stepsPerEpoch: number;
-  /** Number of steps at the end of the run. */
+  /** Number of steps done at the end of the run. */
   readonly totalSteps: number;
-  /** Offset of a resumed run, see `stepOffsetAfter`; otherwise 0. */
+  /** Step offset of a resumed run, see `stepOffsetAfter`. 0 for a new run. */
   readonly stepOffset: number;
-  /** User parts of the training step, from modules or a program. */
+  /** User-defined parts of the training step, from modules or a program. */
   readonly own: OwnParts;
-  /** Specs of the tensors of all ranks in a checkpoint, by name; sharded tensors are merged. */
+  /** Specs of the tensors in a checkpoint, by name, merged over all ranks. */
   readonly whole: ReadonlyMap<string, TensorSpec>;
-  /** Specs of the tensors that each rank has by itself. */
+  /** Specs of the tensors that each rank owns, by name, which differ between ranks. */
   readonly ownLeaves: ReadonlyMap<string, TensorSpec>;
-  /** Bytes of state on one rank. */
+  /** Size of the state on one rank in bytes. */
   readonly stateBytes: number;
   readonly sharding: Sharding;
   /** Specs of the parameters. */
@@ -45,15 +45,17 @@ export interface Prepared {
   readonly jobHash: string;
   /** The settings that `jobHash` covers, by dotted key, see `flatSettings`. */
   readonly jobSettings: Readonly<Record<string, string>>;
-  /** Digest of the samples if they come from user files. */
+  /** Digest of the samples if they come from user files. Undefined: they do not. */
   readonly dataDigest: string | undefined;
-  /** How samples are shown. Undefined: the job does not ask for samples, or ranks shard the model. */
+  /**
+   * How samples are displayed. Undefined: the job requests no display of samples, or the model is sharded over ranks.
+   */
   readonly sampleKind: SampleKind | undefined;
-  /** Remarks for people, such as settings without effect. */
+  /** Remarks for the user, such as settings without effect. */
   readonly remarks: readonly string[];
 }
 
-/** Objects that a program gave instead of names. */
+/** Objects given by a program in place of names. */
 export interface Given {
   readonly data?: TrainingData | undefined;
   readonly model?: TracedModel | undefined;
@@ -61,7 +63,11 @@ export interface Given {
   readonly callbacks?: unknown;
 }
 
-/** Returns the inputs of a run's parts. @param plan of a run, if the dispatch of tokens to experts is planned. */
+/**
+ * Returns the inputs for building the components of a run.
+ *
+ * @param plan Plan of the run, if the dispatch of tokens to experts is planned.
+ */
 export const partsInputOf = (
   { job, model, totalSteps, stepOffset, data, own }: Prepared,
   plan?: ExchangePlan,

@@ -4,9 +4,7 @@ import { isExpertsPlanned } from "../plans/experts-plan.ts";
 import type { ExpertsJob, Job } from "../job/job.ts";
 import { preprocessorRemarks } from "../pretrained/preprocessor.ts";
 
-/**
- * Gates whose choice of experts for a token depends on all tokens of a batch, including later tokens of the same text.
- */
+/** Gates whose expert choices for a token depend on all tokens of a batch, including later tokens of the same text. */
 const gatesWithLookahead: readonly ExpertsJob["gate"][] = ["expert-choice", "soft"];
 
 export const remarksOn = (job: Job, totalSteps: number): string[] => {

@@ -13,9 +13,9 @@ import { buildParts, scheduleOffsetOf, splitLeaves, stateSpecs, totalStepsOf } f
 import { type Prepared, partsInputOf } from "./prepared.ts";
 
 /**
- * Specs of the tensors in a checkpoint's files, merged over all ranks.
+ * Returns the specs of the tensors in a checkpoint, merged over all ranks.
  *
- * @throws CheckpointError if parts do not fit together.
+ * @throws CheckpointError if the parts of different ranks do not match.
  */
 const savedSpecs = (
   { folder, tensors }: Checkpoint,
@@ -40,8 +40,9 @@ const isSameSpec = (one: TensorSpec | undefined, other: TensorSpec): boolean =>
   one !== undefined && sameSpec(one, other);
 
 /**
- * Returns the job at the point where it resumes from a checkpoint, if any: its position in the samples, and the step at
- * which it ends. With `epochs` that step depends on the samples seen; `steps` counts steps done.
+ * Returns the job with the position from which it resumes in the samples, and with its last step. With `epochs`, the
+ * last step depends on the number of processed samples; `steps` counts completed steps. Without a checkpoint, returns
+ * the job unchanged.
  */
 export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): Prepared => {
   const { job, stepsPerEpoch: perEpoch } = prepared;
@@ -56,7 +57,7 @@ export const resumedAt = (prepared: Prepared, manifest: Manifest | undefined): P
   };
 };
 
-/** Specs of the tensors that each rank has by itself, under a plan that was made when the run started, if any. */
+/** Returns the specs of the tensors that each rank owns, under the plan made when the run started, if any. */
 const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyMap<string, TensorSpec>[] => {
   const parts = buildParts(partsInputOf(prepared, plan), plan);
   return Array.from(
@@ -68,8 +69,8 @@ const ownSpecs = (prepared: Prepared, plan: ExchangePlan | undefined): ReadonlyM
 /**
  * Checks that a run can resume from a checkpoint.
  *
- * @returns remarks for people: differences from an uninterrupted run.
- * @throws CheckpointError for a different model, or a different number of ranks if ranks have their own state.
+ * @returns remarks for the user: differences from an uninterrupted run.
+ * @throws CheckpointError for a different model, or for a different number of ranks if ranks own state.
  */
 export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): string[] => {
   const { manifest, tensors, folder } = checkpoint;

@@ -4,7 +4,7 @@ import { givenName } from "../modules/given-thing.ts";
 import { moduleName } from "../modules/load-module.ts";
 import type { AnyModel, TrainingData } from "../task/task.ts";
 
-/** Name of a job's data in errors if its labels or tokens are not checked by a loader; otherwise undefined. */
+/** Returns the name of a job's data for error messages. Undefined if a loader already checks labels and tokens. */
 const ownName = ({ data }: Pick<Job, "data">): string | undefined => {
   switch (data.kind) {
     case "module":
@@ -18,7 +18,7 @@ const ownName = ({ data }: Pick<Job, "data">): string | undefined => {
   }
 };
 
-/** Vocabulary size of a job's model; undefined for a user model. */
+/** Returns the vocabulary size of a job's model. Undefined for a user-defined model. */
 const vocabularyOf = ({ model }: Pick<Job, "model">, { predicts, classes }: TrainingData): number | undefined => {
   if (model.kind === "gpt") return predicts === "classes" ? undefined : classes;
   if (model.kind !== "pretrained") return undefined;
@@ -27,7 +27,7 @@ const vocabularyOf = ({ model }: Pick<Job, "model">, { predicts, classes }: Trai
 };
 
 /**
- * Requires that labels and tokens of user data are within the classes of the data and the vocabulary of the model.
+ * Throws unless all labels and tokens of user data are within the classes of the data and the vocabulary of the model.
  *
  * @throws ModuleError that names the first invalid value and its sample.
  */

@@ -8,7 +8,7 @@ import type { Prepared } from "./prepared.ts";
 import { prepareStep } from "./prepared-step.ts";
 import { formatBytes } from "../run-files/summary.ts";
 
-/** Memory of a step's intermediates on each rank, and the cost of recomputation. */
+/** Memory of the intermediate values of a step on each rank, and the cost of recomputation. */
 export interface StepMemory {
   readonly recompute: MemoryJob["recompute"];
   readonly bytes: number;
@@ -18,7 +18,7 @@ export interface StepMemory {
 }
 
 /**
- * Plan the step of a job with and without recomputation, on the CPU or on a device.
+ * Plans the memory of a job's step with and without recomputation, on the CPU or on a device.
  *
  * @throws ConfigError if `memory.maxBytes` cannot be met.
  */
@@ -40,7 +40,7 @@ export const stepMemoryOf = async (prepared: Prepared, device?: DeviceFacts): Pr
   return { recompute, ...own, keepingAll: measure({ ...prepared, job: plain, model }) };
 };
 
-/** A line for the user about the memory of a step, and the cost of recomputation. */
+/** Formats a line for the user about the memory of a step, and the cost of recomputation. */
 export const memoryLine = ({ recompute, bytes, flops, keepingAll }: StepMemory): string =>
   recompute === "none"
     ? `intermediates of a step take ${formatBytes(bytes)} on each rank (${bytes} bytes); memory: {recompute: auto, maxBytes: …} recomputes some of them to save memory`

@@ -67,7 +67,7 @@ describe("options that the job leaves open follow the checkpoint", () => {
     [{}, 256],
     [{ size: 112 }, 128],
     [{ size: [112, 56] }, 128],
-    // what ConvNeXt's processor makes of the same part: int(s / 0.875)
+    // the result of ConvNeXt's processor for the same crop: int(s / 0.875)
     [{ size: 383 }, 437],
   ])("with %j, in proportion to the size", async (data, resize) => {
     say(cut);
@@ -117,7 +117,7 @@ test("nothing changes without the file, for fresh weights, and for a run that be
   expect(madeOf(await settlePretrained(job({}, { weights: "none" })))).toEqual({});
   say({ ...vit, do_normalize: false, do_resize: false });
   expect(madeOf(await settlePretrained(job()))).toEqual({});
-  // as recorded by a run of that time
+  // as recorded by runs of older versions
   const preprocessor = { normalise, size: [224, 224] };
   const old = job({ normalise, fit: "cover" }, { config: { model_type: "vit" }, digest: "a".repeat(64), preprocessor });
   expect(preprocessorRemarks(await settlePretrained(old))).toEqual([

@@ -18,9 +18,9 @@ const preprocessorOf = ({ file, processor }: FoundImageProcessor): PreprocessorJ
 };
 
 /**
- * Read the image preprocessing of a checkpoint. Absent: the checkpoint specifies none.
+ * Reads the image preprocessing of a checkpoint. Undefined: the checkpoint specifies no preprocessing.
  *
- * @param modelType of its config.json.
+ * @param modelType Value of `model_type` in config.json.
  * @throws PretrainedError for a file in another format, and for unsupported preprocessing.
  */
 export const readPreprocessor = async (folder: string, modelType: unknown): Promise<PreprocessorJob | undefined> => {
@@ -33,8 +33,9 @@ type Geometry = Pick<DecodedJob, "fit" | "resize">;
 const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /**
- * Resizing that brings images to the job's size as the model's images were brought to theirs: in the same proportion if
- * the sizes differ. Absent: not known, or a size that a job may not ask for.
+ * Returns resize settings that scale images to the job's image size as the model's training images were scaled to
+ * theirs: with the same ratio of resized size to image size. Undefined: the model's settings are unknown, or the
+ * resulting size is not allowed in a job.
  */
 const geometryFor = (
   { resize, size: modelSize }: PreprocessorJob,
@@ -45,17 +46,17 @@ const geometryFor = (
   const [wanted, least] = [sidesOf(size), sidesOf(decodeSize)];
   const reference = modelSize ?? sidesOf(resize);
   const scale = Math.max(wanted[0] / reference[0], wanted[1] / reference[1]);
-  // a product of sizes that divide each other is whole, except for rounding
+  // a product of sizes that divide each other is an integer, except for rounding
   const scaled = (side: number): number => Math.floor(side * scale + 1e-6);
   const result = typeof resize === "number" ? scaled(resize) : ([scaled(resize[0]), scaled(resize[1])] as const);
   return sidesOf(result).every((side, i) => side >= least[i]! && side <= maxSide) ? { resize: result } : undefined;
 };
 
-/** Whether means and deviations have as many channels as images. */
+/** Whether the number of means and deviations equals the number of image channels. */
 const fitsChannels = ({ mean }: NormaliseJob, channels: number): boolean =>
   mean.length === 1 || mean.length === channels;
 
-/** Add the preprocessing of the model's training images to a job, unless the job specifies its own. */
+/** Adds the preprocessing of the model's training images to a job, unless the job specifies its own. */
 export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job => {
   const { data } = job;
   if (!isDecoded(data)) return job;
@@ -66,7 +67,7 @@ export const withPreprocessor = (job: Job, preprocessor: PreprocessorJob): Job =
     ...(data.resample === undefined && resample && { resample }),
     ...(data.normalise === undefined && normalise && fitsChannels(normalise, data.channels) && { normalise }),
   };
-  // The job is hashed as text, so keys must be in the order of the schema, as when the job is read again.
+  // The job is hashed as text, so its keys must be in the order of the schema, as after the job is read again.
   return { ...job, data: dataSchema.parse({ ...data, ...settings }) };
 };
 
@@ -76,7 +77,7 @@ const formatStatistics = ({ mean, std }: NormaliseJob): string =>
 const formatGeometry = ({ fit, resize }: Geometry): [key: string, value: string] =>
   resize === undefined ? ["fit", decodingOf({ fit }).fit] : ["resize", [resize].flat().join("×")];
 
-/** Describe the images that a model was trained on. */
+/** Describes the images that a model was trained on. */
 const describeTraining = ({ resize, size }: PreprocessorJob): string => {
   const middle = size === undefined || same(size, resize) ? "" : `, and cut to their middle, ${size.join("×")}`;
   if (resize === undefined) return `images as large as they were${middle}`;
@@ -86,8 +87,8 @@ const describeTraining = ({ resize, size }: PreprocessorJob): string => {
 };
 
 /**
- * Remarks for the user about images of a pretrained model: a line of settings that match its preprocessing, and a line
- * per difference.
+ * Returns remarks for the user about the images of a pretrained model: one line of settings that match the model's
+ * preprocessing, and one line per difference.
  */
 export const preprocessorRemarks = ({ model, data }: Job): string[] => {
   if (model.kind !== "pretrained" || model.preprocessor === undefined || !isDecoded(data)) return [];
@@ -107,7 +108,7 @@ export const preprocessorRemarks = ({ model, data }: Job): string[] => {
       data.normalise === undefined ? "none" : formatStatistics(data.normalise),
       `with ${formatStatistics(normalise)}`,
     );
-  // older jobs record only a size
+  // jobs of older versions record only a size
   if (model.preprocessor.file !== undefined && (resize !== undefined || size !== undefined))
     compare(same(geometry, own), ...formatGeometry(own), `on ${describeTraining(model.preprocessor)}`);
   if (resample !== undefined)

@@ -5,7 +5,7 @@ import { ConfigError } from "../errors.ts";
 import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
 import { isLabelled, layoutOf, type Task } from "../task/task.ts";
 
-/** Shape of a model's logits for a batch of one sample. */
+/** Returns the shape of a model's logits for a batch of one sample. */
 const logitsOf = (model: Model, { dtype, shape }: TensorSpec): readonly number[] => {
   let logits: Tensor | undefined;
   trace(
@@ -50,9 +50,9 @@ const requireTask = (model: Model, { config }: PretrainedJob, task: Task): void 
 };
 
 /**
- * Set the configuration of a model with a head for the classes of the data, if the job asks for a new head.
+ * Replaces the configured head of a model by a head for the classes of the data, if the job asks for a new head.
  *
- * @throws PretrainedError for a model without a head for classes, ConfigError for data without classes.
+ * @throws PretrainedError for a model without a classification head, ConfigError for data without classes.
  */
 export const withHeadFor = (job: Job, { predicts, classes }: Task): Job => {
   const { model } = job;
@@ -65,7 +65,7 @@ export const withHeadFor = (job: Job, { predicts, classes }: Task): Job => {
 };
 
 /**
- * Build the model of a checkpoint in Hugging Face's layout.
+ * Builds the model of a checkpoint in the Hugging Face layout.
  *
  * @throws PretrainedError for an unsupported configuration, ConfigError if the model does not fit the samples.
  */

@@ -3,15 +3,16 @@ import { leavesByPath } from "@skein/tensor-core/backend";
 import type { Job } from "../job/job.ts";
 
 /**
- * Initial weights of a run from the checkpoint that the job names, by the paths of its state. Absent: the job names
- * none. Each rank reads the files itself; on another machine the files must have the same content as the controller's.
+ * Returns a function from the paths of a run's state to initial weights, read from the checkpoint named in the job.
+ * Undefined: the job names no checkpoint. Each rank reads the files. On other machines, the files must have the same
+ * content as on the controller's machine.
  *
  * @throws PretrainedError, SafetensorsError for unreadable files; ConfigError for different files.
  */
 export const pretrainedWeights = async (job: Job): Promise<((path: string) => NdArray | undefined) | undefined> => {
   const { model } = job;
   if (model.kind !== "pretrained" || model.weights === "none") return undefined;
-  // Imported here, because most ranks start with new weights.
+  // Imported only here, because most runs start without pretrained weights.
   const [{ loadBody, loadPretrained }, { requireSamePretrained }] = await Promise.all([
     import("@skein/pretrained/node"),
     import("./settle-pretrained.ts"),

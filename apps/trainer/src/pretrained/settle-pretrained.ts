@@ -7,10 +7,10 @@ import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { readPreprocessor, withPreprocessor } from "./preprocessor.ts";
 
-/** Whether a file of a checkpoint holds weights. */
+/** Whether a file name is that of a weight file of a checkpoint. */
 const isWeights = (name: string): boolean => /^model.*\.safetensors(\.index\.json)?$/.test(name);
 
-/** SHA-256 of the names and content of files in a folder. Cost: each file is read once. */
+/** Returns the SHA-256 of the names and contents of files in a folder. Reads all of these files. */
 const digestOf = async (folder: string, names: readonly string[]): Promise<string> => {
   const hash = createHash("sha256");
   for (const name of names) {
@@ -21,11 +21,11 @@ const digestOf = async (folder: string, names: readonly string[]): Promise<strin
 };
 
 /**
- * Add the configuration of a pretrained model and the digest of its weights to a job, and the preprocessing of the
- * model's training images, unless the job specifies its own. A job that has these values keeps them if the folder no
- * longer exists, because a resumed run reads its own checkpoints.
+ * Adds to a job the configuration of a pretrained model, the digest of its weights and, unless the job specifies its
+ * own, the preprocessing of the model's training images. A job that already has these values keeps them if the folder
+ * no longer exists, because a resumed run reads its own checkpoints.
  *
- * @throws PretrainedError if the folder holds no checkpoint.
+ * @throws PretrainedError if the folder contains no checkpoint.
  */
 export const settlePretrained = async (job: Job): Promise<Job> => {
   const { model } = job;
@@ -35,7 +35,7 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
   if (model.weights === "none") return { ...job, model: { ...model, config } };
   const names = (await readdir(model.folder)).filter(isWeights).sort();
   const settled = { ...model, config, digest: await digestOf(model.folder, names) };
-  // a job that was settled before keeps the settings of its run
+  // a job that already contains the configuration keeps the settings of its run
   const preprocessor =
     model.config === undefined ? await readPreprocessor(model.folder, config["model_type"]) : undefined;
   return preprocessor === undefined
@@ -44,7 +44,7 @@ export const settlePretrained = async (job: Job): Promise<Job> => {
 };
 
 /**
- * Require that this process has the same checkpoint as the controller of the run.
+ * Throws unless the checkpoint on this machine equals the checkpoint of the run's controller.
  *
  * @throws ConfigError
  */

@@ -27,7 +27,7 @@ test.each(Object.keys(codes) as StopCause[])(
   (signal) => {
     process.emit(signal, signal);
     expect([heard, exits, notes]).toEqual([[signal], [], []]);
-    process.emit(signal, signal); // as timeout(1) and closed terminals signal twice
+    process.emit(signal, signal); // timeout(1) and closed terminals also send signals twice
     vi.advanceTimersByTime(1000);
     expect([heard, exits, notes]).toEqual([[signal], [], ["once more to exit at once"]]);
     process.emit(signal, signal);

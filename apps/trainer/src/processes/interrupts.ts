@@ -1,30 +1,32 @@
 import { constants } from "node:os";
 import { whenLauncherIsGone } from "./launcher-watch.ts";
 
-/** A signal that asks a run to save and stop. */
+/** Signal on which a run saves and stops. */
 export type StopCause = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT";
 
-/** Exit code of a process that saved and stopped on a signal: 128 + the number of the signal. */
+/** Returns the exit code of a process that saved and stopped on a signal: 128 + signal number. */
 export const exitCodeOfSignal = (cause: StopCause): number => 128 + constants.signals[cause];
 
 /**
- * SIGUSR2 counts as SIGTERM: launchers forward SIGUSR2, and mpirun kills its ranks when mpirun itself is terminated.
+ * SIGUSR2 is treated as SIGTERM: launchers forward SIGUSR2, and mpirun kills its ranks when mpirun itself receives
+ * SIGTERM.
  */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"] as const;
 type StopSignal = (typeof signals)[number];
 
 /**
- * One request to stop may arrive as several signals: timeout(1), npm and service managers signal a process and its
- * group, and a terminal that is closed sends SIGHUP twice.
+ * Signals within this time count as one stop request: timeout(1), npm and service managers signal both a process and
+ * its process group, and a closed terminal sends SIGHUP twice.
  */
 const sameRequestMilliseconds = 250;
 
 /**
  * Calls `first` on the first Ctrl-C, SIGTERM, SIGHUP, SIGQUIT or SIGUSR2, or when the launcher of this process has
- * ended. A second signal ends the process at once. Signals of the first 250 ms count as one; a SIGUSR2 after another
- * signal comes from a launcher that was signalled too, and counts as the same request.
+ * ended. A second signal ends the process immediately. Signals within the first 250 ms count as one request. A SIGUSR2
+ * after another signal also belongs to the first request, because it comes from a launcher that received the same
+ * signal.
  *
- * @param note reports, in a line, when a second signal counts.
+ * @param note Receives a line for the user after the first signal, when a second signal would end the process.
  * @returns a function that removes the signal handlers.
  */
 export const onInterrupt = (first: (cause: StopCause) => void, note?: (line: string) => void): (() => void) => {

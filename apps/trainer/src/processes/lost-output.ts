@@ -1,10 +1,10 @@
 import { writeSync } from "node:fs";
 
-/** First error of each stream, by the name of the stream. */
+/** First write error of each output stream, by stream name. */
 const faults = new Map<string, NodeJS.ErrnoException>();
 let changesExitCode = true;
 
-/** Writes all bytes. Node treats a write to a file as complete even if only the first bytes fitted. */
+/** Writes all bytes. Node reports a write to a file as complete even if only the first bytes were written. */
 const writeAll = (fd: number, bytes: Uint8Array): void => {
   for (let at = 0; at < bytes.length; ) {
     const written = writeSync(fd, bytes, at);
@@ -26,7 +26,7 @@ const writeFilesCompletely = (stream: NodeJS.WriteStream & { readonly fd: number
   };
 };
 
-/** Returns a line about lost output; undefined if no output was lost. */
+/** Returns a line about lost output. Undefined if no output was lost. */
 const lostLine = (): string | undefined => {
   const [[name, { message }] = [undefined, { message: "" }]] = faults;
   return name === undefined
@@ -35,10 +35,10 @@ const lostLine = (): string | undefined => {
 };
 
 /**
- * Continues if standard output or standard error cannot be written, such as on a full disk or after the terminal was
- * closed: output that does not fit is dropped, and each later write is tried again. A command that did its work then
- * ends with `failureCode` instead of 0, and one line on standard error if that can be written. A reader that has
- * exited, such as `head`, is not an error.
+ * Keeps the process running if standard output or standard error cannot be written, for example on a full disk or after
+ * the terminal was closed. Output that cannot be written is dropped, and later writes are attempted as usual. A command
+ * that succeeded then exits with `failureCode` instead of 0, and writes one line to standard error if possible. A pipe
+ * closed by its reader, such as `head`, is not an error.
  */
 export const surviveLostOutput = (failureCode: number): void => {
   for (const [name, stream] of [
@@ -57,12 +57,12 @@ export const surviveLostOutput = (failureCode: number): void => {
     try {
       writeSync(2, `${line}\n`);
     } catch {
-      // the exit code alone reports the loss
+      // only the exit code reports the lost output
     }
   });
 };
 
-/** Leaves exit codes unchanged when output is lost, because launchers restart ranks that end with a failure. */
+/** Keeps the exit code unchanged when output is lost, because launchers restart ranks that exit with an error. */
 export const keepExitCode = (): void => {
   changesExitCode = false;
 };

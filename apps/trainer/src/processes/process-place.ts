@@ -2,9 +2,9 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 /**
- * Name of the system in which process ids are unique: boot id and PID namespace on Linux, where containers have their
- * own namespaces under one host name; the host name on other systems. Absent: the system does not report it, as when
- * /proc belongs to another namespace.
+ * Returns an identifier of the system in which process ids are unique: on Linux, boot id and PID namespace, because
+ * containers have their own PID namespaces and may share a host name; on other systems, the host name. Undefined if the
+ * system does not report it, as when /proc belongs to another namespace.
  */
 export const pidNamespace = (): string | undefined => {
   if (process.platform !== "linux") return hostname();

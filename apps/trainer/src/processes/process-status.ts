@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
 
-/** Status of a process as reported by the system. Empty: the process has ended, or the system has no /proc. */
+/**
+ * Status of a process as reported by the system. Without fields if the process has ended, or if the system has no
+ * /proc.
+ */
 export interface ProcessStatus {
   readonly state?: string | undefined;
   /**
-   * Start time of the process in the system's own unit. Distinguishes the process from a later process with the same
+   * Start time of the process, in the unit of the system. Distinguishes the process from a later process with the same
    * id.
    */
   readonly began?: string | undefined;
@@ -12,7 +15,7 @@ export interface ProcessStatus {
 
 export const statusOf = (pid: number): ProcessStatus => {
   try {
-    // The name of the process is in parentheses and may contain spaces; state and start time are fields 3 and 22.
+    // The process name is in parentheses and may contain spaces; state and start time are fields 3 and 22.
     const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)!.split(" ");
     return { state: fields[0], began: fields[19] };
   } catch {
@@ -30,8 +33,7 @@ const isThere = (pid: number): boolean => {
 };
 
 /**
- * Whether a process runs. A killed process stays listed until its parent collects its exit status, but does nothing any
- * more.
+ * Whether a process is running. A killed process is listed until its parent reads its exit status, but counts as ended.
  */
 export const isRunning = (pid: number, { state }: ProcessStatus = statusOf(pid)): boolean =>
   isThere(pid) && state !== "Z" && state !== "X";

@@ -1,21 +1,21 @@
 /**
- * Limits the restarts of a run without progress: a maximum number of restarts from one checkpoint, and a new budget
- * with each newer checkpoint. So a run of weeks survives many losses, and a run that cannot start ends soon.
+ * Limits the restarts of a run without progress: at most `most` restarts from one checkpoint. A newer checkpoint resets
+ * the count. A run of weeks can therefore survive many lost ranks, and a run that cannot start ends soon.
  */
 export class RestartBudget {
   readonly most: number;
   private used = 0;
   private reached: number;
 
-  /** @param step of the checkpoint that the run starts from. */
+  /** @param step Step of the checkpoint from which the run starts. */
   constructor(most: number, step: number) {
     this.most = most;
     this.reached = step;
   }
 
   /**
-   * @returns number of this restart since the last progress, from the checkpoint of `step`; undefined if the budget is
-   * used up.
+   * @returns the number of this restart since the last progress, from the checkpoint of `step`. Undefined if no
+   * restarts are left.
    */
   spend(step: number): number | undefined {
     if (step > this.reached) this.used = 0;

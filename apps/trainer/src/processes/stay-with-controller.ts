@@ -1,9 +1,9 @@
 import { isRunning } from "./process-status.ts";
 
-/** Command of a process that runs ranks for a controller, which started the process. */
+/** Command of a process that runs ranks for the controller that started it. */
 export const memberCommand = "member";
 
-/** Environment variable with the process id of the controller, for processes that a launcher starts. */
+/** Environment variable with the process id of the controller, for processes started by a launcher. */
 export const controllerVariable = "SKEIN_CONTROLLER";
 
 const betweenLooksMilliseconds = 250;
@@ -12,15 +12,15 @@ const betweenLooksMilliseconds = 250;
 const stopSignals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 /**
- * End at once, regardless of the state of this process's threads. Nothing is lost, because only the controller
+ * Ends this process immediately, regardless of the state of its threads. No data is lost, because only the controller
  * completes checkpoints.
  */
 const end = (): void => void process.kill(process.pid, "SIGKILL");
 
 /**
- * Let the controller of the run handle stop signals: it gets the same signal, lets all ranks save, and ends this
- * process. If the controller or the launcher ends, this process ends too. Called before any other part of the program
- * is loaded.
+ * Ignores stop signals in this process: the controller of the run receives the same signal, lets all ranks save, and
+ * ends this process. If the controller or the launcher ends, this process ends as well. Call this function before any
+ * other part of the program is loaded.
  */
 export const stayWithController = (): void => {
   for (const signal of stopSignals) process.on(signal, () => undefined);
@@ -33,8 +33,8 @@ export const stayWithController = (): void => {
   }, betweenLooksMilliseconds).unref();
 };
 
-/** Let this process end by itself, because its part is done. */
+/** Allows this process to end by itself after its work is done. */
 export const leaveController = (): void => {
   process.off("disconnect", end);
-  if (process.connected) process.disconnect(); // otherwise the channel keeps this process alive
+  if (process.connected) process.disconnect(); // an open channel would keep this process running
 };

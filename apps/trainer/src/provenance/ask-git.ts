@@ -10,8 +10,8 @@ export interface Answer {
 }
 
 /**
- * Environment of git: the environment of this process without `GIT_…` and relative folders of PATH. Git uses no file
- * system monitor, and fetches no missing objects.
+ * Environment for git: the environment of this process without `GIT_…` variables and without relative folders in PATH.
+ * Git uses no file system monitor, and fetches no missing objects.
  */
 const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_/i.test(name))),
@@ -26,10 +26,10 @@ const environmentOf = (variables: Readonly<Record<string, string>>): NodeJS.Proc
 });
 
 /**
- * Output of a git command for a folder, up to `maxBytes`. Absent: the command fails, is missing or exceeds its time
- * limit.
+ * Runs a git command in a folder and returns its output, up to `maxBytes`. Undefined: git failed, is not installed, or
+ * exceeded the time limit.
  *
- * @param variables of git, `GIT_…`.
+ * @param variables `GIT_…` environment variables.
  */
 export const askGit = (
   folder: string,
@@ -42,7 +42,7 @@ export const askGit = (
       "git",
       ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", folder, ...words],
       {
-        cwd: tmpdir(), // Windows searches the working folder for programs first
+        cwd: tmpdir(), // Windows searches for programs in the working folder first
         env: environmentOf(variables),
         stdio: ["ignore", "pipe", "ignore"],
         timeout: maxMilliseconds,
@@ -52,7 +52,7 @@ export const askGit = (
     child.on("error", () => resolve(undefined));
     const pieces: Buffer[] = [];
     let length = 0;
-    // Absent if the process could not be started, as without file handles.
+    // Undefined if the process could not be started, for example without free file handles.
     (child.stdout as typeof child.stdout | undefined)?.on("data", (piece: Buffer) => {
       pieces.push(piece);
       length += piece.length;

@@ -17,7 +17,7 @@ const read = (path: string): string | undefined => {
   }
 };
 
-/** List graphics cards from files of Linux, without calling a driver: by name, or by vendor and device. */
+/** Lists graphics cards from files of Linux, without calling a driver: by model name, or by vendor id and device id. */
 export const graphicsCards = (root = "/"): string[] => {
   const nvidia = join(root, "proc/driver/nvidia/gpus");
   const named = listed(nvidia).flatMap((card) => {

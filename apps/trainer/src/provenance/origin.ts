@@ -8,7 +8,7 @@ const textOf = (facts: unknown, name: string): string | undefined => {
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 };
 
-/** Origin of a run in one line, from the files in its folder. Absent: not known. */
+/** Returns the origin of a run as one line, from the files in its folder. Undefined: unknown. */
 export const originOf = async (folder: string): Promise<string | undefined> => {
   const { provenance } = await readRunFiles(folder);
   if (provenance === undefined) return undefined;

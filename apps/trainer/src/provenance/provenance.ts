@@ -10,22 +10,22 @@ import { redactCommand } from "./told-command.ts";
 import { provenanceFile } from "../run-files/run-file-names.ts";
 
 export { provenanceFile };
-/** File with the uncommitted changes of the working tree. */
+/** Name of the file with the uncommitted changes of the working tree. */
 export const changesFile = "changes.diff";
 
-/** How a run ended, as reported by the run. */
+/** End of a run as reported by the run. */
 export interface Ended {
   readonly how: "finished" | "failed" | "stopped";
   readonly reason?: string | undefined;
 }
 
-/** Maximum number of earlier starts of a run that are kept. */
+/** Maximum number of earlier starts recorded for a run. */
 const maxEarlier = 20;
 
 /**
- * Records the provenance of a run in its output folder: commit and changes, versions, machine, command, and how it
- * ended. Separate from the job, and written in parallel with training: a run only waits for it at its end, and does not
- * fail because of it.
+ * Records the provenance of a run in its output folder: commit and uncommitted changes, versions, machine, command, and
+ * how the run ended. Independent of the job. Files are written in parallel with training: the run waits for them only
+ * at its end, and does not fail if they cannot be written.
  */
 export class Provenance {
   private readonly folder: string;
@@ -33,7 +33,7 @@ export class Provenance {
   private writes: Promise<void>;
   private fault: string | undefined;
 
-  /** @param totalSteps number of steps of the whole run. */
+  /** @param totalSteps Number of steps of the complete run. */
   constructor(folder: string, totalSteps: number) {
     this.folder = folder;
     const earlier = savedStarts(join(folder, provenanceFile)).slice(-maxEarlier);
@@ -60,7 +60,7 @@ export class Provenance {
     this.writes = this.write().then(() => this.addGit());
   }
 
-  /** Add how the run ended. @returns a fault if a file could not be written, after all writes are done. */
+  /** Records how the run ended. Waits for all writes. @returns an error message if a file could not be written. */
   async end({ how, reason }: Ended): Promise<string | undefined> {
     await this.writes;
     this.facts = {
@@ -84,11 +84,11 @@ export class Provenance {
     return this.replace(provenanceFile, `${JSON.stringify(this.facts, undefined, 2)}\n`);
   }
 
-  /** Not flushed to the disk, because losing the file in a power failure costs less than waiting for the disk. */
+  /** Not flushed to disk, because waiting for the disk costs more than losing the file in a power failure. */
   private async replace(name: string, content: string | Uint8Array): Promise<void> {
     const path = join(this.folder, name);
     try {
-      await rm(`${path}.tmp`, { force: true }); // so that nothing is written through a symbolic link there
+      await rm(`${path}.tmp`, { force: true }); // a symbolic link at this path would redirect the write
       await writeFile(`${path}.tmp`, content, { flag: "wx" });
       await rename(`${path}.tmp`, path);
     } catch (error) {

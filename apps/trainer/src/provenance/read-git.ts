@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Answer, askGit } from "./ask-git.ts";
 
-/** Git facts about the folder in which a run was started. */
+/** State of the Git repository in which a run was started. */
 export interface GitFacts {
   /** Commit hash, 40 hexadecimal digits. */
   readonly commit: string;
   readonly branch?: string | undefined;
-  /** Whether tracked files differ from the commit. Absent: not known. */
+  /** Whether tracked files differ from the commit. Absent: unknown. */
   readonly isChanged?: boolean;
-  /** Diff of the changed files. Absent: none. */
+  /** Diff of the changed files. Absent: no diff. */
   readonly changes?: Uint8Array | undefined;
   /** Whether the diff was truncated. */
   readonly isCut?: boolean;
@@ -19,12 +19,12 @@ export interface GitFacts {
 const maxDiffBytes = 2 ** 20;
 const maxLineBytes = 1000;
 
-/** Folders of a repository. */
+/** Folders of a Git repository. */
 interface Repository {
   readonly commit: string;
-  /** Folder of the index. */
+  /** Folder that contains the index. */
   readonly gitFolder: string;
-  /** Folder of the objects, which work trees share. */
+  /** Folder of the objects, shared by all work trees of the repository. */
   readonly commonFolder: string;
   readonly workTree: string;
 }
@@ -33,7 +33,7 @@ const linesOf = (answer: Answer | undefined): string[] | undefined => answer?.by
 
 /** @returns undefined outside of a repository, before its first commit, or without git. */
 const repositoryOf = async (folder: string): Promise<Repository | undefined> => {
-  // A single process, because starting a process costs 20 ms.
+  // Uses a single process, because starting a process costs 20 ms.
   const words = ["rev-parse", "HEAD", "--git-dir", "--git-common-dir", "--show-toplevel"];
   const lines = linesOf(await askGit(folder, words, 4 * maxLineBytes));
   if (lines?.length !== 5 || !/^[0-9a-f]{40,64}$/.test(lines[0]!)) return undefined;
@@ -41,10 +41,10 @@ const repositoryOf = async (folder: string): Promise<Repository | undefined> => 
   return { commit, gitFolder: resolve(folder, gitFolder), commonFolder: resolve(folder, commonFolder), workTree };
 };
 
-/** Settings of a repository that affect how files are compared, and start no programs. */
+/** Repository settings that affect how files are compared and cannot start a program. */
 const harmless = String.raw`^(core\.(filemode|symlinks|ignorecase|autocrlf|eol|trustctime|checkstat)|extensions\.objectformat)$`;
 
-/** Configuration lines with only these settings. */
+/** Returns Git configuration text that contains only the settings that match `harmless`. */
 const harmlessSettings = async (folder: string): Promise<string> => {
   const lines = linesOf(await askGit(folder, ["config", "--get-regexp", harmless], maxLineBytes)) ?? [];
   const settings = lines.flatMap((line) => {
@@ -55,9 +55,10 @@ const harmlessSettings = async (folder: string): Promise<string> => {
 };
 
 /**
- * Diff of the work tree. A repository may name programs that git starts to compare files: filters, file system
- * monitors, text converters. So git gets a temporary repository, with the objects and the index of the original, and
- * without its settings. Submodules are compared by their commits, because their settings are not read either.
+ * Computes the diff of the work tree. The settings of a repository may name programs that git runs to compare files:
+ * filters, file system monitors, text converters. Therefore git uses a temporary repository, with the objects and the
+ * index of the original repository, and without its settings. Submodules are compared by commit only, because their
+ * settings are not read either.
  */
 const diffOf = async ({ commit, gitFolder, commonFolder, workTree }: Repository): Promise<Answer | undefined> => {
   let own: string | undefined;
@@ -72,21 +73,22 @@ const diffOf = async ({ commit, gitFolder, commonFolder, workTree }: Repository)
       GIT_WORK_TREE: workTree,
       GIT_INDEX_FILE: join(gitFolder, "index"),
       GIT_OBJECT_DIRECTORY: join(commonFolder, "objects"),
-      // Settings of user and system may name filters, too.
+      // User and system settings may also name filters.
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_ATTR_NOSYSTEM: "1",
       HOME: own,
       XDG_CONFIG_HOME: own,
     });
   } catch {
-    return undefined; // no room for a temporary folder
+    return undefined; // no temporary folder could be created
   } finally {
     if (own !== undefined) rmSync(own, { recursive: true, force: true });
   }
 };
 
 /**
- * Commit, branch and changes of a folder. Starts no program that the folder, its repository or the environment names.
+ * Returns commit, branch and changes of a folder. Runs no program named by the folder, its repository or the
+ * environment.
  *
  * @returns undefined outside of a repository, or without git.
  */

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { readBoundedJson } from "../files/bounded-json.ts";
 
-/** A start of a run, as recorded by its provenance. Other fields are kept without a check. */
+/** A start of a run, as recorded in its provenance. Unknown fields are not checked. */
 export interface SavedStart {
   readonly command?: readonly string[] | undefined;
-  /** Working folder. */
+  /** Working folder in which the command was started. */
   readonly folder?: string | undefined;
   readonly startedAt?: string | undefined;
 }
@@ -18,10 +18,10 @@ const startSchema = z.looseObject({
 const fileSchema = startSchema.extend({ earlier: z.array(startSchema).optional().catch(undefined) });
 
 /**
- * Starts of a run, the earliest first. Empty: its provenance cannot be read, because its process was killed while
- * writing, or because another program wrote it.
+ * Returns the starts of a run, earliest first. Empty if the provenance is unreadable: its process was killed while
+ * writing, or another program wrote the file.
  *
- * @param path of `provenance.json`.
+ * @param path Path of `provenance.json`.
  */
 export const savedStarts = (path: string): SavedStart[] => {
   try {

@@ -2,13 +2,13 @@ import { secretName, redactSecrets } from "../console/redact-secrets.ts";
 
 const option = /^(-*[\w.-]+)(=|$)/;
 
-/** The option or key at the start of a word, if its name is that of a secret. */
+/** Returns the option or key at the start of a word, if its name suggests a secret. */
 const secretIn = (word: string | undefined): { readonly name: string; readonly hasValue: boolean } | undefined => {
   const [, name, sign] = option.exec(word ?? "") ?? [];
   return name !== undefined && secretName.test(name) ? { name, hasValue: sign === "=" } : undefined;
 };
 
-/** Redact a command: remove values of options and keys whose names are those of secrets, and secrets in addresses. */
+/** Redacts a command: removes the values of options and keys whose names suggest a secret, and secrets in URLs. */
 export const redactCommand = (words: readonly string[]): string[] =>
   words.map((word, index) => {
     const before = secretIn(words[index - 1]);

@@ -1,4 +1,4 @@
-/** Environment variables that affect results or speed of a run. None holds a secret. */
+/** Environment variables that affect the results or speed of a run. None of them contains a secret. */
 const named: ReadonlySet<string> = new Set([
   "NODE_OPTIONS",
   "UV_THREADPOOL_SIZE",
@@ -14,7 +14,7 @@ const named: ReadonlySet<string> = new Set([
   "SKEIN_NO_MODULES",
 ]);
 
-/** Select the environment variables that provenance records: only those on the list. */
+/** Selects the environment variables that provenance records. */
 export const recordedEnvironment = (env: Readonly<Record<string, string | undefined>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env)

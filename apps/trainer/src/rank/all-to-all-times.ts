@@ -7,15 +7,16 @@ export interface AllToAllSamples {
   readonly level: AllToAllLevel;
   /** Number of ranks in a group. */
   readonly ranks: number;
-  /** Times by the number of bytes that a rank sends, including bytes to itself. */
+  /** Measured times, each with the number of bytes sent per rank, including bytes to itself. */
   readonly samples: readonly LinkSample[];
 }
 
 type Hosts = readonly (readonly number[])[];
 
 /**
- * Groups of each level: all ranks, the ranks of a host, and the ranks at the same position on each host. Only the level
- * of all ranks exists if there is one host, one rank per host, or a different number of ranks per host.
+ * Returns the groups of ranks of each level: all ranks, the ranks of one host, and the ranks at the same position on
+ * each host. Only the level of all ranks exists if there is one host, one rank per host, or a different number of ranks
+ * per host.
  */
 export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; readonly groups: Hosts }[] => {
   const all = { level: "all", groups: [hosts.flat().toSorted((a, b) => a - b)] } as const;
@@ -25,7 +26,7 @@ export const groupsOfLevels = (hosts: Hosts): { readonly level: AllToAllLevel; r
   return [all, { level: "within", groups: hosts }, { level: "across", groups: across }];
 };
 
-/** Number of repeats for a median; large operands take long, and vary less. */
+/** Number of repeats per median. Fewer for large operands, because they take longer and vary less. */
 const repeatsOf = (bytes: number): number => (bytes < 100_000 ? 21 : bytes < 1_000_000 ? 9 : 5);
 
 const timesOf = (
@@ -50,10 +51,10 @@ const timesOf = (
 };
 
 /**
- * Time the all-to-all of each level, with all groups of a level at once, as in the exchange of tokens with experts.
- * Every rank of the world calls this function.
+ * Measures the all-to-all of each level. All groups of a level run at the same time, as when tokens are sent to
+ * experts. Must be called on every rank of the world.
  *
- * @param regions of memory, each as large as the largest operand plus one byte per rank.
+ * @param regions Memory regions for input and output; each has the size of the largest operand plus one byte per rank.
  */
 export const allToAllTimes = (
   world: BlockingCommunicator,

@@ -32,38 +32,41 @@ export interface HistogramInput {
   readonly world: Communicator;
   readonly rank: number;
   readonly steps: CompiledSteps;
-  /** Folder of the run, which contains requests. */
+  /** Output folder of the run; requests for histograms are files in this folder. */
   readonly output: string;
-  /** Called on rank 0 with the histograms. @param step number of steps done. */
+  /** Called on rank 0 with the histograms. @param step Number of completed steps. */
   readonly told: (step: number, parameters: readonly ParameterHistograms[]) => void;
   readonly remark: (text: string) => void;
 }
 
-/** Takes histograms of weights and gradients, on request or at fixed intervals. */
+/** Computes histograms of weights and gradients, on request or at fixed intervals. */
 export interface HistogramRecorder {
   /**
-   * Takes histograms before a step, if due, and reports them. All ranks call it together. @param batch of that step.
+   * Computes and reports histograms before a step, if due. Must be called on all ranks. @param batch Batch of that
+   * step.
    */
   before(state: LiveState, batch: object): Promise<void>;
-  /** Whether histograms are due before the next step, after `done` steps. All ranks call it before each step. */
+  /**
+   * Whether histograms are due before the next step, after `done` steps. Must be called on all ranks before each step.
+   */
   isDue(done: number): Promise<boolean>;
 }
 
-/** The tensor of one histogram. */
+/** A tensor for which a histogram is computed. */
 interface Source {
   readonly array: DeviceArray;
-  /** Whether this rank counts the tensor: one of the ranks with the same values does. */
+  /** Whether this rank counts the values of the tensor. Among ranks with the same values, only one rank counts. */
   readonly isMine: boolean;
-  /** Whether other ranks have other parts of the tensor. */
+  /** Whether the tensor is sharded over ranks. */
   readonly isShared: boolean;
 }
 
-/** Range as JSON, which has no infinities. */
+/** Converts a range to JSON, which has no infinities; null if the range is empty. */
 const rangeToJson = (range: ValueRange): ValueRange | null => (range.min <= range.max ? range : null);
 
 /**
- * Creates a recorder. It does not change the run, and costs next to nothing without requests: gradients of the next
- * step are computed by a separate program, compiled on the first request.
+ * Creates a recorder. The recorder does not change the run, and has almost no cost without requests: gradients of the
+ * next step are computed by a separate program, which is compiled on the first request.
  */
 export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   const { job, parts, backend, world, rank, steps } = input;
@@ -80,7 +83,10 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
     };
   };
 
-  /** Ranges and counts of all sources: on all ranks if ranks shard a tensor, otherwise on rank 0. */
+  /**
+   * Computes the histogram of each source. The results are on all ranks if ranks shard a tensor, otherwise only on rank
+   * 0.
+   */
   const count = async (sources: readonly Source[]): Promise<(Histogram | undefined)[]> => {
     const ranges = Array<ValueRange>(sources.length).fill(emptyRange);
     const ownParts = new Map<number, HistogramPart>();
@@ -92,7 +98,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
         if (other !== rank)
           for (const [i, range] of (JSON.parse(text) as (ValueRange | null)[]).entries())
             ranges[i] = jointRange(ranges[i]!, range ?? emptyRange);
-    // Read back once more: all parts together may be more than memory has room for.
+    // Downloads each part a second time, because all parts together may exceed the memory.
     for (const [i, { array, isMine }] of sources.entries())
       if (isMine) ownParts.set(i, countValues(await backend.download(array), ranges[i]!));
     const all = isShared
@@ -106,12 +112,15 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
     });
   };
 
-  /** Returns no gradients if they cannot be computed, with a remark: an optional request must not end the run. */
+  /**
+   * Returns the gradients. If they cannot be computed, adds a remark and returns none, because an optional request must
+   * not end the run.
+   */
   const gradientsOf = async (live: LiveState, batch: object): Promise<unknown> => {
     try {
       return await steps.gradients(await live.updates(), await live.settled(), batch);
     } catch (error) {
-      // Thrown during compilation, on all ranks alike.
+      // Thrown during compilation, on all ranks.
       if (!(error instanceof SkeinError) || error.kind !== "user") throw error;
       input.remark(`histograms after step ${live.done}: no gradients, because ${error.message}`);
       return {};
@@ -155,7 +164,7 @@ export const histogramRecorder = (input: HistogramInput): HistogramRecorder => {
   };
 };
 
-/** Shape of a whole parameter. @param own shape of this rank's part. */
+/** Returns the shape of a complete parameter. @param own Shape of this rank's part. */
 const wholeShape = ({ sharding, mesh }: Parts, path: string, own: readonly number[]): number[] => {
   const whole = [...own];
   for (const { axis, dim } of sharding(path)) whole[dim]! *= mesh[axis] ?? 1;

@@ -22,38 +22,38 @@ import type { TracedModel } from "../modules/traced-model.ts";
 import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
-/** Settings that all ranks of a run share. The controller of the run makes them. */
+/** Settings that all ranks of a run share, created by the controller of the run. */
 export interface Assignment {
   readonly task: "train" | "measure-links";
-  /** Job with a settled backend. */
+  /** Job with its backend chosen. */
   readonly job: Job;
-  /** Output folder of the run; all processes have access to it. */
+  /** Output folder of the run, accessible to all processes. */
   readonly output: string;
   /**
-   * Name of a file in `output` that lets a process check that it sees the same folder as the controller. Absent: ranks
+   * Name of a file in `output` by which a process checks that it sees the same folder as the controller. Absent: ranks
    * do not write to the folder.
    */
   readonly mark?: string | undefined;
-  /** Checkpoint to resume from. */
+  /** Checkpoint from which the run resumes. Absent: a new run. */
   readonly resume?:
     | {
         readonly folder: string;
         readonly step: number;
         readonly files: readonly SavedFile[];
         readonly best?: BestSoFar | undefined;
-        /** Stream lane positions. */
+        /** Positions of the stream lanes. */
         readonly lanes?: readonly LanePosition[] | undefined;
       }
     | undefined;
-  /** Plan of the gradient exchange from an earlier attempt. Absent: ranks measure if the job asks for it. */
+  /** Plan of the gradient exchange from an earlier attempt. Absent: ranks measure and plan if the job asks for it. */
   readonly plan?: ExchangePlan | undefined;
-  /** Number of steps done at the end of the run. */
+  /** Number of completed steps at the end of the run. */
   readonly totalSteps: number;
-  /** See `stepOffsetAfter`. */
+  /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
   /**
-   * Spans of the first steps to record: number of steps, time origin in milliseconds since 1970, and period of the
-   * steps that are recorded in detail.
+   * Spans to record: number of recorded steps, time origin in milliseconds since 1970, and interval between steps
+   * recorded in detail. Absent: no trace.
    */
   readonly trace?:
     | { readonly originMilliseconds: number; readonly steps: number; readonly detailEvery: number }
@@ -83,39 +83,39 @@ export interface LinksRankInput {
   readonly messageBytes: readonly number[];
 }
 
-/** Input of a rank's thread. */
+/** Input of the thread of one rank. */
 export interface RankInput extends Assignment {
   readonly backend: BackendName;
   readonly connection: WorldConnection;
   readonly module: WebAssembly.Module;
-  /** BLAS that computes products. Absent: WebAssembly only. */
+  /** BLAS for matrix products. Absent: only WebAssembly is used. */
   readonly blas: BlasFiles | undefined;
-  /** Number of threads of this rank, on the CPU. */
+  /** Number of CPU threads of this rank. */
   readonly threads: number;
   readonly data: TrainingData;
-  /** Digest of the samples. Absent: the samples are not the user's own. */
+  /** Digest of the samples. Absent: the samples do not come from the user. */
   readonly dataDigest: string | undefined;
   /** Traced model. Absent: the model did not come from a program. */
   readonly traced: TracedModel | undefined;
-  /** Form in which samples are shown. Absent: ranks share the model. */
+  /** How samples are displayed. Absent: the job displays no samples, or the model is sharded over ranks. */
   readonly sampleKind: SampleKind | undefined;
   /** Hash of the paths, dtypes and shapes of the trained parameters. */
   readonly trainedHash: string;
-  /** Parts of a plan that the layout of single ranks' state depends on. */
+  /** Parts of a plan that determine the layout of state owned by single ranks. */
   readonly boundPlans: readonly PlanName[];
-  /** Recordings of other parts that a program gave. */
+  /** Recordings of other objects given by a program. Absent: none. */
   readonly recordings: PartRecordings | undefined;
-  /** Shared words of `StopSignal`. */
+  /** Shared memory of `StopSignal`. */
   readonly stop: SharedArrayBuffer;
 }
 
 /** Messages from a rank to the controller of the run. */
 export type RankMessage =
-  /** From rank 0: figures of a step. The loss is the mean over all ranks. */
+  /** From rank 0: metrics of a step. The loss is the mean over all ranks. */
   | {
       readonly type: "step";
       readonly step: number;
-      /** Counted from 1. */
+      /** Epoch number, from 1. */
       readonly epoch: number;
       readonly loss: number;
       readonly seconds: number;
@@ -125,22 +125,26 @@ export type RankMessage =
       readonly exposedAllToAllSeconds?: number;
       /** Part of `seconds` spent waiting for a batch. */
       readonly dataSeconds: number;
-      /** Share of the images of rank 0's batch part that came from the cache, 0 to 1. Absent: no cache. */
+      /** Share of the images in rank 0's part of the batch that came from the cache, 0 to 1. Absent: no cache. */
       readonly cacheHitRate?: number;
-      /** Payload that rank 0 has sent during the step, bytes. */
+      /** Payload bytes sent by rank 0 during the step. */
       readonly bytesSent: number;
-      /** Resident memory of rank 0's process after the step, bytes. */
+      /** Resident memory of rank 0's process after the step, in bytes. */
       readonly residentBytes: number | undefined;
       /**
-       * Figures of the update that the step made. With `overlap: dear`, a separate message brings them a step later.
+       * Metrics of the parameter update of the step. With `overlap: dear`, they arrive one step later in a separate
+       * message.
        */
       readonly update?: UpdateFigures | undefined;
       /** Whether the update was skipped because f16 gradients overflowed. */
       readonly skipped: boolean;
-      /** Figures of the model for this step, by name. */
+      /** Metrics that the model reports for this step, by name. */
       readonly model?: Readonly<Record<string, number>> | undefined;
     }
-  /** From each of several ranks, at intervals: mean duration of its last steps. */
+  /**
+   * From each rank if there are several, at intervals: mean duration of the rank's last steps, and the part without
+   * waits.
+   */
   | { readonly type: "paced"; readonly step: number; readonly seconds: number; readonly ownSeconds: number }
   | ({ readonly type: "updated"; readonly step: number } & UpdateFigures)
   | {
@@ -148,23 +152,25 @@ export type RankMessage =
       readonly step: number;
       readonly sums: EvaluationSums;
       readonly seconds: number;
-      /** From rank 0: comparison with earlier evaluations. Absent: nothing depends on the comparison. */
+      /** From rank 0: comparison with earlier evaluations. Absent: the run does not use the comparison. */
       readonly best?: BestSoFar | undefined;
     }
-  /** Model outputs for this rank's share of some held-out samples, sent before the figures of that evaluation. */
+  /**
+   * Model outputs for this rank's share of the displayed held-out samples, sent before the metrics of that evaluation.
+   */
   | { readonly type: "sampled"; readonly step: number; readonly samples: readonly SampleOutput[] }
-  /** From rank 0: the plan that all ranks use, and a line for the user if any part of the plan was made in this run. */
+  /** From rank 0: the plan that all ranks use, and a line for the user if part of the plan was made in this run. */
   | { readonly type: "planned"; readonly plan: ExchangePlan; readonly remark: string }
-  /** From rank 0: experts that were moved after a step, and the cost of the move. */
+  /** From rank 0: experts moved after a step, and the time of the move. */
   | {
       readonly type: "moved";
       readonly step: number;
       readonly layers: readonly MovedLayer[];
       readonly seconds: number;
     }
-  /** From rank 0: experts that the tokens of all ranks chose in a step, by layer name. */
+  /** From rank 0: experts chosen by the tokens of all ranks in a step, by layer name. */
   | { readonly type: "routed"; readonly step: number; readonly layers: Readonly<Record<string, RoutingJson>> }
-  /** From rank 0: histograms of some parameters of all ranks after a step, and whether they are the last ones. */
+  /** From rank 0: histograms of some parameters, over all ranks, after a step, and whether these complete the step. */
   | {
       readonly type: "histograms";
       readonly step: number;
@@ -173,27 +179,28 @@ export type RankMessage =
     }
   /** A remark for the user. */
   | { readonly type: "remark"; readonly text: string }
-  /** An image that cannot be decoded and was replaced by another image. */
+  /** An image that could not be decoded and was replaced by another image. */
   | { readonly type: "damaged"; readonly image: DamagedImage }
   /**
-   * A rank lacks samples or resources to continue. It waits for the number of the last step that all ranks do and save.
+   * The rank lacks samples or resources to continue. It waits for the number of the last step, which all ranks complete
+   * and save.
    */
   | { readonly type: "cut-short"; readonly error: ErrorReport }
   | {
       readonly type: "saved";
       readonly step: number;
       readonly files: readonly SavedFile[];
-      /** Positions of the stream lanes that this rank reads. */
+      /** Positions of the stream lanes read by this rank. */
       readonly lanes?: readonly PlacedLane[] | undefined;
     }
-  /** From rank 0, which has measured the links of all pairs. */
+  /** From rank 0: measured links of all pairs of ranks. */
   | { readonly type: "links"; readonly measured: MeasuredLinks }
   | { readonly type: "spans"; readonly spans: readonly Span[] }
   | {
       readonly type: "done";
       readonly step: number;
       readonly bytesSent: number;
-      /** Name of the process that the rank ran in, and the peak memory of that process. */
+      /** Name of the process in which the rank ran, and the peak memory of that process. */
       readonly process: string;
       readonly peakMemoryBytes: number;
     }

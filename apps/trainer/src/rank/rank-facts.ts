@@ -7,8 +7,8 @@ import { digestOf } from "@skein/tensor-core/backend";
 import type { RankInput } from "./messages.ts";
 
 /**
- * Matrix whose products and sums are rounded, so that arithmetic with and without fused multiply-add gives different
- * bits.
+ * Returns a matrix whose products and sums are rounded, so that arithmetic with and without fused multiply-add has
+ * different results.
  */
 const operand = (rows: number, columns: number, seed: number): NdArray =>
   NdArray.from(
@@ -16,7 +16,7 @@ const operand = (rows: number, columns: number, seed: number): NdArray =>
     [rows, columns],
   );
 
-/** Digest of the bits of a small product and of functions of that product. */
+/** Returns a digest of the bits of a small matrix product, and of functions of that product. */
 const arithmeticOf = async (backend: Backend): Promise<string> => {
   const probe = (a: Tensor, b: Tensor): Tensor => {
     const product = matmul(a, b);
@@ -27,9 +27,9 @@ const arithmeticOf = async (backend: Backend): Promise<string> => {
 };
 
 /**
- * Collect the facts that all ranks of a run must share to compute the same bits: backend, precision, device and
+ * Returns the properties that must be equal on all ranks for bitwise equal results: backend, precision, device and
  * arithmetic. Two hosts may run the same build of the kernels and still round differently, so the arithmetic of the CPU
- * is probed.
+ * is tested.
  */
 export const rankFacts = async (
   { job, backend: name, data, dataDigest }: Pick<RankInput, "job" | "backend" | "data" | "dataDigest">,
@@ -40,7 +40,7 @@ export const rankFacts = async (
     backend: name,
     precision: JSON.stringify(job.precision),
     ...(dataDigest !== undefined && { "samples (a digest of the data set)": dataDigest }),
-    // no digest covers the pixels that a decoder makes
+    // no digest covers the pixels produced by a decoder
     ...(decoder !== undefined && { "image decoder": decoder }),
   };
   if (name === "cpu")

@@ -17,19 +17,20 @@ import { residentBytes } from "./resident-bytes.ts";
 import type { StepCosts } from "./step-meter.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
-/** Maximum number of spans in one message. A trace of many steps would exceed the message size limit. */
+/** Maximum number of spans per message. All spans of a long trace would exceed the message size limit. */
 const spansPerMessage = 10_000;
 
 /**
- * Maximum number of parameters in one message, for the same reason: the histograms of a parameter have some kilobytes.
+ * Maximum number of parameters per message, because of the message size limit: the histograms of a parameter take some
+ * kilobytes.
  */
 const parametersPerMessage = 200;
 
-/** Number of steps over which a rank averages its pace. */
+/** Number of steps over which a rank averages its step time. */
 const stepsOfPace = 20;
 
 /**
- * Sends messages of one rank to the controller of the run. Only rank 0 reports facts that are the same on all ranks.
+ * Sends messages of one rank to the controller of the run. Values that are equal on all ranks are sent only by rank 0.
  */
 export class RankReport {
   private readonly rank: number;
@@ -48,8 +49,8 @@ export class RankReport {
   }
 
   /**
-   * Report the mean duration of the last `stepsOfPace` steps. All ranks wait for each other, so their steps take
-   * equally long; the slowest rank is the rank that waits least.
+   * Reports the mean duration of the last `stepsOfPace` steps, and the mean time without waiting. All ranks wait for
+   * each other, so their steps take equally long; the slowest rank is the rank that waits least.
    */
   private paced(step: number, { seconds, exposedSeconds }: StepCosts): void {
     if (this.worldSize === 1) return;
@@ -73,7 +74,9 @@ export class RankReport {
     this.paced(step, costs);
   }
 
-  /** Report the update of `step`, made after that step: during the next step, or when the state was settled. */
+  /**
+   * Reports the update of `step` if it was made after that step: during the next step, or when the state was settled.
+   */
   updated(step: number, update: UpdateFigures): void {
     this.postOnce({ type: "updated", step, ...update });
   }
@@ -90,17 +93,17 @@ export class RankReport {
     this.post({ type: "saved", step, files, ...(lanes && { lanes }) });
   }
 
-  /** Report experts that were moved after a step. */
+  /** Reports experts that were moved after a step. */
   moved(step: number, layers: readonly MovedLayer[], seconds: number): void {
     this.postOnce({ type: "moved", step, layers, seconds });
   }
 
-  /** Report the experts that tokens chose in a step. */
+  /** Reports the experts chosen by tokens in a step. */
   routed(step: number, layers: Readonly<Record<string, RoutingJson>>): void {
     this.postOnce({ type: "routed", step, layers });
   }
 
-  /** Report histograms of all parameters after a step. */
+  /** Reports histograms of all parameters after a step. */
   histograms(step: number, parameters: readonly ParameterHistograms[]): void {
     for (let first = 0; first < parameters.length; first += parametersPerMessage)
       this.postOnce({
@@ -111,20 +114,22 @@ export class RankReport {
       });
   }
 
-  /** Report a remark for the user. @param isOwn whether only this rank knows the remark. */
+  /**
+   * Reports a remark for the user. @param isOwn Whether only this rank has the remark. If false, only rank 0 sends it.
+   */
   remark(text: string, isOwn = false): void {
     if (isOwn) this.post({ type: "remark", text });
     else this.postOnce({ type: "remark", text });
   }
 
-  /** Report an image that cannot be decoded and was replaced by another image. */
+  /** Reports an image that could not be decoded and was replaced by another image. */
   damaged(image: DamagedImage): void {
     this.post({ type: "damaged", image });
   }
 
   /**
-   * Ask for an end of the run after a step that all ranks do and save, because this rank lacks samples or resources to
-   * continue.
+   * Requests that the run ends after a step that all ranks complete and save, because this rank lacks samples or
+   * resources to continue.
    */
   cutShort(error: unknown): void {
     this.post({ type: "cut-short", error: describeError(error) });

@@ -32,10 +32,10 @@ import {
 } from "../step/train-state.ts";
 
 /**
- * Make the initial state of a rank: a new state, with pretrained weights if the job names any, or the state of a
- * checkpoint. The state is the same on all ranks, except for residuals.
+ * Creates the initial state of a rank: the state of a checkpoint, or a new state, with pretrained weights if the job
+ * names any. The state is equal on all ranks, except for residuals.
  *
- * @throws CheckpointError, PretrainedError for files that do not fit.
+ * @throws CheckpointError, PretrainedError for files that do not match the job.
  */
 export const firstState = async (
   { job, resume }: Pick<Assignment, "job" | "resume">,
@@ -66,13 +66,13 @@ export const firstState = async (
   return unflattenTree(
     structure,
     leafPaths(fresh).map((path, i) => {
-      // A weight average starts from the initial weights of the run.
+      // The moving average of the weights starts from the initial weights of the run.
       const from = resume === undefined ? path.replace(/^average\./, "params.") : path;
       const [whole, shards] = [savedOf(from), shardsOf(path)];
       const slice = slices.get(path);
       if (resume !== undefined && whole === undefined && (shards.length > 0 || slice !== undefined))
         throw new CheckpointError(`${resume.folder} does not have all parts of ${path}; resume from another run`);
-      if (whole === undefined) return leaves[i]!; // pending gradients, never saved; or the optimizer's
+      if (whole === undefined) return leaves[i]!; // pending gradients, which are never saved, or state of the optimizer
       backend.free(leaves[i]!);
       const part = ownPartOf(whole, shards, { place, mesh: parts.mesh });
       return backend.upload(slice ? sliceOfWhole(part, place[slice.axis]!, parts.mesh[slice.axis]!) : part);
@@ -81,17 +81,17 @@ export const firstState = async (
 };
 
 /**
- * Read the tensors of a checkpoint. Each tensor is returned whole, regardless of its sharding, and assembled when
+ * Reads the tensors of a checkpoint. Each tensor is returned whole, regardless of its sharding, and is assembled when
  * requested.
  *
- * @param names of the files to read in addition to the files with shards.
+ * @param names Files to read in addition to the files with shards.
  */
 const savedTensors = (
   { folder, files }: NonNullable<Assignment["resume"]>,
   names: readonly string[],
 ): ReturnType<typeof wholeTensors> => {
   const byName = new Map(files.map((file) => [file.name, file]));
-  // Checked again: the controller may have checked another copy, or checked the file earlier.
+  // Checked again, because the controller may have checked another copy of the file, or an earlier version.
   const read = (name: string): NamedTensors => readPart(nodeFiles, folder, byName.get(name)!);
   return wholeTensors(
     new Map(names.filter((name) => byName.has(name)).flatMap((name) => [...read(name)])),
@@ -99,7 +99,10 @@ const savedTensors = (
   );
 };
 
-/** Gathers the slices of an array from the ranks along an axis to all of these ranks, concatenated in rank order. */
+/**
+ * Gathers the slices of an array from the ranks along an axis. Returns the slices, concatenated in rank order, on all
+ * of these ranks.
+ */
 export type SliceGatherer = (own: DeviceArray, axis: string) => Promise<DeviceArray>;
 
 export const sliceGatherer = (backend: Backend, communicators: Communicators): SliceGatherer & { release(): void } => {
@@ -114,9 +117,9 @@ export const sliceGatherer = (backend: Backend, communicators: Communicators): S
 };
 
 /**
- * Copy this rank's share of a settled state off the device. Rank 0 saves shared tensors. The first rank of the ranks
- * with the same shard saves that shard. Each rank saves its own residuals. Slices are gathered tensor by tensor, and
- * the first rank of the group saves the whole tensor, so all ranks call this function together.
+ * Copies this rank's share of a settled state from the device. Rank 0 saves shared tensors. Among the ranks with the
+ * same shard, the first rank saves that shard. Each rank saves its own residuals. Slices are gathered tensor by tensor,
+ * and the first rank of the group saves the complete tensor. Must be called on all ranks.
  */
 export const copyParts = async (
   state: DeviceState,
@@ -127,7 +130,7 @@ export const copyParts = async (
   const { shared, parts, slices, own } = splitLeaves(state, layout);
   const place = placeOf(job, rank);
   const shardsOf = stateSharding(layout.sharding, state.params);
-  /** Name of the file for a path that several ranks share. Absent: another rank saves it. */
+  /** Returns the file name for a path that several ranks share. Undefined: another rank saves the path. */
   const commonFile = (path: string): string | undefined => {
     const shards = shardsOf(path);
     if (shards.length === 0) return rank === 0 ? sharedFile : undefined;

@@ -3,9 +3,9 @@ import type { Job } from "../job/job.ts";
 import type { AnyModel } from "../task/task.ts";
 
 /**
- * Describe what a job computes per part of a batch instead of per whole batch. Absent: nothing.
+ * Lists the operations that a job applies per part of a batch, not per complete batch. Undefined: none.
  *
- * @param hasState whether the model has a state.
+ * @param hasState Whether the model has a state.
  */
 export const remarkOnParts = (
   job: Pick<Job, "accumulate" | "model" | "mesh">,

@@ -1,4 +1,6 @@
-/** Resident memory of this process in bytes. Absent: the system did not report it, as without a free file handle. */
+/**
+ * Resident memory of this process in bytes. Undefined: the system did not report it, as when no file handle is free.
+ */
 export const residentBytes = (): number | undefined => {
   try {
     return process.memoryUsage.rss();

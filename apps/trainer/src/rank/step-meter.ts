@@ -1,7 +1,7 @@
 import type { Communicator, SpanRecorder } from "@skein/tensor-core";
 import type { WaitClock } from "./timed-communicator.ts";
 
-/** Measured costs of a step. */
+/** Measured times and amounts of one step. */
 export interface StepCosts {
   readonly seconds: number;
   /** Part of `seconds` spent waiting for collectives. */
@@ -12,24 +12,24 @@ export interface StepCosts {
   readonly dataSeconds: number;
   /** Share of the batch's images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number;
-  /** Payload that this rank has sent during the step, bytes. */
+  /** Payload bytes sent by this rank during the step. */
   readonly bytesSent: number;
 }
 
 export interface StepMeterInput {
   readonly world: Communicator;
-  /** Wait clock of `world`. */
+  /** Clock of the waits for collectives of `world`. */
   readonly waitClock: WaitClock;
   readonly firstStep: number;
   readonly trace?: StepTrace | undefined;
 }
 
-/** Recorder of spans, and the steps that it records. */
+/** Recorder of spans, and the steps to record. */
 export interface StepTrace {
   readonly recorder: SpanRecorder;
-  /** Number of first steps that have a span each. */
+  /** Number of first steps for which a span is recorded. */
   readonly steps: number;
-  /** Detailed recording: every `detailEvery`-th step is recorded in detail. */
+  /** Interval between steps that are recorded in detail. */
   readonly detailEvery: number;
 }
 
@@ -57,7 +57,7 @@ export class StepMeter {
     };
   }
 
-  /** Record that the batch has arrived. @param cacheHitRate share of its images that came from the cache, 0 to 1. */
+  /** Records the arrival of the batch. @param cacheHitRate Share of its images that came from the cache, 0 to 1. */
   hasBatch(cacheHitRate?: number): void {
     this.data = {
       dataSeconds: (performance.now() - this.began.milliseconds) / 1000,
@@ -65,7 +65,7 @@ export class StepMeter {
     };
   }
 
-  /** Do work between two steps without counting the work in the costs of either step. */
+  /** Runs work between two steps and excludes it from the costs of both steps. */
   async apart(work: () => Promise<void>): Promise<void> {
     const { waitClock, world } = this.input;
     const [milliseconds, waited, allToAll, sent] = [
@@ -78,14 +78,14 @@ export class StepMeter {
     const { began } = this;
     this.began = {
       milliseconds: began.milliseconds + performance.now() - milliseconds,
-      seconds: began.seconds, // spans show the real start
+      seconds: began.seconds, // the span shows the actual start
       exposedSeconds: began.exposedSeconds + waitClock.seconds - waited,
       allToAllSeconds: began.allToAllSeconds + (waitClock.allToAllSeconds ?? 0) - allToAll,
       bytesSent: began.bytesSent + world.bytesSent() - sent,
     };
   }
 
-  /** @param step that has ended. */
+  /** Ends the measurement of a step. @param step The step that has ended. */
   end(step: number): StepCosts {
     const { world, waitClock, trace, firstStep } = this.input;
     const costs = {
@@ -101,7 +101,7 @@ export class StepMeter {
       const { recorder, steps, detailEvery } = trace;
       const endSeconds = recorder.now();
       const args = { exposedMilliseconds: 1000 * costs.exposedSeconds };
-      // Not computed backward from the end: this thread may have been suspended since.
+      // The start is not computed from the end and the duration, because this thread may have been suspended since.
       const span = {
         name: `step ${step}`,
         track: "steps",

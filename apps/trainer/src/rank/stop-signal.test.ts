@@ -39,8 +39,8 @@ test("a listener gets an interruption once, and so does one added later", () => 
 });
 
 /**
- * Processes of a run with their controller: messages are in transit until delivered, and ranks wait for each other in
- * each step.
+ * Model of the processes of a run and their controller. Messages are in transit until they are delivered, and ranks
+ * wait for each other in each step.
  */
 class World {
   readonly ranks: { readonly process: number; done: number; inStep: boolean; over: boolean }[];
@@ -64,7 +64,7 @@ class World {
     this.round = new StopRound({ processes, minStep: 1, tell });
   }
 
-  /** A process receives a stop signal. */
+  /** Delivers a stop signal to a process. */
   interrupt(process: number): void {
     this.toController[process]!.push({ type: "interrupt" });
   }
@@ -82,14 +82,14 @@ class World {
     else if (message?.type === "stop-at") signal.decide(message.step);
   }
 
-  /** Let a rank begin a step, or end it once all have begun it. */
+  /** Lets a rank begin a step, or end the step once all ranks have begun it. */
   turn(number: number): void {
     const rank = this.ranks[number]!;
     const signal = this.signals[rank.process]!;
     if (rank.over) return;
     if (!rank.inStep) {
       const allowed = signal.announce(rank.done + 1);
-      if (allowed === undefined) return; // it would wait
+      if (allowed === undefined) return; // the rank would wait
       rank.inStep = allowed;
       rank.over = !allowed;
     } else if (this.ranks.every((other) => other.done > rank.done || (other.done === rank.done && other.inStep))) {
@@ -119,7 +119,7 @@ test("however many processes get a stop signal, and whenever, all ranks end afte
       };
       story.forEach(happen);
       world.interrupt(last % processes);
-      // All messages in transit arrive, and all ranks that can proceed do.
+      // All messages in transit arrive, and all ranks that can proceed do so.
       for (let i = 0; i < 40; i++)
         for (let who = 0; who < 8; who++) for (const kind of ["turn", "controller", "member"]) happen({ kind, who });
       expect(world.ranks.map(({ over }) => over)).not.toContain(false);

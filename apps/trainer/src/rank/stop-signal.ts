@@ -2,12 +2,12 @@ const wordIndex = { requested: 0, stopAt: 1, begun: 2 } as const;
 const never = -1;
 
 /**
- * Agreement of all ranks on the step after which they stop, in words that the threads of one process share. After a
- * stop is requested, no rank begins another step; the greatest step that any rank of any process has begun becomes the
- * last step.
+ * Agreement of all ranks on the step after which they stop, in memory shared by the threads of one process. After a
+ * stop is requested, no rank begins another step. The last step is the largest step number that any rank of any process
+ * has begun.
  *
- * A rank announces the step that it begins before it checks for a requested stop, and the main thread requests a stop
- * before it reads which step was begun. So at least one of them sees the other, in any order.
+ * A rank announces a step before it checks for a stop request, and the main thread requests a stop before it reads the
+ * announced steps. So in any order, the rank sees the request, or the main thread sees the step.
  */
 export class StopSignal {
   readonly words: Int32Array;
@@ -16,7 +16,7 @@ export class StopSignal {
     this.words = new Int32Array(buffer);
   }
 
-  /** @param firstStep number of steps done before the run. */
+  /** @param firstStep Number of steps completed before the run. */
   static create(firstStep: number): StopSignal {
     const signal = new StopSignal(new SharedArrayBuffer(12));
     Atomics.store(signal.words, wordIndex.stopAt, never);
@@ -24,15 +24,19 @@ export class StopSignal {
     return signal;
   }
 
-  /** Main thread: let no rank of this process begin another step. @returns the greatest step that a rank has begun. */
+  /**
+   * Main thread: prevents ranks of this process from beginning another step.
+   *
+   * @returns the largest step number that a rank has begun.
+   */
   request(): number {
     Atomics.store(this.words, wordIndex.requested, 1);
     return Atomics.load(this.words, wordIndex.begun);
   }
 
   /**
-   * Main thread: set the step after which all ranks stop; ranks that wait to begin a step continue up to that step. The
-   * first decision is final, because ranks may already have acted on it.
+   * Main thread: sets the step after which all ranks stop. Ranks that wait before a step continue up to this step. Only
+   * the first call has an effect, because ranks may already have acted on it.
    */
   decide(step: number): void {
     Atomics.compareExchange(this.words, wordIndex.stopAt, never, step);
@@ -40,9 +44,9 @@ export class StopSignal {
   }
 
   /**
-   * Any rank, before a step: waits while a requested stop is not decided.
+   * Any rank, before a step: waits while a stop is requested and the last step is not decided.
    *
-   * @returns whether the step may begin. If not, the previous step was the last.
+   * @returns whether the step may begin. If false, the previous step was the last step.
    */
   begin(step: number): boolean {
     const allowed = this.announce(step);
@@ -51,7 +55,10 @@ export class StopSignal {
     return step <= Atomics.load(this.words, wordIndex.stopAt);
   }
 
-  /** Result of `begin` if no wait is needed. Absent: a stop is requested and not decided. */
+  /**
+   * Returns the result of `begin` if no wait is needed. Undefined: a stop is requested and the last step is not
+   * decided.
+   */
   announce(step: number): boolean | undefined {
     for (let current = Atomics.load(this.words, wordIndex.begun); current < step; ) {
       const found = Atomics.compareExchange(this.words, wordIndex.begun, current, step);
@@ -63,7 +70,7 @@ export class StopSignal {
     return stopAt === never ? undefined : step <= stopAt;
   }
 
-  /** Any rank, after each step: whether `stepsDone` is the last step. */
+  /** Any rank, after each step: returns whether `stepsDone` is the last step. */
   stopsAfter(stepsDone: number): boolean {
     return Atomics.load(this.words, wordIndex.stopAt) === stepsDone;
   }

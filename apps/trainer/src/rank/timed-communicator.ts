@@ -2,16 +2,19 @@ import type { Communicator } from "@skein/tensor-core";
 import type { CollectiveHandle } from "@skein/tensor-core/backend";
 
 /**
- * Seconds that a thread has spent waiting for collectives: communication that computation did not hide, including waits
- * of ranks for each other.
+ * Seconds that a thread has spent waiting for collectives. This is the communication time not hidden by computation,
+ * including waits for slower ranks.
  */
 export interface WaitClock {
   seconds: number;
-  /** Part of `seconds` spent waiting for all-to-alls: tokens sent to experts and back. Absent: no all-to-all so far. */
+  /**
+   * Part of `seconds` spent waiting for all-to-alls, which send tokens to experts and back. Absent: no all-to-all so
+   * far.
+   */
   allToAllSeconds?: number;
 }
 
-/** Wrap a communicator so that its waits are added to `clock`. */
+/** Wraps a communicator, and adds the time of its waits to `clock`. */
 export const timedCommunicator = (communicator: Communicator, clock: WaitClock): Communicator => {
   const allToAlls = new WeakSet<CollectiveHandle>();
   return {

@@ -39,71 +39,74 @@ export interface RankRun {
   readonly job: Job;
   readonly parts: Parts;
   readonly backend: Backend;
-  /** Communicators by axis of the mesh. */
+  /** Communicators by mesh axis. */
   readonly communicators: Communicators;
   /** Communicator of all ranks. */
   readonly world: Communicator;
-  /** Wait clock of these communicators. */
+  /** Time that this rank has spent waiting for collectives of `communicators` and `world`. */
   readonly waitClock: WaitClock;
   readonly rank: number;
   readonly train: TrainingSamples;
-  /** How images change from epoch to epoch. */
+  /** Random changes applied to images, different in each epoch. Absent: none. */
   readonly augmentation?: Augmentation | undefined;
-  /** Kind of value that a label is. */
+  /** Kind of value that labels are. */
   readonly predicts: Prediction;
   readonly totalSteps: number;
   readonly firstStep: number;
-  /** See `stepOffsetAfter`. */
+  /** Step offset of the run, see `stepOffsetAfter`. */
   readonly stepOffset: number;
-  /** Stream lane positions before the first step. */
+  /**
+   * Stream lane positions before the first step. Undefined: training samples are not a stream, or lanes start at their
+   * beginnings.
+   */
   readonly lanes?: readonly LanePosition[] | undefined;
-  /** Comparison of the evaluations so far. Absent: not known. */
+  /** Best of the evaluations so far. Absent: unknown. */
   readonly best?: BestSoFar | undefined;
-  /** Plan that was measured before the run. */
+  /** Plan made before the run. */
   readonly plan?: ExchangePlan | undefined;
   readonly stop: StopSignal;
-  /** Folder of the run. */
+  /** Output folder of the run. */
   readonly output: string;
-  /** Whether to skip evaluations and checkpoints. Default: false. */
+  /** Whether evaluations and checkpoints are skipped. Default: false. */
   readonly stepsOnly?: boolean | undefined;
   readonly trace?: StepTrace | undefined;
-  /** Computes sums over this rank's share of the held-out samples. */
+  /** Computes the evaluation sums of this rank's share of the held-out samples. */
   readonly evaluate: (state: DeviceState, step: number) => Promise<EvaluationSums>;
   readonly checkpoints: Checkpoints;
   readonly report: Pick<
     RankReport,
     "stepped" | "updated" | "evaluated" | "moved" | "routed" | "histograms" | "remark" | "damaged" | "cutShort"
   >;
-  /** Called before each step with the state that the step will consume, and the number of the step. */
+  /** Called before each step with the state that the step will consume, and the step number. */
   readonly beforeStep?: ((state: DeviceState, step: number) => Promise<DeviceState>) | undefined;
 }
 
-/** Saves this rank's parts of checkpoints. */
+/** Saves this rank's part of each checkpoint. */
 export interface Checkpoints {
   /**
-   * Save a checkpoint. Resolves when the state may change again; the copy is written during the next steps. Throws the
+   * Saves a checkpoint. Resolves when the state may change again; the copy is written during the next steps. Throws the
    * error of an earlier save.
    *
-   * @param lanes positions of the stream lanes that this rank reads.
+   * @param lanes Positions of the stream lanes read by this rank.
    */
   save(state: DeviceState, step: number, lanes: readonly PlacedLane[] | undefined): Promise<void>;
-  /** Check the writes without waiting. Throws the error of a failed save. */
+  /** Throws the error of a failed save, without waiting for running saves. */
   look(): void;
   /** Resolves when all saved checkpoints are written. */
   idle(): Promise<void>;
 }
 
-/** Whether an action with period `every`, in steps, is due after `step`. */
+/** Whether an action with an interval of `every` steps is due after `step`. */
 const isDue = (step: number, every: number | undefined): boolean =>
   every !== undefined && every > 0 && step % every === 0;
 
 /**
- * Train from `firstStep` to the end, or until the stop signal; evaluate and save when due. Always saves at the end,
- * unless no step was done.
+ * Trains from `firstStep` to the last step, or until the stop signal; evaluates and saves when due. Always saves at the
+ * end, unless no step was completed.
  *
- * @returns the number of steps done.
+ * @returns the number of completed steps.
  * @throws NonFiniteError for a non-finite loss or gradient, naming the tensor; the state is then the state before the
- * step. RunError if ranks hold different parameters.
+ * step. RunError if ranks have different parameters.
  */
 export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<number> => {
   const {
@@ -190,30 +193,32 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
   const evaluatesTogether = parts.model.sharding !== undefined || compares;
   let [saved, evaluated] = [firstStep, -1];
   let isCutShort = false;
-  /** Lane positions after the last batch, as far as this rank knows them. */
+  /** Lane positions after the last batch. Undefined: this rank does not know them. */
   let lanes: readonly PlacedLane[] | undefined;
   const save = async (): Promise<void> => {
     if (stepsOnly || saved === state.done) return;
     const settled = await state.settled();
     await spanned(spanSink, { name: `save after step ${state.done}`, track: "host" }, async () => {
-      if (job.replicas.checkEverySteps > 0) await requireReplicas(settled, state.done); // rank 0 saves for all
+      if (job.replicas.checkEverySteps > 0) await requireReplicas(settled, state.done); // rank 0 saves for all ranks
       await checkpoints.save(settled, state.done, lanes);
     });
     saved = state.done;
   };
-  /** Handle samples that cannot be read: the run ends after a step that all ranks do, and its state is saved. */
+  /**
+   * Handles unreadable samples: requests a stop after a step that all ranks complete, after which the state is saved.
+   */
   const cutShort = (error: DataError): void => {
     if (isCutShort) return;
     isCutShort = true;
-    stop.request(); // at once: ranks of this process may be at most one step ahead of the agreement
+    stop.request(); // immediately: ranks of this process may be at most one step ahead of the agreed last step
     report.cutShort(error);
   };
-  /** Sums over this rank's part. Absent: samples of this part cannot be read. */
+  /** Computes sums over this rank's part. Undefined: samples of this part are unreadable. */
   const evaluateOwnPart = async (settled: DeviceState): Promise<EvaluationSums | undefined> => {
     try {
       return await run.evaluate(settled, state.done);
     } catch (error) {
-      // If ranks evaluate together, the other ranks wait for this rank.
+      // If ranks evaluate together, other ranks are waiting for this rank.
       if (!(error instanceof DataError) || parts.model.sharding !== undefined) throw error;
       cutShort(error);
       return undefined;
@@ -225,13 +230,13 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     await spanned(spanSink, { name: `evaluate after step ${state.done}`, track: "host" }, async () => {
       const began = performance.now();
       const sums = await evaluateOwnPart(settled);
-      // The state from which a run resumes was compared before it was saved.
+      // The state from which a run resumes was already compared before it was saved.
       if (compares && state.done > firstStep) {
-        // The same numbers on all ranks, because ranks must agree on what follows.
+        // All ranks use the same sums, because ranks must agree on the following decision.
         const [sum, per, count] = await total(
           [compared.sum, compared.per, "count"].map((name) => sums?.[name] ?? Number.NaN),
         );
-        // If one rank has no figures, no rank can compare.
+        // If the metrics of one rank are missing, no rank can compare.
         if (!Number.isNaN(count)) best = bestAfter(comparison, best, state.done, sum! / per!);
       }
       if (sums === undefined) return;
@@ -251,9 +256,9 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
     damaged: (image) => report.damaged(image),
   });
   /**
-   * Whether the next step may begin. Each step also waits for samples of the following step. If those samples cannot be
-   * read, this rank requests a stop before other ranks can begin the following step, because other ranks need this rank
-   * in the current step.
+   * Whether the next step may begin. Each step also waits for the samples of the following step. If these samples are
+   * unreadable, this rank requests a stop before other ranks can begin the following step, because other ranks need
+   * this rank in the current step.
    */
   const mayBegin = async (): Promise<boolean> => {
     meter.begin();
@@ -290,14 +295,14 @@ export const trainLoop = async (initial: DeviceState, run: RankRun): Promise<num
       if (tuned?.remark !== undefined) report.remark(tuned.remark);
 
       await routings?.after(state, tree);
-      // Before anything is saved, so that a resumed run finds experts at the same ranks as an undisturbed run.
+      // Before anything is saved, so that a resumed run has the same experts on each rank as an uninterrupted run.
       await placing?.after(state, tree);
 
-      // If ranks evaluate together, all ranks evaluate, even if some have received a stop; the loop ends before the
-      // next step.
+      // If ranks evaluate together, all ranks evaluate, even if some have received a stop. The loop then ends before
+      // the next step.
       if (!evaluatesTogether && stop.stopsAfter(state.done)) break;
       const evaluates = isDue(state.done + run.stepOffset, evaluateEvery) || isDue(state.done, everySteps);
-      // A checkpoint records how evaluations compare, including this evaluation.
+      // A checkpoint records the comparison of evaluations, including the evaluation after this step.
       if (evaluates && compares) await evaluate();
       const isBest = job.checkpoint.best === true && evaluated === state.done && best?.step === state.done;
       if (isBest || isDue(state.done, job.checkpoint.everySteps)) await save();

@@ -34,10 +34,10 @@ import { type RankRun, trainLoop } from "./train-loop.ts";
 import { buildParts, type DeviceState, learnedParams, scheduleOffsetOf } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../job/mesh.ts";
 
-/** A fault that a test injects before a step. @returns the state that the step consumes. */
+/** Injects a fault before a step, in tests. @returns the state that the step consumes. */
 export type Fault = (state: DeviceState, step: number, backend: Backend) => Promise<DeviceState>;
 
-/** Run one rank of a job, from joining the world to its last step. */
+/** Runs one rank of a job, from joining the world to its last step. */
 export const trainRank = async (
   input: RankInput,
   post: (message: RankMessage) => void,
@@ -51,7 +51,7 @@ export const trainRank = async (
     threads,
   });
   const report = new RankReport(connection.rank, input.job.ranks, post);
-  /** Stream lane positions after each step whose state is being written. */
+  /** Stream lane positions, by step, for steps whose state is being written. */
   const lanes = new Map<number, readonly PlacedLane[] | undefined>();
   const writer = new PartWriter((step, files) => {
     report.saved(step, files, lanes.get(step));
@@ -60,8 +60,8 @@ export const trainRank = async (
   try {
     await trainOn(input, backend, { writer, lanes }, report, fault);
   } catch (error) {
-    // A checkpoint that is being written stays complete even if later steps fail. An error of the writer is not the
-    // cause of this failure.
+    // A checkpoint that is being written is completed even if later steps fail. A writer error is not the cause of this
+    // failure.
     await writer.idle().catch(() => undefined);
     throw error;
   } finally {
@@ -70,7 +70,7 @@ export const trainRank = async (
   }
 };
 
-/** Writer of checkpoint parts, and the lane positions reported with the parts. */
+/** Writer of checkpoint parts, and the lane positions to report with these parts. */
 interface Saving {
   readonly writer: PartWriter;
   readonly lanes: Map<number, readonly PlacedLane[] | undefined>;
@@ -93,7 +93,7 @@ const trainOn = async (
   const { plan: reusedPlan, remarks } = keptPlan(input.plan, job, planWorld, input.boundPlans);
   for (const remark of remarks) report.remark(remark);
   const measured = { job, backend, communicators, rank, train: data.train };
-  // The schedule comes first, because the model is built with it.
+  // The schedule is planned first, because the model depends on it.
   const schedule = isDue("expertSchedule", job, reusedPlan) ? await planExpertSchedule(measured) : undefined;
   const shared = withPlannedSchedule(job, schedule ?? reusedPlan?.expertSchedule);
   const experts = await plannedExperts({ ...measured, job: shared }, reusedPlan);
@@ -156,7 +156,7 @@ const trainOn = async (
     },
     checkpoints: {
       save: async (state, done, placed) => {
-        await writer.idle(); // before another copy of the state is made
+        await writer.idle(); // finish writing before another copy of the state is made
         lanes.set(done, placed);
         writer.begin({
           output,
@@ -176,7 +176,8 @@ const trainOn = async (
 };
 
 /**
- * Build the sample outputs of this rank's share of the samples. Absent: the job shows no samples, or this model cannot.
+ * Builds the sample outputs of this rank's share of the samples. Undefined: the job displays no samples, or the model
+ * does not support it.
  */
 const samplesOf = async (
   { job, data, connection, sampleKind: kind }: RankInput,
@@ -204,15 +205,15 @@ const samplesOf = async (
 };
 
 /**
- * Facts other than the job on which plans depend. Ranks exchange host names only if the job or its checkpoint has
- * plans.
+ * Returns the properties of a run, other than its job, on which plans depend. Ranks exchange host names only if the job
+ * or its checkpoint has plans.
  */
 const planWorldOf = async ({ job, plan, trainedHash }: RankInput, world: Communicator): Promise<PlanWorld> => {
   const isNeeded = world.worldSize > 1 && (plan !== undefined || isPlanned(job));
   return { trainedHash, hosts: isNeeded ? hostsOf(await world.exchangeTexts(hostname())) : [[0]] };
 };
 
-/** Plan how tokens travel to experts. Absent: no measurement is due. */
+/** Plans how tokens are sent to experts. Undefined: no measurement is due. */
 const plannedExperts = async (
   input: Omit<ProfileInput, "parts">,
   known: ExchangePlan | undefined,
@@ -223,7 +224,10 @@ const plannedExperts = async (
     : undefined;
 };
 
-/** Threads of one process share one clock; between processes, times agree as far as the clocks of their hosts. */
+/**
+ * Threads of one process share one clock. Times of different processes are comparable as far as the clocks of their
+ * hosts agree.
+ */
 const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
   trace && {
     recorder: new SpanRecorder(() => performance.now(), trace.originMilliseconds - performance.timeOrigin),
@@ -231,7 +235,7 @@ const traceOf = ({ trace }: RankInput): StepTrace | undefined =>
     detailEvery: trace.detailEvery,
   };
 
-/** Communicators by axis of the job's mesh. */
+/** Creates communicators by axis of the job's mesh. */
 const communicatorsOf = (job: Job, world: Communicator): RankRun["communicators"] => {
   const { [everyRankAxis(meshOf(job))]: _, ...others } = meshGroups(job);
   return {

@@ -14,15 +14,16 @@ import { runReportOf } from "./run-report-of.ts";
 import { writeStdout } from "../console/terminal.ts";
 
 export interface ReportOptions extends GlobalOptions {
-  /** Path of the page. Default: `report.html` in the folder of the run. */
+  /** Path of the report. Default: `report.html` in the folder of the run. */
   readonly output?: string;
 }
 
 /**
- * `skein-train report`: write a page about a run from its metrics, during training or after.
+ * Implements `skein-train report`: writes an HTML page about a run from its metrics, during training or afterwards.
  *
  * @returns the exit code.
- * @throws CheckpointError if the folder holds no run, ConfigError if it has no metrics or the page cannot be written.
+ * @throws CheckpointError if the folder contains no run, ConfigError if the run has no metrics or the page cannot be
+ * written.
  */
 export const reportCommand = async (folder: string, options: ReportOptions): Promise<number> => {
   const job = recordedJob(folder);

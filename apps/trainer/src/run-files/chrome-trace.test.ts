@@ -109,7 +109,7 @@ test("whatever overlaps, no row violates nesting, no span is lost, and a flow is
       ]);
       expect(traceFaults(events)).toEqual([]);
       expect(events.filter(({ ph, pid }) => ph === "X" && pid === 1)).toHaveLength(own.length);
-      // A truncated trace is complete up to some time: names come first, then spans as they begin.
+      // A truncated trace is complete up to some time: first names, then spans in order of their begin.
       const times = events.filter(({ ph }) => ph !== "M").map(({ ts }) => ts);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
       expect(events.slice(-times.length || events.length).every(({ ph }) => ph !== "M")).toBe(true);

@@ -5,19 +5,21 @@ import type { ExchangePlan } from "../plans/exchange-plan.ts";
 
 interface TraceEvent {
   readonly name: string;
-  /** X: a complete span; M: metadata; s, t, f: begin, middle and end of a flow. */
+  /** Phase of the event: X, a complete span; M, metadata; s, t and f, start, step and end of a flow. */
   readonly ph: "X" | "M" | "s" | "t" | "f";
   readonly pid: number;
   readonly [key: string]: unknown;
 }
 
-/** Facts of a run that its trace records. */
+/** Properties of a run that its trace records. */
 export interface TraceFacts extends ReportTraceFacts {
-  /** Plan of the gradient exchange. Absent: nothing was planned before the first step. */
+  /** Plan of the gradient exchange. Absent: no plan was made before the first step. */
   readonly plan?: ExchangePlan | undefined;
 }
 
-/** A span in whole nanoseconds. Viewers compare rounded times, so spans are nested by these times. */
+/**
+ * A span with its times in whole nanoseconds. Viewers compare rounded times, so nesting is determined from these times.
+ */
 interface RoundedSpan {
   readonly span: Span;
   readonly start: number;
@@ -28,9 +30,8 @@ const nanoseconds = (seconds: number): number => Math.round(seconds * 1e9);
 const microseconds = (count: number): number => count / 1000;
 
 /**
- * Distribute the spans of one track over as few rows as the format allows: on a row, a span is fully inside another
- * span, or begins after it has ended. Concurrent collectives are never shown one inside another, even if one spans the
- * whole time of the other.
+ * Distributes the spans of one track over as few rows as the format allows. Two spans on a row do not overlap, or one
+ * contains the other. Concurrent collectives are never nested, even if one contains the time of the other.
  *
  * Cost: O(n log n), and O(rows) per span.
  */
@@ -56,7 +57,7 @@ const rowsOf = (track: Track, spans: readonly Span[]): RoundedSpan[][] => {
 
 const flowPhases = { begin: "s", through: "t", end: "f" } as const;
 
-/** A span on its row. */
+/** A row with one of its spans. */
 interface Row {
   readonly pid: number;
   readonly tid: number;
@@ -64,18 +65,18 @@ interface Row {
 }
 
 /**
- * Convert spans to events of Chrome's trace format, which Perfetto and chrome://tracing open: a process per rank, a
- * thread per track, and more threads if spans of a track overlap, such as concurrent collectives; flows from the start
- * of a collective to the wait for it.
+ * Converts spans to events of Chrome's trace format, for Perfetto and chrome://tracing. Each rank is a process, and
+ * each track is a thread, or several threads if spans of a track overlap, such as concurrent collectives. A flow
+ * connects the start of a collective with the wait for its result.
  *
  * Names of processes and threads come first. Spans of all ranks follow in order of their start, so that a truncated
- * file holds all spans that began before its last span. Times are microseconds, exact to the nanosecond. Times of ranks
- * in different processes are comparable as far as the clocks of their hosts agree.
+ * file contains all spans that began before its last span. Times are in microseconds, exact to the nanosecond. Times of
+ * ranks in different processes are comparable as far as the clocks of their hosts agree.
  */
 export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent, void> {
   const flowNumbers = new Map<string, number>();
   const all: Row[] = [];
-  // Viewers take a thread whose number is the number of its process for the main thread.
+  // Viewers treat a thread with the number of its process as the main thread.
   let tid = ranks.reduce((most, { rank }) => Math.max(most, rank), 0);
   for (const { rank: pid, process, spans } of ranks) {
     yield { name: "process_name", ph: "M", pid, args: { name: `rank ${pid}` } };
@@ -94,7 +95,8 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
       }
     }
   }
-  // The sort is stable: of spans of a row that begin together, the outer span stays first, as viewers require.
+  // The sort is stable: among spans of a row that begin at the same time, the outer span remains first, as viewers
+  // require.
   for (const { pid, tid: row, placed } of all.sort((a, b) => a.placed.start - b.placed.start)) {
     const { span, start, end } = placed;
     const { name, track, args, flow } = span;
@@ -104,7 +106,7 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
     const key = `${pid} ${flow.id}`;
     const id = flowNumbers.get(key) ?? flowNumbers.size + 1;
     flowNumbers.set(key, id);
-    // Bound to the enclosing span, not to the next span that begins.
+    // Binds the flow to the enclosing span, not to the next span that begins.
     yield {
       name: "collective",
       cat: "flow",
@@ -117,8 +119,8 @@ export function* traceEvents(ranks: readonly RankSpans[]): Generator<TraceEvent,
 }
 
 /**
- * Write spans as a Chrome trace, one event per line, so that a trace of millions of spans is never one string in
- * memory. `skein-profile report` reads the file by lines.
+ * Writes spans as a Chrome trace, one event per line, so that a trace of millions of spans never becomes a single
+ * string in memory. `skein-profile report` reads the file line by line.
  */
 export const writeChromeTrace = (path: string, ranks: readonly RankSpans[], facts: TraceFacts): void => {
   const file = openSync(path, "w");

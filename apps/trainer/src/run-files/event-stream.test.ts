@@ -80,7 +80,7 @@ describe("a stream of events", () => {
       if (isOver) await over;
       for await (const event of reader) if (event.at === 1) break;
       expect(calls).toEqual(isOver ? [] : ["leaves", "saved"]);
-      stream.emit(step(3)); // nobody reads it
+      stream.emit(step(3)); // no reader receives this event
       expect(await reader.next()).toEqual({ done: true, value: undefined });
     }
   });

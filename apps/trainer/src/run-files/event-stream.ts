@@ -6,14 +6,14 @@ interface Reader<Event extends { readonly type: string }> {
 }
 
 /**
- * Broadcasts events to readers, each from the moment when it starts to read. A slow reader misses some events; see
- * `WaitingEvents`.
+ * Broadcasts events to readers. A reader receives events from the moment when it starts to read. A slow reader misses
+ * some events; see `WaitingEvents`.
  */
 export class EventStream<Event extends { readonly type: string }> {
   private readonly readers = new Set<Reader<Event>>();
   private readonly makeLostEvent: (lost: string) => Event;
 
-  /** @param makeLostEvent makes the last event of a reader that missed events, from text such as "12 steps". */
+  /** @param makeLostEvent Makes the last event of a reader that missed events, from text such as "12 steps". */
   constructor(makeLostEvent: (lost: string) => Event) {
     this.makeLostEvent = makeLostEvent;
   }
@@ -26,10 +26,10 @@ export class EventStream<Event extends { readonly type: string }> {
   }
 
   /**
-   * Read events in order from now on. Events wait until they are requested.
+   * Reads events in order from now on. Events are queued until the reader requests them.
    *
-   * @param finished settles after the last event. If `finished` rejects, its error is thrown after the last event.
-   * @param leave called if the reader stops earlier. Resolves when the source has ended.
+   * @param finished Settles after the last event. If `finished` rejects, its error is thrown after the last event.
+   * @param leave Called if the reader stops earlier. Resolves when the source of events has ended.
    */
   read(finished: Promise<unknown>, leave: () => Promise<void>): AsyncGenerator<Event, void, undefined> {
     const reader: Reader<Event> = { waiting: new WaitingEvents(), wake: () => undefined };
@@ -37,7 +37,7 @@ export class EventStream<Event extends { readonly type: string }> {
     let isOver = false;
     const ended = finished.then(
       () => undefined,
-      () => undefined, // the reader gets the error, so nothing else has to handle it
+      () => undefined, // the reader receives the error, so it counts as handled here
     );
     void ended.then(() => {
       isOver = true;

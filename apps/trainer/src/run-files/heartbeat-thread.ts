@@ -2,15 +2,15 @@ import { closeSync, constants, fstatSync, futimesSync, openSync, readSync } from
 import { parentPort, workerData } from "node:worker_threads";
 import type { Heartbeat } from "./heartbeat.ts";
 
-// Entry of the thread that touches the file of a holder, because the main thread may be busy for minutes. Imports none
-// of our modules, so that the thread starts at once.
+// Entry point of the thread that touches the lock file of a folder, because the main thread may be busy for minutes.
+// Imports no modules of this package, so that the thread starts immediately.
 
 const { path, id, everyMilliseconds } = workerData as Heartbeat;
 const content = Buffer.alloc(4096);
-// Without O_NONBLOCK, opening a pipe waits for its writer.
+// Without O_NONBLOCK, opening a named pipe waits for its writer.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Touch the file if it belongs to this process. @returns whether the file belongs to another process. */
+/** Touches the file if it belongs to this process. @returns whether the file belongs to another process. */
 const beat = (): boolean => {
   const file = openSync(path, flags);
   try {
@@ -31,6 +31,7 @@ const timer = setInterval(() => {
     clearInterval(timer);
     parentPort!.postMessage("taken");
   } catch {
-    // The disk is unavailable, or a starting process has moved the file aside to check it. The next beat tries again.
+    // The disk is unavailable, or another starting process has temporarily moved the file to check it. The next beat
+    // retries.
   }
 }, everyMilliseconds);

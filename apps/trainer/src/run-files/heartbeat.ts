@@ -2,17 +2,17 @@ import { startThread } from "@skein/collectives/node";
 
 /** Input of a heartbeat thread. */
 export interface Heartbeat {
-  /** File to touch. */
+  /** Path of the file to touch. */
   readonly path: string;
-  /** Id of the holder that owns the file. */
+  /** Id of the holder to which the file belongs. */
   readonly id: string;
   readonly everyMilliseconds: number;
 }
 
 /**
- * Touch a file of this process periodically, in a separate thread.
+ * Touches a file of this process periodically, in a separate thread.
  *
- * @param onTaken called once if the file belongs to another holder.
+ * @param onTaken Called once if the file belongs to another holder.
  * @returns a function that ends the thread. If no thread can be started, the file is not touched, and other processes
  * assume that this process has ended.
  */

@@ -9,7 +9,7 @@ let folder: string;
 beforeAll(() => (folder = mkdtempSync(join(tmpdir(), "skein-request-"))));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Ranks in lockstep that exchange texts; each has a clock of its own. */
+/** Returns ranks in lockstep that exchange texts. Each rank has its own clock. */
 const ranksOf = (worldSize: number, clocks: readonly (() => number)[]) => {
   let [exchanges, said] = [0, Array<string>(worldSize).fill("")];
   let arrived = Promise.withResolvers<readonly string[]>();

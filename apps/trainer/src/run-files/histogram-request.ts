@@ -2,28 +2,29 @@ import { closeSync, openSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Communicator } from "@skein/tensor-core";
 
-/** File in the output folder of a run that requests histograms; the run removes it. */
+/** File in the output folder of a run that requests histograms. The run removes the file. */
 export const requestFile = "histograms.request";
 
 /**
- * Requests histograms from the run in a folder. Two requests before an answer count as one.
+ * Requests histograms from the run in a folder. A second request before the run responds has no effect.
  *
  * @throws the system's error if the folder is not writable.
  */
 export const requestHistograms = (folder: string): void => {
   try {
-    closeSync(openSync(join(folder, requestFile), "wx")); // never through a link
+    closeSync(openSync(join(folder, requestFile), "wx")); // "wx": does not follow a symbolic link
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 };
 
 /**
- * Removes a request, if there is one: to answer it, or because it will not be answered. A run does so at its start, for
- * requests left by an earlier run in its folder, and at its end, after it has reported that it is over, so that later
- * requesters see that.
+ * Removes a pending request, if there is one. A run calls this function to respond to the request; at its start, to
+ * drop requests to an earlier run in its folder; and at its end, after it has recorded that it has ended, so that later
+ * requesters see the end.
  *
  * Cost: one system call.
+ * @returns whether there was a request.
  */
 export const takeRequest = (folder: string): boolean => {
   try {
@@ -36,11 +37,12 @@ export const takeRequest = (folder: string): boolean => {
 
 const pollMilliseconds = 1000;
 /**
- * Maximum number of steps between two checks, so that a run whose steps become long does not miss requests for long.
+ * Maximum number of steps between two checks, so that a run whose steps become slower does not ignore requests for
+ * long.
  */
 const maxSteps = 1000;
 
-/** Checks for requests about once a second, so that all ranks learn of a request before the same step. */
+/** Checks for histogram requests about once a second. All ranks see a request before the same step. */
 export class HistogramRequests {
   private readonly folder: string;
   private readonly rank: number;
@@ -50,7 +52,7 @@ export class HistogramRequests {
   private interval = 1;
   private stepsLeft = 1;
 
-  /** @param clock returns milliseconds. */
+  /** @param clock Returns milliseconds. */
   constructor(
     folder: string,
     rank: number,
@@ -64,10 +66,11 @@ export class HistogramRequests {
   }
 
   /**
-   * Whether histograms are requested; the same on all ranks, which call it before each step. Rank 0 checks, and sends
-   * the result with the number of steps until the next check: ranks have no common clock, but the same step count.
+   * Whether histograms are requested. Must be called on all ranks before each step; returns the same result on all
+   * ranks. Rank 0 checks, and sends the result with the number of steps until the next check, because ranks share a
+   * step count but no clock.
    *
-   * Cost: about once a second a system call, and with several ranks an exchange of a few bytes.
+   * Cost: about once a second one system call and, with several ranks, an exchange of a few bytes.
    */
   async isRequested(): Promise<boolean> {
     if (this.world.worldSize === 1) return this.isTime() && takeRequest(this.folder);
@@ -86,7 +89,7 @@ export class HistogramRequests {
     return true;
   }
 
-  /** Number of recent steps that took a second. */
+  /** Number of steps that take about a second, computed from recent steps. */
   private nextInterval(): number {
     const now = this.clock();
     const perStep = (now - this.checkedAt) / this.interval;

@@ -12,7 +12,10 @@ import {
   rangeOf,
 } from "./histogram.ts";
 
-/** Difficult values for bins: edges, zeros of both signs, denormals, the largest numbers, and non-finite values. */
+/**
+ * Difficult values for bins: values at bin edges, zeros of both signs, denormals, the largest numbers, and non-finite
+ * values.
+ */
 const value = fc.oneof(
   fc.float(),
   fc.constantFrom(0, -0, 1, -1, 2 ** -149, -(2 ** -126), 3.4028234663852886e38, -3.4028234663852886e38),
@@ -37,7 +40,8 @@ test("every finite value is in its bin, and all other values are counted", () =>
       const edges = edgesOf(histogram);
       expect(edges).toHaveLength(finite.length === 0 ? 0 : histogram.counts.length + 1);
       expect([0, 1, numBins]).toContain(histogram.counts.length);
-      // Near an edge either bin is right; the bins before any edge have no more than the values up to it.
+      // For values near an edge, either bin is correct. The bins before an edge must not contain more values than there
+      // are up to the edge.
       const slack = 1e-12 * (Math.abs(histogram.min ?? 0) + Math.abs(histogram.max ?? 0));
       let below = 0;
       for (const [i, edge] of edges.slice(1, -1).entries()) {

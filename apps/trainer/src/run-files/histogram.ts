@@ -1,44 +1,44 @@
 import type { Histogram } from "@skein/report";
 import type { NdArray } from "@skein/tensor-core";
 
-/** Number of bins of a histogram: as many as can be distinguished in a small picture. */
+/** Number of bins of a histogram. More bins could not be distinguished in a small picture. */
 export const numBins = 64;
 
-/** Range from the minimum to the maximum finite value; without finite values, from Infinity to -Infinity. */
+/** Range from the smallest to the largest finite value. Without finite values, from Infinity to -Infinity. */
 export interface ValueRange {
   readonly min: number;
   readonly max: number;
 }
 
-/** Counts of some values of a tensor. Parts with the same range can be added. */
+/** Counts of some values of a tensor. Counts over the same range can be added. */
 export interface HistogramPart {
-  /** Number of all values, including non-finite ones. */
+  /** Number of all values, including non-finite values. */
   readonly size: number;
   readonly zeros: number;
   readonly nonFinite: number;
-  /** Sum of finite values. */
+  /** Sum of the finite values. */
   readonly sum: number;
   readonly sumOfSquares: number;
-  /** Counts by bin. */
+  /** Number of values in each bin. */
   readonly counts: readonly number[];
 }
 
-/** Numbers of a tensor, without a copy if its memory holds numbers. */
+/** Returns the numbers of a tensor, without a copy if its memory contains numbers. */
 const valuesOf = (array: NdArray): ArrayLike<number> =>
   array.data instanceof Float32Array || array.dtype === "i32" || array.dtype === "u32" || array.dtype === "u8"
     ? (array.data as ArrayLike<number>)
     : array.toNumbers();
 
-/** The empty range, which every range contains. */
+/** The empty range, which is contained in each range. */
 export const emptyRange: ValueRange = { min: Infinity, max: -Infinity };
 
-/** Smallest range that contains both. */
+/** Returns the smallest range that contains two ranges. */
 export const jointRange = (a: ValueRange, b: ValueRange): ValueRange => ({
   min: Math.min(a.min, b.min),
   max: Math.max(a.max, b.max),
 });
 
-/** Range of a tensor's finite values. Cost: one pass. */
+/** Returns the range of a tensor's finite values. Cost: one pass. */
 export const rangeOf = (array: NdArray): ValueRange => {
   const values = valuesOf(array);
   let { min, max } = emptyRange;
@@ -51,7 +51,8 @@ export const rangeOf = (array: NdArray): ValueRange => {
 };
 
 /**
- * Counts a tensor's values in bins over a range that contains them. Sums are in f64, with no visible loss for f32.
+ * Counts the values of a tensor in bins over a range that contains all finite values. Sums are computed in f64, which
+ * is accurate enough for f32 values.
  *
  * Cost: one pass.
  */
@@ -73,7 +74,7 @@ export const countValues = (array: NdArray, { min, max }: ValueRange): Histogram
   return { size: values.length, zeros, nonFinite: values.length - finite, sum, sumOfSquares, counts };
 };
 
-/** Adds counts of parts of a tensor, all over the same range. */
+/** Adds counts of parts of a tensor. All counts are over the same range. */
 export const joinCounts = (parts: readonly HistogramPart[]): HistogramPart => {
   const total = (read: (part: HistogramPart) => number): number => parts.reduce((sum, part) => sum + read(part), 0);
   return {
@@ -86,7 +87,7 @@ export const joinCounts = (parts: readonly HistogramPart[]): HistogramPart => {
   };
 };
 
-/** Returns the histogram of counts over a range. */
+/** Returns the histogram for counts over a range. */
 export const histogramOf = (
   { size, zeros, nonFinite, sum, sumOfSquares, counts }: HistogramPart,
   { min, max }: ValueRange,
@@ -97,7 +98,7 @@ export const histogramOf = (
     : { size, zeros, nonFinite, min, max, mean: sum / finite, norm: Math.sqrt(sumOfSquares), counts };
 };
 
-/** Edges of a histogram's bins, one more than bins. */
+/** Edges of a histogram's bins; one more than the number of bins. */
 export const edgesOf = ({ min, max, counts: { length } }: Histogram): number[] =>
   length === 0
     ? []

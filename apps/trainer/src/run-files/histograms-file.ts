@@ -3,10 +3,13 @@ import { join } from "node:path";
 import type { ParameterHistograms } from "@skein/report";
 import { copyLines } from "../files/copy-lines.ts";
 
-/** File in the output folder of a run with histograms of its weights and gradients, one line per parameter and step. */
+/**
+ * File in the output folder of a run with histograms of its weights and gradients. It has one line per parameter and
+ * step.
+ */
 export const histogramsFile = "histograms.jsonl";
 
-/** A line: histograms of a parameter, or the end of a step's histograms. */
+/** A line of the file: histograms of a parameter, or the end of a step's histograms. */
 export type HistogramsLine =
   | ({ readonly type: "parameter"; readonly step: number } & ParameterHistograms)
   | { readonly type: "complete"; readonly step: number; readonly parameters: number };
@@ -20,7 +23,7 @@ export class HistogramsFile {
     this.path = join(folder, histogramsFile);
   }
 
-  /** Removes histograms of `step` and later steps: the run resumes from there, and takes them again. */
+  /** Removes histograms of `step` and later steps, because the run resumes from `step` and records them again. */
   rewind(step: number): void {
     this.parameters = 0;
     if (!existsSync(this.path)) return;
@@ -28,13 +31,13 @@ export class HistogramsFile {
       try {
         return (JSON.parse(text) as HistogramsLine).step < step;
       } catch {
-        return false; // the last line of a killed run may be cut
+        return false; // the last line of a killed run may be incomplete
       }
     });
     renameSync(`${this.path}.tmp`, this.path);
   }
 
-  /** @param isLast whether these are the last parameters of the step. */
+  /** @param isLast Whether these are the last parameters of the step. */
   record(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void {
     this.parameters += parameters.length;
     const lines: HistogramsLine[] = parameters.map((one) => ({ type: "parameter", step, ...one }));

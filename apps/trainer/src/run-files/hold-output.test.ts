@@ -51,19 +51,19 @@ test("another live process holds it; once killed it does not", async () => {
   leave(theirs);
   const refusal = `a sweep is writing there (process ${other.pid}, since`;
   if (process.platform === "linux") await expect(hold("a sweep")).rejects.toThrow(refusal);
-  leave({ ...holder, pid: other.pid, began: "1" }); // an earlier process with the same number
+  leave({ ...holder, pid: other.pid, began: "1" }); // an earlier process with the same id
   (await hold("a sweep"))();
   leave(theirs);
   other.kill("SIGKILL");
   await once(other, "exit");
-  (await hold("a sweep", { times: { ...times, silence: 1e9 } }))(); // at the same time
+  (await hold("a sweep", { times: { ...times, silence: 1e9 } }))(); // concurrent attempts
   expect(readdirSync(folder)).toEqual([]);
 });
 
 test.skipIf(process.platform !== "linux")(
   "a process that was killed holds nothing, even if its parent has not reaped it yet",
   async () => {
-    // The shell is replaced by another program, which does not wait for the child started before.
+    // The shell is replaced by another program, which does not wait for the child process started before.
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     const [line] = (await once(parent.stdout, "data")) as [Buffer];
     const pid = Number(String(line));

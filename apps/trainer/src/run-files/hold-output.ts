@@ -9,19 +9,22 @@ import { type Holder, readHolder } from "./holder.ts";
 import { pidNamespace } from "../processes/process-place.ts";
 import { isRunning, statusOf } from "../processes/process-status.ts";
 
-/** File in an output folder while a process writes there. */
+/** Lock file in an output folder, which exists while a process writes to the folder. */
 export const holderFile = ".held-by.json";
 
-/** Times to wait for a holder, in milliseconds. */
+/** Waiting times for the holder of a folder, in milliseconds. */
 export interface HoldTimes {
-  /** A killed process needs a moment to end, and the program that killed it continues at once. */
+  /**
+   * Time to wait for a holder on this machine to end. A killed process needs a moment to end, and the program that
+   * killed it continues at once.
+   */
   readonly patience: number;
   readonly pollMilliseconds: number;
-  /** Time between two touches of the file by its holder. */
+  /** Interval at which the holder touches the lock file. */
   readonly beatMilliseconds: number;
   /**
-   * A holder is gone if this system does not list it and it has not touched its file for this time. Several beats,
-   * because the disk of a live holder may stall for seconds.
+   * A holder counts as gone if it is not listed on this system and has not touched the lock file for this time. The
+   * time covers several beats, because the disk of a live holder may stall for seconds.
    */
   readonly silence: number;
 }
@@ -29,44 +32,44 @@ export interface HoldTimes {
 const defaultTimes: HoldTimes = { patience: 1000, pollMilliseconds: 50, beatMilliseconds: 3000, silence: 30_000 };
 
 export interface HoldOptions {
-  /** Kind of writer: a run, a sweep. */
+  /** Kind of writer, such as a run or a sweep. */
   readonly what: string;
-  /** Called with a line for the user if it takes time to find out whether a holder is gone. */
+  /** Called with a line for the user if it takes time to determine whether a holder is gone. */
   readonly note?: ((line: string) => void) | undefined;
-  /** Whether to stop waiting for a holder. */
+  /** Returns whether to stop waiting for a holder. */
   readonly isStopped?: (() => boolean) | undefined;
   /** Called if another process has taken the folder, because this process was suspended for longer than `silence`. */
   readonly onTaken?: ((error: RunError) => void) | undefined;
   readonly times?: HoldTimes;
 }
 
-/** Ids of the folders that this process holds. */
+/** Lock ids of the output folders held by this process. */
 const heldHere = new Set<string>();
 
 /**
- * Whether a holder still writes or is gone. Unknown: its process belongs to another container or machine, so only the
- * beats of its file can show.
+ * Whether a holder still writes or is gone. Unknown: the process of the holder belongs to another container or machine,
+ * so that only the beats of its lock file can show whether it writes.
  */
 const holderState = ({ host, pid, place, began, id }: Holder): "writes" | "gone" | "unknown" => {
   if (place === undefined ? host !== hostname() : place !== pidNamespace()) return "unknown";
   if (pid === process.pid) return heldHere.has(id) ? "writes" : "gone";
   const status = statusOf(pid);
   if (!isRunning(pid, status)) return "gone";
-  if (began === undefined) return "unknown"; // another process may have that id by now
+  if (began === undefined) return "unknown"; // the process id may belong to another process by now
   return began === status.began ? "writes" : "gone";
 };
 
-/** File status of a path; links are not followed. */
+/** Returns the file status of a path. Links are not followed. */
 const factsOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
 
-/** Remove the file of a process that no longer exists, unless another process was faster. */
+/** Removes the lock file of a process that no longer exists, unless another process has just replaced the file. */
 const removeStale = (path: string, stale: Holder | undefined): void => {
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);
-    if (readHolder(aside)?.id !== stale?.id) linkSync(aside, path); // it belongs to a holder that has arrived since
+    if (readHolder(aside)?.id !== stale?.id) linkSync(aside, path); // the file belongs to a new holder, so restore it
   } catch {
-    // another process has removed it
+    // another process has already removed the file
   }
   rmSync(aside, { force: true });
 };
@@ -77,16 +80,16 @@ const nameOf = ({ host, pid, since, id }: Holder): string => {
 };
 
 /**
- * Hold a folder for this process, because two processes that write metrics and checkpoints to one folder overwrite each
- * other's files.
+ * Locks a folder for this process, because two processes that write metrics and checkpoints to one folder overwrite
+ * each other's files.
  *
- * A file left by a killed process of this system is replaced at once. A holder of another container or machine counts
- * as gone if its file has not been touched for `silence`: neither host name nor process id identifies it, and Node
- * cannot use kernel locks, which many network disks lack. Only changes of the file are compared, not clocks. A folder
- * that cannot be written to is not held: the write itself reports the error.
+ * The lock file of a killed process of this system is replaced at once. A holder in another container or machine counts
+ * as gone if its lock file has not been touched for `silence`: neither host name nor process id identifies the holder,
+ * and kernel locks are not available in Node nor on many network disks. Only changes of the file are compared, not
+ * clocks. A folder that is not writable is not locked: the write itself reports the error.
  *
  * @returns a function that releases the folder.
- * @throws RunError if this or another process holds the folder; ConfigError if the file is not a regular file.
+ * @throws RunError if this or another process holds the folder; ConfigError if the lock file is not a regular file.
  */
 export const holdOutput = async (output: string, options: HoldOptions): Promise<() => void> => {
   const { what, note, isStopped, onTaken, times = defaultTimes } = options;
@@ -105,7 +108,10 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
       `${output}: ${what} is writing there (${nameOf(holder)}), and another writer would overwrite the same files; let it end, stop it, or name another folder; if nothing writes there any more, remove ${path}`,
     );
   const askedAt = performance.now();
-  /** The holder that this process waits for, when its file was last touched, and when that touch was first seen. */
+  /**
+   * Holder for which this process waits, time at which its lock file was last touched, and time at which that touch was
+   * first seen.
+   */
   let seen: { readonly id: string; readonly touched: number; readonly at: number } | undefined;
   for (;;) {
     try {
@@ -113,7 +119,7 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
       break;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === "ENOSPC" || code === "EDQUOT") rmSync(path, { force: true }); // created, but empty
+      if (code === "ENOSPC" || code === "EDQUOT") rmSync(path, { force: true }); // the file was created, but is empty
       if (code !== "EEXIST") return () => undefined;
     }
     const facts = factsOf(path);
@@ -140,7 +146,7 @@ export const holdOutput = async (output: string, options: HoldOptions): Promise<
         continue;
       }
     } else if (isPatient && (state === "writes" ? holder?.pid !== process.pid : holder === undefined)) {
-      await setTimeout(times.pollMilliseconds); // being killed, or about to be written
+      await setTimeout(times.pollMilliseconds); // the holder is being killed, or has not yet written the file
       continue;
     } else if (state === "writes") throw refusal(holder!);
     removeStale(path, holder);

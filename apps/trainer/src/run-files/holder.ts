@@ -1,17 +1,17 @@
 import { z } from "zod";
 import { readBoundedJson } from "../files/bounded-json.ts";
 
-/** The process that writes to an output folder. */
+/** Process that writes to an output folder. */
 export interface Holder {
   readonly host: string;
   readonly pid: number;
   /**
-   * System that assigned the process id, as returned by `pidNamespace`, or "unknown". Absent: in files of older
+   * System that assigned the process id, as returned by `pidNamespace`, or "unknown". Absent in files of older
    * versions.
    */
   readonly place?: string | undefined;
   /**
-   * Start time of that process in its system's own unit. Distinguishes the process from a later process with the same
+   * Start time of the process, in the unit of its system. Distinguishes the process from a later process with the same
    * id.
    */
   readonly began?: string | undefined;
@@ -30,7 +30,7 @@ const holderSchema: z.ZodType<Holder> = z.object({
 
 const maxHolderBytes = 4096;
 
-/** Read the holder that a file names. Absent: the file does not exist, is incomplete, or has another format. */
+/** Reads the holder from a lock file. Undefined: the file does not exist, is incomplete, or has another format. */
 export const readHolder = (path: string): Holder | undefined => {
   try {
     return holderSchema.parse(readBoundedJson(path, maxHolderBytes));

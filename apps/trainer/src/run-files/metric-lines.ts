@@ -1,7 +1,7 @@
 import { ConfigError } from "../errors.ts";
 import { eachLine } from "../files/each-line.ts";
 
-/** A parsed line of `metrics.jsonl`; other quantities are not checked. */
+/** A parsed line of `metrics.jsonl`. Quantities other than type and step are not checked. */
 export interface MetricLine {
   readonly type: string;
   readonly step: number;
@@ -17,10 +17,11 @@ const isMetricLine = (value: unknown): value is MetricLine =>
   typeof value.step === "number";
 
 /**
- * Read all lines of a run's metrics. The last line is skipped if it is incomplete, because the run was killed or is
- * still writing.
+ * Reads all lines of a run's metrics. An incomplete last line is skipped, because the run was killed or is still
+ * writing.
  *
- * @throws ConfigError with the line number, if another line is not a line of metrics; the system's error.
+ * @throws ConfigError with the line number if another line is not a line of metrics; the system's error if the file
+ * cannot be read.
  */
 export const readMetricLines = (path: string): MetricLine[] => {
   const lines: MetricLine[] = [];

@@ -8,24 +8,24 @@ import { EventFile } from "./tensorboard.ts";
 
 export { metricsFile };
 
-/** A line of `metrics.jsonl`: one measurement of a run. The names of quantities contain their units. */
+/** A line of `metrics.jsonl`: one measurement of a run. The name of each quantity includes its unit. */
 export interface Measurement {
   readonly type: "step" | "update" | "evaluation" | "checkpoint" | "placement" | "histograms" | `rank-${number}`;
-  /** Number of steps done. */
+  /** Number of completed steps. */
   readonly step: number;
   readonly [quantity: string]: number | string;
 }
 
 export interface MetricSink {
   record(measurement: Measurement): void;
-  /** Record histograms of parameters after a step. @param isLast whether these complete the step. */
+  /** Records histograms of parameters after a step. @param isLast Whether these are the last parameters of the step. */
   histograms(step: number, parameters: readonly ParameterHistograms[], isLast: boolean): void;
-  /** Drop everything after `step`, because the run continues from there. */
+  /** Removes all records after `step`, because the run continues from there. */
   rewind(step: number): void;
   close(): void;
 }
 
-/** Remove the lines that a run wrote after the checkpoint that it is resumed from; those steps will be done again. */
+/** Removes the lines written after the checkpoint from which a run resumes, because those steps will be repeated. */
 const dropLinesAfter = (path: string, step: number): void => {
   if (!existsSync(path)) return;
   copyLines(path, `${path}.tmp`, (line) => {
@@ -39,8 +39,8 @@ const dropLinesAfter = (path: string, step: number): void => {
 };
 
 /**
- * Whether a file keeps the numbers of a step: each step up to `allUpTo`, each 10th step up to 10 × `allUpTo`, each
- * 100th step up to 100 × `allUpTo`, and so on.
+ * Whether a file records a step: each step up to `allUpTo`, each 10th step up to 10 × `allUpTo`, each 100th step up to
+ * 100 × `allUpTo`, and so on.
  */
 const isRecordedStep = (step: number, allUpTo: number): boolean => {
   let every = 1;
@@ -48,19 +48,19 @@ const isRecordedStep = (step: number, allUpTo: number): boolean => {
   return step % every === 0;
 };
 
-/** Whether `metrics.jsonl` has the lines of a step. A million steps take about 60 MB. */
+/** Whether `metrics.jsonl` records a step. A million steps take about 60 MB. */
 export const isLineStep = (step: number): boolean => isRecordedStep(step, 100_000);
 
-/** Whether the event file has the scalars of a step. TensorBoard draws 1000 points of a tag. */
+/** Whether the TensorBoard event file records a step. TensorBoard draws 1000 points per tag. */
 export const isEventStep = (step: number): boolean => isRecordedStep(step, 10_000);
 
-/** Whether lines of this type are written for each step. */
+/** Whether lines of a type are written for each step. */
 const isOfSteps = (type: Measurement["type"]): boolean =>
   type === "step" || type === "update" || type.startsWith("rank-");
 
 /**
- * Writes `metrics.jsonl` and TensorBoard events into the output folder of a run. Later steps are written less often, so
- * that the files of long runs stay small; evaluations, checkpoints and histograms are all kept.
+ * Writes `metrics.jsonl` and TensorBoard events to the output folder of a run. Later steps are recorded less often, so
+ * that the files of long runs stay small. All evaluations, checkpoints and histograms are recorded.
  */
 export class MetricFiles implements MetricSink {
   private readonly path: string;
@@ -71,8 +71,8 @@ export class MetricFiles implements MetricSink {
   private readonly log: Pick<MetricSink, "record" | "rewind"> | undefined;
 
   /**
-   * @param fromStep number of steps done before; later lines of an earlier run are dropped. @param log also receives
-   * each line and each rewind.
+   * @param fromStep Number of steps completed before this process; later lines of an earlier run are removed.
+   * @param log Additional destination for each line and each rewind.
    */
   constructor(folder: string, fromStep: number, log?: Pick<MetricSink, "record" | "rewind">) {
     this.log = log;

@@ -1,21 +1,21 @@
 import type { Measurement } from "./metrics.ts";
 
-/** Moves of the experts of a layer. */
+/** Moves of the experts of one layer. */
 export interface MovedLayer {
   readonly layer: string;
-  /** Number of experts that changed their rank. */
+  /** Number of experts moved to another rank. */
   readonly moves: number;
-  /** Predicted load of the busiest rank over the mean of ranks. */
+  /** Predicted load of the busiest rank divided by the mean load per rank. */
   readonly busiestBefore: number;
   readonly busiestAfter: number;
   /**
-   * Predicted seconds saved until the next placement, minus the cost of the moves. Absent: gains are not compared with
-   * costs.
+   * Predicted seconds saved until the next placement, minus the seconds of the moves. Absent: the gain is not compared
+   * with the cost.
    */
   readonly gainSeconds?: number | undefined;
 }
 
-/** Convert moves to measurements for metrics. */
+/** Converts moves to measurements for metrics. */
 export const measurementsOf = (step: number, layers: readonly MovedLayer[], seconds: number): readonly Measurement[] =>
   layers.map(({ gainSeconds, ...figures }) => ({
     type: "placement",
@@ -25,7 +25,7 @@ export const measurementsOf = (step: number, layers: readonly MovedLayer[], seco
     seconds,
   }));
 
-/** Describe moves for the user. */
+/** Formats moves as a line for the user. */
 export const formatMoves = (layers: readonly MovedLayer[], seconds: number): string =>
   `${layers
     .map(

@@ -31,7 +31,7 @@ test("a start that fails late, as after a pause, leaves the mark of the next one
   removeMark(nodeFiles, here, paused);
   await requireMark(nodeFiles, here, next, [0]);
   expect(readdirSync(here)).toEqual([next]);
-  leaveMark(nodeFiles, here); // that of a killed process
+  leaveMark(nodeFiles, here); // the mark of a killed process
   removeMarks(nodeFiles, here);
   expect(readdirSync(here)).toEqual([]);
 });

@@ -7,9 +7,10 @@ import type { Files } from "../files/files.ts";
 const prefix = ".mark-";
 
 /**
- * Write a file into the output folder of a run, so that its other processes can check that they see the same folder.
+ * Writes a mark file into the output folder of a run, by which the other processes of the run check that they see the
+ * same folder.
  *
- * @returns the file's name.
+ * @returns the name of the mark file.
  */
 export const leaveMark = (files: Files, output: string): string => {
   const mark = `${prefix}${randomUUID()}`;
@@ -18,28 +19,28 @@ export const leaveMark = (files: Files, output: string): string => {
 };
 
 /**
- * Remove the mark of this start after a failure. Another start may have written its own mark meanwhile, for example if
- * this process was paused and its cluster has started the job again.
+ * Removes the mark of this start after a failure. Another start may have written its own mark meanwhile, for example if
+ * this process was suspended and its cluster has restarted the job.
  */
 export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
 
-/** Remove all marks when the run has ended, including marks of killed starts. */
+/** Removes all marks after the run has ended, including marks of killed starts. */
 export const removeMarks = (files: Files, output: string): void => {
   for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
 };
 
-/** Network storage may show a new file late. */
+/** A new file may appear with a delay on network storage. */
 const tries = 10;
 const pauseMilliseconds = 300;
 
 /**
- * Check that this process sees the output folder that the controller of the run has marked, and may write there.
+ * Requires that this process sees the output folder marked by the controller of the run, and may write to it.
  *
- * Each rank writes its own part of a checkpoint, and reads it when the run is resumed. The parts do not travel through
- * the controller, whose control connections carry messages, not gigabytes. So a process whose ranks would write parts
- * into another folder is refused before the first step, not at the first checkpoint.
+ * Each rank writes its own part of a checkpoint, and reads it when the run is resumed. The parts are not sent to the
+ * controller, because control connections are made for messages, not for gigabytes. A process whose ranks would write
+ * to another folder is therefore rejected before the first step, not at the first checkpoint.
  *
- * @throws ConfigError, or the system's error if the folder cannot be written to.
+ * @throws ConfigError, or the system's error if the folder is not writable.
  */
 export const requireMark = async (
   files: Files,
@@ -63,7 +64,7 @@ const seesMark = (files: Files, path: string, mark: string): boolean => {
   try {
     return new TextDecoder().decode(files.read(path, mark.length)) === mark;
   } catch (error) {
-    if (isShortage(describeError(error))) throw error; // the error is not about the folder
+    if (isShortage(describeError(error))) throw error; // the error was not caused by the folder
     return false;
   }
 };

@@ -4,19 +4,19 @@ import { createLogUpdate } from "log-update";
 import { asTyped } from "../console/own-command.ts";
 import { formatSeconds } from "./summary.ts";
 
-/** Progress of a run at a step. */
+/** Progress of a run after a step. */
 export interface StepProgress {
   readonly step: number;
   readonly steps: number;
-  /** Counted from 1. */
+  /** Epoch number, from 1. */
   readonly epoch: number;
   readonly loss: number;
   /** Loss in bits. Only for models that predict bytes. */
   readonly bitsPerByte?: number | undefined;
   readonly bitsPerToken?: number | undefined;
-  /** Share of images that came from the cache, 0 to 1. Absent: no cache. */
+  /** Share of the images that came from the cache, 0 to 1. Absent: no cache. */
   readonly cacheHitRate?: number | undefined;
-  /** Absent: the first step, which compiles. */
+  /** Samples per second. Absent for the first step, which compiles. */
   readonly samplesPerSecond?: number | undefined;
   readonly secondsLeft?: number | undefined;
 }
@@ -24,7 +24,7 @@ export interface StepProgress {
 /** Shows the progress of a run to the user. */
 export interface Progress {
   update(standing: StepProgress): void;
-  /** Print a line that stays. */
+  /** Prints a permanent line. */
   note(line: string): void;
   close(): void;
 }
@@ -56,7 +56,7 @@ const bar = (done: number, width: number): string => {
   return "█".repeat(full) + "░".repeat(width - full);
 };
 
-/** One line that is redrawn at most ten times a second. */
+/** Shows one line that is redrawn at most ten times a second. */
 const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Progress => {
   const draw = createLogUpdate(stream, { showCursor: true });
   const intervalMs = 100;
@@ -78,7 +78,7 @@ const terminalProgress = (stream: NodeJS.WriteStream, clock: () => number): Prog
   };
 };
 
-/** A plain line about every five seconds, and a line for the last step. */
+/** Prints a plain line about every five seconds, and one for the last step. */
 const plainProgress = (write: (line: string) => void, clock: () => number): Progress => {
   const intervalMs = 5000;
   let writtenAt = -Infinity;
@@ -94,8 +94,8 @@ const plainProgress = (write: (line: string) => void, clock: () => number): Prog
 };
 
 /**
- * Make a bar on a terminal, plain lines for pipes and files, nothing if `quiet`. Everything is written to `stream`
- * (stderr), so that stdout carries only results.
+ * Creates a progress display: a bar on a terminal, plain lines for pipes and files, nothing if `quiet`. Output goes to
+ * `stream` (stderr), so that stdout contains only results.
  */
 export const makeProgress = ({
   stream,
@@ -107,7 +107,7 @@ export const makeProgress = ({
   readonly clock?: () => number;
 }): Progress => {
   if (quiet) return { update: () => {}, note: () => {}, close: () => {} };
-  // A terminal without a size, such as the terminal of a recorder, has no room for a redrawn line.
+  // A terminal without a size, such as that of a recorder, cannot redraw a line.
   const progress =
     stream.isTTY && stream.columns !== 0
       ? terminalProgress(stream, clock)

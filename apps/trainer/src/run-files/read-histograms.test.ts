@@ -42,7 +42,7 @@ test("a resumed run records its step again, and damaged or truncated lines are s
   file.rewind(10);
   expect(readHistograms(folder).steps).toEqual([0]);
   file.record(10, parameters(5), true);
-  file.record(10, parameters(7), true); // asked for twice before one step
+  file.record(10, parameters(7), true); // requested twice before one step
   expect(readHistograms(folder).shown).toEqual({ step: 10, parameters: parameters(7) });
   appendFileSync(
     join(folder, histogramsFile),

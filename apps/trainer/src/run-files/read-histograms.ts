@@ -5,15 +5,15 @@ import { z } from "zod";
 import { eachLine } from "../files/each-line.ts";
 import { histogramsFile } from "./histograms-file.ts";
 
-/** Histograms of a run that a page shows. */
+/** Histograms of a run for display on a page. */
 export interface ShownHistograms {
-  /** Steps with histograms, the newest first. */
+  /** Steps with histograms, newest first. */
   readonly steps: readonly number[];
-  /** Histograms of the requested step, otherwise of the newest; null if there are no histograms. */
+  /** Histograms of the requested step, or of the newest step if no step is requested; null if there are none. */
   readonly shown: StepHistograms | null;
 }
 
-/** Maximum file size for a page. */
+/** Maximum size in bytes of a histograms file that is read. */
 const maxBytes = 2 ** 30;
 const maxBins = 1024;
 
@@ -41,10 +41,10 @@ const head = /^\{"type":"(parameter|complete)","step":(\d{1,16}),/;
 
 /**
  * Reads histograms of a run. Incomplete steps and invalid lines are skipped. If a step was recorded twice, the later
- * record counts. A file that is missing, not regular, or too long gives an empty result.
+ * record is returned. Returns an empty result if the file is missing, not regular, or too long.
  *
  * Cost: reads the whole file, and parses the lines of one step.
- * @param requested a step. Default: the newest.
+ * @param requested Step to return. Default: the newest step.
  */
 export const readHistograms = (folder: string, requested?: number): ShownHistograms => {
   const path = join(folder, histogramsFile);

@@ -16,7 +16,7 @@ import { recordSchema } from "../files/record-schema.ts";
 
 export const routingFile = "routing.json";
 
-/** A routing in a message. */
+/** A routing as JSON, in a message. */
 export interface RoutingJson {
   readonly numExperts: number;
   readonly numChoices: number;
@@ -32,10 +32,10 @@ const fileSchema: z.ZodType<Readonly<Record<string, RoutingRecordJson>>> = recor
   }),
 );
 
-/** Maximum size of the file, in bytes: the size of a string. */
+/** Maximum size of the file in bytes, limited by the maximum string length. */
 const maxRoutingBytes = 2 ** 29 - 2 ** 10;
 
-/** Read the records of the layers of a resumed run. @throws ConfigError if the file has another format. */
+/** Reads the routing records of the layers of a resumed run. @throws ConfigError if the file has another format. */
 const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
   if (!existsSync(path)) return new Map();
   try {
@@ -48,9 +48,9 @@ const recordsIn = (path: string): ReadonlyMap<string, RoutingRecord> => {
 };
 
 /**
- * Routings of a run's last recorded steps, in `routing.json` of its output folder: a record per layer of experts, by
- * name, in the form that `routingRecordFromJson` reads. Tokens are ordered by the coordinate of their rank along
- * `mesh.expert`.
+ * Routings of the last recorded steps of a run, in `routing.json` of its output folder. The file has one record per
+ * expert layer, by name, in the format read by `routingRecordFromJson`. Tokens are ordered by the coordinate of their
+ * rank along `mesh.expert`.
  */
 export class RoutingFile {
   private readonly path: string;
@@ -58,8 +58,8 @@ export class RoutingFile {
   private readonly layers: Map<string, RoutingRecord>;
 
   /**
-   * @param maxSteps maximum number of recorded steps per layer. @param fromStep number of steps done before; later
-   * records of an earlier attempt are removed.
+   * @param maxSteps Maximum number of recorded steps per layer.
+   * @param fromStep Number of steps completed before this process; later records of an earlier attempt are removed.
    */
   constructor(folder: string, maxSteps: number, fromStep: number) {
     this.path = join(folder, routingFile);

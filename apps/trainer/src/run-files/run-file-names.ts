@@ -1,14 +1,14 @@
-// Names of files in the output folder of a run. A separate module, so that threads that only read need not load the
+// Names of files in the output folder of a run. A separate module, so that threads that only read do not load the
 // writers.
 
-/** One line per measurement. */
+/** Metrics, one line per measurement. */
 export const metricsFile = "metrics.jsonl";
 
-/** The job of a run. */
+/** Job of the run. */
 export const jobFile = "job.json";
 
-/** Output of `--json`, saved with the results. */
+/** Summary of the run: the output of `--json`. */
 export const summaryFile = "summary.json";
 
-/** Provenance of the run, and how it ended. */
+/** Provenance of the run, and how the run ended. */
 export const provenanceFile = "provenance.json";

@@ -3,26 +3,23 @@ import type { BackendName } from "../backend/backend.ts";
 import type { BestSoFar } from "../evaluation/best-so-far.ts";
 import type { EvaluatedOn } from "../evaluation/evaluation-figures.ts";
 
-/** Figures at the end of a run; the last line of output with `--json`. */
+/** Metrics at the end of a run; the last line of output with `--json`. */
 export interface Summary {
-  /** Samples that `testLoss`, `testAccuracy` and the figures derived from them are computed on. */
+  /** Samples on which `testLoss`, `testAccuracy` and the metrics derived from them are computed. */
   readonly evaluatedOn: EvaluatedOn;
-  /** Share of correct answers among the held-out samples, 0 to 1. Only for classifiers. */
+  /** Share of correctly classified held-out samples, 0 to 1. Only for classifiers. */
   readonly testAccuracy?: number;
-  /** Mean loss over the held-out samples, in nats. For predicted values, in the unit of the model's loss. */
+  /** Mean loss over the held-out samples, in nats. If the model predicts values, in the unit of the model's loss. */
   readonly testLoss: number;
-  /** `testLoss / ln 2`. Only for language models of bytes. */
+  /** `testLoss / ln 2`. Only for language models that predict bytes. */
   readonly bitsPerByte?: number;
-  /** `testLoss / ln 2`. Only for language models of tokens. */
+  /** `testLoss / ln 2`. Only for language models that predict tokens. */
   readonly bitsPerToken?: number;
-  /**
-   * `exp(testLoss)`: the number of equally likely bytes or tokens that the loss corresponds to. Only for language
-   * models.
-   */
+  /** `exp(testLoss)`: number of equally likely bytes or tokens with the same loss. Only for language models. */
   readonly perplexity?: number;
-  /** Names of the classes, by number. Absent: classes have numbers only. */
+  /** Class names, by class number. Absent: classes have no names. */
   readonly classNames?: readonly string[];
-  /** Figures that the model defines, by name. */
+  /** Metrics defined by the model, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
   readonly backend: BackendName;
   /** Number of steps whose update was skipped because f16 gradients overflowed. Only with mixed precision. */
@@ -36,24 +33,28 @@ export interface Summary {
   readonly cacheHitRate?: number;
   /** Number of images that could not be decoded and were replaced. Absent: none. */
   readonly damagedImages?: number;
-  /** Number of samples of a stream that were skipped. Absent: none. */
+  /** Number of skipped samples of a stream. Absent: none. */
   readonly leftOutSamples?: number;
-  /** Payload that a rank sent during training, bytes. */
+  /** Payload bytes sent by one rank during training. */
   readonly bytesSentPerRank: number;
-  /** Payload that a dense ring all-reduce of the gradients would have sent, bytes. */
+  /** Payload bytes per rank that a dense ring all-reduce of the gradients would have sent. */
   readonly denseBytesPerRank: number;
-  /** Peak resident memory of the whole process, bytes. */
+  /** Peak resident memory of the whole process in bytes. */
   readonly peakMemoryBytes: number;
-  /** Seconds since the start of the program, or for several jobs of a file, since the end of the previous job. */
+  /**
+   * Seconds since the start of the program. For a file with several jobs, seconds since the end of the previous job.
+   */
   readonly seconds: number;
-  /** Best evaluation of the run: the compared figure, its value and its step. Absent: evaluations are not compared. */
+  /**
+   * Best evaluation of the run: name and value of the compared metric, and step. Absent: evaluations are not compared.
+   */
   readonly best?: Pick<BestSoFar, "figure" | "value" | "step">;
   readonly checkpoint: string;
 }
 
 /**
- * Figures by which a run is compared with other runs. For a run that keeps its best checkpoint, these are the figures
- * of that checkpoint.
+ * Returns the metrics by which a run is compared with other runs. For a run that saves its best checkpoint, these are
+ * the metrics of that checkpoint.
  */
 export const evaluatedBy = ({
   testLoss,
@@ -80,16 +81,17 @@ export const formatSeconds = (seconds: number): string => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 };
 
-/** A ratio may be below 1, because expert tokens, activations and factors are sent in addition to gradients. */
+/** The ratio may be below 1, because expert tokens, activations and factors are sent in addition to gradients. */
 const ratioOf = (timesLess: number): string =>
   timesLess >= 1 ? `${timesLess.toFixed(1)} × less` : `${(1 / timesLess).toFixed(1)} × as much`;
 
 /**
- * Minimum share of time spent waiting for samples that the summary reports; samples in memory are nearly always ready.
+ * The summary reports the share of time spent waiting for samples only above this value, because waits for samples in
+ * memory are negligible.
  */
 const minReportedShare = 0.02;
 
-/** Format the summary for the user, one line per figure. */
+/** Formats the summary for the user, one line per metric. */
 export const formatSummary = (summary: Summary): string[] => {
   const {
     evaluatedOn,

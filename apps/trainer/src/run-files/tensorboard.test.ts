@@ -39,7 +39,7 @@ const valueOf = (reader: BinaryReader, type: WireType): unknown => {
   return type === WireType.Bit32 ? reader.float() : reader.bytes();
 };
 
-/** Fields of a message as read by the library: number, wire type, value. */
+/** Returns the fields of a message as read by the library: number, wire type, value. */
 const fieldsOf = (message: Uint8Array): [number, WireType, unknown][] => {
   const reader = new BinaryReader(message);
   const fields: [number, WireType, unknown][] = [];
@@ -90,7 +90,8 @@ test("another reader finds a histogram: its statistics, and the upper edge and c
 });
 
 test("a record is framed with the lengths and checksums of a file that TensorFlow wrote", () => {
-  // The first record of any event file: 24 bytes of version event. Its length's masked CRC is a known constant.
+  // The first record of any event file is a version event of 24 bytes. The masked CRC of its length is a known
+  // constant.
   const frame = frameRecord(encodeVersionEvent(1.5));
   expect(hex(frame.subarray(0, 12))).toBe("1800000000000000a37f4b22");
   expect(frame.length).toBe(8 + 4 + 24 + 4);

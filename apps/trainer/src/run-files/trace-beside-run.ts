@@ -6,8 +6,8 @@ import { maxTraceBytes } from "./trace-bytes.ts";
 export const traceFile = "trace.json";
 
 /**
- * Link a trace that was written elsewhere into the folder of its run, because the page looks for traces there. Creates
- * a hard link, or a copy if the folder is on another disk and the page can draw the trace. Failures are ignored: the
+ * Links a trace that was written elsewhere into the folder of its run, where the page looks for traces. Creates a hard
+ * link, or a copy if the folder is on another disk and the page can draw the trace. Failures are ignored, because the
  * trace itself is complete.
  */
 export const linkTraceIntoRun = (path: string, output: string): void => {
@@ -15,7 +15,7 @@ export const linkTraceIntoRun = (path: string, output: string): void => {
   const own = join(output, traceFile);
   try {
     const facts = statSync(path);
-    if (!facts.isFile()) return; // a pipe: its reader has the trace
+    if (!facts.isFile()) return; // a pipe: its reader has received the trace
     rmSync(own, { force: true });
     try {
       linkSync(path, own);

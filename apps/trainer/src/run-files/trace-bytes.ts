@@ -1,2 +1,2 @@
-/** Maximum size of a trace that is sent to a page, bytes: a larger text would exceed the maximum string length. */
+/** Maximum size in bytes of a trace sent to a page. Larger text would exceed the maximum string length. */
 export const maxTraceBytes: number = 2 ** 27;

@@ -2,17 +2,17 @@
 export const maxWaiting = 1000;
 
 /**
- * Event types that may be dropped, because a later event of the same type replaces the information. Events of other
+ * Event types that may be dropped, because a later event of the same type replaces their information. Events of other
  * types are never dropped.
  */
 const droppableTypes: ReadonlySet<string> = new Set(["step", "note"]);
 
 /**
- * Queue of events for a reader that may be slower than the run; the run never waits. Events keep their order. Of steps
- * and of notes, the newest `maxWaiting` are kept and dropped events are counted. Starts, evaluations, checkpoints and
- * the end are always delivered.
+ * Queue of events for a reader that may be slower than the run. The run never waits for the reader. Events keep their
+ * order. The newest `maxWaiting` steps and the newest `maxWaiting` notes are kept, and dropped events are counted.
+ * Starts, evaluations, checkpoints and the end are never dropped.
  *
- * Memory: 2000 events, and the evaluations and checkpoints that have not been read.
+ * Memory: 2000 events, and all unread evaluations and checkpoints.
  */
 export class WaitingEvents<Event extends { readonly type: string }> {
   /** Waiting events by sequence number. */
@@ -37,7 +37,7 @@ export class WaitingEvents<Event extends { readonly type: string }> {
     this.lostByType.set(type, (this.lostByType.get(type) ?? 0) + 1);
   }
 
-  /** Remove and return the oldest waiting event. Absent: the queue is empty. */
+  /** Removes and returns the oldest waiting event. Undefined: the queue is empty. */
   take(): Event | undefined {
     const [first] = this.waiting;
     if (first === undefined) return undefined;
@@ -47,13 +47,13 @@ export class WaitingEvents<Event extends { readonly type: string }> {
     return event;
   }
 
-  /** Remove all waiting events without counting them, because nobody will read them. */
+  /** Removes all waiting events without counting them as lost, because no reader is left. */
   clear(): void {
     this.waiting.clear();
     this.keysOf.clear();
   }
 
-  /** Description of the dropped events, such as "12 steps and 1 note". Absent: no event was dropped. */
+  /** Description of the dropped events, such as "12 steps and 1 note". Undefined: no event was dropped. */
   get lostDescription(): string | undefined {
     const counts = [...this.lostByType].map(([type, count]) => `${count} ${type}${count === 1 ? "" : "s"}`);
     return counts.length === 0 ? undefined : counts.join(" and ");

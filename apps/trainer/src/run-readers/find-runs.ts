@@ -1,5 +1,7 @@
 import { FolderSearch } from "./folder-search.ts";
 
-/** Folders with a `metrics.jsonl`, as paths from `root` with slashes; "." for `root` itself. */
+/**
+ * Returns the folders that contain a `metrics.jsonl`, as paths relative to `root` with slashes; "." for `root` itself.
+ */
 export const findRuns = (root: string): string[] =>
   [...new FolderSearch(root).sweep()].flatMap((run) => run?.id ?? []).toSorted();

@@ -1,18 +1,21 @@
 import { secretName, redactSecrets } from "../console/redact-secrets.ts";
 import { leafText, type LeafValue, leafValues } from "./leaf-values.ts";
 
-/** Whether an option of a module has the name of a secret; built-in keys never do. */
+/** Whether the name of a module option suggests a secret. Built-in keys contain no secrets. */
 const isSecret = (path: string): boolean => {
   const [, own] = /(?:^|\.)options\.(.*)$/s.exec(path) ?? [];
   return own !== undefined && secretName.test(own);
 };
 
 /**
- * Format an option for display: secrets in addresses are redacted, and so are options of modules with names of secrets.
+ * Formats an option for display. Secrets in URLs are redacted, and so are module options whose names suggest a secret.
  */
 export const optionText = ({ path, value }: LeafValue): string =>
   isSecret(path) ? "…" : redactSecrets(leafText(value));
 
-/** Options of a job by path, for display: `optimizer.kind` → "adam". Lists and empty objects are values. */
+/**
+ * Returns the options of a job by path, for display: `optimizer.kind` → "adam". Lists and empty objects count as
+ * values.
+ */
 export const flatJob = (job: unknown): Record<string, string> =>
   Object.fromEntries(leafValues(job).flatMap((leaf) => (leaf.path === "" ? [] : [[leaf.path, optionText(leaf)]])));

@@ -3,23 +3,26 @@ import { join } from "node:path";
 import { metricsFile } from "../run-files/run-file-names.ts";
 import { type FileStamp, isUnchanged, stampOf } from "../files/file-stamp.ts";
 
-/** Maximum depth of searched folders below the watched folder. */
+/** Maximum depth of searched folders, relative to the watched folder. */
 const deepest = 8;
-/** Maximum number of folders to search. */
+/** Maximum number of searched folders. */
 const maxFolders = 200_000;
-/** Size of a folder from which only a part of its entries is listed, bytes: it has tens of thousands of entries. */
+/**
+ * Size in bytes of a folder, which has tens of thousands of entries, above which only `maxEntries` of its entries are
+ * listed.
+ */
 const largeFolder = 2 ** 20;
 const maxEntries = 50_000;
-/** Folders that the search skips: parts of a run, and what programs install. */
+/** Names of folders that the search skips: subfolders of a run, and installed packages. */
 const skipped: ReadonlySet<string> = new Set(["checkpoints", "node_modules"]);
 
-/** A found run, and the state by which changes are detected. */
+/** A run that was found, and the state by which its changes are detected. */
 export interface FoundRun {
-  /** Path from the searched folder, with slashes; "." for that folder itself. */
+  /** Path relative to the searched folder, with slashes; "." for the searched folder itself. */
   readonly id: string;
-  /** When the metrics were last written, milliseconds since 1970. */
+  /** Time at which the metrics were last written, in milliseconds since 1970. */
   readonly writtenAt: number;
-  /** Numbers that change with any change of the metrics, and when files are added to the folder or removed. */
+  /** Numbers that change when the metrics change, and when files are added to or removed from the folder. */
   readonly state: readonly number[];
 }
 
@@ -29,12 +32,12 @@ interface KnownFolder {
 }
 
 /**
- * Finds folders with a `metrics.jsonl` below a folder. Links are not followed, so that nothing outside is read.
- * Unreadable folders are skipped.
+ * Finds folders with a `metrics.jsonl` below a folder. Links are not followed, so that no file outside of the folder is
+ * read. Unreadable folders are skipped.
  */
 export class FolderSearch {
   private readonly root: string;
-  /** Known folders by path from the root; unchanged folders are not listed again. */
+  /** Known folders by path relative to the root. Unchanged folders are not listed again. */
   private known: ReadonlyMap<string, KnownFolder> = new Map();
 
   constructor(root: string) {
@@ -42,14 +45,14 @@ export class FolderSearch {
   }
 
   /**
-   * Search once.
+   * Searches the folder tree once.
    *
-   * @returns each run when it is found, undefined for other folders. Cost: two system calls per unchanged run.
+   * @returns each run when it is found, and undefined for each other folder. Cost: two system calls per unchanged run.
    */
   *sweep(): Generator<FoundRun | undefined, void> {
     const [before, now] = [this.known, new Map<string, KnownFolder>()];
     const waiting: { readonly path: string; readonly depth: number }[] = [{ path: "", depth: 0 }];
-    // Breadth first, so that runs at a higher level do not wait for a deep unrelated tree.
+    // Breadth first, so that runs near the root are found before a deep unrelated tree is searched.
     for (let next = 0; next < waiting.length && now.size < maxFolders; next++) {
       const { path, depth } = waiting[next]!;
       const folder = this.look(path, before.get(path));
@@ -68,7 +71,7 @@ export class FolderSearch {
     try {
       const fullPath = join(this.root, path);
       const stats = path === "" ? statSync(fullPath) : lstatSync(fullPath);
-      if (!stats.isDirectory()) return undefined; // it has been replaced by a link
+      if (!stats.isDirectory()) return undefined; // the folder was replaced by a link
       const stamp = stampOf(stats);
       if (before !== undefined && isUnchanged(before.stamp, stamp)) return before;
       return {
@@ -87,12 +90,13 @@ export class FolderSearch {
   private found(path: string, folder: FileStamp): FoundRun | undefined {
     try {
       const stats = lstatSync(join(this.root, path, metricsFile), { throwIfNoEntry: false });
-      // A file that is not a regular file makes a run with a fault, so that the run does not disappear silently.
+      // An entry that is not a regular file is reported as a run with a fault, so that the run does not disappear
+      // silently.
       if (stats === undefined || stats.isSymbolicLink()) return undefined;
       const { ino, size, mtimeMs } = stats;
       return { id: path === "" ? "." : path, writtenAt: mtimeMs, state: [folder.writtenAt, ino, size, mtimeMs] };
     } catch {
-      return undefined; // deleted meanwhile
+      return undefined; // deleted in the meantime
     }
   }
 }

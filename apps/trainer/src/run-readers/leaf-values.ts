@@ -1,10 +1,10 @@
-/** A value in nested objects, and its path: `optimizer.kind`; "" for the whole value. */
+/** A value in nested objects, and its path, such as `optimizer.kind`; "" for the root. */
 export interface LeafValue {
   readonly path: string;
   readonly value: unknown;
 }
 
-/** Leaves of nested objects: all values except objects with keys, so lists and empty objects are leaves. */
+/** Returns the leaves of nested objects: all values except non-empty objects. Lists and empty objects are leaves. */
 export const leafValues = (whole: unknown): LeafValue[] => {
   const leaves: LeafValue[] = [];
   const visit = (value: unknown, path: string): void => {
@@ -16,5 +16,5 @@ export const leafValues = (whole: unknown): LeafValue[] => {
   return leaves;
 };
 
-/** Format a leaf for display. */
+/** Formats a leaf for display. */
 export const leafText = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));

@@ -1,20 +1,20 @@
-/** Maximum number of quantities of one line type; real runs have fewer. */
+/** Maximum number of quantities per line type; actual runs have fewer. */
 const maxColumnsPerType = 4096;
-/** Maximum number of quantities of all types together. */
+/** Maximum number of quantities over all line types. */
 const maxColumnsInTotal = 2 ** 14;
 const longestName = 200;
-/** Maximum number of line types; each rank has one. */
+/** Maximum number of line types. Each rank has one line type. */
 const maxTypes = 512;
-/** Maximum number of returns to an earlier step, because each return scans all columns. */
+/** Maximum number of returns to an earlier step. Each return scans all columns. */
 const maxReturns = 1000;
-/** Default maximum number of rows of a type: 10 MiB of `step` lines with 16 quantities. */
+/** Default maximum number of rows per line type: 10 MiB of `step` lines with 16 quantities. */
 const defaultMaxRows = 2 ** 17;
-/** Default maximum number of values of a run, over all rows and columns of all types: a page gets 32 MiB. */
+/** Default maximum number of values of a run, over all rows and columns of all line types: 32 MiB per run on a page. */
 const defaultMaxValues = 2 ** 23;
 
 type Numbers = Float64Array | Float32Array;
 
-/** Copy the first `count` numbers into a new array of `length` numbers, and fill the rest with NaN. */
+/** Copies the first `count` numbers into a new array of `length` numbers, and fills the remainder with NaN. */
 const resized = <A extends Numbers>(array: A, length: number, count: number): A => {
   const other = (array instanceof Float64Array ? new Float64Array(length) : new Float32Array(length)) as A;
   other.set(array.subarray(0, count));
@@ -24,29 +24,29 @@ const resized = <A extends Numbers>(array: A, length: number, count: number): A 
 const grown = <A extends Numbers>(array: A, length: number): A =>
   length <= array.length ? array : resized(array, Math.max(64, length, 2 * array.length), array.length);
 
-/** Rows of one line type, by column, such as the `step` lines of `metrics.jsonl`. Steps never decrease. */
+/** Rows of one line type of `metrics.jsonl`, such as `step`, stored by column. Steps never decrease. */
 export class Rows {
   length = 0;
-  /** Number of steps done, by row. */
+  /** Number of completed steps, by row. */
   steps: Float64Array = new Float64Array(0);
-  /** Seconds of training up to the end of that step, by row: the sum of `seconds` of the step lines up to there. */
+  /** Seconds of training up to the end of the row's step: sum of `seconds` over the step lines up to that step. */
   times: Float64Array = new Float64Array(0);
-  /** Columns by name; NaN if a line has no value. Arrays may be longer than the number of rows. */
+  /** Columns by quantity name; NaN if a line has no such quantity. Arrays may be longer than the number of rows. */
   readonly columns: Map<string, Float32Array> = new Map();
-  /** Number of values that were skipped, because there are too many quantities or their names are too long. */
+  /** Number of skipped values, because there are too many quantities or the name of a quantity is too long. */
   refused = 0;
 
-  /** Number of columns. Steps and times count as two each, because their numbers have twice the size. */
+  /** Number of columns. Steps and times count as two columns each, because their numbers have twice the size. */
   get width(): number {
     return this.columns.size + 4;
   }
 
-  /** Number of values in all columns, including missing values, for which a page also needs memory. */
+  /** Number of values in all columns, including missing values, which also need memory in a page. */
   get size(): number {
     return this.length * this.width;
   }
 
-  /** @param maxColumns maximum number of columns after the call. */
+  /** Adds a row. @param maxColumns Maximum number of columns after the call. */
   add(
     step: number,
     time: number,
@@ -75,7 +75,7 @@ export class Rows {
     }
   }
 
-  /** Append rows of another table; each array must be at least as long as the number of new rows. */
+  /** Appends rows of another table. Each array must be at least as long as the number of new rows. */
   append(steps: Float64Array, times: Float64Array, columns: ReadonlyMap<string, Float32Array>): void {
     const from = this.length;
     this.length += steps.length;
@@ -90,7 +90,7 @@ export class Rows {
     }
   }
 
-  /** Drop rows from `step` on. */
+  /** Removes the rows of `step` and later steps. */
   dropFrom(step: number): void {
     const row = this.rowsBefore(step, false);
     for (const column of this.columns.values()) column.fill(Number.NaN, row, this.length);
@@ -98,7 +98,7 @@ export class Rows {
     if (this.steps.length > Math.max(256, 4 * row)) this.replaceArrays((array) => resized(array, row, row));
   }
 
-  /** Number of rows of earlier steps, and of `step` itself if `isIncluded`. */
+  /** Number of rows of earlier steps, plus the rows of `step` itself if `isIncluded`. */
   rowsBefore(step: number, isIncluded: boolean): number {
     let [low, high] = [0, this.length];
     while (low < high) {
@@ -110,7 +110,7 @@ export class Rows {
     return low;
   }
 
-  /** Drop every second row, but keep the last. Memory shrinks accordingly. */
+  /** Removes every second row, but keeps the last row. Memory shrinks accordingly. */
   thin(): void {
     const first = (this.length + 1) % 2;
     const count = (this.length - first + 1) >> 1;
@@ -128,12 +128,12 @@ export class Rows {
     for (const [name, column] of this.columns) this.columns.set(name, replaced(column));
   }
 
-  /** Value of a row; NaN if it has none. */
+  /** Returns a value of a row; NaN if the row has no such value. */
   value(name: string, row: number): number {
     return this.columns.get(name)?.[row] ?? Number.NaN;
   }
 
-  /** Last row in which a quantity is finite. Absent: no such row. */
+  /** Returns the last row in which a quantity is finite. Undefined: there is no such row. */
   last(name: string): { readonly step: number; readonly value: number } | undefined {
     const column = this.columns.get(name);
     if (column === undefined) return undefined;
@@ -144,23 +144,25 @@ export class Rows {
 }
 
 /**
- * Numbers of a run, by line type. When a type has more rows than `maxRows`, or all types together more values than
- * `maxValues`, every second row is dropped, so that the memory of a run is bounded and older rows are sparser.
+ * Numbers of a run, by line type. If a line type has more than `maxRows` rows, or all line types together have more
+ * than `maxValues` values, every second row is removed. This limits the memory of a run, and makes older rows sparser.
  */
 export class MetricTable {
   readonly byType: Map<string, Rows> = new Map();
   /**
-   * Number of lines that are not an object with a type and a step, exceed the number of types, or exceed the number of
-   * returns.
+   * Number of skipped lines: lines that are not an object with a type and a step, and lines beyond the maximum number
+   * of line types or of returns.
    */
   skippedLines = 0;
-  /** Incremented when existing rows were dropped, so that copies must start again. */
+  /** Incremented when existing rows were removed, so that copies must be made again. */
   generation = 0;
   private readonly maxRows: number;
   private readonly maxValues: number;
-  /** Number of columns of all types, and of values. */
+  /** Number of columns over all line types. */
   private columns = 0;
+  /** Number of values over all line types. */
   private values = 0;
+  /** Number of returns to an earlier step so far. */
   private returns = 0;
 
   constructor(maxRows: number = defaultMaxRows, maxValues: number = defaultMaxValues) {
@@ -168,7 +170,7 @@ export class MetricTable {
     this.maxValues = maxValues;
   }
 
-  /** Add a line of the file, without its line end. */
+  /** Adds a line of the file, without its newline. */
   takeLine(text: string): void {
     if (text.trim() === "") return;
     let line: unknown;
@@ -204,7 +206,7 @@ export class MetricTable {
     if (rows.length > this.maxRows) this.thin(rows);
   }
 
-  /** Thin types, the largest first, until there is room for a line of type `rows`. */
+  /** Thins line types, largest first, until there is room for a line in `rows`. */
   private makeRoom(rows: Rows, quantities: Readonly<Record<string, unknown>>, maxColumns: number): void {
     let width = rows.width;
     const most = width - rows.columns.size + maxColumns;
@@ -223,7 +225,7 @@ export class MetricTable {
     this.generation++;
   }
 
-  /** Apply a change, and update the numbers of columns and values. */
+  /** Changes rows, and updates the numbers of columns and values. */
   private change(rows: Rows, act: () => void): void {
     this.values -= rows.size;
     this.columns -= rows.columns.size;
@@ -232,12 +234,12 @@ export class MetricTable {
     this.columns += rows.columns.size;
   }
 
-  /** Count a line that was too long to be read. */
+  /** Counts a line that was too long to read. */
   skipLine(): void {
     this.skippedLines++;
   }
 
-  /** @returns undefined if there are too many types. */
+  /** @returns undefined if there are too many line types. */
   private rowsOf(type: string): Rows | undefined {
     const known = this.byType.get(type);
     if (known !== undefined) return known;
@@ -248,8 +250,8 @@ export class MetricTable {
   }
 
   /**
-   * Handle a step before the last step: the run has returned to a checkpoint. For a step line, all later rows are
-   * dropped, because these steps are repeated.
+   * Handles a step number below the last one: the run has returned to a checkpoint. If the line is a step line, all
+   * later rows are removed, because their steps are repeated.
    */
   private goBackTo(ofType: Rows, type: string, step: number): void {
     this.generation++;
@@ -267,7 +269,7 @@ export class MetricTable {
 const valueOf = (line: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(line, name) ? line[name] : undefined;
 
-/** Names of the numbers in a line, except its step. */
+/** Yields the names of the numbers in a line, except its step. */
 const namesOf = function* (line: Readonly<Record<string, unknown>>): Generator<string> {
   for (const name in line) if (name !== "step" && typeof line[name] === "number") yield name;
 };

@@ -21,7 +21,7 @@ import { MetricTail, readTail } from "./metric-tail.ts";
 const folder = mkdtempSync(join(tmpdir(), "skein-tail-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Content of a table as plain values. */
+/** Returns the content of a table as plain values. */
 const plainOf = (table: MetricTable): unknown => ({
   skipped: table.skippedLines,
   rows: Object.fromEntries(
@@ -42,8 +42,8 @@ const plainOf = (table: MetricTable): unknown => ({
 });
 
 /**
- * Read everything new.
- * @returns whether there was anything.
+ * Reads all new data.
+ * @returns whether there was new data.
  */
 const readAll = (path: string, tail: MetricTail): boolean => {
   let reading = readTail(path, tail.place);
@@ -107,7 +107,7 @@ describe("a table of metrics", () => {
         for (let i = 1; i < at.length; i++) {
           const piece = Buffer.from(bytes.subarray(at[i - 1], at[i]));
           splitter.take(piece);
-          piece.fill(0x78); // a reader's buffer is overwritten
+          piece.fill(0x78); // a reader overwrites its buffer
         }
         expect(plainOf(table)).toEqual(plainOf(tableOf(bytes)));
       }),
@@ -192,7 +192,8 @@ describe("a tail", () => {
             now = now.subarray(0, Math.floor(now.length * one.share));
             writeFileSync(path, now);
           } else {
-            // Each rewrite has a mark, like the times in real lines: the same text again counts as the same file.
+            // Each rewrite contains a unique mark, like the times in real lines, because identical content counts as
+            // the same file.
             now = Buffer.concat([Buffer.from(`{"type":"mark","step":${number},"at":${Math.random()}}\n`), one.bytes]);
             const target = one.kind === "anew" ? `${path}.tmp` : path;
             writeFileSync(target, now);
@@ -238,14 +239,14 @@ test("a table with too many lines thins out from its beginning, and its end is c
       expect(cuts > 0).toBe(count > maxRows);
       expect(steps.at(-1)).toBe(count);
       const gaps = steps.slice(1).map((step, i) => step - steps[i]!);
-      expect(gaps).toEqual(gaps.toSorted((a, b) => b - a)); // the older, the sparser
+      expect(gaps).toEqual(gaps.toSorted((a, b) => b - a)); // older rows are sparser
       expect(Math.min(...gaps, 1)).toBe(1);
       for (const [row, step] of steps.entries()) {
         expect([rows.times[row], rows.value("loss", row)]).toEqual([step / 2, step]);
         expect(rows.value("third", row)).toBe(step % 3 === 0 ? step : Number.NaN);
       }
       expect(rows.last("loss")).toEqual({ step: count, value: count });
-      table.takeLine(JSON.stringify({ type: "step", step: 1, seconds: 1 })); // training goes back
+      table.takeLine(JSON.stringify({ type: "step", step: 1, seconds: 1 })); // training returns to an earlier step
       expect([...rows.steps.subarray(0, rows.length)]).toEqual([1]);
     }),
   );
@@ -302,7 +303,7 @@ test("a wide line behind many short ones, many types and lines that go back and 
 
   const before = table.generation;
   for (let i = 0; i < 50_000; i++) table.takeLine(`{"type":"step","step":${200_000 - (i % 2)}}`);
-  expect(table.generation - before).toBeLessThan(1100); // it goes back 1000 times at most, and thins out occasionally
+  expect(table.generation - before).toBeLessThan(1100); // at most 1000 returns to an earlier step, and a few thinnings
   expect(arraysOf(table)).toBeLessThan(2 ** 27);
 });
 
@@ -314,7 +315,7 @@ test("an unchanged file is not opened again", () => {
   expect(readAll(path, tail)).toBe(true);
   const { inode, bytes, writtenAt } = tail.place.stamp!;
   expect([inode, bytes, writtenAt]).toEqual([statSync(path).ino, 25, 1e12]);
-  // The same bytes, time and inode, but other content: only opening it would show that.
+  // Size, time and inode are unchanged, but the content differs, which only opening the file would show.
   writeFileSync(path, '{"type":"step","step":2}\n');
   utimesSync(path, 1e9, 1e9);
   expect(readTail(path, tail.place)).toBeUndefined();

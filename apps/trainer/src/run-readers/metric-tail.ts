@@ -4,36 +4,36 @@ import { LineSplitter } from "../files/line-splitter.ts";
 import { MetricTable } from "./metric-table.ts";
 import { type FileStamp, isUnchanged, stampOf } from "../files/file-stamp.ts";
 
-/** Bytes of a piece, which take a few milliseconds to process. */
+/** Number of bytes read at a time. Processing them takes a few milliseconds. */
 const pieceBytes = 2 ** 18;
 /** Number of bytes before the read position that are kept to detect a rewritten file. */
 const markBytes = 256;
 
-/** Read position in a file of metrics. */
+/** Read position in a metrics file. */
 export interface TailPosition {
-  /** Number of bytes read. */
+  /** Number of bytes read so far. */
   readonly offset: number;
-  /** The last bytes read. */
+  /** Last bytes that were read. */
   readonly mark: Uint8Array;
-  /** Stamp of the file at the last read. Absent: not read yet. */
+  /** Stamp of the file at the last read. Undefined: not read yet. */
   readonly stamp: FileStamp | undefined;
 }
 
-/** The next part of a file of metrics. */
+/** Newly read bytes of a metrics file. */
 export interface TailReading {
   readonly stamp: FileStamp;
   /** Whether the file was replaced, truncated or rewritten, so that earlier reads are invalid. */
   readonly isReplaced: boolean;
-  /** The next bytes, at most 256 KiB. */
+  /** Newly read bytes, at most 256 KiB. */
   readonly piece: Uint8Array<ArrayBuffer>;
 }
 
 /**
- * Read the next piece of a file of metrics that another process appends to, or the first piece if the file was
- * replaced, truncated or rewritten, as by a resume.
+ * Reads the next bytes of a metrics file to which another process appends. Reads the first bytes if the file was
+ * replaced, truncated or rewritten, as after a resume.
  *
  * @returns undefined if the file has not changed.
- * @throws the system's error, including ENOENT if the run was deleted; an Error if it is not a regular file.
+ * @throws the system's error, including ENOENT if the run was deleted; an Error if the path is not a regular file.
  */
 export const readTail = (path: string, { offset, mark, stamp }: TailPosition): TailReading | undefined => {
   const now = stampOf(lstatSync(path));
@@ -43,7 +43,7 @@ export const readTail = (path: string, { offset, mark, stamp }: TailPosition): T
     const isReplaced = offset > 0 && (stats.ino !== stamp?.inode || !isContinued(file, offset, mark));
     const from = isReplaced ? 0 : offset;
     const piece = new Uint8Array(Math.min(pieceBytes, Math.max(0, stats.size - from)));
-    // A shorter read means that the file was truncated meanwhile, which the next check detects.
+    // A short read means that the file was just truncated, which the next check detects.
     const bytes = piece.length === 0 ? 0 : readSync(file, piece, 0, piece.length, from);
     return { stamp: stampOf(stats), isReplaced, piece: piece.subarray(0, bytes) };
   } finally {
@@ -51,25 +51,28 @@ export const readTail = (path: string, { offset, mark, stamp }: TailPosition): T
   }
 };
 
-/** Whether the bytes that were read last are still at their position; not if the file was truncated before them. */
+/**
+ * Whether the last bytes that were read are still at the same offset. False if the file was truncated or rewritten
+ * before that offset.
+ */
 const isContinued = (file: number, offset: number, mark: Uint8Array): boolean => {
   const before = Buffer.alloc(mark.length);
   return readSync(file, before, 0, before.length, offset - before.length) === mark.length && before.equals(mark);
 };
 
-/** Follows a file of metrics that another process appends to, from the results of `readTail`. */
+/** Follows a metrics file to which another process appends, using the results of `readTail`. */
 export class MetricTail {
   table: MetricTable = new MetricTable();
   place: TailPosition = { offset: 0, mark: new Uint8Array(0), stamp: undefined };
   private splitter: LineSplitter = this.makeSplitter();
   private generations = 0;
 
-  /** When the file was last written, milliseconds since 1970; 0 if it was not read yet. */
+  /** Time at which the file was last written, in milliseconds since 1970; 0 if not read yet. */
   get writtenAt(): number {
     return this.place.stamp?.writtenAt ?? 0;
   }
 
-  /** Generation of the rows: incremented when reported rows became invalid. */
+  /** Generation of the rows. Incremented when rows that were already reported become invalid. */
   get generation(): number {
     return this.generations + this.table.generation;
   }
@@ -80,7 +83,7 @@ export class MetricTail {
     return stamp === undefined || offset >= stamp.bytes ? 1 : offset / stamp.bytes;
   }
 
-  /** Process a piece that was read from `place`. */
+  /** Processes bytes that were read at position `place`. */
   take({ stamp, isReplaced, piece }: TailReading): void {
     if (isReplaced) this.restart();
     this.splitter.take(Buffer.from(piece.buffer, piece.byteOffset, piece.length));

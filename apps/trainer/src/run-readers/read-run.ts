@@ -4,30 +4,32 @@ import { type FileStamp, isUnchanged } from "../files/file-stamp.ts";
 import { readTail, type TailPosition, type TailReading } from "./metric-tail.ts";
 import { readRunFiles, type RunFiles, stampsIn } from "./run-files.ts";
 
-/** Known facts about a run when it is read again. */
+/** Known state of a run when it is read again. */
 export interface KnownRun {
   readonly folder: string;
   readonly place: TailPosition;
-  /** Stamps of files next to the metrics. Absent: not read yet. */
+  /** Stamps of the files next to the metrics. Undefined: not read yet. */
   readonly stamps: readonly (FileStamp | undefined)[] | undefined;
 }
 
-/** Changes of a run. */
+/** Changes of a run since the last read. */
 export interface RunReading {
-  /** Absent: nothing new. */
+  /** New metrics. Absent: no new metrics. */
   readonly tail?: TailReading;
-  /** Reason why the metrics cannot be read. */
+  /** Reason why the metrics cannot be read. Absent: they can be read. */
   readonly fault?: string;
-  /** Whether the metrics no longer exist; the next search removes the run. */
+  /** Whether the metrics file no longer exists. The next search removes the run. */
   readonly isGone?: true;
-  /** Absent: nothing new. */
+  /** Contents of the files next to the metrics. Absent: unchanged. */
   readonly beside?: { readonly stamps: readonly (FileStamp | undefined)[]; readonly files: RunFiles };
 }
 
 const areUnchanged = (then: KnownRun["stamps"], now: readonly (FileStamp | undefined)[]): boolean =>
   then !== undefined && now.every((stamp, index) => isUnchanged(then[index], stamp));
 
-/** Read new data of a run: a piece of its metrics, and the files next to the metrics if one has changed. */
+/**
+ * Reads new data of a run: the next bytes of its metrics, and the files next to the metrics if one of them has changed.
+ */
 export const readRun = async ({ folder, place, stamps: before }: KnownRun): Promise<RunReading> => {
   let tail: TailReading | undefined;
   let fault: string | undefined;

@@ -3,45 +3,47 @@ import type { RunFiles } from "./run-files.ts";
 
 export type RunState = "running" | "finished" | "failed" | "stopped";
 
-/** Summary of a run for lists. Unknown numbers are null, as JSON requires. */
+/** Summary of a run for lists. Unknown numbers are null, because JSON has no undefined. */
 export interface RunFacts {
-  /** Path of its folder from the watched folder. */
+  /** Path of the run relative to the watched folder. */
   readonly id: string;
   readonly state: RunState;
-  /** Reason of its failure, as recorded by the run. */
+  /** Reason of the failure, as recorded by the run; null if it did not fail. */
   readonly reason: string | null;
-  /** Number of steps done. */
+  /** Number of completed steps. */
   readonly step: number | null;
-  /** Number of steps of the whole run, from its provenance. */
+  /** Number of steps of the complete run, from its provenance. */
   readonly totalSteps: number | null;
   readonly epoch: number | null;
   readonly loss: number | null;
   readonly testLoss: number | null;
-  /** Share of correct answers, 0 to 1. */
+  /** Share of correctly classified held-out samples, 0 to 1. */
   readonly accuracy: number | null;
   readonly samplesPerSecond: number | null;
-  /** Seconds of training: the sum of its steps. */
+  /** Seconds of training: sum over the steps. */
   readonly seconds: number;
-  /** When its last line was written, milliseconds since 1970. */
+  /** Time at which the last line was written, in milliseconds since 1970. */
   readonly writtenAt: number;
-  /** Options of its job, by path. */
+  /** Options of the job, by path. */
   readonly options: Readonly<Record<string, string>>;
   readonly rows: Readonly<Record<string, number>>;
   readonly generation: number;
-  /** Number of lines that are not lines of metrics. */
+  /** Number of invalid lines in the metrics file. */
   readonly skippedLines: number;
-  /** Share of the metrics that has been read, 0 to 1; null if all are read. */
+  /** Share of the metrics file that has been read, 0 to 1; null if all of it has been read. */
   readonly loaded: number | null;
-  /** Files that cannot be read, and the reasons; null if all can be read. */
+  /** Reasons why files cannot be read; null if all files can be read. */
   readonly fault: string | null;
 }
 
-/** Maximum characters of the reason of a failure. */
+/** Maximum number of characters of a failure reason. */
 const maxReason = 1000;
-/** Seconds without a new line after which a run counts as stopped; longer if its steps take long. */
+/** Seconds without a new line after which a run counts as stopped. Longer if steps are long. */
 const silenceSeconds = 60;
 const silentSteps = 10;
-/** Tolerance for the time of the summary, which is written after the last line; clocks of file systems are coarse. */
+/**
+ * Tolerance for the timestamp of the summary, which is written after the last line, because file timestamps are coarse.
+ */
 const summarySlackMilliseconds = 2_000;
 
 const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | undefined => {
@@ -57,8 +59,8 @@ const isAlive = (provenance: RunFiles["provenance"], host: string): boolean | un
 };
 
 /**
- * State of a run: from its own record of its end, or from its process if it runs on this machine, or from the age of
- * its last line.
+ * Returns the state of a run: from its own record of its end, otherwise from its process if the run is on this machine,
+ * otherwise from the age of its last line.
  */
 export const stateOf = (
   tail: Pick<MetricTail, "writtenAt">,
@@ -80,9 +82,9 @@ export const stateOf = (
 };
 
 const known = (value: number | undefined): number | null =>
-  value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // precision of 32-bit numbers
+  value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(7)); // the precision of f32
 
-/** @param fault reason why its metrics cannot be read. */
+/** @param fault Reason why the metrics cannot be read. Undefined: they can be read. */
 export const factsOf = (
   id: string,
   tail: MetricTail,

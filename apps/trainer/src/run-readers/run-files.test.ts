@@ -108,11 +108,11 @@ test("an unchanged folder is not listed again, and no run is missed because of i
   expect(ids()).toEqual(["a/b"]);
   mkdirSync(join(above, "later"));
   writeFileSync(join(above, "later/metrics.jsonl"), "");
-  utimesSync(above, 1e9, 1e9); // as if nothing had arrived
+  utimesSync(above, 1e9, 1e9); // as if no entry had been added
   expect(ids()).toEqual(["a/b"]);
   utimesSync(above, 1e9, 1e9 + 1);
   expect(ids()).toEqual(["a/b", "later"]);
-  mkdirSync(join(above, "a/b/c")); // its time is recent, so it is listed each time
+  mkdirSync(join(above, "a/b/c")); // the folder was changed recently, so it is listed each time
   expect(ids()).toEqual(["a/b", "later"]);
   writeFileSync(join(above, "a/b/c/metrics.jsonl"), "");
   rmSync(join(above, "later"), { recursive: true });
@@ -123,5 +123,5 @@ test("an unchanged folder is not listed again, and no run is missed because of i
     writeFileSync(join(above, name, "metrics.jsonl"), "");
   }
   const found = [...search.sweep()].flatMap((run) => run?.id ?? []);
-  expect(found.map((id) => id.split("/").length)).toEqual([1, 2, 3, 4]); // a deep tree delays none above it
+  expect(found.map((id) => id.split("/").length)).toEqual([1, 2, 3, 4]); // a deep tree does not delay runs above it
 });

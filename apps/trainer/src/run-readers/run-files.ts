@@ -7,15 +7,15 @@ import { shownOptions } from "./shown-options.ts";
 
 const yamlJobFile = "job.yaml";
 
-/** Current contents of the files next to a run's metrics. Absent: missing or unreadable files. */
+/** Current contents of the files next to a run's metrics. A field is undefined if its file is missing or unreadable. */
 export interface RunFiles {
-  /** Options of the job by path: `optimizer.kind` → "adam". */
+  /** Options of the job, by path: `optimizer.kind` → "adam". */
   readonly options: Readonly<Record<string, string>>;
   readonly summary: Readonly<Record<string, unknown>> | undefined;
-  /** Milliseconds since 1970. */
+  /** Time at which the summary was written, in milliseconds since 1970. */
   readonly summaryWrittenAt: number | undefined;
   readonly provenance: Readonly<Record<string, unknown>> | undefined;
-  /** Faults of existing files that cannot be read, or not completely: a sentence each. */
+  /** Errors of existing files that cannot be read completely, one sentence each. */
   readonly faults: readonly string[];
 }
 
@@ -24,11 +24,11 @@ const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined
     ? (value as Readonly<Record<string, unknown>>)
     : undefined;
 
-/** Stamps of the files next to the metrics, in a fixed order; unchanged files are not read again. */
+/** Returns the stamps of the files next to the metrics, in a fixed order. Unchanged files are not read again. */
 export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
   [jobFile, yamlJobFile, summaryFile, provenanceFile].map((name) => stampAt(join(folder, name)));
 
-/** The YAML parser is loaded only if needed, because few runs have YAML. */
+/** The YAML parser is loaded only if needed, because few runs have YAML files. */
 const readYamlJob = async (path: string): Promise<unknown> => {
   const { maxYamlLength, parseYaml } = await import("../job/parse-yaml.ts");
   const { text } = readTextFile(path, maxYamlLength, false);

@@ -1,16 +1,18 @@
 import { optionText } from "./flat-job.ts";
 import { leafValues } from "./leaf-values.ts";
 
-/** Maximum number of displayed options of a job, and of characters of a path and of a value. */
+/** Maximum number of displayed options per job. */
 const maxOptions = 1000;
+/** Maximum number of characters of an option's path, and of its value. */
 const [maxPath, maxValue] = [200, 500];
-/** Maximum number of characters of all options, which are sent to each page whenever the run has changed. */
+/** Maximum total number of characters of the displayed options, which are sent to each page when the run changes. */
 const maxCharacters = 2 ** 16;
 
 /**
- * Options of a job for a list of runs: long values are truncated, and options beyond the limits are skipped.
+ * Returns the options of a job for a list of runs. Long values are truncated, and options beyond the limits are
+ * skipped.
  *
- * @returns the options, and the total number of options.
+ * @returns the displayed options, and the number of all options.
  */
 export const shownOptions = (
   job: unknown,

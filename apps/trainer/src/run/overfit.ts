@@ -13,15 +13,14 @@ import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import type { Summary } from "../run-files/summary.ts";
 import { totalStepsOf } from "../step/train-state.ts";
 
-/** Share of the first loss below which the samples count as learned, not guessed. */
+/** Maximum final loss, relative to the first loss, for which samples count as memorized. */
 const memorizedShare = 0.01;
 
 /**
- * Make the job of `--overfit N`: the number of steps of the job itself, on N batches of its samples (`trainSamples`),
- * evaluated on these samples and without augmentation. The job records all of these settings, so a resumed run needs no
- * option.
+ * Makes the job of `--overfit N`: the steps of the job itself, on N batches of its samples (`trainSamples`), evaluated
+ * on the same samples without augmentation. The job records all of these settings, so a resumed run needs no option.
  *
- * @throws ConfigError for more batches than there are, and errors of loading the job and its samples.
+ * @throws ConfigError if the job has fewer than N batches, and errors from loading the job and its samples.
  */
 export const overfitJob = async (file: string, options: RunOptions): Promise<Job> => {
   const batches = numberOption("overfit", options.overfit!, wholeFrom(1));
@@ -49,18 +48,18 @@ export const overfitJob = async (file: string, options: RunOptions): Promise<Job
 };
 
 /**
- * Require that a finished run has memorized its samples.
+ * Requires that a finished run has memorized its samples.
  *
- * @param output folder of the run.
+ * @param output Output folder of the run.
  * @returns a line for the user.
- * @throws OutcomeError with possible causes, if the run has not memorized its samples.
+ * @throws OutcomeError with possible causes if the run has not memorized its samples.
  */
 export const requireMemorized = (output: string, { testLoss }: Pick<Summary, "testLoss">): string => {
   const first = readMetricLines(join(output, metricsFile)).find(({ type }) => type === "step");
   return verdictOn({ firstLoss: first?.["loss"] as number, loss: testLoss, output });
 };
 
-/** Require that the last loss is below `memorizedShare` of the first loss. */
+/** Requires that the last loss is below `memorizedShare` of the first loss. */
 export const verdictOn = ({
   firstLoss,
   loss,
@@ -68,7 +67,7 @@ export const verdictOn = ({
 }: {
   /** Loss of the first step, before its update. */
   readonly firstLoss: number;
-  /** Loss of the same samples at the end. */
+  /** Loss over the same samples at the end of the run. */
   readonly loss: number;
   readonly output: string;
 }): string => {

@@ -34,26 +34,27 @@ import { checkResumable, resumedAt } from "../preparation/resume.ts";
 import type { Given, Prepared } from "../preparation/prepared.ts";
 import { prepare, withBackend } from "../preparation/prepare.ts";
 
-/** A job to run, and its output options. */
+/** A job to run, and its input and output options. */
 export interface JobRun
   extends Pick<
     RunInput,
     "runner" | "interruption" | "progress" | "beganAt" | "maxRestarts" | "profile" | "detailEvery" | "happened"
   > {
   readonly job: Job;
-  /** Objects that a program gave instead of names. */
+  /** Objects given by a program in place of names. */
   readonly given?: Given | undefined;
   /** Requested output folder. Default: `runs/<name>/<number>`. */
   readonly output?: string | undefined;
   /**
-   * Whether to begin a new run, to resume from the newest checkpoint in `output`, or to resume if a checkpoint exists.
+   * Whether to begin a new run, to resume from the newest checkpoint in `output`, or to resume only if a checkpoint
+   * exists.
    */
   readonly start: "anew" | "from checkpoint" | "from checkpoint if possible";
-  /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: none. */
+  /** File for a Chrome trace of the first steps; true: `trace.json` in the output folder. Default: no trace. */
   readonly tracePath?: string | true | undefined;
-  /** Target for metrics in addition to the output folder. Default: none. */
+  /** Destination for metrics in addition to the output folder. Default: none. */
   readonly log?: LogTarget | undefined;
-  /** Called when everything is read and checked. After this call the ranks handle a stop, and save first. */
+  /** Called after all inputs are read and checked. From then on, ranks handle a stop request and save first. */
   readonly onPrepared?: (() => void) | undefined;
 }
 
@@ -67,13 +68,13 @@ export interface JobOutcome extends Outcome {
   readonly tracePath: string | undefined;
 }
 
-/** A prepared job, and notes about it for the user. */
+/** A prepared job, and messages about it for the user. */
 interface Noted {
   readonly prepared: Prepared;
   readonly notes: readonly string[];
 }
 
-/** Choose the backend of a job. */
+/** Chooses the backend of a job. */
 const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const prepared = await prepare(job, given);
   preferenceOf(job); // reports an unreadable link file before any process starts
@@ -91,12 +92,13 @@ const settleBackend = async ({ job, given }: Pick<JobRun, "job" | "given">): Pro
   };
 };
 
-/** Prepare a job, and check its memory bound here: a bound that cannot be met is reported once, before ranks start. */
+/**
+ * Prepares a job and checks its memory bound, so that a bound that cannot be met is reported once, before ranks start.
+ */
 export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Noted> => {
   const { prepared, notes } = await settleBackend(run);
   const { job } = prepared;
-  // Only the device knows its own memory plan, and measured buckets are not known yet, so ranks check the bound in
-  // these cases.
+  // Ranks check the bound if only the device knows the memory plan, or if buckets are planned from measurements.
   if (job.memory.recompute !== "auto" || job.backend !== "cpu" || isPlanned(job)) return { prepared, notes };
   return { prepared, notes: [...notes, memoryLine(await stepMemoryOf(prepared))] };
 };
@@ -104,7 +106,7 @@ export const prepareOn = async (run: Pick<JobRun, "job" | "given">): Promise<Not
 const tracePathOf = ({ tracePath }: Pick<JobRun, "tracePath">, output: string): string | undefined =>
   tracePath === true ? join(output, traceFile) : tracePath;
 
-/** Check the output paths of a run before it trains. @throws ConfigError. */
+/** Checks the output paths of a run before training. @throws ConfigError. */
 const requireOutputPaths = (output: string, tracePath: string | undefined): void => {
   requireOutput(output);
   if (tracePath !== undefined) requireWritable(tracePath, "--trace");
@@ -115,11 +117,11 @@ interface FolderRun extends Omit<RunInput, "metrics"> {
   readonly log?: LogTarget | undefined;
 }
 
-/** Run in an existing folder, and write metrics there. */
+/** Runs a job in an existing folder, and writes metrics there. */
 const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: FolderRun): Promise<JobOutcome> => {
   const { output, prepared, resume } = input;
   const firstStep = resume?.manifest.step ?? 0;
-  takeRequest(output); // before provenance announces the run, because requests may arrive from then on
+  takeRequest(output); // before provenance announces the run, because histogram requests may arrive from then on
   const log =
     target &&
     new MlflowLog({
@@ -153,7 +155,7 @@ const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: Fo
       if (isOutputTaken(error)) throw error;
       const { code, message } = describeError(error);
       await end({ how: code === "interrupted" ? "stopped" : "failed", reason: message }).catch((fault: unknown) => {
-        if (code === "interrupted") throw fault; // this fault stopped the run
+        if (code === "interrupted") throw fault; // this error stopped the run
         input.progress.note(describeError(fault).message);
       });
       throw error;
@@ -171,7 +173,7 @@ const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: Fo
   }
 };
 
-/** Load the callbacks of a run. Absent: the run has none, or only measures. */
+/** Loads the callbacks of a run. Undefined: the run has no callbacks, or only measures. */
 const callbacksOf = async ({
   job: { callbacks },
   given,
@@ -182,7 +184,7 @@ const callbacksOf = async ({
     ? undefined
     : CallbackQueue.load(callbacks, interruption, given?.callbacks);
 
-/** Hold the output folder of a run. @returns a function that releases the folder. */
+/** Locks the output folder of a run. @returns a function that releases the folder. */
 const hold = ({ progress, interruption }: JobRun, output: string): Promise<() => void> =>
   holdOutput(output, {
     what: "a run",
@@ -191,7 +193,10 @@ const hold = ({ progress, interruption }: JobRun, output: string): Promise<() =>
     onTaken: (error) => interruption.abandon(error),
   });
 
-/** Check a folder again, because the previous holder may have used it meanwhile. @throws ConfigError, RunError. */
+/**
+ * Checks a folder again after locking, because the previous holder may have written to it. @throws ConfigError,
+ * RunError.
+ */
 const requireUnused = (start: JobRun["start"], output: string): void => {
   if (start === "anew") return requireNoRun(output);
   if (hasCheckpoint(nodeFiles, output))
@@ -201,7 +206,7 @@ const requireUnused = (start: JobRun["start"], output: string): void => {
     );
 };
 
-/** Begin a run in its own output folder. */
+/** Begins a new run in its own output folder. */
 const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const { prepared, notes } = await prepareOn(run);
@@ -234,11 +239,11 @@ const begin = async (run: JobRun, checkpointSecret: string | undefined): Promise
   }
 };
 
-/** Resume from the newest valid checkpoint in `output`. */
+/** Resumes a run from the newest valid checkpoint in `output`. */
 const resumeRun = async (run: JobRun, output: string, checkpointSecret: string | undefined): Promise<JobOutcome> => {
   const { job, progress } = run;
   const skipped: string[] = [];
-  discardPartial(nodeFiles, output); // partial checkpoints of a killed run; complete checkpoints get their names back
+  discardPartial(nodeFiles, output); // removes partial checkpoints of a killed run, restores complete ones
   const resume = newestCheckpoint(
     nodeFiles,
     output,
@@ -263,9 +268,9 @@ const resumeRun = async (run: JobRun, output: string, checkpointSecret: string |
 };
 
 /**
- * Run a job to its end, or until it is interrupted.
+ * Runs a job to its end, or until it is interrupted.
  *
- * @throws the error that ended the run. A run that failed before its first step leaves no folder.
+ * @throws the error that ended the run. A run that failed before its first step leaves no output folder.
  */
 export const runJob = async (run: JobRun): Promise<JobOutcome> => {
   const { output, start } = run;

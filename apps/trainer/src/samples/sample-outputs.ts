@@ -18,10 +18,10 @@ import { forwardPass, namedResults } from "../task/forward-pass.ts";
 import type { SampleKind } from "../task/sample-pass.ts";
 import type { DataSet } from "../task/task.ts";
 
-/** The first numbers of a tensor of one sample. */
+/** First values of a tensor that belongs to one sample. */
 export interface Excerpt<Value = number> {
   readonly dtype: DType;
-  /** Shape of the whole tensor. */
+  /** Shape of the complete tensor. */
   readonly shape: Shape;
   readonly first: readonly Value[];
 }
@@ -30,12 +30,15 @@ export interface Excerpt<Value = number> {
 export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "classes";
-      /** Index of the sample among the held-out samples. */
+      /** Index of the sample in the held-out samples. */
       readonly index: number;
       readonly label: number;
-      /** −1 if the logits are not numbers. */
+      /** Predicted class; −1 if the logits are not finite numbers. */
       readonly predicted: number;
-      /** Names of both classes. Absent: before a file is written, or if the data has no class names. */
+      /**
+       * Names of the true and the predicted class. Absent until the file is written, and if the data has no class
+       * names.
+       */
       readonly labelName?: string;
       readonly predictedName?: string;
       /** Probability of the predicted class, 0 to 1. */
@@ -44,14 +47,14 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "values";
       readonly index: number;
-      /** First values of the label of the sample. */
+      /** First values of the label. */
       readonly label: readonly Value[];
       readonly predicted: readonly Value[];
     }
   | {
       readonly kind: "text";
       readonly index: number;
-      /** Tokens of the prompt, of the true continuation, and of the model's continuation. */
+      /** Tokens of the prompt, of the true continuation, and of the continuation by the model. */
       readonly prompt: Text;
       readonly truth: Text;
       readonly continuation: Text;
@@ -59,43 +62,45 @@ export type SampleOutput<Value = number, Text = readonly number[]> =
   | {
       readonly kind: "tree";
       readonly index: number;
-      /** Fields of the sample, and outputs of the model, by path. */
+      /** Fields of the sample (`given`) and outputs of the model (`made`), by path. */
       readonly given: Leaves<Excerpt<Value>>;
       readonly made: Leaves<Excerpt<Value>>;
-      /** Number of tensors in both that are not included, because there are too many. Absent: none. */
+      /** Number of tensors omitted from `given` and `made` because there are too many. Absent: none. */
       readonly leftOut?: number;
     };
 
-/** A model, and whether it continues from keys and values: see `TextModel`. */
+/** A model, and whether it generates text with a cache of keys and values: see `TextModel`. */
 type ShownModel = Pick<TextModel, "model" | "usesKeyValueCache">;
 
-/** Maximum number of values per tensor. */
+/** Maximum number of displayed values per tensor. */
 const maxValues = 8;
-/** Maximum number of tensors of a sample, and also of the outputs. */
+/** Maximum number of displayed tensors in a sample, and in the outputs for a sample. */
 const maxTensors = 64;
-/** Maximum number of tokens in a continuation. */
+/** Maximum number of tokens in a generated continuation. */
 const maxTokens = 64;
 
 export interface SampleOutputs {
-  /** Compute the model's outputs for the samples. */
+  /** Computes the model's outputs for the samples. */
   show(evaluated: EvaluatedState): Promise<SampleOutput[]>;
   release(): void;
 }
 
-/** Indices of samples, evenly spread over all of them, because neighbors in a file often have the same class. */
+/**
+ * Returns indices evenly spread over `count` samples, because neighboring samples in a file often have the same class.
+ */
 export const spreadSamples = (count: number, wanted: number): number[] => {
   const most = Math.min(count, wanted);
   return Array.from({ length: most }, (_, i) => Math.floor(((i + 0.5) * count) / most));
 };
 
-/** The most probable class, and its probability. */
+/** Returns the most probable class, and its probability. */
 const mostProbable = (logits: readonly number[]): { readonly predicted: number; readonly probability: number } => {
   const greatest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
   const total = logits.reduce((sum, logit) => sum + Math.exp(logit - greatest), 0);
   return { predicted: logits.indexOf(greatest), probability: 1 / total };
 };
 
-/** @param array batch of one sample. */
+/** @param array Tensor with a batch dimension of size 1. */
 const excerptOf = ({ dtype, shape, data }: NdArray): Excerpt => {
   const first = data.subarray(0, maxValues);
   return { dtype, shape: shape.slice(1), first: new NdArray(dtype, [first.length], first).toNumbers() };
@@ -108,7 +113,7 @@ const excerptsOf = (arrays: Leaves<NdArray>): Leaves<Excerpt> =>
       .map(([path, array]) => [path, excerptOf(array)]),
   );
 
-/** Build the output record of a sample from the model's results. */
+/** Builds the output record of a sample from the model's results. */
 const outputOf = (
   kind: Exclude<SampleKind, "text">,
   index: number,
@@ -127,13 +132,13 @@ const outputOf = (
 };
 
 /**
- * Compile the outputs of a model for held-out samples, one sample at a time. The state is only read.
+ * Compiles the computation of a model's outputs for held-out samples, one sample at a time. The state is only read.
  *
- * Cost: a forward pass per sample; for text, a forward pass per generated token of each sample, at most 64, over one
- * position if the model continues from keys and values.
+ * Cost: a forward pass per sample. For text, a forward pass per generated token of each sample, for at most 64 tokens;
+ * each pass covers one position if the model caches keys and values.
  *
- * @param numSamples number of samples to show, evenly spread over all. @param share of the samples that this rank
- * shows: every P-th.
+ * @param numSamples Number of samples to display, evenly spread over all held-out samples.
+ * @param share Part of these samples computed by this rank: every P-th sample.
  */
 export const makeSampleOutputs = async (
   { model, usesKeyValueCache }: ShownModel,
@@ -168,7 +173,7 @@ export const makeSampleOutputs = async (
   return { show, release: () => compiled.release() };
 };
 
-/** Continue the first half of each sample with the most probable tokens. */
+/** Continues the first half of each sample with the most probable tokens. */
 const textOutputs = (
   { model, usesKeyValueCache }: ShownModel,
   backend: Backend,

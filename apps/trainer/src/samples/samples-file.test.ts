@@ -52,7 +52,7 @@ test("recorded samples are read, newest first; images once, scaled from black to
   );
   expect(Object.entries(shown).map(([index, image]) => [index, [...Buffer.from(image.bytes, "base64")]])).toEqual([
     ["0", [0, 128, 255, 128, 128, 128]],
-    ["1", [0, 0, 0, 0, 0, 0]], // a single shade
+    ["1", [0, 0, 0, 0, 0, 0]], // all pixels are equal
   ]);
   expect(shown["0"]).toMatchObject({ width: 2, height: 1, channels: 3 });
 });
@@ -110,7 +110,7 @@ const anyOutput: fc.Arbitrary<SampleOutput> = fc.oneof(
   fc.record({ kind: fc.constant("tree" as const), index: fc.nat(), given: excerpts, made: excerpts }),
 );
 
-/** A number as read back: no sign of 0, which JSON does not write, and names for non-finite values. */
+/** Returns a number as read back from JSON: without the sign of 0, and non-finite numbers as names. */
 const asTold = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 

@@ -8,10 +8,10 @@ import type { Job } from "../job/job.ts";
 import type { TrainingData } from "../task/task.ts";
 import { type Excerpt, type SampleOutput, spreadSamples } from "./sample-outputs.ts";
 
-/** File in the output folder of a run with the outputs of its model for samples, one line per evaluation. */
+/** File in the output folder of a run with the model's outputs for samples. It has one line per evaluation. */
 export const samplesFile = "samples.jsonl";
 
-/** An image: bytes from 0 to 255 in base64, row by row, channels interleaved within a pixel. */
+/** An image as bytes from 0 to 255 in base64, row by row, with interleaved channels. */
 export interface SampleImage {
   readonly width: number;
   readonly height: number;
@@ -19,23 +19,24 @@ export interface SampleImage {
   readonly bytes: string;
 }
 
-/** A number in JSON: a non-finite number is stored by its name. */
+/** A number in JSON. Non-finite numbers are stored as strings. */
 export type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
 
-/** A sample in a line of the file: tokens of text are decoded. */
+/** A sample as stored in the file. Tokens of text are decoded. */
 export type StoredSample = SampleOutput<JsonNumber, string>;
 
 /**
- * A line of the file: outputs of an evaluation, or images of the samples of later lines. The name of an image is the
- * index of its sample; unless the image is the field `inputs`, a dot and the path of the field follow: `7.query.photo`.
+ * A line of the file: outputs of an evaluation, or images of the samples in later lines. The name of an image is the
+ * index of its sample; unless the image is the field `inputs`, a dot and the path of the field follow, as in
+ * `7.query.photo`.
  */
 export type SamplesLine =
   | { readonly type: "samples"; readonly step: number; readonly samples: readonly StoredSample[] }
   | { readonly type: "images"; readonly step: number; readonly images: Readonly<Record<string, SampleImage>> };
 
-/** Maximum bytes of images per sample; further images are not stored. */
+/** Maximum size in bytes of the images of a sample. Further images are not stored. */
 const maxImageBytes = 2 ** 20;
-/** Maximum side of an image in pixels, the maximum canvas size of a page. */
+/** Maximum width and height of an image in pixels: the maximum canvas size in browsers. */
 export const longestSide = 4096;
 
 const isImage = ({ shape }: TensorSpec): boolean => {
@@ -44,7 +45,7 @@ const isImage = ({ shape }: TensorSpec): boolean => {
   return shape.length === 3 && (channels === 1 || channels === 3) && isShown;
 };
 
-/** Fields of a sample that are images, [height, width, 1 or 3], up to the maximum size. */
+/** Returns the fields of a sample that are images, [height, width, 1 or 3], up to the maximum size. */
 const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   let bytes = 0;
   return Object.keys(fields).filter((path) => {
@@ -56,7 +57,7 @@ const imageFields = (fields: Leaves<TensorSpec>): string[] => {
   });
 };
 
-/** Convert a batch of one image; f32 values are scaled from their range to 0–255. */
+/** Converts a batch of one image. Values of f32 images are scaled from their range to 0–255. */
 const imageOf = (array: NdArray): SampleImage => {
   const [, height, width, channels] = array.shape as [number, number, number, number];
   const values = array.toNumbers();
@@ -68,7 +69,7 @@ const imageOf = (array: NdArray): SampleImage => {
   return { width, height, channels, bytes: Buffer.from(bytes).toString("base64") };
 };
 
-/** Images of the held-out samples that are shown. Empty: the samples are not images. */
+/** Returns the images of the displayed held-out samples. Empty if samples are not images. */
 const imagesOf = async (
   { test }: Pick<TrainingData, "test">,
   numSamples: number,
@@ -83,7 +84,7 @@ const imagesOf = async (
   return images;
 };
 
-/** @param fromStep number of steps done before; later lines of an earlier attempt are removed. */
+/** @param fromStep Number of steps completed before this process; later lines of an earlier attempt are removed. */
 export const openSamplesFile = async (
   folder: string,
   fromStep: number,
@@ -100,7 +101,7 @@ const storedExcerpts = (excerpts: Leaves<Excerpt>): Leaves<Excerpt<JsonNumber>> 
     Object.entries(excerpts).map(([path, excerpt]) => [path, { ...excerpt, first: excerpt.first.map(jsonNumber) }]),
   );
 
-/** Writes `samples.jsonl`: images once, then one line per evaluation. */
+/** Writes `samples.jsonl`: first the images, then one line per evaluation. */
 export class SamplesFile {
   private readonly path: string;
   private readonly images: Readonly<Record<string, SampleImage>>;
@@ -108,7 +109,7 @@ export class SamplesFile {
   private readonly classNames: readonly string[] | undefined;
   private hasImages = false;
 
-  /** @param data with the images of the shown samples, by their indices. */
+  /** @param data Data and images of the displayed samples; images are keyed by sample index. */
   constructor(
     folder: string,
     fromStep: number,
@@ -169,7 +170,7 @@ export class SamplesFile {
     }
   }
 
-  /** Names of the true and the predicted class. Empty: the data has no class names. */
+  /** Names of the true and the predicted class. Empty if the data has no class names. */
   private namesIn({ label, predicted }: { readonly label: number; readonly predicted: number }): {
     readonly labelName?: string;
     readonly predictedName?: string;
@@ -178,7 +179,7 @@ export class SamplesFile {
     return { ...(labelName !== undefined && { labelName }), ...(predictedName !== undefined && { predictedName }) };
   }
 
-  /** The text of tokens that follow `before`; the numbers of the tokens if there is no tokenizer. */
+  /** Decodes tokens that follow `before`. Without a tokenizer, returns the token numbers as text. */
   private text(tokens: readonly number[], before: readonly number[] = []): string {
     return this.tokenizer === undefined ? tokens.join(" ") : decodeAfter(this.tokenizer, before, tokens);
   }

@@ -2,13 +2,13 @@ import { add, cast, divide, minimum, multiply, subtract, type Tensor, zipTrees }
 import type { Parts } from "./train-state.ts";
 
 /**
- * The running mean of parameters after an update: `mean + (1 − d)(params − mean)`, with a share of the past `d` that
- * grows to the job's, `min(decay, t / (9 + t))` after `t` updates, so that the initial parameters are soon forgotten.
- * Traced. Without a decay, returns `mean` unchanged.
+ * Computes the moving average of parameters after an update: `mean + (1 − d)(params − mean)`. The decay d grows to the
+ * job's decay: d = `min(decay, t / (9 + t))` after `t` updates, so that the initial parameters lose their weight
+ * quickly. Traced. Without a decay, returns `mean` unchanged.
  *
- * Source: Polyak and Juditsky 1992; the growing share is that of TensorFlow's ExponentialMovingAverage.
+ * Source: Polyak and Juditsky 1992; the growing decay is that of TensorFlow's ExponentialMovingAverage.
  *
- * @param updates number of updates, including this one, u32 scalar.
+ * @param updates Number of updates, including this update, u32 scalar.
  */
 export const updatedAverage = (
   { averageDecay }: Pick<Parts, "averageDecay">,

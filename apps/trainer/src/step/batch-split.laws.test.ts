@@ -38,8 +38,8 @@ import { batchPartOf, meshGroups, meshOf, placeOf } from "../job/mesh.ts";
 import { stepOverParts } from "./step-over-parts.ts";
 import { buildParts, initState, stepKindAt } from "./train-state.ts";
 
-// A step gives the same result however its batch is split over ranks, over parts that a rank computes one after the
-// other, and over a mesh. On the reference backend, in f64, so that only the computation differs, not the rounding.
+// A step has the same result for each split of its batch over ranks, over parts that a rank computes one after the
+// other, and over a mesh. On the reference backend, in f64, so that rounding does not matter.
 
 const batch = 8;
 const width = 3;
@@ -49,13 +49,13 @@ const vocabulary = 7;
 
 type Fields = Readonly<Record<string, NdArray>>;
 
-/** A model and a batch to split. */
+/** A model, and the batch to split. */
 interface Problem {
   readonly model: AnyModel;
   readonly fields: Fields;
 }
 
-/** How a batch is split. */
+/** Split of a batch. */
 interface Split {
   readonly ranks: number;
   readonly accumulate: number;
@@ -90,7 +90,7 @@ const rowsOf = (array: NdArray, from: number, to: number): NdArray => {
 
 const numSteps = 2;
 
-/** Loss, parameters, and states of optimizer and model after some steps on the batch, by path; those of rank 0. */
+/** Returns loss, parameters, and states of optimizer and model after some steps on the batch, by path, from rank 0. */
 const stepped = (
   { model, fields }: Problem,
   split: Split,
@@ -134,7 +134,7 @@ const stepped = (
   return new Map(leafPaths(result).map((path, i) => [path, leaves[i]!.toNumbers()]));
 };
 
-/** @param tolerance largest difference of a leaf, relative to its largest value. */
+/** @param tolerance Largest difference in a leaf, relative to the leaf's largest value. */
 const expectSame = (
   own: ReadonlyMap<string, readonly number[]>,
   other: ReadonlyMap<string, readonly number[]>,
@@ -160,7 +160,10 @@ const linear = {
 
 const ignored = -100;
 
-/** Token labels, some of them ignored: each sample has its own share of ignored ones, and some have all or none. */
+/**
+ * Arbitrary token labels, some of which are ignored. Each sample has a different share of ignored labels; in some
+ * samples all labels or none are ignored.
+ */
 const maskedLabels = fc
   .array(fc.array(fc.integer({ min: -2, max: classes - 1 }), { minLength: length, maxLength: length }), {
     minLength: batch,
@@ -180,7 +183,7 @@ const tokenFields = (labels: readonly (readonly number[])[]): Fields => ({
   labels: NdArray.from(labels.flat(), [batch, length], "i32"),
 });
 
-/** Problems by name, from token labels of which some are ignored. */
+/** Problems by name, made from token labels of which some are ignored. */
 const problems: Readonly<Record<string, (labels: readonly (readonly number[])[]) => Problem>> = {
   "masked labels": (labels) => ({
     model: labelledModel(linear, { ignoreIndex: ignored }) as AnyModel,
@@ -262,7 +265,7 @@ const splits: readonly Split[] = [
   { ranks: 4, accumulate: 2 },
 ];
 
-/** Job settings that do not affect a step, whatever ranks and parts its batch is split over. */
+/** Job settings that must not change the result of a split step. */
 const kept: readonly object[] = [
   {},
   { optimizer: { kind: "adamw" }, clipNorm: 0.01 },
@@ -358,7 +361,7 @@ describe("the update of an optimizer", () => {
         for (const problem of [points, text]) {
           const of = (own: Split): ReadonlyMap<string, readonly number[]> => {
             const all = stepped(problem, own, { optimizer, learningRate: { peak: 0.02 } });
-            // In directions without a gradient SOAP's basis is arbitrary, and its moments are noise over noise.
+            // In directions without a gradient, SOAP's basis is arbitrary, and its moments are dominated by rounding.
             return optimizer.kind === "soap" ? new Map([["loss", all.get("loss")!]]) : all;
           };
           expectSame(of(split), of(whole), 1e-4);
@@ -405,7 +408,7 @@ describe("the update of experts", () => {
     const sizes = { vocabulary, contextLength: length, width: 4, numLayers: 2, numHeads: 2, hidden: 6 };
     return { model: gpt({ ...sizes, experts }) as AnyModel, fields };
   };
-  /** Options that a mesh requires of a job; the model is the one above. */
+  /** Options that a mesh requires of a job. The model is the same as above. */
   const named = {
     data: { kind: "moby-dick", window: length },
     model: { kind: "gpt", layers: 2, heads: 2, width: 4, experts: { count: 4 } },
@@ -415,7 +418,8 @@ describe("the update of experts", () => {
     for (const [i, split] of examples([splits[4]!, splits[3]!, onMesh], [...splits, onMesh]).entries()) {
       const settings = i === 0 ? { ...named, overlap: "dear" } : named;
       const [ofParts, ofWhole] = [stepped(withGate(gate), split, settings), stepped(withGate(gate), whole, named)];
-      // The greatest load is per rank and part, which have the slots. On a mesh a rank has its own experts.
+      // The greatest load is computed per rank and part, because each has its own slots. On a mesh, each rank has its
+      // own experts.
       const comparable = (of: typeof ofParts): typeof ofParts =>
         new Map([...of].filter(([path]) => !/greatestLoad|duplicationRate|experts\.experts/.test(path)));
       expectSame(comparable(ofParts), comparable(ofWhole), 1e-5);
@@ -428,7 +432,7 @@ describe("the update of experts", () => {
       const settings = { ...named, optimizer: { kind, weightDecay: 0.1 }, learningRate: { peak: 0.02 }, clipNorm: 0.5 };
       const of = (split: Split): ReadonlyMap<string, readonly number[]> => {
         const all = stepped(withGate(gates.switch), split, settings);
-        // In directions without a gradient SOAP's basis is arbitrary, and its updates are noise over noise.
+        // In directions without a gradient, SOAP's basis is arbitrary, and its updates are dominated by rounding.
         const compared = kind === "soap" ? /^loss|moments\..*experts\.experts/ : /^(params|optimizer)/;
         return new Map([...all].filter(([path]) => compared.test(path)));
       };
@@ -439,7 +443,7 @@ describe("the update of experts", () => {
       ];
       for (const split of examples([fourRanks!], [twoRanks!, fourRanks!])) {
         const onMesh = of(split);
-        // Rank 0 has the first experts: the first values of each stack.
+        // Rank 0 has the first experts, which are the first values of each stacked tensor.
         const first = new Map(
           [...onMesh].map(([path, { length: count }]) => [path, (ofWhole.get(path) ?? []).slice(0, count)]),
         );

@@ -52,7 +52,7 @@ export interface DeviceResult {
 
 type Batch = object;
 
-/** A compiled function of the state, a part of a batch, and the members of `StepInputs`. */
+/** A compiled function of the state, a part of a batch, and the fields of `StepInputs`. */
 type CompiledPart<Result> = ((
   state: DeviceState,
   batch: Batch,
@@ -68,7 +68,7 @@ type LookAhead = ((
   release(): void;
 };
 
-/** Whole-batch facts for a batch that is not split: none are needed. */
+/** Facts about the whole batch for a batch that is not split, which needs none. */
 const noWholeBatchFacts: WholeBatch<DeviceArray> = { rankCount: [], model: [] };
 
 export interface StepsInput {
@@ -80,8 +80,8 @@ export interface StepsInput {
 }
 
 /**
- * Graph passes that rewrite a traced step of a job before a backend compiles the step. Gradient exchange, expert choice
- * and weight updates stay in f32.
+ * Returns the graph passes that rewrite a traced step of a job before a backend compiles the step. Gradient exchange,
+ * expert choice and weight updates remain in f32.
  */
 export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph)[] => [
   ...(precision.kind === "f32"
@@ -96,12 +96,12 @@ export const passesFor = ({ precision, overlap }: Job): ((graph: Graph) => Graph
   ...(overlap === "none" ? [blockOnCollectives] : []),
 ];
 
-/** First part of a batch, which also makes the update of the previous step. Consumes the state. */
+/** First part of a batch, which also applies the update of the previous step. Consumes the state. */
 type DeferredPart = CompiledPart<{ readonly state: DeviceState; readonly before: Accumulated<DeviceArray> }>;
 
 type Settle = ((state: DeviceState) => Promise<Settled<DeviceState, DeviceArray>>) & { release(): void };
 
-/** Split a rank's batch into equal parts, in order. The parts are views. */
+/** Splits a rank's batch into equal parts, in order. The parts are views. */
 const partsOf = (batch: Batch, numParts: number): Batch[] =>
   numParts === 1
     ? [batch]
@@ -113,10 +113,10 @@ const partsOf = (batch: Batch, numParts: number): Batch[] =>
         }),
       );
 
-/** Curvature mode of all parts except the last: gather statistics, or not. */
+/** Returns the curvature mode of all parts except the last: "observe", which updates statistics only, or "keep". */
 const observed = (mode: CurvatureMode): CurvatureMode => (mode === "keep" ? "keep" : "observe");
 
-/** Call a compiled part without the argument `before` if it is absent. */
+/** Calls a compiled part, without the argument `before` if that is undefined. */
 const withBefore = <Result>(
   run: CompiledPart<Result>,
   state: DeviceState,
@@ -125,26 +125,28 @@ const withBefore = <Result>(
   before: Accumulated<DeviceArray> | undefined,
 ): Promise<Result> => (before === undefined ? run(state, part, wholeBatch) : run(state, part, wholeBatch, before));
 
-/** Number of steps that stay compiled: steps of alternating compressors, each with and without curvature. */
+/**
+ * Maximum number of compiled steps that are kept: steps of alternating compressors, each with and without curvature.
+ */
 const keptSteps = 6;
 
-/** The compiled steps of a run, one per kind, compiled when first needed. */
+/** Compiled steps of a run, one per step kind, compiled when first needed. */
 export class CompiledSteps {
   private parts: Parts;
   private readonly job: Job;
   private readonly backend: Backend;
   private readonly options: JitOptions;
-  /** Least recently used first. */
+  /** Compiled steps, least recently used first. */
   private readonly steps: { readonly kind: StepKind; readonly run: CompiledPart<DeviceResult> }[] = [];
   private settling: Settle;
-  /** First parts of a split batch, with `overlap: dear`, by mode. */
+  /** Compiled first parts of a split batch with `overlap: dear`, by curvature mode. */
   private readonly catchingUp = new Map<CurvatureMode, DeferredPart>();
-  /** Parts of a split batch, except the last, by mode. */
+  /** Compiled parts of a split batch, except the last part, by curvature mode. */
   private readonly accumulating = new Map<CurvatureMode, CompiledPart<Accumulated<DeviceArray>>>();
   private readonly lookAheadPass: LookAhead;
-  /** Whether parts of a batch need facts of the whole batch. */
+  /** Whether parts of a batch need facts about the whole batch. */
   private needsLookAhead: boolean;
-  /** Compiled program for `gradients`. Absent: not yet requested. */
+  /** Compiled program for `gradients`. Undefined: not requested yet. */
   private gradientsOf: { readonly compressor: StepKind["compressor"]; readonly run: CompiledPart<unknown> } | undefined;
 
   constructor({ job, parts, backend, communicators, spanSink }: StepsInput) {
@@ -168,7 +170,7 @@ export class CompiledSteps {
     }) as unknown as LookAhead;
   }
 
-  /** Bound of each compiled step's intermediates. */
+  /** Memory bound for the intermediate values of each compiled step. */
   private get bound(): Pick<JitOptions, "maxWorkspaceBytes"> {
     const { maxBytes } = this.job.memory;
     return maxBytes === undefined ? {} : { maxWorkspaceBytes: maxBytes };
@@ -220,7 +222,7 @@ export class CompiledSteps {
     return compiled;
   }
 
-  /** Compute the whole-batch facts that the parts need. */
+  /** Computes the facts about the whole batch that its parts need. */
   private async lookAhead(state: DeviceState, inParts: readonly Batch[]): Promise<WholeBatch<DeviceArray>> {
     if (!this.needsLookAhead) return noWholeBatchFacts;
     let passed: PassAhead<DeviceArray> | undefined;
@@ -234,7 +236,7 @@ export class CompiledSteps {
     return wholeBatch;
   }
 
-  /** Do a step. Consumes the state. @param updates number of updates made before the step. */
+  /** Runs a step. Consumes the state. @param updates Number of updates made before the step. */
   async run(updates: number, state: DeviceState, batch: Batch): Promise<DeviceResult> {
     const kind = stepKindAt(this.parts, updates);
     const index = this.steps.findIndex(
@@ -247,9 +249,9 @@ export class CompiledSteps {
   }
 
   /**
-   * Compute the parts of a batch one after the other, the last part with `run`.
+   * Computes the parts of a batch one after the other, and the last part with `run`.
    *
-   * @param catchesUp whether the first of several parts makes the update of the previous step.
+   * @param catchesUp Whether the first of several parts applies the update of the previous step.
    */
   private async inParts<Result>(
     run: CompiledPart<Result>,
@@ -261,8 +263,8 @@ export class CompiledSteps {
     const parts = partsOf(batch, this.parts.accumulate);
     const last = parts.pop()!;
     let before: Accumulated<DeviceArray> | undefined;
-    // A pass ahead needs the parameters of this step, so the update is made before that pass, not during the first
-    // part.
+    // The pass over the whole batch needs the parameters of this step, so the pending update is applied before that
+    // pass, not during the first part.
     const settled = catchesUp && needsWhole(this.parts) ? await this.settling(given) : undefined;
     let state = settled?.state ?? given;
     const wholeBatch = await this.lookAhead(state, [...parts, last]);
@@ -278,12 +280,14 @@ export class CompiledSteps {
   }
 
   /**
-   * Compute the gradients that the next step will give its optimizer. A separate program computes them, so the step and
-   * its bits do not change. All ranks call this method together. The state must be settled and is not changed.
+   * Computes the gradients that the optimizer will receive in the next step. A separate program computes the gradients,
+   * so the compiled step and its results do not change. Must be called on all ranks. The state must be settled and is
+   * not changed.
    *
-   * Cost: a step without its update, and a compilation on the first call; until `forget`, the memory of its
-   * intermediates.
-   * @param updates number of updates made so far. @returns a tree with the structure of the trained parameters.
+   * Cost: a step without its update, and a compilation on the first call; until `forget`, the memory of the program's
+   * intermediate values.
+   * @param updates Number of updates made so far.
+   * @returns a tree with the structure of the trained parameters.
    */
   async gradients(updates: number, state: DeviceState, batch: Batch): Promise<unknown> {
     const { compressor } = stepKindAt(this.parts, updates);
@@ -298,7 +302,7 @@ export class CompiledSteps {
     return this.inParts(this.gradientsOf.run, { compressor, mode: "keep" }, state, batch, false);
   }
 
-  /** Release what `gradients` keeps. */
+  /** Releases the compiled program and memory of `gradients`. */
   forget(): void {
     this.gradientsOf?.run.release();
     this.gradientsOf = undefined;
@@ -312,17 +316,17 @@ export class CompiledSteps {
   }
 
   /**
-   * Apply pending gradients to the parameters. Consumes the state.
+   * Applies pending gradients to the parameters. Consumes the state.
    *
-   * @returns the new state, and the figures of that update if an update can be pending.
+   * @returns the new state, and the metrics of that update if an update can be pending.
    */
   settle(state: DeviceState): Promise<Settled<DeviceState, DeviceArray | undefined>> {
     return this.parts.overlap === "dear" ? this.settling(state) : Promise.resolve({ state, update: undefined });
   }
 
   /**
-   * Continue with other buckets. Consumes the state, which must have nothing pending. Compressors that keep state per
-   * bucket lose that state.
+   * Continues with other buckets. Consumes the state, which must have no pending gradients. Compressor state per bucket
+   * is lost.
    */
   async rebucket(state: DeviceState, buckets: BucketPlan): Promise<DeviceState> {
     const { residuals, pending, due, ...rest } = state;

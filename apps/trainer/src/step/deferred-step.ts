@@ -39,23 +39,23 @@ import type { Parts, StepKind, TrainState } from "./train-state.ts";
 import { everyRankAxis } from "../job/mesh.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
-// DeAR (Zhang et al. 2023, arXiv 2302.12445): the all-reduce of a gradient is split in two. Its reduce-scatter runs
-// during the backward pass; its all-gather and the update wait for the next step and run during its forward pass, each
-// before the layer that needs it.
+// Implements DeAR (Zhang et al. 2023, arXiv 2302.12445), which splits the all-reduce of a gradient in two. The
+// reduce-scatter runs during the backward pass. The all-gather and the update are deferred to the forward pass of the
+// next step, where each runs before the layer that needs it.
 
 /** Highest priority, so that the message is not queued behind gradients. */
 const urgent = 3;
 
 /**
- * Apply pending gradients, if any, to parameters and optimizer state. Each tensor depends only on its own bucket; the
- * figures depend on all buckets.
+ * Applies pending gradients, if any, to parameters and optimizer state. Each tensor depends only on its own bucket; the
+ * metrics depend on all buckets.
  */
 const withPendingApplied = (
   parts: Parts,
   compressor: Aggregator,
   state: TrainState<Tensor>,
 ): Pick<TrainState<Tensor>, "params" | "optimizer" | "average"> & { readonly update: Tensor } => {
-  const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // key and step of another step
+  const { key: _, step: __, ...options } = exchangeOptions(parts, compressor, state); // key and number of another step
   const trained = trainedOf(parts, state.params);
   const mean = finishExchange(trained, state.pending, options);
   return inUpdateScope(() => {
@@ -74,13 +74,16 @@ const withPendingApplied = (
   });
 };
 
-/** A settled state, and the figures of the update that settling has made. */
+/** A settled state, and the metrics of the update made by settling. */
 export interface Settled<State, Figures> {
   readonly state: State;
   readonly update: Figures;
 }
 
-/** The state to train with. Its `pending` still holds the applied gradients, but `due` is 0. */
+/**
+ * Returns the state for training, with pending gradients applied. Its `pending` still holds the applied gradients, but
+ * `due` is 0.
+ */
 const applyPending = (
   parts: Parts,
   compressor: Aggregator,
@@ -91,8 +94,8 @@ const applyPending = (
 };
 
 /**
- * The state with nothing pending, for evaluation and saving. Traced. Training continues from this state with the same
- * bits.
+ * Returns a function that computes the state without pending gradients, for evaluation and saving. Traced. Training
+ * continues from this state with bitwise equal results.
  */
 export const settle =
   (parts: Parts, compressor: Aggregator): ((state: TrainState<Tensor>) => Settled<TrainState<Tensor>, Tensor>) =>
@@ -103,9 +106,9 @@ export const settle =
   };
 
 /**
- * Compute the first of several parts of a rank's batch: the update of the previous step is made during its forward
- * pass, and its results are added to those of the other parts. Traced; the last part is `deferredStep` with these
- * results.
+ * Computes the first of several parts of a rank's batch. The update of the previous step is applied during the forward
+ * pass of this part; its results are added to the results of the other parts. Traced. The last part is `deferredStep`
+ * with these results.
  */
 export const deferredPart =
   (parts: Parts, { compressor, mode }: StepKind) =>
@@ -119,12 +122,13 @@ export const deferredPart =
   };
 
 /**
- * One training step whose update is made in the next step. Traced. With several batch parts, the first part has made
- * the update that was due, and the gradients of all parts are sent during the backward pass of the last part.
+ * Computes one training step whose update is applied in the next step. Traced. If a batch has several parts, the first
+ * part has already applied the pending update, and the gradients of all parts are sent during the backward pass of the
+ * last part.
  *
- * If a loss or gradient is not finite on some rank, residuals, statistics and step stay unchanged, and nothing is
- * pending. One more small all-reduce detects this case, because checking the mean gradients would wait for all of them
- * before the first layer.
+ * If a loss or gradient is not finite on some rank, residuals, statistics and step number are unchanged, and no update
+ * is pending. An additional small all-reduce detects this case, because a check of the mean gradients would have to
+ * wait for all of them before the first layer.
  */
 export const deferredStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>

@@ -10,7 +10,7 @@ import { evaluationOrder, makeEvaluation } from "./evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
 import { evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
 
-/** Evaluated by custom sums, over the rows that the mask includes. */
+/** A model evaluated by custom sums over the unmasked rows. */
 const model = {
   ...mlp({ sizes: [1, 1, 2] }),
   evaluate: (_: unknown, __: unknown, { inputs, labels, mask }: Record<"inputs" | "labels" | "mask", Tensor>) => {

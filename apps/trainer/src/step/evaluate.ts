@@ -6,12 +6,12 @@ import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
 import type { DeviceState } from "./train-state.ts";
 import type { AnyModel, BatchTree } from "../task/task.ts";
 
-/** State that evaluation reads. */
+/** Parts of the state that evaluation reads. */
 export type EvaluatedState = Pick<DeviceState, "params" | "model">;
 
 /**
- * Options of this rank's share of the held-out samples. If a model has collectives, all ranks have the same number of
- * batches.
+ * Returns the batch options of this rank's share of the held-out samples. If a model has collectives, all ranks have
+ * the same number of batches.
  */
 export const evaluationOrder = (
   job: Pick<Job, "evaluation" | "ranks" | "mesh">,
@@ -21,8 +21,8 @@ export const evaluationOrder = (
 ): EvaluationOptions => ({ ...part, batchSize: evaluationBatch(job, count), evenly: model.sharding !== undefined });
 
 /**
- * Compile the evaluation of a model. Each rank evaluates its own part; ranks communicate only if the model itself does.
- * The main thread adds the sums.
+ * Compiles the evaluation of a model. Each rank evaluates its own part; ranks communicate only if the model itself has
+ * collectives. The main thread adds the sums of all ranks.
  */
 export const makeEvaluation = (
   model: AnyModel,

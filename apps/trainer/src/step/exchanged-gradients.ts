@@ -5,8 +5,8 @@ import { exchangeOptions, lossAndGradients, type StepInputs } from "./loss-and-g
 import type { Parts, TrainState } from "./train-state.ts";
 
 /**
- * The gradients of a step as its optimizer receives them: means over the ranks, or the compressed result of the
- * exchange, without the loss scale. Traced. The state must have nothing pending and is not changed.
+ * Computes the gradients of a step as its optimizer receives them: means over the ranks, or the compressed result of
+ * the exchange, without the loss scale. Traced. The state must have no pending gradients and is not changed.
  *
  * @returns a tree with the structure of the trained parameters.
  */

@@ -46,7 +46,8 @@ test("a part that is non-finite on any rank is so on all ranks that shard the te
       const axes = shardsOf[name]!.map(({ axis }) => axis as keyof typeof mesh);
       const placeOf = (rank: number) => ({ data: rank >> 2, expert: (rank >> 1) & 1, tensor: rank & 1 });
       flags.forEach((own, rank) => {
-        // Ranks that differ from the faulty one along other axes have other gradients, until these are averaged.
+        // Ranks that differ from the faulty rank along other axes have other gradients, until gradients are averaged
+        // along these axes.
         const others = (Object.keys(mesh) as (keyof typeof mesh)[]).filter((axis) => !axes.includes(axis));
         const isTold = others.every((axis) => placeOf(rank)[axis] === placeOf(faulty)[axis]);
         expect(own).toEqual([1, ...names.map((each) => (each === name && isTold ? 0 : 1))]);

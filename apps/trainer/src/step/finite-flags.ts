@@ -17,8 +17,8 @@ import {
 import { axisSize } from "@skein/tensor-core/backend";
 
 /**
- * bool [1 + tensors]: whether the loss and each mean gradient are finite. The flags are the same on all ranks; the flag
- * of a sharded parameter covers all shards.
+ * Computes whether the loss and each mean gradient are finite, bool [1 + tensors]. The flags are equal on all ranks;
+ * the flag of a sharded parameter covers all shards.
  */
 export const finiteFlags = (loss: Tensor, mean: unknown, sharding: Sharding): Tensor => {
   const flags = flattenTree<Tensor>(mean).leaves.map((tensor) => all(isFinite(tensor)));

@@ -1,17 +1,17 @@
 import type { UpdateFigures } from "./update-figures.ts";
 
-/** Number of first updates to skip, because the first gradients are not typical of later gradients. */
+/** Number of initial updates to skip, because the first gradients are not typical. */
 const skippedUpdates = 50;
 const observedUpdates = 50;
 /**
- * Minimum mean share of a gradient that curvature must change. Below this share, an optimizer cannot be distinguished
- * from momentum.
+ * Minimum mean share of a gradient that curvature must change. Below this share, the optimizer has practically the same
+ * effect as momentum.
  */
 const minShare = 1e-4;
 
 /**
- * Detects curvature that has no effect: means of inputs and gradients can be so small that the damping outweighs their
- * product.
+ * Detects curvature without effect: the statistics of inputs and gradients can be so small that the damping outweighs
+ * their product.
  */
 export class IdleCurvature {
   private readonly optimizer: { readonly kind: string; readonly damping?: number };
@@ -22,7 +22,7 @@ export class IdleCurvature {
     this.optimizer = optimizer;
   }
 
-  /** @returns a remark for the user, at most once. Absent: nothing to report. */
+  /** @returns a remark for the user, at most once per run. Undefined: no remark. */
   look({ curvature }: UpdateFigures): string | undefined {
     if (curvature === undefined || this.numSeen === skippedUpdates + observedUpdates) return undefined;
     this.numSeen++;

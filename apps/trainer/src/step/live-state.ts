@@ -12,13 +12,13 @@ import { readFigures, type UpdateFigures } from "./update-figures.ts";
 
 /** Results of a step that the host reads. */
 export interface StepFigures {
-  /** Mean over all ranks. */
+  /** Mean loss over all ranks. */
   readonly loss: number;
   /** Whether the update was skipped because f16 gradients overflowed. */
   readonly skipped: boolean;
-  /** Figures of the update that this step made. Absent: with `overlap: dear`, which makes the update later. */
+  /** Metrics of the update made by this step. Undefined with `overlap: dear`, which applies the update later. */
   readonly update: UpdateFigures | undefined;
-  /** Figures of the model for this step, by name. */
+  /** Metrics that the model reports for this step, by name. */
   readonly model?: Readonly<Record<string, number>> | undefined;
 }
 
@@ -29,15 +29,18 @@ export interface LiveStateInput {
   readonly initial: DeviceState;
   /** Parameters that training does not change. */
   readonly freezing: Freezing;
-  /** Steps done before `initial`. */
+  /** Number of steps completed before `initial`. */
   readonly firstStep: number;
-  /** Called with updates that are made after their own step: during the next step, or when the state is settled. */
+  /**
+   * Called with the metrics of updates that are applied after their own step: during the next step, or when the state
+   * is settled.
+   */
   readonly updated: (step: number, update: UpdateFigures) => void;
-  /** Absent: the optimizer uses no curvature. */
+  /** Second-order curvature of the optimizer. Undefined: the optimizer uses no curvature. */
   readonly curvature: Curvature | undefined;
-  /** Names of the figures that the model computes in a step. */
+  /** Names of the metrics that the model computes in a step. */
   readonly figureNames: readonly string[];
-  /** Reports a remark for the user; @param isOwn whether only this rank knows the remark. */
+  /** Reports a remark for the user. @param isOwn Whether only this rank has the remark. */
   readonly remark: (text: string, isOwn: boolean) => void;
 }
 
@@ -45,9 +48,9 @@ const isArray = (figures: DeviceArray | readonly []): figures is DeviceArray => 
 
 /** State of a run during training. Compiled steps advance the state on the device. */
 export class LiveState {
-  /** Number of steps done. */
+  /** Number of completed steps. */
   done: number;
-  /** Number of updates made, including pending updates. Read from the first state when needed. */
+  /** Number of updates made, including pending updates. Undefined: not yet read from the state. */
   private numUpdates: number | undefined;
   private state: DeviceState;
   private settledAt = -1;
@@ -68,7 +71,7 @@ export class LiveState {
     return this.state;
   }
 
-  /** Number of updates made. Steps whose update was skipped do not count. */
+  /** Number of updates made. Steps whose update was skipped are not counted. */
   async updates(): Promise<number> {
     if (this.numUpdates === undefined) {
       const { skippedSteps } = this.state.lossScale as Partial<Record<keyof LossScaleState, DeviceArray>>;
@@ -78,13 +81,13 @@ export class LiveState {
     return this.numUpdates;
   }
 
-  /** Replace `current` by another state. Consumes `current`. */
+  /** Replaces `current` by another state. Consumes `current`. */
   async replace(change: (state: DeviceState, nextStep: number) => Promise<DeviceState>): Promise<void> {
     this.state = await change(this.state, this.done + 1);
   }
 
   /**
-   * Do the next step with this rank's part of a batch, and read the results.
+   * Runs the next step with this rank's part of a batch, and reads the results.
    *
    * @throws NonFiniteError that names the tensor, if a loss or gradient is not finite. The state is then the state
    * before the step.
@@ -128,10 +131,10 @@ export class LiveState {
   }
 
   /**
-   * Apply pending gradients to the parameters, so that the state can be evaluated and saved.
+   * Applies pending gradients to the parameters, so that the state can be evaluated and saved.
    *
-   * Runs at most once after a step, because settling is a collective: if ranks learn of a stop at different moments,
-   * one rank evaluates before it saves and another rank only saves.
+   * Runs at most once after a step, because settling is a collective: if ranks receive a stop at different times, one
+   * rank evaluates before it saves and another rank only saves.
    */
   async settled(): Promise<DeviceState> {
     if (this.settledAt === this.done) return this.state;
@@ -143,7 +146,7 @@ export class LiveState {
     return this.state;
   }
 
-  /** Continue with buckets of another size. Compressors that keep state per bucket lose that state. */
+  /** Continues with buckets of another size. Compressor state per bucket is lost. */
   async rebucket(bucketBytes: number): Promise<void> {
     const { steps, job } = this.input;
     const state = await this.settled();
@@ -153,7 +156,7 @@ export class LiveState {
     );
   }
 
-  /** Report the factors that the last refresh could not invert. */
+  /** Reports the factors that the last refresh could not invert. */
   private async remarkOnStaleFactors(updates: number): Promise<void> {
     const { curvature, backend, remark } = this.input;
     if (curvature === undefined || curvature.factorNames.length === 0) return;

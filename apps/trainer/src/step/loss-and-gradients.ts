@@ -35,56 +35,56 @@ import type { BatchTree } from "../task/task.ts";
 
 export interface StepResult {
   readonly state: TrainState<Tensor>;
-  /** Mean over all ranks, f32 scalar. */
+  /** Mean loss over all ranks, f32 scalar. */
   readonly loss: Tensor;
   /**
-   * bool [1 + tensors]: whether the loss and each mean gradient, in the order of `finiteNames`, are finite. A gradient
-   * that overflowed under a loss scale that can still shrink counts as finite: the step is skipped instead.
+   * Whether the loss and each mean gradient are finite, in the order of `finiteNames`, bool [1 + tensors]. A gradient
+   * that overflowed counts as finite while the loss scale can still shrink, because the step is then skipped.
    */
   readonly finite: Tensor;
-  /** f32 [2]: `updateFigures` of the update that was made in this step, or `noUpdate`. */
+  /** Metrics of the update made in this step, f32 [2 or 4]: `updateFigures`, or `noUpdate` if there was no update. */
   readonly update: Tensor;
-  /** bool scalar: whether the update was skipped because f16 gradients overflowed. */
+  /** Whether the update was skipped because f16 gradients overflowed, bool scalar. */
   readonly skipped: Tensor;
-  /** See `modelFigures`. */
+  /** Metrics of the model, as returned by `modelFigures`. */
   readonly figures: Tensor | readonly [];
 }
 
-/** Results of a pass over parts of a rank's batch, so far. */
+/** Accumulated results of a pass over parts of a rank's batch. */
 export interface PassAhead<Leaf> extends WholeBatch<Leaf> {
-  /** Number of parts, u32 scalar. */
+  /** Number of parts so far, u32 scalar. */
   readonly parts: Leaf;
 }
 
-/** Inputs of a step other than state and batch. */
+/** Inputs of a step in addition to state and batch. */
 export interface StepInputs<Leaf> {
   readonly wholeBatch: WholeBatch<Leaf>;
-  /** Results of the earlier parts of the rank's batch. Absent: this is the first part. */
+  /** Accumulated results of the earlier parts of the rank's batch. Absent: this is the first part. */
   readonly before?: Accumulated<Leaf>;
 }
 
-/** Inputs of a step that computes the rank's batch at once. */
+/** Inputs of a step that computes the rank's batch in one part. */
 export const singlePart: StepInputs<Tensor> = { wholeBatch: { rankCount: [], model: [] } };
 
-/** @param inputs default: the step computes the rank's batch at once. */
+/** @param inputs Default: the step computes the rank's batch in one part. */
 export type TrainStep = (state: TrainState<Tensor>, batch: BatchTree, inputs?: StepInputs<Tensor>) => StepResult;
 
-/** Results of the parts of a rank's batch so far, in a step that computes several parts one after the other. */
+/** Accumulated results of the parts of a rank's batch, in a step that computes several parts one after the other. */
 export interface Accumulated<Leaf> {
-  /** Number of parts, u32 scalar. */
+  /** Number of parts so far, u32 scalar. */
   readonly parts: Leaf;
   /**
-   * Sums over the parts. Each part contributes its share of the rank's loss, so after all parts the sums are those of
-   * the whole batch. Gradients are multiplied by the loss scale, if there is one.
+   * Sums over the parts. Each part contributes its share of the rank's loss, so after the last part the sums are those
+   * of the whole batch. Gradients are multiplied by the loss scale, if there is one.
    */
   readonly sums: { readonly loss: Leaf; readonly gradients: unknown; readonly statistics: unknown };
-  /** State of the model after these parts. */
+  /** Model state after the parts computed so far. */
   readonly model: unknown;
-  /** Figures of the update that the first part has made, with `overlap: dear`: see `StepResult`. */
+  /** Metrics of the update that the first part has applied, with `overlap: dear`: see `StepResult`. */
   readonly update?: Leaf | undefined;
 }
 
-/** Options of the exchange of this step's gradients. */
+/** Returns the options of the exchange of this step's gradients. */
 export const exchangeOptions = (
   parts: Parts,
   compressor: Aggregator,
@@ -98,7 +98,7 @@ export const exchangeOptions = (
   step,
 });
 
-/** Inputs from which the loss of a part is computed. */
+/** Returns the inputs from which the loss of a part is computed. */
 const contextOf = (
   { lossScale, model }: Pick<Parts, "lossScale" | "model">,
   { params, state }: { readonly params: unknown; readonly state: TrainState<Tensor> },
@@ -111,17 +111,21 @@ const contextOf = (
   wholeBatch,
 });
 
-/** Random key of a part of the rank's batch, u32[2]. @param number of earlier parts; absent for the first. */
+/**
+ * Returns the random key of a part of the rank's batch, u32 [2].
+ *
+ * @param number Number of earlier parts. Undefined for the first part.
+ */
 export const keyOfPart = (state: Pick<TrainState<Tensor>, "key" | "step">, number: Tensor | undefined): Tensor => {
   const key = foldIn(foldIn(foldIn(state.key, state.step), 0), axisIndex(dataAxis));
   return number === undefined ? key : foldIn(key, number);
 };
 
-/** Sum the results of two parts of a batch. */
+/** Adds the results of two parts of a batch. */
 const sumOf = <T>(before: T, own: T): T =>
   inPhase("update", () => scope("accumulate", () => zipTrees((a: Tensor, b: Tensor) => add(a, b), before, own) as T));
 
-/** State of the model after the earlier parts and this one. */
+/** Returns the model state after the earlier parts and the current part. */
 const joinedState = (
   { model }: Pick<Parts, "model">,
   state: TrainState<Tensor>,
@@ -136,15 +140,16 @@ const joinedState = (
         ),
       );
 
-/** Random key for the choice of samples for layer statistics. */
+/** Returns the random key for the choice of samples for layer statistics. */
 const drawKeyOf = ({ key, step }: TrainState<Tensor>, before: Accumulated<Tensor> | undefined): Tensor => {
   const own = foldIn(foldIn(foldIn(key, step), 2), axisIndex(dataAxis));
   return before === undefined ? own : foldIn(own, before.parts);
 };
 
 /**
- * Loss, gradients and statistics of one part. @param collector makes the collector of statistics from the job's
- * collector.
+ * Computes loss, gradients and statistics of one part.
+ *
+ * @param collector Makes the collector of statistics from the job's collector.
  */
 const partGradients = (
   parts: Parts,
@@ -179,7 +184,7 @@ const partGradients = (
   return { loss, next, gradients, statistics };
 };
 
-/** Compute one part of a rank's batch before the last part: nothing is sent, and no parameter changes. Traced. */
+/** Computes one part of a rank's batch, except the last part: no message is sent, and no parameter changes. Traced. */
 export const accumulate =
   (parts: Parts, mode: CurvatureMode) =>
   (state: TrainState<Tensor>, batch: BatchTree, inputs: StepInputs<Tensor>): Accumulated<Tensor> => {
@@ -206,10 +211,10 @@ export const needsWhole = ({ model, accumulate: numParts }: Pick<Parts, "model" 
   numParts > 1 && model.needsWhole === true;
 
 /**
- * Facts of all parts that parts of a rank's batch need, from the parts so far and the next part. Traced; of the model's
- * forward pass, only the nodes that the results depend on are computed.
+ * Computes the facts about the whole batch that the parts of a rank's batch need, from the earlier parts and the next
+ * part. Traced. Only those nodes of the model's forward pass are computed that the results depend on.
  *
- * @param before results of the pass over the earlier parts.
+ * @param before Accumulated results of the earlier parts.
  */
 export const lookAhead =
   (parts: Parts) =>
@@ -225,11 +230,12 @@ export const lookAhead =
   };
 
 /**
- * This rank's loss and gradients with these parameters, and the model's next statistics, as means over the ranks.
+ * Computes this rank's loss and gradients with the given parameters, and the model's next statistics, as means over the
+ * ranks.
  *
- * @param params all parameters of the model; gradients are those of the trained parameters.
- * @param mode whether statistics of layers are gathered, as means over parts and ranks.
- * @param inputs with earlier parts, loss, gradients and statistics are those of all parts.
+ * @param params All parameters of the model. Gradients are computed for the trained parameters only.
+ * @param mode Whether statistics of layers are gathered, as means over parts and ranks.
+ * @param inputs If it contains earlier parts, loss, gradients and statistics cover all parts.
  */
 export const lossAndGradients = (
   parts: Parts,
@@ -256,8 +262,8 @@ export const lossAndGradients = (
           { loss: own.loss, gradients: own.gradients },
         );
   const modelAfter = joinedState(parts, from.state, next, before);
-  // Each rank has processed other samples, or other positions of the samples; the mean of the statistics keeps the
-  // state equal on all ranks.
+  // Each rank has processed different samples, or different positions of the samples. The mean of the statistics keeps
+  // the state equal on all ranks.
   const [meanLoss, modelState] = inPhase("communication", () =>
     scope("mean-loss", () => meanOverRanks([loss, modelAfter] as const, everyRankAxis(mesh))),
   );
@@ -277,12 +283,12 @@ export const lossAndGradients = (
   };
 };
 
-/** Tag the nodes that compute new parameters from mean gradients, and the checks of the update. */
+/** Tags the nodes that compute new parameters from mean gradients, and the checks of the update. */
 export const inUpdateScope = <T>(fn: () => T): T => inPhase("update", () => scope("update", fn));
 
 /**
- * Scale gradients so that their mean over the ranks with the same shard is the gradient of the mean loss of all ranks:
- * a shard receives gradients from the losses of all ranks that share the whole parameter.
+ * Scales gradients so that their mean over the ranks with the same shard is the gradient of the mean loss of all ranks.
+ * A shard receives gradients from the losses of all ranks that share the complete parameter.
  */
 const scaleToMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   mapTree(gradients, (gradient: Tensor, path) => {
@@ -291,8 +297,9 @@ const scaleToMeanLoss = (gradients: unknown, sharding: Sharding): unknown =>
   });
 
 /**
- * Means over the ranks, in one message, because the cost of small tensors is the number of messages. Tensors that are
- * not f32, such as the ranks of experts, are the same on all ranks and stay unchanged: see `requireSharedState`.
+ * Computes means over the ranks in one message, because the cost of small tensors is determined by the number of
+ * messages. Tensors that are not f32, such as the ranks of experts, are equal on all ranks and remain unchanged: see
+ * `requireSharedState`.
  */
 const meanOverRanks = <T>(tree: T, axis: string): T => {
   const { leaves, structure } = flattenTree<Tensor>(tree);

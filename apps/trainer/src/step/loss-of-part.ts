@@ -3,15 +3,15 @@ import { add, allReduce, inPhase, type Mesh, multiply, scope, stopGradient, type
 import { axisSize, constantOf } from "@skein/tensor-core/backend";
 import { everyRankAxis } from "../job/mesh.ts";
 
-/** The split of a batch in a step. */
+/** Split of a batch over ranks, and over parts of a rank. */
 export interface BatchSplit {
-  /** Mesh axis of all ranks. */
+  /** Mesh axis over which the batch is split: all ranks. */
   readonly axis: string;
   /** Number of parts that each rank computes one after the other. */
   readonly numParts: number;
 }
 
-/** Get the split of a batch over ranks and parts. */
+/** Returns the split of a batch over ranks and parts. */
 export const splitOf = ({
   mesh,
   accumulate: numParts,
@@ -24,19 +24,19 @@ export const splitOf = ({
 });
 
 /**
- * Number of unmasked rows in this part of a batch, f32 scalar. Traced.
+ * Returns the number of unmasked rows in this part of a batch, f32 scalar. Traced.
  *
- * @returns undefined if the number is a constant, the same in every part.
+ * @returns undefined if the number is a constant, which is equal in each part.
  */
 export const countOfPart = ([, , rowSum]: LossResult<unknown>): Tensor | undefined =>
   rowSum === undefined || constantOf(rowSum.count) !== undefined ? undefined : stopGradient(rowSum.count);
 
 /**
- * Contribution of a part to a rank's loss. The contributions of a rank's parts add up to the rank's loss, and the mean
- * of the losses of the ranks is the loss of the whole batch, `Σ sum / Σ count` plus the mean of the auxiliary terms.
- * Traced. 0 with gradient 0 if all rows of the batch are masked.
+ * Computes the contribution of a part to a rank's loss. A rank's loss is the sum of the contributions of its parts. The
+ * mean loss of the ranks is the loss of the whole batch, `Σ sum / Σ count` plus the mean of the auxiliary terms.
+ * Traced. If all rows of the batch are masked, the result and its gradient are 0.
  *
- * @param rankCount number of unmasked rows in all parts of this rank, f32 scalar. Default: the number of this part,
+ * @param rankCount Number of unmasked rows in all parts of this rank, f32 scalar. Default: the number in this part,
  * which is then the only part. Cost: an all-reduce of one number, unless the count is a constant.
  */
 export const lossOfPart = (

@@ -7,7 +7,7 @@ import { type BackendName, openWebGpu } from "../backend/backend.ts";
 import { findDrift, replicaCheck } from "./replica-check.ts";
 import type { DeviceState } from "./train-state.ts";
 
-/** Ranks of one thread whose exchange completes once each has contributed a text. */
+/** Returns the communicators of ranks in one thread. An exchange completes when each rank has contributed a text. */
 const meeting = (worldSize: number): Communicator[] => {
   const rounds: { readonly texts: string[]; readonly all: PromiseWithResolvers<readonly string[]> }[] = [];
   const nobody = (): never => {
@@ -39,8 +39,8 @@ const open: { readonly [name in BackendName]: () => Promise<Backend & { close?: 
 };
 
 /**
- * The report of each rank on states that are equal except for one bit, if any, and their private values.
- * @param numParts parts of the weight: consecutive ranks have different ones.
+ * Returns the report of each rank on states that are equal except for their private values and at most one flipped bit.
+ * @param numParts Number of shards of the weight. Consecutive ranks have different shards.
  */
 const compare = async (
   name: BackendName,

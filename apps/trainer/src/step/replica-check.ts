@@ -7,38 +7,41 @@ import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 /** A tensor whose bits differ between ranks. */
 export interface Drift {
   readonly tensor: string;
-  /** The largest group of ranks with the same bits. Of equally large groups, the group with the lowest rank. */
+  /** Largest group of ranks with equal bits. Among equally large groups, the group with the lowest rank. */
   readonly majority: readonly number[];
-  /** All other ranks. */
+  /** Ranks outside of the majority, whose bits differ. */
   readonly differing: readonly number[];
 }
 
-/** A digest of 16 hexadecimal digits. A fast hash, because the check guards against faults, not against forgery. */
+/** Returns a digest of 16 hexadecimal digits. A fast hash, because the check detects faults, not forgery. */
 const digestOf = (...parts: readonly (string | Uint8Array)[]): string => {
   const hash = createHash("blake2b512");
   for (const part of parts) hash.update(part);
   return hash.digest("hex").slice(0, 16);
 };
 
-/** Compute a digest of each array, read back from the device. */
+/** Computes a digest of each array, after reading it back from the device. */
 const digestsOf = async (backend: Backend, arrays: Iterable<DeviceArray>): Promise<string[]> => {
   const digests: string[] = [];
   for (const array of arrays) digests.push(digestOf((await backend.download(array)).bytes()));
   return digests;
 };
 
-/** A key of a rank's coordinates along some axes; ranks with different coordinates have different keys. */
+/**
+ * Returns a text that identifies a rank's coordinates along some axes. Ranks with different coordinates have different
+ * texts.
+ */
 const coordinateKey = (coordinates: MeshCoordinates, axes: readonly string[]): string =>
   axes.map((axis) => coordinates[axis]!).join();
 
-/** Find the tensors that differ. @param digests per rank, one digest per tensor. */
+/** Finds the tensors that differ between ranks. @param digests One digest per tensor, for each rank. */
 export const findDrift = (tensors: readonly string[], digests: readonly (readonly string[])[]): Drift[] =>
   tensors.flatMap((tensor, i) => {
     const holders = new Map<string, number[]>();
     digests.forEach((own, rank) => holders.set(own[i]!, [...(holders.get(own[i]!) ?? []), rank]));
     if (holders.size === 1) return [];
     const most = Math.max(...[...holders.values()].map((ranks) => ranks.length));
-    // the first of equals holds the lowest rank
+    // among equally large groups, the first has the lowest rank
     const largest = [...holders.values()].find((ranks) => ranks.length === most)!;
     return [
       {
@@ -59,27 +62,29 @@ const describe = (drift: readonly Drift[]): string => {
   return `${listed.join("; ")}${drift.length > listed.length ? `; ${drift.length - listed.length} more tensors differ` : ""}`;
 };
 
-/** Causes of differing ranks, for messages: first the program, then the hardware. */
+/** Possible causes of differences between ranks, for messages: first software, then hardware. */
 export const causesOfDrift: string =
   "Your own code may have computed different values on each rank (Math.random, a clock, an environment variable, a file of one host): check it first. " +
   "Otherwise the memory or processor of a host may be faulty: test it";
 
 /**
- * Build a check that compares between ranks, bit for bit, everything that rank 0 saves for all ranks: parameters,
- * running statistics, the optimizer's state. After each step all ranks must hold the same bits; residuals are private
- * to each rank. Each rank reads its state back from the device and computes digests; only digests are sent.
+ * Returns a function that compares the replicated state of all ranks bit by bit: parameters, running statistics, and
+ * the optimizer's state, which rank 0 saves for all ranks. After each step all ranks must have equal bits, except for
+ * residuals, which belong to single ranks. Each rank reads its state back from the device and computes digests; only
+ * digests are sent.
  *
- * @param layout of the state. A shard is compared between the ranks that have the same shard. A slice has no replica to
- * compare with. @param places coordinates of the ranks along the axes of the mesh, in rank order.
- * @returns a function that every rank calls after the same step. The function throws a RunError that names tensors and
- * ranks, on all ranks.
+ * @param layout Layout of the state. A shard is compared between the ranks that have the same shard. A slice has no
+ * replica, so it is not compared.
+ * @param places Coordinates of the ranks along the mesh axes, in rank order.
+ * @returns a function that all ranks must call after the same step. It throws a RunError that names tensors and ranks,
+ * on all ranks.
  */
 export const replicaCheck =
   (backend: Backend, world: Communicator, layout: Layout, places: readonly MeshCoordinates[]) =>
   async (state: DeviceState, step: number): Promise<void> => {
     if (world.worldSize === 1) return;
     const { shared, parts } = splitLeaves(state, layout);
-    /** Sets of tensors that ranks with the same key must share; for shared tensors, all ranks. */
+    /** Sets of tensors that must be equal on ranks with the same key. Shared tensors have the same key on all ranks. */
     const sets = [
       { leaves: shared, keyOf: () => "" },
       ...parts.map(({ axes, leaves }) => ({ leaves, keyOf: (rank: number) => coordinateKey(places[rank]!, axes) })),

@@ -3,25 +3,25 @@ import type { AnyModel, BatchTree } from "../task/task.ts";
 import { withParameters } from "../building/frozen.ts";
 import { type BatchSplit, lossOfPart } from "./loss-of-part.ts";
 
-/** Facts of the whole batch for a part of a rank's batch. */
+/** Values of the whole batch that the computation of a part needs. */
 export interface WholeBatch<Leaf> {
   /**
-   * Number of unmasked rows in the rank's whole batch, f32 scalar. Empty: the batch has one part, or the model's count
-   * is a constant.
+   * Number of unmasked rows in the rank's whole batch, f32 scalar. Empty if the batch has one part, or if the count is
+   * a constant.
    */
   readonly rankCount: Leaf | readonly [];
-  /** State of the model after the whole batch, for a model that needs it (`needsWhole`). Empty otherwise. */
+  /** Model state after the whole batch, for a model that needs it (`needsWhole`). Empty for other models. */
   readonly model: unknown;
 }
 
-/** Inputs of a loss other than trained parameters and batch. */
+/** Inputs of a loss in addition to trained parameters and batch. */
 export interface LossContext {
-  /** All parameters of the model. The loss reads the frozen parameters from here. */
+  /** All parameters of the model, from which the loss reads the frozen parameters. */
   readonly params: unknown;
   readonly modelState: unknown;
-  /** u32[2], of this step and the rank's samples. */
+  /** Random key of this step and of the rank's samples, u32 [2]. */
   readonly key: Tensor;
-  /** Loss scale, f32 scalar. Empty: no loss scale. */
+  /** Loss scale, f32 scalar. Empty without a loss scale. */
   readonly scale: Tensor | readonly [];
   readonly wholeBatch: WholeBatch<Tensor>;
 }
@@ -29,8 +29,8 @@ export interface LossContext {
 type ScaledGradients = readonly [scaled: Tensor, { readonly loss: Tensor; readonly next: unknown }, gradients: unknown];
 
 /**
- * This part's contribution to the loss of a rank, and its gradients with respect to the trained parameters; both
- * multiplied by the loss scale. Depends only on its arguments.
+ * Returns a function that computes this part's contribution to the loss of a rank, and its gradients with respect to
+ * the trained parameters. Both are multiplied by the loss scale. Depends only on its arguments.
  */
 export const scaledGradients =
   (model: AnyModel, split: BatchSplit) =>
@@ -47,6 +47,6 @@ export const scaledGradients =
       return [factor === undefined ? loss : multiply(loss, factor), { loss, next: result[1] }] as const;
     })(trained);
 
-/** Convert an optional tensor from its form in trees, in which an empty list means absent. */
+/** Converts an optional tensor of a tree, in which an empty list means absent, to a tensor or undefined. */
 const leafOrUndefined = (leaf: Tensor | readonly []): Tensor | undefined =>
   Array.isArray(leaf) ? undefined : (leaf as Tensor);

@@ -41,74 +41,79 @@ import { type SlicedLeaf, slicedLeaves } from "../building/sharded-optimizer.ts"
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Job, OverlapName, PrioritiesName } from "../job/job.ts";
 
-/** All state of a run. A step takes and returns this tree; a checkpoint saves it. */
+/** Complete state of a run. Each step transforms this tree, and checkpoints save it. */
 export interface TrainState<Leaf> {
-  /** All parameters of the model, including frozen ones. */
+  /** All parameters of the model, including frozen parameters. */
   readonly params: unknown;
-  /** State of the model, such as running statistics; the same on all ranks. */
+  /** State of the model, such as running statistics. Equal on all ranks. */
   readonly model: unknown;
   readonly optimizer: unknown;
   /**
-   * Running means of the trained parameters, with the structure of the trained parameters. Empty: the job keeps no
-   * means.
+   * Moving averages of the trained parameters, in a tree with the structure of the trained parameters. Empty if the job
+   * has no averages.
    */
   readonly average: unknown;
-  /** State of the loss scale, with f16 products. Empty otherwise. */
+  /** State of the loss scale, with f16 matrix products. Empty otherwise. */
   readonly lossScale: unknown;
-  /** State of compressors, per bucket, different on each rank. */
+  /** State of compressors, per bucket. Different on each rank. */
   readonly residuals: readonly unknown[];
   /**
-   * With `overlap: dear`: gradients that are not yet applied to the parameters, per bucket, different on each rank.
-   * Empty otherwise.
+   * Gradients that have not yet been applied to the parameters, per bucket, with `overlap: dear`. Different on each
+   * rank. Empty otherwise.
    */
   readonly pending: readonly unknown[];
-  /** With `overlap: dear`: u32 scalar, 1 if `pending` holds the gradients of a step, 0 if not. Empty otherwise. */
+  /** Whether `pending` contains the gradients of a step, u32 scalar, 1 or 0, with `overlap: dear`. Empty otherwise. */
   readonly due: Leaf | [];
-  /** Random key, u32[2], constant: each step folds in its number. */
+  /** Random key, u32 [2], constant: each step folds in its step number. */
   readonly key: Leaf;
-  /** Number of steps done, u32 scalar. */
+  /** Number of completed steps, u32 scalar. */
   readonly step: Leaf;
 }
 
-/** Components of a job from which a step is built. */
+/** Components of a job, from which its steps are built. */
 export interface Parts extends Freezing {
   readonly model: AnyModel;
   readonly optimizer: GradientTransformation<unknown>;
-  /** The learning rate of the next update, from the optimizer's state; traced. */
+  /** Returns the learning rate of the next update, from the optimizer's state. Traced. */
   readonly learningRateOf: (optimizerState: unknown) => Tensor;
-  /** Compressor of a step, by the number of updates made before the step; all compressors keep the same state. */
+  /**
+   * Returns the compressor of a step. `updates` is the number of updates made before the step. All compressors have the
+   * same state.
+   */
   readonly compressorAt: (updates: number) => Aggregator;
   readonly buckets: BucketPlan;
   readonly overlap: OverlapName;
-  /** Priority of each bucket's collectives. */
+  /** Priority of the collectives of each bucket. */
   readonly priorities: readonly number[];
   readonly lossScale: LossScale | undefined;
-  /** Number of batch parts that a rank computes one after the other before the exchange of their mean gradient. */
+  /** Number of batch parts that a rank computes one after the other before their mean gradient is exchanged. */
   readonly accumulate: number;
-  /** Decay of the running mean of parameters: the share of the past. Absent: no running mean. */
+  /** Decay of the moving average of parameters: weight of the previous average. Undefined: no moving average. */
   readonly averageDecay: number | undefined;
-  /** Absent: the optimizer uses no curvature. */
+  /** Second-order curvature of the optimizer. Undefined: the optimizer uses no curvature. */
   readonly curvature: Curvature | undefined;
   readonly ranks: number;
-  /** Number of ranks along each axis. */
+  /** Number of ranks along each mesh axis. */
   readonly mesh: Mesh;
-  /** Sharding of parameters of which each rank holds a part. */
+  /** Sharding of the parameters that are split over ranks. */
   readonly sharding: Sharding;
-  /** Stage of ZeRO. With 1, ranks that hold the same parameters have slices of the optimizer's state. */
+  /** Stage of ZeRO. With 1, the optimizer's state is sliced over the ranks that hold the same parameters. */
   readonly zero: Job["zero"];
-  /** Names of the figures that the model computes in a step. */
+  /** Names of the metrics that the model computes in a step. */
   readonly figureNames: readonly string[];
 }
 
-/** Properties in which the steps of a run may differ. Each kind is traced and compiled separately. */
+/** Properties in which steps of a run may differ. Each kind of step is traced and compiled separately. */
 export interface StepKind {
   readonly compressor: Aggregator;
   readonly mode: CurvatureMode;
 }
 
 /**
- * Kind of the next step. @param updates number of updates made before the step. A step whose update was skipped does
- * not count, so the next step does the skipped work.
+ * Returns the kind of the next step.
+ *
+ * @param updates Number of updates made before the step. A step whose update was skipped is not counted, so the next
+ * step is of the same kind.
  */
 export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number): StepKind => ({
   compressor: compressorAt(updates),
@@ -116,8 +121,8 @@ export const stepKindAt = ({ compressorAt, curvature }: Parts, updates: number):
 });
 
 /**
- * Two alternating lanes, or four lanes by quarters of the model, first layers first. Buckets are ordered as they become
- * ready, last layers first.
+ * Assigns buckets to priorities: two alternating lanes, or four lanes by quarters of the model, first layers first.
+ * Buckets are ordered as their gradients become ready, last layers first.
  */
 const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
   Array.from({ length: numBuckets }, (_, i) => {
@@ -131,7 +136,7 @@ const prioritiesOf = (name: PrioritiesName, numBuckets: number): number[] =>
     }
   });
 
-/** Split buckets so that all tensors of a bucket are averaged along the same mesh axis. */
+/** Splits buckets so that all tensors of a bucket are averaged along the same mesh axis. */
 const bucketsByAxis = (
   plan: BucketPlan,
   on: Pick<Parts, "sharding" | "mesh">,
@@ -146,17 +151,18 @@ export interface PartsInput {
   readonly job: Job;
   readonly model: AnyModel;
   readonly totalSteps: number;
-  /** See `scheduleOffsetOf`. Default: 0. */
+  /** Number of steps by which the learning rate is ahead, as returned by `scheduleOffsetOf`. Default: 0. */
   readonly scheduleOffset?: number | undefined;
-  /** Fields of samples. Layers are found by tracing a step on a batch with these fields. */
+  /** Specs of the fields of a sample. Layers are found by tracing a step on a batch of such samples. */
   readonly train: { readonly fields: Readonly<Record<string, TensorSpec>> };
-  /** Components that modules of the job make. */
+  /** Components made by modules of the job. Absent: none. */
   readonly own?: OwnParts | undefined;
 }
 
 /**
- * Build the components of a job. @param plan measured before the run, for jobs whose buckets or densities depend on
- * measurements.
+ * Builds the components of a job.
+ *
+ * @param plan Plan made before the run, for jobs whose buckets or densities depend on measurements.
  */
 export const buildParts = (
   { job, model: plain, totalSteps, scheduleOffset = 0, train, own }: PartsInput,
@@ -215,7 +221,7 @@ export const buildParts = (
 
 const keySpec: NdArray = randomKey(0);
 
-/** The result specs of a traced function of a key, without running the function. */
+/** Returns the specs of the result of a traced function of a random key, without running the function. */
 const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshCoordinates): T => {
   let result: T | undefined;
   trace(
@@ -229,7 +235,7 @@ const specsOf = <T>(fn: (key: Tensor) => T, mesh: Mesh, coordinates: MeshCoordin
   return result!;
 };
 
-/** The part of a state that belongs to buckets, before the first step; traced. */
+/** Returns a function that computes the part of a state that depends on buckets, before the first step. Traced. */
 export const initExchangeState =
   (parts: Parts): ((key: Tensor) => Pick<TrainState<Tensor>, "residuals" | "pending" | "due">) =>
   (key) => {
@@ -241,7 +247,10 @@ export const initExchangeState =
     };
   };
 
-/** The state before the first step; traced. @param key u32[2] from the job's seed. */
+/**
+ * Returns a function that computes the state before the first step. Traced. @param key Random key from the job's seed,
+ * u32 [2].
+ */
 export const initState =
   (parts: Parts): ((key: Tensor) => TrainState<Tensor>) =>
   (key) => {
@@ -259,13 +268,16 @@ export const initState =
     };
   };
 
-/** Replace the buckets of the components. */
+/** Returns the components with other buckets. */
 export const withBuckets = (parts: Parts, buckets: BucketPlan, job: Job): Parts => ({
   ...parts,
   ...bucketsByAxis(buckets, parts, job.priorities),
 });
 
-/** Zeros in the shapes of a step's pending gradients. The sends that are traced to get the shapes are never run. */
+/**
+ * Returns zeros with the shapes of a step's pending gradients. Messages are traced only to get these shapes, and never
+ * sent.
+ */
 const noPending = (
   parts: Parts,
   params: unknown,
@@ -280,24 +292,27 @@ const noPending = (
 };
 
 /**
- * Learned parameters of a run: the running means if the run keeps any, or the current values; with the frozen
- * parameters of the model.
+ * Returns the learned parameters of a run: the moving averages if the run has any, otherwise the current values,
+ * together with the frozen parameters of the model.
  */
 export const learnedParams = <Leaf>({ params, average }: TrainState<Leaf>): unknown => withParameters(params, average);
 
-/** Specs of the state of a rank. Default: the first rank. */
+/** Returns the specs of the state of a rank. @param coordinates Default: those of the first rank. */
 export const stateSpecs = (
   parts: Parts,
   coordinates: MeshCoordinates = firstCoordinates(parts.mesh),
 ): TrainState<TensorSpec> => specsOf(initState(parts), parts.mesh, coordinates);
 
-/** Whether a leaf differs on each rank: residuals, and inverses of factors that not all ranks use. */
+/** Whether a leaf differs between ranks: residuals, and inverses of factors that only some ranks use. */
 const isOwn = (path: string): boolean => path.startsWith("residuals.") || /^optimizer(\.\d+)*\.own\./.test(path);
 
-/** Whether a leaf is a pending gradient; pending gradients are settled before the state is saved. */
+/** Whether a leaf is a pending gradient. Pending gradients are applied before the state is saved. */
 const isPending = (path: string): boolean => path === "due" || path.startsWith("pending.");
 
-/** Sharding of the leaves of a state: parameters, and optimizer state that has the structure of the parameters. */
+/**
+ * Returns the sharding of the leaves of a state: of parameters, and of optimizer state with the structure of the
+ * parameters.
+ */
 export const stateSharding = (sharding: Sharding, params: unknown): Sharding => {
   const shardedPaths = leafPaths(params).filter((path) => sharding(path).length > 0);
   return (path) => {
@@ -308,7 +323,7 @@ export const stateSharding = (sharding: Sharding, params: unknown): Sharding => 
   };
 };
 
-/** Leaves by path that are sharded along the same axes. */
+/** Leaves that are sharded along the same mesh axes, by path. */
 export interface PartLeaves<Leaf> {
   readonly axes: readonly string[];
   readonly leaves: ReadonlyMap<string, Leaf>;
@@ -316,17 +331,17 @@ export interface PartLeaves<Leaf> {
 
 /** Leaves of a state that are saved, by path. */
 export interface SavedLeaves<Leaf> {
-  /** Leaves that are the same on all ranks. */
+  /** Leaves that are equal on all ranks. */
   readonly shared: Map<string, Leaf>;
-  /** Leaves of sharded parameters: the same on ranks with the same coordinates along these axes. */
+  /** Leaves of sharded parameters. Equal on ranks with the same coordinates along `axes`. */
   readonly parts: readonly PartLeaves<Leaf>[];
-  /** Leaves of the optimizer's state that are sliced over ranks with the same parameters. */
+  /** Leaves of the optimizer's state that are sliced over the ranks with the same parameters. */
   readonly slices: ReadonlyMap<string, SlicedLeaf & { readonly leaf: Leaf }>;
-  /** Leaves that belong to this rank alone. Other ranks and runs of another layout cannot use them. */
+  /** Leaves owned by this rank. Other ranks, and runs with another layout, cannot use them. */
   readonly own: Map<string, Leaf>;
 }
 
-/** Properties that determine how a rank's state differs from the state of other ranks. */
+/** Properties that determine which parts of the state differ between ranks. */
 export type Layout = Pick<Parts, "sharding" | "mesh" | "zero">;
 
 export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
@@ -362,13 +377,14 @@ export const splitLeaves = <Leaf extends { readonly shape: Shape }>(
 };
 
 /**
- * Steps by which the learning rate is ahead of the updates made, after the batch size of a run has changed. The
- * schedule of a job with `epochs` follows the samples seen, the schedule of a job with `steps` the updates.
+ * Returns the number of steps by which the learning rate is ahead of the updates made, after the batch size of a run
+ * has changed. The schedule of a job with `epochs` depends on the number of processed samples; the schedule of a job
+ * with `steps` depends on the number of updates.
  */
 export const scheduleOffsetOf = ({ steps }: Pick<Job, "steps">, stepOffset: number): number =>
   steps === undefined ? stepOffset : 0;
 
-/** Number of steps of a job: given, or computed from its epochs. */
+/** Returns the number of steps of a job: given in the job, or computed from its epochs. */
 export const totalStepsOf = (job: Job, stepsPerEpoch: number): number => job.steps ?? job.epochs! * stepsPerEpoch;
 
 export type DeviceState = TrainState<DeviceArray>;

@@ -21,7 +21,7 @@ const totalSteps = 4;
 const model = mlp({ sizes: [9, 5, 10] }) as Model;
 const learningRate = { peak: 0.1, warmupSteps: 1, decay: "cosine" };
 
-/** Fields of the samples of `train`. */
+/** Fields of the samples used by `train`. */
 const fields = {
   inputs: { dtype: "f32", shape: [3, 3, 1] },
   labels: { dtype: "i32", shape: [] },
@@ -48,8 +48,8 @@ const setUp = (
 };
 
 /**
- * Train with the reference backend on one rank.
- * @returns metrics of each update, and how far it moved the parameters.
+ * Trains with the reference backend on one rank.
+ * @returns metrics of each update, and the L2 distance by which it moved the parameters.
  */
 const train = async (settings: object): Promise<{ readonly figures: UpdateFigures; readonly moved: number }[]> => {
   const { job, parts } = setUp(settings);
@@ -94,7 +94,7 @@ describe("plain gradient descent moves by learning rate times gradient norm", ()
     for (const { figures, moved } of updates) {
       const applied = Math.min(figures.gradientNorm, clip);
       expect(moved / (figures.learningRate * applied)).toBeCloseTo(1, 3);
-      if (clip < Infinity) expect(figures.gradientNorm).toBeGreaterThan(clip); // the norm before clipping
+      if (clip < Infinity) expect(figures.gradientNorm).toBeGreaterThan(clip); // the norm is measured before clipping
     }
     expect(updates[0]!.figures.learningRate).toBeCloseTo(0.05, 6); // warm-up, then half a cosine over three steps
     expect(updates[2]!.figures.learningRate).toBeCloseTo(0.075, 6);

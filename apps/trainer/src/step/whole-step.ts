@@ -27,11 +27,11 @@ import { updatesBefore } from "./updates-before.ts";
 import { noUpdate, updateFigures } from "./update-figures.ts";
 
 /**
- * One training step, from a batch to updated parameters. Traced.
+ * Computes one training step, from a batch to updated parameters. Traced.
  *
- * A step with a non-finite loss or gradient leaves the state unchanged. All ranks decide in the same way, because the
- * decision depends on values that the exchange made equal. With a loss scale, a step whose gradients overflow is
- * skipped, and the scale is halved.
+ * A step with a non-finite loss or gradient leaves the state unchanged. All ranks make the same decision, because it
+ * depends on values that are equal after the exchange. With a loss scale, a step whose gradients overflow is skipped,
+ * and the scale is halved.
  */
 export const wholeStep =
   (parts: Parts, { compressor, mode }: StepKind): TrainStep =>
@@ -74,7 +74,7 @@ export const wholeStep =
         logicalAnd(logicalNot(sound), greater(scaling.scale, lossScale.minimum)),
       );
       return {
-        // A skipped step still counts as done, so that the next step uses other samples.
+        // A skipped step still counts as completed, so that the next step uses other samples.
         state: { ...kept, lossScale: lossScale.update(scaling, sound), step: next.step },
         loss,
         figures,

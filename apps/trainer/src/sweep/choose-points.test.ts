@@ -52,7 +52,9 @@ describe("random points", () => {
 
 describe("a Bayesian search", () => {
   const ranges = searchSpace([], ["rate=log:1e-4..1", "decay=0..0.5"]) as readonly Range[];
-  /** A valley at a learning rate of 0.01 and a decay of 0.1; above 0.3 the run fails. */
+  /**
+   * A loss with a minimum at a learning rate of 0.01 and a decay of 0.1. Above a learning rate of 0.3 the run fails.
+   */
   const loss = ([rate, decay]: readonly unknown[]): number | undefined =>
     (rate as number) > 0.3
       ? undefined

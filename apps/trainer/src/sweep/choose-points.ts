@@ -2,14 +2,14 @@ import { type Observation, type SearchBound, suggest } from "@skein/cost-model";
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { type Dimension, numberAt, type Point, type Range, shortened } from "./search-space.ts";
 
-/** Every combination of some choices; the last key changes fastest. */
+/** Returns all combinations of some choices. The last key changes fastest. */
 export const gridPoints = (choices: readonly (readonly unknown[])[]): Point[] =>
   choices.reduce<Point[]>(
     (points, values) => points.flatMap((point) => values.map((value) => [...point, value])),
     [[]],
   );
 
-/** A number from 0 to 1 (excluded), determined by seed, draw and dimension. */
+/** Returns a random number in [0, 1), determined by seed, draw and dimension. */
 const drawn = (seed: number, draw: number, dim: number): number =>
   threefry2x32([seed % 2 ** 32, Math.floor(seed / 2 ** 32)], [draw, dim])[0] / 2 ** 32;
 
@@ -23,11 +23,15 @@ const randomPoint = (dimensions: readonly Dimension[], seed: number, draw: numbe
 
 const keyOf = (point: Point): string => JSON.stringify(point);
 
-/** Maximum number of extra draws for new points; if all of them repeat, hardly any other point exists. */
+/**
+ * Maximum number of additional draws to find new points. If all of these repeat known points, hardly any other point
+ * exists.
+ */
 const maxDraws = 1000;
 
 /**
- * Distinct random points, uniform over ranges on their scale and over choices. Fewer if the space has no more. Pure.
+ * Returns distinct random points: uniform over ranges on the scale of each range, and uniform over choices. Returns
+ * fewer points if the space contains fewer. Pure.
  *
  * Source: Bergstra and Bengio 2012, Random Search for Hyper-Parameter Optimization.
  */
@@ -40,16 +44,16 @@ export const randomPoints = (dimensions: readonly Dimension[], count: number, se
   return [...points.values()];
 };
 
-/** A trial that has ended. */
+/** A trial that has ended, with its loss. */
 export interface Tried {
   readonly point: Point;
-  /** Absent: the trial failed, so its point counts as the worst. */
+  /** Validation loss. Undefined: the trial failed, so its point counts as the worst. */
   readonly loss: number | undefined;
 }
 
 /**
- * Observations for a Gaussian process. Losses far above the median are reduced, because one nearly diverged run would
- * make all others look the same to the process.
+ * Returns observations for a Gaussian process. Losses far above the median are reduced, because the process could not
+ * distinguish all other losses next to the loss of a nearly diverged run.
  */
 const observations = (tried: readonly Tried[]): Observation[] => {
   const known = tried.flatMap(({ loss }) => (loss === undefined ? [] : [loss])).toSorted((a, b) => a - b);
@@ -63,9 +67,9 @@ const observations = (tried: readonly Tried[]): Observation[] => {
 };
 
 /**
- * The next points of a Bayesian search, to be tried concurrently. Each point is chosen as if the previous points had
- * the mean loss of the known trials, so that the points are spread out. Pure: the same trials and seed give the same
- * points, regardless of the order in which trials end.
+ * Returns the next points of a Bayesian search, for concurrent trials. Each point is chosen as if the previous points
+ * had the mean loss of the known trials, so that the points are spread out. Pure: equal trials and seed lead to equal
+ * points, in any order in which the trials ended.
  *
  * @returns fewer than `count` points if all promising points have been tried.
  *
@@ -84,8 +88,7 @@ export const suggestedPoints = (
   while (points.length < count) {
     const assumed = [...seen, ...points.map((point) => ({ point: point as readonly number[], value: mean }))];
     const near = suggest(assumed, bounds, { seed }).map((value, dim) => shortened(ranges[dim]!, value));
-    // A whole number, or a number of four digits, may have been tried already; then a random untried point is used
-    // instead.
+    // An integer, or a number rounded to four digits, may have been tried already. Then a random untried point is used.
     const point = taken.has(keyOf(near))
       ? randomPoints(ranges, taken.size + 1, seed + 1).find((other) => !taken.has(keyOf(other)))
       : near;

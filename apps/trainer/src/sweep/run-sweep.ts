@@ -9,19 +9,19 @@ import { saveSweep, type SweepFile, type Trial, trialFolder } from "./sweep-file
 /** Inputs of a sweep. */
 export interface SweepRun {
   readonly file: string;
-  /** Overrides of all trials. */
+  /** Overrides of the job that apply to all trials. */
   readonly overrides: readonly Override[];
   readonly dimensions: readonly Dimension[];
   readonly numTrials: number;
   readonly output: string;
-  /** State of the sweep: saved earlier, or new. */
+  /** State of the sweep: new, or loaded from its folder. */
   readonly sweep: SweepFile;
   readonly interruption: Interruption;
-  /** Called with each trial that has ended. */
+  /** Called after each trial. */
   readonly onTrial: (trial: Trial) => void;
 }
 
-/** Points that are known before the first trial. Absent: the search learns from trials. */
+/** Returns the points that are known before the first trial. Undefined: the search depends on results of trials. */
 export const knownPoints = (
   search: SweepFile["settings"]["search"],
   dimensions: readonly Dimension[],
@@ -39,10 +39,11 @@ const pointOf = (dimensions: readonly Dimension[], { values }: Trial): Point =>
   dimensions.map((dimension) => values[keyOf(dimension)]);
 
 /**
- * Run all trials of a sweep, `parallel` at once, and save their results. Finished and failed trials are not run again;
- * trials that were under way resume from their checkpoints.
+ * Runs all trials of a sweep, `parallel` at a time, and saves their results. Finished and failed trials are not run
+ * again. Interrupted trials resume from their checkpoints.
  *
- * @returns the sweep with all results: fewer trials than requested if it was interrupted, or if nothing is left to try.
+ * @returns the sweep with all results. It has fewer trials than requested if it was interrupted, or if no untried
+ * points are left.
  * @throws errors that end a sweep, such as a full disk, after concurrent trials have stopped and saved.
  */
 export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
@@ -80,7 +81,7 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
       keep(ended);
       run.onTrial(ended);
     } catch (error) {
-      interruption.request(); // concurrent trials save, and no other trial begins
+      interruption.request(); // concurrent trials save and stop, and no further trial begins
       throw error;
     } finally {
       stops.delete(stop);
@@ -102,7 +103,8 @@ export const runSweep = async (run: SweepRun): Promise<SweepFile> => {
     if (known !== undefined) await runAll(known, 1);
     else
       for (let done = 0; done < numTrials && !interruption.requested; ) {
-        // By number, not by completion: a resumed sweep must choose the same points as an uninterrupted sweep.
+        // In order of trial number, not of completion, so that a resumed sweep chooses the same points as an
+        // uninterrupted one.
         const tried = sweep.trials
           .filter(({ trial }) => trial <= done)
           .map((trial): Tried => ({ point: pointOf(dimensions, trial), loss: trial.loss }));

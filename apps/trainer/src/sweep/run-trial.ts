@@ -8,13 +8,13 @@ import type { Progress } from "../run-files/progress.ts";
 import { evaluatedBy } from "../run-files/summary.ts";
 import type { Trial } from "./sweep-file.ts";
 
-/** Result of a trial. Absent: the trial was stopped, and can be resumed. */
+/** Result of a trial. Undefined: the trial was stopped, and can be resumed. */
 export type TrialEnd = Pick<Trial, "state" | "loss" | "accuracy" | "steps" | "seconds" | "reason"> | undefined;
 
 const silent: Progress = { update: () => undefined, note: () => undefined, close: () => undefined };
 
 /**
- * Codes of failures caused by the values of a trial: the trial counts as the worst, and other trials continue. Other
+ * Codes of errors caused by the values of a trial. Such a trial counts as the worst, and other trials continue. Other
  * errors, such as a full disk, end the sweep.
  */
 const ownFailures: ReadonlySet<string> = new Set([
@@ -28,9 +28,9 @@ const ownFailures: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Run or resume a trial in its own folder.
+ * Runs or resumes a trial in its own folder.
  *
- * @param parallel number of concurrent trials, which share the machine's cores. Results do not depend on it.
+ * @param parallel Number of concurrent trials, which share the CPU cores. Does not affect results.
  * @throws errors that end the whole sweep.
  */
 export const runTrial = async (

@@ -1,23 +1,23 @@
 import { type Override, parseSetting } from "../job-file/config.ts";
 import { ConfigError } from "../errors.ts";
 
-/** A job key, and its possible values. */
+/** Dimension of the search space: a job key, and its possible values. */
 export type Dimension = Choice | Range;
 
-/** A list of values, each to be tried. */
+/** A job key with a list of values to try. */
 export interface Choice {
   readonly kind: "choice";
   readonly path: readonly string[];
   readonly values: readonly unknown[];
 }
 
-/** All numbers between two bounds, both included. */
+/** A job key with all numbers between two inclusive bounds. */
 export interface Range {
   readonly kind: "range";
   readonly path: readonly string[];
   readonly low: number;
   readonly high: number;
-  /** With "log", a factor of two is the same distance everywhere. */
+  /** Scale on which numbers are distributed uniformly. With "log", 1 to 2 is as likely as 2 to 4. */
   readonly scale: "linear" | "log";
   readonly isWhole: boolean;
 }
@@ -25,21 +25,26 @@ export interface Range {
 /** Values of a trial, in the order of the dimensions. */
 export type Point = readonly unknown[];
 
-/** Keys on which the evaluation of trials depends: results with different values could not be compared. */
+/**
+ * Job keys that cannot be searched, because the evaluation of trials depends on them: results would not be comparable.
+ */
 const fixedKeys: readonly string[] = ["name", "data.validationFraction", "data.testSamples", "data.judgeBy"];
 
 export const keyOf = ({ path }: Pick<Dimension, "path">): string => path.join(".");
 
-/** Words that YAML does not read as text. */
+/** Matches words that YAML does not read as text. */
 const notWords = /^(?:true|false|null)$/i;
 
-/** Format `key=value` as typed after `--set`. A value that is not a plain word is written as JSON, which YAML reads. */
+/**
+ * Formats `key=value` as on the command line after `--set`. A value that is not a plain word is written as JSON, which
+ * YAML can read.
+ */
 export const settingOf = (dimension: Pick<Dimension, "path">, value: unknown): string => {
   const isPlain = typeof value === "string" && /^[A-Za-z][\w-]*$/.test(value) && !notWords.test(value);
   return `${keyOf(dimension)}=${isPlain ? value : JSON.stringify(value)}`;
 };
 
-/** Convert a point to overrides of the job file. */
+/** Converts a point to overrides of the job file. */
 export const overridesAt = (dimensions: readonly Dimension[], point: Point): Override[] =>
   dimensions.map((dimension, i) => ({
     path: dimension.path,
@@ -47,7 +52,7 @@ export const overridesAt = (dimensions: readonly Dimension[], point: Point): Ove
     origin: `${dimension.kind === "choice" ? "--grid" : "--random"} ${settingOf(dimension, point[i])}`,
   }));
 
-/** Split `key=value`. @throws ConfigError for a text without both. */
+/** Splits `key=value`. @throws ConfigError if the key or the value is missing. */
 const cutAt = (text: string, option: string): readonly [key: string, value: string] => {
   const cut = text.indexOf("=");
   if (cut < 1)
@@ -57,7 +62,7 @@ const cutAt = (text: string, option: string): readonly [key: string, value: stri
   return [text.slice(0, cut), text.slice(cut + 1)];
 };
 
-/** Parse `key=value,value` of `--grid`. @throws ConfigError. */
+/** Parses the argument `key=value,value` of `--grid`. @throws ConfigError. */
 const parseChoice = (text: string): Choice => {
   const [key, listed] = cutAt(text, "--grid");
   const { path, value, origin } = parseSetting(`${key}=[${listed}]`, "--grid");
@@ -73,7 +78,7 @@ const parseChoice = (text: string): Choice => {
 
 const rangeForm = /^(?:(log|int|log-int):)?([^.].*?)\.\.(.+)$/;
 
-/** Parse `key=log:low..high` of `--random`. @throws ConfigError. */
+/** Parses the argument `key=log:low..high` of `--random`. @throws ConfigError. */
 const parseRange = (text: string): Range => {
   const [key, range] = cutAt(text, "--random");
   const { path } = parseSetting(`${key}=0`, "--random");
@@ -99,8 +104,9 @@ const parseRange = (text: string): Range => {
 };
 
 /**
- * Parse `--grid` and `--random`. @throws ConfigError for a duplicate key, or a key on which the evaluation of trials
- * depends.
+ * Parses the arguments of `--grid` and `--random`.
+ *
+ * @throws ConfigError for a duplicate key, or for a key on which the evaluation of trials depends.
  */
 export const searchSpace = (grid: readonly string[], random: readonly string[]): readonly Dimension[] => {
   const dimensions: readonly Dimension[] = [...grid.map(parseChoice), ...random.map(parseRange)];
@@ -119,13 +125,16 @@ export const searchSpace = (grid: readonly string[], random: readonly string[]):
   return dimensions;
 };
 
-/** A number of a range, at a share of its scale, 0 to 1. */
+/** Returns the number of a range at a relative position on its scale. @param share Relative position, 0 to 1. */
 export const numberAt = ({ low, high, scale, isWhole }: Range, share: number): number => {
   const exact = scale === "log" ? low * (high / low) ** share : low + (high - low) * share;
   return shortened({ low, high, isWhole }, exact);
 };
 
-/** Round a number to a whole number, or to four more digits than low and high have in common, within the range. */
+/**
+ * Rounds a number to an integer, or to four significant digits more than `low` and `high` have in common. The result is
+ * within the range.
+ */
 export const shortened = ({ low, high, isWhole }: Pick<Range, "low" | "high" | "isWhole">, exact: number): number => {
   const common = Math.max(0, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low))));
   return Math.min(

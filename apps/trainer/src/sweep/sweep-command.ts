@@ -37,7 +37,7 @@ interface SweepOptions extends RunOptions {
   readonly seed: string;
 }
 
-/** Share of the training samples used for validation, if the job does not set it. */
+/** Default share of the training samples that is used for validation. */
 const validationFraction = 0.1;
 
 const pageFile = "sweep.html";
@@ -74,13 +74,13 @@ const trialsOf = (
   return all;
 };
 
-/** Corners of the search space, to detect invalid jobs first. */
+/** Returns the corners of the search space. They are checked first, to detect invalid jobs. */
 const corners = (dimensions: readonly Dimension[]): Point[] =>
   gridPoints(dimensions.slice(0, 6).map((one) => (one.kind === "range" ? [one.low, one.high] : one.values))).map(
     (point) => [...point, ...dimensions.slice(6).map((one) => (one.kind === "range" ? one.low : one.values[0]))],
   );
 
-/** The base job of all trials, with validation samples for evaluation. */
+/** Returns the base job of all trials, with validation samples for evaluation. */
 const evaluatedJob = async (
   file: string,
   overrides: readonly Override[],
@@ -96,7 +96,7 @@ const evaluatedJob = async (
   return { job: await loadJob(file, all), overrides: all, isOwnFraction: false };
 };
 
-/** Command-line options that apply to every run, as typed. */
+/** Command-line options that apply to each run, as given on the command line. */
 const sharedOptions = ({ set, ranks, steps, transport, certificates, insecure }: SweepOptions): string[] => [
   ...set.flatMap((one) => ["--set", one]),
   ...Object.entries({ ranks, steps, transport, certificates }).flatMap(([name, value]) =>
@@ -136,7 +136,7 @@ const openFolder = (output: string): void => {
   requireFolder(output, `--output ${output}`, { files: [sweepFile, pageFile], folders: [] });
 };
 
-/** `skein-train sweep`. @returns the exit code. */
+/** Implements `skein-train sweep`. @returns the exit code. */
 export const sweepCommand = async (file: string, options: SweepOptions): Promise<number> => {
   const { output } = options;
   const dimensions = searchSpace(options.grid, options.random);
@@ -169,18 +169,18 @@ export const sweepCommand = async (file: string, options: SweepOptions): Promise
   }
 };
 
-/** A checked sweep. */
+/** A sweep whose job and search space have been checked. */
 interface CheckedSweep extends Pick<SweepRun, "overrides" | "dimensions" | "numTrials"> {
   /** Name of the job. */
   readonly name: string;
   readonly settings: SweepSettings;
   /** Whether the job itself sets a validation fraction. */
   readonly isOwnFraction: boolean;
-  /** Results of guessing on the validation samples. */
+  /** Loss and accuracy of guessing on the validation samples. */
   readonly chance: Chance;
 }
 
-/** Run the trials that the folder does not have yet. @returns the exit code. */
+/** Runs the trials that are missing in the folder. @returns the exit code. */
 const searchIn = async (
   file: string,
   options: SweepOptions,
@@ -236,7 +236,7 @@ const searchIn = async (
   return reportSweep(file, options, { done, dimensions, holdsBack: isOwnFraction, chance });
 };
 
-/** Write the results: a page, and a table or JSON. @throws OutcomeError if every trial failed. */
+/** Reports the results as a page, and as a table or JSON. @throws OutcomeError if all trials failed. */
 const reportSweep = (
   file: string,
   options: SweepOptions,
@@ -272,7 +272,12 @@ const reportSweep = (
   return exitCodes.ok;
 };
 
-/** Add `skein-train sweep`. @param finish takes the exit code. @param withOverrides adds options of a job. */
+/**
+ * Adds the command `skein-train sweep`.
+ *
+ * @param finish Receives the exit code.
+ * @param withOverrides Adds the options that override job settings.
+ */
 export const addSweepCommand = (
   program: Command,
   finish: (code: number) => void,

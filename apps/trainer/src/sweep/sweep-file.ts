@@ -7,35 +7,35 @@ import { ConfigError } from "../errors.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";
 import { recordSchema } from "../files/record-schema.ts";
 
-/** A trial and its result. */
+/** A trial of a sweep, and its result. */
 export interface Trial {
-  /** Counted from 1. */
+  /** Number of the trial, from 1. */
   readonly trial: number;
-  /** Values of the trial, by key. */
+  /** Values of the trial, by job key. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly state: "under way" | "finished" | "failed";
   /** Mean loss on the validation samples. */
   readonly loss?: number | undefined;
-  /** Share of correct answers among the validation samples, 0 to 1. Only for classes. */
+  /** Share of correctly classified validation samples, 0 to 1. Only for classifiers. */
   readonly accuracy?: number | undefined;
   readonly steps?: number | undefined;
   readonly seconds?: number | undefined;
-  /** Reason of a failure. */
+  /** Reason of a failure. Absent: the trial did not fail. */
   readonly reason?: string | undefined;
 }
 
-/** Settings of a sweep. A folder can be continued only with the same settings. */
+/** Settings of a sweep. A sweep can be continued in its folder only with equal settings. */
 export interface SweepSettings {
-  /** SHA-256 of the job without the values of trials. */
+  /** SHA-256 of the job without the searched values. */
   readonly job: string;
   readonly search: "grid" | "random" | "bayes";
-  /** Dimensions of the search. */
+  /** Dimensions of the search space. */
   readonly space: readonly unknown[];
   readonly seed: number;
   readonly parallel: number;
 }
 
-/** A sweep and its results so far. */
+/** File of a sweep with its results so far. */
 export interface SweepFile {
   readonly format: "skein-sweep";
   readonly version: 1;
@@ -71,10 +71,10 @@ const fileSchema: z.ZodType<SweepFile> = z.strictObject({
 });
 
 export const sweepFile = "sweep.json";
-/** Maximum size of that file, in bytes: 200,000 trials. */
+/** Maximum size of the sweep file in bytes, enough for 200,000 trials. */
 const maxSweepBytes = 128 * 2 ** 20;
 
-/** Folder of a trial's run. */
+/** Returns the output folder of a trial. */
 export const trialFolder = (output: string, trial: number): string =>
   join(output, `trial-${String(trial).padStart(3, "0")}`);
 
@@ -90,9 +90,10 @@ const settingNames: { readonly [setting in keyof SweepSettings]: string } = {
 };
 
 /**
- * Read the sweep of a folder. Absent: the folder holds none.
+ * Reads the sweep in a folder. Undefined: the folder contains no sweep.
  *
- * @throws ConfigError if the settings differ, because its trials would be reported as trials of this sweep.
+ * @throws ConfigError if the settings differ, because the trials of the earlier sweep would be reported as trials of
+ * this one.
  */
 export const savedSweep = (output: string, settings: SweepSettings): SweepFile | undefined => {
   const path = join(output, sweepFile);
@@ -103,7 +104,7 @@ export const savedSweep = (output: string, settings: SweepSettings): SweepFile |
   } catch {
     throw new ConfigError([`${path} is not a sweep file; name another folder with --output`]);
   }
-  // Through JSON like the file, so that undefined values are absent.
+  // Converted to JSON and back like the settings in the file, so that undefined values are removed.
   const asked = JSON.parse(JSON.stringify(settings)) as SweepSettings;
   // The number of concurrent trials only affects the choices of a Bayesian search.
   for (const [name, description] of Object.entries(settingNames) as [keyof SweepSettings, string][])

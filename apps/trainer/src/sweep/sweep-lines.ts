@@ -7,31 +7,31 @@ import type { SweepFile, Trial } from "./sweep-file.ts";
 
 const stateOrder: readonly Trial["state"][] = ["finished", "under way", "failed"];
 
-/** Sort trials, best first, failed trials last. */
+/** Sorts trials: best first, failed trials last. */
 export const ranked = (trials: readonly Trial[]): Trial[] =>
   trials.toSorted(
     (a, b) =>
       stateOrder.indexOf(a.state) - stateOrder.indexOf(b.state) || (a.loss ?? 0) - (b.loss ?? 0) || a.trial - b.trial,
   );
 
-/** Format a value of a trial for the user. */
+/** Formats a value of a trial for the user. */
 export const valueText = (value: unknown): string =>
   printable(redactSecrets(typeof value === "string" ? value : JSON.stringify(value)));
 
-/** Result of a run, a row of a table. */
+/** A run and its result, for one row of a table. */
 export interface TableRow extends Pick<Trial, "loss" | "accuracy" | "seconds" | "reason"> {
   readonly name: string;
-  /** Values that the run sets, by key; all rows have the same keys. */
+  /** Values set by the run, by key. All rows have the same keys. */
   readonly values: Trial["values"];
-  /** State in a word. */
+  /** State of the run in one word. */
   readonly state: string;
 }
 
 /**
- * Format runs as lines of a table.
+ * Formats runs as lines of a table.
  *
- * @param heading of the name column. @param width columns of the terminal. @param lossOn samples on which the loss is
- * computed.
+ * @param heading Heading of the name column. @param width Number of terminal columns. @param lossOn Samples on which
+ * the loss is computed.
  */
 export const outcomeTable = (
   rows: readonly TableRow[],
@@ -67,7 +67,7 @@ export const outcomeTable = (
   );
 };
 
-/** Format trials as lines of a table, best first. @param width columns of the terminal. */
+/** Formats trials as lines of a table, best first. @param width Number of terminal columns. */
 export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
   outcomeTable(
     ranked(trials).map((trial) => ({ ...trial, name: String(trial.trial) })),
@@ -75,9 +75,9 @@ export const sweepTable = ({ trials }: SweepFile, width: number): string[] =>
   );
 
 /**
- * The command that trains with the values of a trial on all training samples.
+ * Returns the command that trains with the values of a trial on all training samples.
  *
- * @param options of the sweep that apply to every run, such as `--set` and `--ranks`.
+ * @param options Options of the sweep that apply to each run, such as `--set` and `--ranks`.
  */
 export const trainCommand = (job: string, options: readonly string[], { values }: Trial): string =>
   `skein-train run ${shellCommand([
@@ -87,9 +87,10 @@ export const trainCommand = (job: string, options: readonly string[], { values }
   ])}`;
 
 /**
- * A remark if no finished trial is better than guessing, because the best of them is then arbitrary.
+ * Returns a remark if no finished trial is better than guessing, because the choice of the best trial is then
+ * arbitrary.
  *
- * @returns undefined if a trial is better than chance, or chance is unknown.
+ * @returns undefined if a trial is better than guessing, or if the result of guessing is unknown.
  */
 export const chanceRemark = (trials: readonly Trial[], chance: Chance): string | undefined => {
   const finished = trials.filter(({ state }) => state === "finished");
@@ -107,7 +108,7 @@ export const chanceRemark = (trials: readonly Trial[], chance: Chance): string |
     : `no trial is better than chance: the lowest loss is ${digitsText(best, 4)}, and a uniform guess has ${digitsText(chance.loss, 4)}; ${cure}`;
 };
 
-/** Describe a trial that has ended, in one line. */
+/** Formats a trial that has ended as one line. */
 export const trialLine = ({ trial, values, state, loss, reason }: Trial): string => {
   const set = Object.entries(values)
     .map(([key, value]) => `${key}=${valueText(value)}`)

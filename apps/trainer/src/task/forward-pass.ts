@@ -4,13 +4,13 @@ import type { Tensor, TensorSpec } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 import type { AnyModel, Prediction } from "./task.ts";
 
-/** Parameters of a model, and its state. */
+/** Parameters and state of a model. */
 export interface Weights {
   readonly params: unknown;
   readonly state: unknown;
 }
 
-/** Name of a single output tensor, by kind of prediction. */
+/** Name of an output that is a single tensor, by kind of prediction. */
 const resultNames: Readonly<Record<Prediction, string>> = {
   classes: "logits",
   bytes: "logits",
@@ -19,12 +19,18 @@ const resultNames: Readonly<Record<Prediction, string>> = {
   own: "outputs",
 };
 
-/** Forward pass of a model on the leaves of a batch, by path. Returns a tensor or a tree of tensors. Traced. */
+/**
+ * Returns a function that computes the forward pass of a model from the leaves of a batch by path. The result is a
+ * tensor or a tree of tensors. Traced.
+ */
 export const forwardPass =
   (model: Pick<AnyModel, "apply">) =>
   ({ params, state }: Weights, leaves: Leaves<Tensor>): unknown =>
     model.apply(params, state, inputsOf(batchTree(leaves)), { train: false })[0];
 
-/** Outputs, or their specs, by name: a single tensor as `logits`, `values` or `outputs`, tensors of a tree by path. */
+/**
+ * Names outputs, or specs of outputs: a single tensor is named `logits`, `values` or `outputs`; tensors of a tree are
+ * named by path.
+ */
 export const namedResults = <Leaf extends TensorSpec = Tensor>(outputs: unknown, predicts: Prediction): Leaves<Leaf> =>
   Object.fromEntries([...leavesByPath<Leaf>(outputs)].map(([path, leaf]) => [path || resultNames[predicts], leaf]));

@@ -1,7 +1,7 @@
 import { type Traced, unflattenTree } from "@skein/tensor-core";
 import { specOf } from "@skein/tensor-core/backend";
 
-/** Tree of the result specs of a traced function. */
+/** Returns the specs of the result of a traced function, as a tree. */
 export const resultSpecs = <Specs>({ graph, outputs }: Pick<Traced, "graph" | "outputs">): Specs =>
   unflattenTree<Specs>(
     outputs,

@@ -7,7 +7,7 @@ import type { AnyModel, DataSet } from "./task.ts";
 
 const params: TensorSpec = { dtype: "f32", shape: [4, 3] };
 
-/** A model whose forward pass is the given function. */
+/** Returns a model whose forward pass is the given function. */
 const modelOf = (outputs: (weight: Tensor, inputs: Tensor) => unknown): Pick<AnyModel, "apply"> => ({
   apply: (weight, state, inputs) => [outputs(weight as Tensor, inputs as Tensor) as Tensor, state],
 });
@@ -43,7 +43,7 @@ test.each<[SampleKind, ...Parameters<typeof kindOf>]>([
   ["text", perToken, "tokens", { ...tokens, dtype: "u8" }, tokens],
   ["tree", (_, inputs) => ({ scores: perToken(_, inputs) }), "tokens", tokens, tokens],
   ["tree", (_, inputs) => cast(inputs, "f32"), "bytes", tokens, tokens],
-  ["tree", perToken, "bytes", tokens, { dtype: "i32", shape: [] }], // one token that follows a whole text
+  ["tree", perToken, "bytes", tokens, { dtype: "i32", shape: [] }], // one token that follows a complete text
 ])("a sample is shown as %s for such outputs of the model: %#", (kind, ...shown) => {
   expect(kindOf(...shown)).toBe(kind);
 });

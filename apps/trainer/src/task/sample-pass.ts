@@ -8,12 +8,13 @@ import { resultSpecs } from "./result-specs.ts";
 import { type AnyModel, batchSpecs, type DataSet } from "./task.ts";
 
 /**
- * Form in which `evaluation.samples` shows samples: as a class, values or a text next to the label; or, if there are no
- * labels or the outputs have another form, as the first numbers of all inputs and outputs of the model.
+ * Form in which `evaluation.samples` displays samples: the class, values or text predicted by the model, next to the
+ * label; or "tree", the first numbers of all inputs and outputs, if there are no labels or if the outputs have another
+ * form.
  */
 export type SampleKind = "classes" | "values" | "text" | "tree";
 
-/** @throws ConfigError that names the first result without a row per sample. */
+/** Requires that each result has one row per sample. @throws ConfigError that names the first other result. */
 const requireRows = (traced: Traced, count: number, predicts: DataSet["predicts"]): void => {
   const results = Object.entries(namedResults<TensorSpec>(resultSpecs(traced), predicts));
   const rule = `a sample is shown by its row of the outputs, so each output tensor must be [${count}, …] for a batch of ${count}`;
@@ -29,12 +30,12 @@ const requireRows = (traced: Traced, count: number, predicts: DataSet["predicts"
 };
 
 /**
- * Trace the forward pass of a model for one held-out sample: from parameters, state and inputs to the outputs. One
- * sample at a time, so that outputs depend neither on a rank's share of the samples nor on other samples of a batch.
+ * Traces the forward pass of a model for one held-out sample: from parameters, state and inputs to the outputs. One
+ * sample at a time, so that outputs depend neither on the rank's share of the samples nor on other samples of a batch.
  *
- * @param weights specs of parameters and state.
- * @throws ConfigError if the model has no forward pass, if the pass fails for one sample, or if its outputs have no row
- * per sample.
+ * @param weights Specs of parameters and state.
+ * @throws ConfigError if the model has no forward pass, if the pass fails for one sample, or if its outputs do not have
+ * one row per sample.
  */
 export const traceSamplePass = (
   model: Pick<AnyModel, "apply">,
@@ -60,11 +61,14 @@ export const traceSamplePass = (
     return traced;
   };
   const traced = passOf(1);
-  passOf(2); // a dimension that happens to be 1 is not a row
+  passOf(2); // with two samples, a dimension of size 1 is not mistaken for rows
   return traced;
 };
 
-/** The forward pass that a job needs to show samples. Absent: the job shows no samples, or ranks share the model. */
+/**
+ * Returns the forward pass with which a job displays samples. Undefined: the job displays no samples, or the model is
+ * sharded over ranks.
+ */
 export const samplePassOf = (
   { evaluation }: Pick<Job, "evaluation">,
   model: Pick<AnyModel, "apply" | "sharding">,
@@ -73,7 +77,7 @@ export const samplePassOf = (
 ): Traced | undefined =>
   evaluation.samples === undefined || model.sharding !== undefined ? undefined : traceSamplePass(model, data, weights);
 
-/** Form in which samples are shown, from the result of the forward pass. */
+/** Returns the form in which samples are displayed, from the traced forward pass. */
 export const sampleKindOf = (
   pass: Traced,
   { test: { fields }, predicts, classes }: Pick<DataSet, "test" | "predicts" | "classes">,

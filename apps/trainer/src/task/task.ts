@@ -12,30 +12,30 @@ import { formatSpec } from "@skein/tensor-core/backend";
 import { ModuleError } from "../errors.ts";
 
 /**
- * Kind of label: a class, a byte of text, a token of another vocabulary, or numbers. It determines the units of
- * reported results. `own`: there are no labels, or only the model's loss interprets them; then a run is evaluated by
- * the loss, and by figures of the model.
+ * Kind of label: a class, a byte of text, a token of another vocabulary, or numbers. Determines the units of reported
+ * results. `own`: there are no labels, or only the model's loss interprets them; the run is then evaluated by the loss
+ * and by metrics of the model.
  */
 export type Prediction = "classes" | "bytes" | "tokens" | "values" | "own";
 
 /** Training samples and held-out samples. */
 export interface DataSet<Of extends Samples = Samples> {
   /**
-   * Any tree of arrays, see `arrayRecords`. Built-in models need the fields `inputs` and `labels`; a user model
-   * receives the whole tree.
+   * Training samples: any tree of arrays, see `arrayRecords`. Built-in models need the fields `inputs` and `labels`; a
+   * user-defined model receives the complete tree.
    */
   readonly train: Of;
   readonly test: Of;
   readonly predicts: Prediction;
-  /** Number of classes, bytes or tokens: the width of the logits. Absent: other kinds of labels. */
+  /** Number of classes, bytes or tokens, which is the number of logits. Absent for other kinds of labels. */
   readonly classes?: number | undefined;
-  /** Names of the classes, by number. Absent: classes have numbers only. */
+  /** Class names, by class number. Absent: classes have no names. */
   readonly classNames?: readonly string[] | undefined;
-  /** Augmentation of the images of `train`, the field `inputs`, which changes from epoch to epoch. */
+  /** Random changes applied to the images of `train`, in the field `inputs`; different in each epoch. Absent: none. */
   readonly augmentation?: Augmentation | undefined;
-  /** Whether samples may hold NaN and infinities, because the model handles them. Default: false. */
+  /** Whether samples may contain NaN and infinities, because the model handles them. Default: false. */
   readonly allowNonFinite?: boolean | undefined;
-  /** Remarks about the samples for the user, one line each. */
+  /** Remarks for the user about the samples, one line each. */
   readonly remarks?: readonly string[] | undefined;
 }
 
@@ -44,43 +44,43 @@ export interface TrainingData extends Omit<DataSet, "train"> {
   readonly train: TrainingSamples;
 }
 
-/** A batch as passed to a model, with `mask`, bool [B], if some rows only pad the batch. */
+/** A batch as passed to a model. Contains `mask`, bool [B], if some rows are only padding. */
 export type BatchTree = NamedTree<Tensor>;
 
-/** A model of any batch type, as seen by other code. */
+/** A model with any type of batch. */
 export type AnyModel = Model<unknown, unknown, unknown>;
 
-/** A user-defined model: it returns any sums and any tree of tensors. */
+/** A user-defined model, which may return any sums and any tree of tensors. */
 export type OwnModel = Model<unknown, unknown, unknown, Sums, unknown>;
 
 /** Learning task of a model, without the samples. */
 export interface Task extends Pick<DataSet, "predicts" | "classes"> {
-  /** Tree of specs of one sample. */
+  /** Specs of one sample, as a tree. */
   readonly sample: NamedTree<TensorSpec>;
-  /** Specs by path, such as `query.tokens`. */
+  /** Specs of one sample by path, such as `query.tokens`. */
   readonly leaves: Leaves<TensorSpec>;
   /**
-   * Spec at a path.
+   * Returns the spec at a path.
    *
    * @throws ModuleError if there is no tensor at the path.
    */
   spec(path: string): TensorSpec;
-  /** `spec("inputs")`. */
+  /** Spec of the inputs: `spec("inputs")`. */
   readonly inputs: TensorSpec;
-  /** `spec("labels")`. */
+  /** Spec of the labels: `spec("labels")`. */
   readonly labels: TensorSpec;
 }
 
 const specOf = ({ dtype, shape }: TensorSpec): TensorSpec => ({ dtype, shape: [...shape] });
 
-/** Describe the fields of samples for messages. */
+/** Describes the fields of samples for messages. */
 export const layoutOf = ({ fields }: { readonly fields: Leaves<TensorSpec> }): string =>
   Object.entries(fields)
     .map(([path, spec]) => `${path} ${formatSpec(spec)}`)
     .sort()
     .join(", ");
 
-/** Make the task for a data set, the first argument of a factory of `defineModel`. */
+/** Returns the task of a data set, which is the first argument of a factory of `defineModel`. */
 export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" | "predicts" | "classes">): Task => {
   const specs = Object.fromEntries(Object.entries(train.fields).map(([path, spec]) => [path, specOf(spec)]));
   const spec = (path: string): TensorSpec => {
@@ -106,10 +106,10 @@ export const taskOf = ({ train, predicts, classes }: Pick<TrainingData, "train" 
   };
 };
 
-/** Whether samples fit built-in models: inputs and labels, one tensor each. */
+/** Whether samples fit built-in models, which need inputs and labels of one tensor each. */
 export const isLabelled = ({ leaves }: Pick<Task, "leaves">): boolean => "inputs" in leaves && "labels" in leaves;
 
-/** Specs of a batch of `count` samples. */
+/** Returns the specs of a batch of `count` samples. */
 export const batchSpecs = ({ fields }: { readonly fields: Leaves<TensorSpec> }, count: number): NamedTree<TensorSpec> =>
   batchTree(
     Object.fromEntries(

@@ -2,13 +2,16 @@ import { SkeinError, Tensor } from "@skein/tensor-core";
 import { leavesByPath, formatSpec } from "@skein/tensor-core/backend";
 import type { BatchTree } from "./task.ts";
 
-/** Properties that runtimes read of any object, and `mask`, which only evaluation batches have. */
+/**
+ * Keys whose absence is not reported: properties that runtimes read on any object, and `mask`, which only evaluation
+ * batches have.
+ */
 const ignoredKeys: readonly string[] = ["mask", "then", "toJSON", "dtype", "shape"];
 
 const isBranch = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !(value instanceof Tensor);
 
-/** Wrap a tree so that `miss` is called with each path that is read but does not exist. */
+/** Wraps a tree, and calls `miss` with each path that is read but does not exist. */
 const watched = <T extends object>(tree: T, at: string, miss: (path: string) => void): T =>
   new Proxy(tree, {
     get: (target, key, receiver): unknown => {
@@ -21,8 +24,8 @@ const watched = <T extends object>(tree: T, at: string, miss: (path: string) => 
   });
 
 /**
- * Call user code with a batch. If the code throws after it has read a missing path of the batch, the error also names
- * that path, which is the usual cause and which the original error does not name.
+ * Calls user code with a batch. If the code throws after it has read a missing path of the batch, the error also names
+ * that path, because the missing path is the usual cause and the original error does not name it.
  *
  * @throws the exception of the code.
  */

@@ -5,14 +5,14 @@ import { readSamples } from "./read-samples.ts";
 import { runDetails } from "./run-details.ts";
 import { listTraces } from "./run-listings.ts";
 
-// Entry of the thread that reads the data that a page requests about a run. The thread can be terminated while it is
+// Entry point of the thread that reads data of a run requested by a page. The thread can be terminated while it is
 // busy.
 
 export type Ask =
   | { readonly kind: "details" | "samples" | "traces"; readonly folder: string }
   | { readonly kind: "histograms"; readonly folder: string; readonly step: number | undefined };
 
-/** The answer as JSON, or the reason of a failure. */
+/** Response as JSON, or the reason of a failure. */
 export type AskAnswer = { readonly text: string } | { readonly fault: string };
 
 const read = (ask: Ask): unknown => {
@@ -36,7 +36,7 @@ const answerOf = async (ask: Ask): Promise<AskAnswer> => {
   }
 };
 
-// Answers are sent in the order of the requests.
+// Responses are sent in the order of the requests.
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (ask: Ask) => {
   last = last.then(async () => parentPort!.postMessage(await answerOf(ask)));

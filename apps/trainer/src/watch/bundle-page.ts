@@ -5,7 +5,8 @@ import { build } from "esbuild";
 import { schemeRules } from "./page/scheme-rules.ts";
 
 /**
- * Bundle the page and its style for browsers. Called by the build of this package, and by a server in a clone.
+ * Bundles the page and its style sheet for browsers. Called by the build of this package, and by a server that runs
+ * from a clone of the repository.
  *
  * @returns files by name: `page.js`, `page.css`, and `trace.js`, which the page loads when a trace is opened.
  */

@@ -7,7 +7,7 @@ import { nodeFiles } from "../files/files.ts";
 import { countValues, histogramOf, rangeOf } from "../run-files/histogram.ts";
 import type { CheckpointAnswer } from "./checkpoint-histograms.ts";
 
-// Entry of the thread that computes histograms of the weights of a checkpoint.
+// Entry point of the thread that computes histograms of the weights of a checkpoint.
 
 const newestSound = (folder: string): Checkpoint => {
   if (!hasCheckpoint(nodeFiles, folder))

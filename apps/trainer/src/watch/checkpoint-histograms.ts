@@ -1,18 +1,18 @@
 import { startThread } from "@skein/collectives/node";
 import type { StepHistograms } from "@skein/report";
 
-/** Answer of the thread for the newest valid checkpoint of a run. */
+/** Response of the thread for the newest valid checkpoint of a run. */
 export type CheckpointAnswer = StepHistograms | { readonly message: string };
 
-/** Time limit for reading a checkpoint, milliseconds. */
+/** Time limit for reading a checkpoint, in milliseconds. */
 const deadlineMilliseconds = 600_000;
 
 /**
- * Histograms of the weights in the newest valid checkpoint of a run. A thread reads the whole checkpoint while the page
- * stays responsive.
+ * Computes histograms of the weights in the newest valid checkpoint of a run. A thread reads the complete checkpoint
+ * while the page remains responsive.
  *
- * @param closing terminates the thread at once.
- * @throws Error in one line if there is no checkpoint.
+ * @param closing Terminates the thread immediately.
+ * @throws Error with a one-line message if there is no checkpoint.
  */
 export const checkpointHistograms = async (folder: string, closing?: AbortSignal): Promise<StepHistograms> => {
   const thread = startThread(

@@ -6,17 +6,18 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Message of a thread after it has loaded its files; the time limit does not include loading. */
+/** Message of a thread after it has loaded its modules. The time limit does not include loading. */
 export const threadIsReady = "ready";
 
-/** Maximum time for a thread to end, milliseconds. */
+/** Maximum time to wait for a thread to end, in milliseconds. */
 const longestEnd = 1000;
 
 const closed = (): Error => new Error("the page is closing");
 
 /**
- * A thread that answers requests in order, one message each. A request that exceeds the time limit terminates the
- * thread, and a new thread processes the other requests, because nothing else can interrupt a parser.
+ * Thread that responds to requests in order, with one message per request. If a request exceeds the time limit, the
+ * thread is terminated, because a busy parser cannot be interrupted in any other way, and a new thread processes the
+ * other requests.
  */
 export class DeadlineThread {
   private readonly start: () => Worker;
@@ -28,8 +29,8 @@ export class DeadlineThread {
   private timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param start starts a thread that first sends `threadIsReady`.
-   * @param milliseconds time limit of a request.
+   * @param start Starts a thread that first sends `threadIsReady`.
+   * @param milliseconds Time limit of a request.
    */
   constructor(start: () => Worker, milliseconds: number) {
     this.start = start;
@@ -37,7 +38,8 @@ export class DeadlineThread {
   }
 
   /**
-   * @throws Error in one line if the request exceeds its time limit, or the thread ends by itself, as without memory.
+   * @throws Error with a one-line message if the request exceeds its time limit, or if the thread ends by itself, for
+   * example because it is out of memory.
    */
   ask<Answer>(request: unknown): Promise<Answer> {
     if (this.isClosed) return Promise.reject(closed());
@@ -49,12 +51,12 @@ export class DeadlineThread {
     });
   }
 
-  /** Terminate the thread at once. Unanswered requests are rejected. */
+  /** Terminates the thread immediately. Pending requests are rejected. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
     for (const { reject } of this.waiting.splice(0)) reject(closed());
-    // A file system that does not answer blocks the thread, which is then not waited for.
+    // An unresponsive file system blocks the thread, so the wait for its end is limited.
     const ended = this.worker?.terminate();
     this.worker?.unref();
     let timer: NodeJS.Timeout | undefined;
@@ -70,7 +72,7 @@ export class DeadlineThread {
   private countDown(): void {
     clearTimeout(this.timer);
     if (!this.isReady || this.waiting.length === 0) return;
-    // Two timers of half the limit: if this process was suspended, the thread had no time either.
+    // Two timers of half the time limit: if this process was suspended, the thread was suspended as well.
     const half = this.milliseconds / 2;
     this.timer = setTimeout(() => {
       this.timer = setTimeout(() => {
@@ -84,7 +86,7 @@ export class DeadlineThread {
     try {
       worker = this.start();
     } catch (error) {
-      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory or handle for a thread
+      for (const { reject } of this.waiting.splice(0)) reject(error as Error); // no memory or file handle for a thread
       return;
     }
     [this.worker, this.isReady] = [worker, false];

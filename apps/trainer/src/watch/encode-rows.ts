@@ -1,6 +1,6 @@
 import type { MetricTable } from "../run-readers/metric-table.ts";
 
-/** Rows of one type in a message of `/api/rows`. */
+/** Header of the rows of one line type in a message of `/api/rows`. */
 export interface RowsHeader {
   readonly type: string;
   /** Index of the first row in the message. */
@@ -17,18 +17,18 @@ export interface MessageHeader {
 }
 
 const pieceBytes = 2 ** 16;
-/** Number of rows whose steps fill a piece. */
+/** Number of rows whose steps fill one chunk. */
 const pieceRows = pieceBytes / Float64Array.BYTES_PER_ELEMENT;
 
 /**
- * Encode the rows that a page does not have yet, as pieces of bytes: the length of a JSON header as a 32-bit number,
- * the header, zeros up to a multiple of 8; then for each table steps and times as 64-bit numbers, and each quantity as
- * 32-bit numbers, padded to a multiple of 8. All little-endian. A piece is made when it is requested, and the table may
- * grow meanwhile.
+ * Encodes the rows that a page does not have yet, as chunks of bytes. The message begins with the length of a JSON
+ * header as a 32-bit number, the header, and zeros up to a multiple of 8. For each table, steps and times follow as
+ * 64-bit numbers, and each quantity as 32-bit numbers, padded to a multiple of 8. All numbers are little-endian. Each
+ * chunk is made when it is requested, and the table may grow in the meantime.
  *
- * @param known number of rows that the page has, by type.
- * @param isCurrent whether all rows still exist.
- * @throws Error if rows have been dropped.
+ * @param known Number of rows that the page has, by line type.
+ * @param isCurrent Returns whether all rows still exist.
+ * @throws Error if rows have been removed.
  */
 export const encodeRows = (
   table: MetricTable,
@@ -59,7 +59,7 @@ const partsOf = function* (
   text.copy(head, 4);
   yield head;
   for (const { rows, from, count, names } of tables) {
-    // Arrays are looked up again for each piece, because they are replaced as they grow.
+    // Arrays are looked up again for each chunk, because they are replaced when they grow.
     const arrays = [() => rows.steps, () => rows.times, ...names.map((name) => () => rows.columns.get(name)!)];
     for (const array of arrays)
       for (let row = 0; row < count; row += pieceRows) {
@@ -69,7 +69,7 @@ const partsOf = function* (
   }
 };
 
-/** @param left number of rows up to the end of the column, which may be more than `values` has. */
+/** @param left Number of rows up to the end of the column, which may be more than `values` contains. */
 const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array => {
   const count = Math.min(left, pieceRows);
   const whole = values instanceof Float64Array ? new Float64Array(count) : new Float32Array(Math.ceil(count / 2) * 2);
@@ -77,7 +77,7 @@ const bytesOf = (values: Float64Array | Float32Array, left: number): Uint8Array 
   return new Uint8Array(whole.buffer);
 };
 
-/** Repack the bytes into pieces of one length, because a table may have thousands of short columns. */
+/** Repacks the bytes into chunks of equal length, because a table may have thousands of short columns. */
 const packed = function* (parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
   let [piece, filled] = [new Uint8Array(pieceBytes), 0];
   for (const part of parts)

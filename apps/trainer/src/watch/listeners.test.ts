@@ -77,7 +77,7 @@ test("a page that reads nothing receives the newest state later, once, and the r
   facts.delete("run 2");
   listeners.tell(new Set(), ["run 2"]);
   listeners.beat();
-  expect(response.events).toHaveLength(2); // all, and the first change
+  expect(response.events).toHaveLength(2); // all runs, and the first change
   response.drain(10);
   const [, , ...later] = response.events;
   expect(later).toEqual([
@@ -103,7 +103,7 @@ test("rows are created when they are read, and no more of them after they were r
   const { generation } = table;
   const pieces = encodeRows(table, generation, new Map(), () => table.generation === generation);
   expect(pieces.next().value!.length).toBe(2 ** 16);
-  table.takeLine('{"type":"step","step":50001,"loss":1}'); // new ones are sent another time
+  table.takeLine('{"type":"step","step":50001,"loss":1}'); // new runs are sent later
   expect(pieces.next().value!.length).toBe(2 ** 16);
   table.takeLine('{"type":"step","step":1}');
   expect(() => [...pieces]).toThrow("rows of the run have been replaced");

@@ -2,14 +2,17 @@ import type { ServerResponse } from "node:http";
 import type { RunFacts } from "../run-readers/run-facts.ts";
 import { securityHeaders } from "./send.ts";
 
-/** Approximate characters of an event. The next event is made only after the page has read enough. */
+/** Approximate number of characters of an event. The next event is made only after the page has read enough. */
 const eventCharacters = 2 ** 16;
 
-/** An open page and the ids of runs that must be sent to it, so that a slow page uses no more memory. */
+/**
+ * An open page, and the ids of runs to be sent to the page. Only ids are queued, so that a slow page needs no more
+ * memory.
+ */
 class Listener {
   private readonly response: ServerResponse;
   private readonly factsOf: (id: string) => RunFacts | undefined;
-  /** Runs that existed when the page was opened. */
+  /** Ids of the runs that existed when the page was opened. */
   private readonly first: readonly string[];
   private numSent = 0;
   private hasSentAll = false;
@@ -41,7 +44,7 @@ class Listener {
     if (!this.isFull) this.send(": still here\n\n");
   }
 
-  /** Write events as long as the page reads them. */
+  /** Writes events while the page reads them. */
   write(): void {
     while (!this.isFull && !this.hasSentAll) {
       const runs = this.take(() => this.first[this.numSent++]);
@@ -86,7 +89,7 @@ class Listener {
   }
 }
 
-/** Remove and return the element that has been in the set for the longest time. */
+/** Removes and returns the id that was added first. */
 const firstOf = (ids: Set<string>): string | undefined => {
   for (const id of ids) {
     ids.delete(id);
@@ -95,11 +98,11 @@ const firstOf = (ids: Set<string>): string | undefined => {
   return undefined;
 };
 
-/** Sends changes to open pages, to each page at the speed at which it reads. */
+/** Sends changes to open pages, to each page at the rate at which the page reads. */
 export class Listeners {
   private readonly responses = new Map<ServerResponse, Listener>();
 
-  /** @param runs existing runs, in the order in which they are sent. */
+  /** @param runs Ids of existing runs, in the order in which they are sent. */
   add(response: ServerResponse, runs: readonly string[], factsOf: (id: string) => RunFacts | undefined): void {
     response.writeHead(200, { ...securityHeaders, "Content-Type": "text/event-stream; charset=utf-8" });
     response.write("retry: 1000\n\n");
@@ -114,7 +117,7 @@ export class Listeners {
     for (const listener of this.responses.values()) listener.tell(changed, gone);
   }
 
-  /** Send a periodic message, which reveals a broken connection to both ends. */
+  /** Sends a periodic message, by which both ends detect a broken connection. */
   beat(): void {
     for (const listener of this.responses.values()) listener.beat();
   }

@@ -3,21 +3,21 @@ import { threadIsReady } from "./deadline-thread.ts";
 import { type FoundRun, FolderSearch } from "../run-readers/folder-search.ts";
 import { type KnownRun, readRun, type RunReading } from "../run-readers/read-run.ts";
 
-// Entry of the thread that searches for runs and reads them, on requests of `WatchedRuns`. The thread can be terminated
+// Entry point of the thread that searches for runs and reads them, for `WatchedRuns`. The thread can be terminated
 // while it is busy.
 
-/** Request to the thread. A search continues where the previous search has stopped. */
+/** Request to the thread. A search continues where the previous search stopped. */
 export type LoaderRequest = { readonly kind: "search" } | { readonly kind: "read"; readonly run: KnownRun };
 
 export interface SearchAnswer {
   readonly runs: readonly FoundRun[];
   /** Whether all folders have been searched. */
   readonly isWhole: boolean;
-  /** Duration of the search. */
+  /** Duration of the search in milliseconds. */
   readonly milliseconds: number;
 }
 
-/** Maximum time that a search delays reads, milliseconds. */
+/** Maximum time in milliseconds that a search may delay reads. */
 const searchSlice = 50;
 
 const search = new FolderSearch(workerData as string);
@@ -43,7 +43,7 @@ const read = async (run: KnownRun): Promise<void> => {
   parentPort!.postMessage(reading, reading.tail === undefined ? [] : [reading.tail.piece.buffer]);
 };
 
-// Answers are sent in the order of the requests.
+// Responses are sent in the order of the requests.
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (request: LoaderRequest) => {
   last = last.then(() => (request.kind === "search" ? parentPort!.postMessage(continueSearch()) : read(request.run)));

@@ -2,28 +2,33 @@ import type { WatchedRuns } from "./watched-runs.ts";
 
 export interface LookLoopInput {
   readonly runs: WatchedRuns;
-  /** Milliseconds between checks of runs that are being written. */
+  /** Interval in milliseconds between checks of runs that are being written. */
   readonly lookEvery: number;
-  /** Minimum milliseconds between searches for runs. */
+  /** Minimum interval in milliseconds between searches for runs. */
   readonly findEvery: number;
   tell(changed: ReadonlySet<string>, gone: readonly string[]): void;
-  /** Receives a line about a failed search. */
+  /** Called with a line about a failed search. */
   note(line: string): void;
 }
 
-/** Runs that were written within this number of milliseconds are checked often. */
+/** Runs written within this number of milliseconds are checked often. */
 const livelyFor = 120_000;
-/** Maximum number of concurrent requests to the thread, so that it always has work and no request waits long. */
-const maxConcurrent = 16;
-/** Maximum share of time spent searching, up to the longest pause between searches, milliseconds. */
-const searchShare = 0.01;
-const longestPause = 30_000;
 /**
- * Milliseconds after which a run is checked even if it seems to have ended, a limited number of runs after each search.
+ * Maximum number of concurrent requests to the thread. Enough to keep the thread busy, and few enough for short waits.
  */
+const maxConcurrent = 16;
+/** Maximum share of time spent searching. */
+const searchShare = 0.01;
+/** Maximum pause between searches in milliseconds. Has priority over `searchShare`. */
+const longestPause = 30_000;
+/** Interval in milliseconds at which runs that seem to have ended are checked again. */
 const lookAnyway = 300_000;
+/** Maximum number of runs that seem to have ended that are checked after each search. */
 const maxUnscheduled = 500;
-/** Milliseconds that a page opened at the start waits for all runs; remaining runs are sent when they are read. */
+/**
+ * Maximum time in milliseconds for which a page opened at the start waits for all runs. Remaining runs are sent later,
+ * when they have been read.
+ */
 const firstWait = 1000;
 
 /** Keeps runs up to date: searches for runs, and checks runs that may have changed. */
@@ -31,10 +36,10 @@ export class LookLoop {
   /** Resolves when all runs have been checked once, or after a second. */
   readonly first: Promise<void>;
   private readonly input: LookLoopInput;
-  /** Ids of runs to check, in this order. */
+  /** Ids of the runs to check, in this order. */
   private queue = new Set<string>();
   private numLooks = 0;
-  /** Runs that have not been checked yet. */
+  /** Ids of the runs that have not been checked yet. */
   private readonly unseen = new Set<string>();
   private changed = new Set<string>();
   private isSearching = false;
@@ -77,7 +82,7 @@ export class LookLoop {
       });
       for (const id of gone) this.unseen.delete(id);
       tell(new Set(), gone);
-      // These states also change with time alone, or when a process ends.
+      // The state of these runs also changes with time, or when a process ends.
       this.enqueue(runs.running);
       this.enqueue(runs.ids.filter((id) => runs.isDue(id, lookAnyway)).slice(0, maxUnscheduled));
       this.fault = undefined;
@@ -97,7 +102,7 @@ export class LookLoop {
     this.startReads();
   }
 
-  /** The newest first, in the order of the page. */
+  /** Queues runs, newest first, which is the order of the page. */
   private enqueueNewest(ids: readonly string[]): void {
     const { runs } = this.input;
     for (const id of ids) if (runs.lookedAt(id) === -Infinity) this.unseen.add(id);

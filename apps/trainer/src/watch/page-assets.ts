@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Files that a browser loads, by path. */
+/** Files loaded by browsers, by URL path. */
 export type PageAssets = ReadonlyMap<string, { readonly type: string; readonly content: Uint8Array | string }>;
 
 const shell = `<!doctype html>
@@ -25,7 +25,8 @@ const shell = `<!doctype html>
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * Bundle from the published package, made by its build; in a clone, bundled now, which takes a fraction of a second.
+ * Returns the bundle of the published package, made by its build; in a clone of the repository, bundles the page now,
+ * which takes a fraction of a second.
  */
 const bundled = async (): Promise<ReadonlyMap<string, Uint8Array | string>> => {
   const folder = pathOf("./watch-page");

@@ -14,21 +14,21 @@ import {
   type StoredSample,
 } from "../samples/samples-file.ts";
 
-/** Samples of a run that a page shows. */
+/** Samples of a run for display on a page. */
 export interface ShownSamples {
-  /** The last evaluations, newest first. */
+  /** Last evaluations, newest first. */
   readonly evaluations: readonly { readonly step: number; readonly samples: readonly StoredSample[] }[];
   /** Images of samples, by name: see `SamplesLine`. */
   readonly images: Readonly<Record<string, SampleImage>>;
-  /** Reason why some samples are missing. Absent: none are missing. */
+  /** Reason why some samples are missing. Absent: no samples are missing. */
   readonly fault?: string;
 }
 
-/** Maximum size of a file that is read for a page, bytes. */
+/** Maximum size in bytes of a samples file that is read for a page. */
 const maxBytes = 2 ** 27;
 const maxLineBytes = 2 ** 24;
 const maxEvaluations = 20;
-/** Maximum characters of the shown evaluations, and of their images, as JSON. */
+/** Maximum number of characters of the displayed evaluations, and of their images, as JSON. */
 const maxCharacters = 2 ** 23;
 
 const index = z.int().nonnegative();
@@ -70,10 +70,10 @@ const line = z.discriminatedUnion("type", [
 ]);
 
 /**
- * Read the model outputs for samples of a run. Lines of another format, and an incomplete last line, are skipped; a
- * missing file, or a path that is not a file, has no samples.
+ * Reads the model outputs for samples of a run. Invalid lines and an incomplete last line are skipped. Returns no
+ * samples if the file is missing or not a regular file.
  *
- * Cost: memory of the last evaluations and of one line, for a file of any length.
+ * Cost: memory for the last evaluations and for one line, regardless of the file size.
  */
 export const readSamples = (folder: string): ShownSamples => {
   const path = join(folder, samplesFile);

@@ -2,11 +2,12 @@ import { startThread } from "@skein/collectives/node";
 import type { Ask, AskAnswer } from "./asks-thread.ts";
 import { DeadlineThread } from "./deadline-thread.ts";
 
-/** Time limit of an answer, milliseconds, and memory limit of the thread, MiB. */
+/** Time limit of a request in milliseconds. */
 const deadlineMilliseconds = 30_000;
+/** Memory limit of the thread in MiB. */
 const threadMegabytes = 2048;
 
-/** Answers requests of pages about single runs, with a separate thread. */
+/** Responds to requests of pages about single runs, using a separate thread. */
 export class RunAsks {
   private readonly thread = new DeadlineThread(
     () =>
@@ -17,10 +18,10 @@ export class RunAsks {
       ),
     deadlineMilliseconds,
   );
-  /** Answers in progress, by request; the same request gets the same text. */
+  /** Pending responses, by request. Equal requests share one response. */
   private readonly asked = new Map<string, Promise<string>>();
 
-  /** @returns JSON. @throws Error in one line. */
+  /** @returns the response as JSON. @throws Error with a one-line message. */
   answer(ask: Ask): Promise<string> {
     const key = JSON.stringify(ask);
     const asked =

@@ -4,13 +4,13 @@ import { asTyped, resumeLine } from "../console/own-command.ts";
 import { readRunFiles, type RunFiles } from "../run-readers/run-files.ts";
 import { listCheckpoints, type ListedCheckpoint, type ListedTrace, listTraces } from "./run-listings.ts";
 
-/** Facts about a run that a page shows, other than its quantities. */
+/** Details of a run for display on a page, other than its metrics. */
 export interface RunDetails {
   readonly folder: string;
   readonly provenance: RunFiles["provenance"] | null;
   readonly summary: RunFiles["summary"] | null;
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Traces in the folder, newest first, each with the command that makes a page from it. */
+  /** Traces in the folder of the run, newest first, each with the command that makes a report from the trace. */
   readonly traces: readonly (ListedTrace & { readonly command: string })[];
   /** Command that resumes the run; null if there is no checkpoint. */
   readonly resume: string | null;

@@ -4,8 +4,9 @@ import { checkpointNames, stepOfName } from "../checkpoint/checkpoint.ts";
 import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
 import { nodeFiles } from "../files/files.ts";
 
-/** Maximum number of folder entries to read, and of listed checkpoints and traces. */
+/** Maximum number of folder entries to read. */
 const maxEntries = 100_000;
+/** Maximum number of checkpoints to list, and of traces. */
 const maxListed = 1000;
 
 /** A checkpoint of a run: its step, and the path of its folder. */
@@ -14,14 +15,14 @@ export interface ListedCheckpoint {
   readonly path: string;
 }
 
-/** Complete checkpoints, newest first. */
+/** Lists complete checkpoints, newest first. */
 export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
   try {
     return checkpointNames(nodeFiles, folder)
       .slice(0, maxListed)
       .map((name) => ({ step: stepOfName(name), path: join(checkpointsFolder(folder), name) }));
   } catch {
-    return []; // deleted meanwhile, or unreadable
+    return []; // deleted in the meantime, or unreadable
   }
 };
 
@@ -29,11 +30,11 @@ export const listCheckpoints = (folder: string): ListedCheckpoint[] => {
 export interface ListedTrace {
   readonly name: string;
   readonly bytes: number;
-  /** Milliseconds since 1970. */
+  /** Time at which the trace was last written, in milliseconds since 1970. */
   readonly writtenAt: number;
 }
 
-/** Trace files in the folder of a run, newest first. */
+/** Lists the trace files in the folder of a run, newest first. */
 export const listTraces = (folder: string): ListedTrace[] => {
   const traces: ListedTrace[] = [];
   try {
@@ -50,7 +51,7 @@ export const listTraces = (folder: string): ListedTrace[] => {
       entries.closeSync();
     }
   } catch {
-    return []; // deleted meanwhile, or unreadable
+    return []; // deleted in the meantime, or unreadable
   }
   return traces.toSorted((a, b) => b.writtenAt - a.writtenAt || (a.name < b.name ? -1 : 1));
 };

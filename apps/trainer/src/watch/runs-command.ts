@@ -14,13 +14,13 @@ interface RunsOptions extends GlobalOptions {
   readonly filter?: string;
 }
 
-/** Maximum number of differing options for which a terminal has room. */
+/** Maximum number of differing options shown in a terminal. */
 const maxOptions = 6;
 
 const numberText = (value: number | null, text: (value: number) => string): string =>
   value === null ? "–" : text(value);
 
-/** Format runs as lines of a table, newest first. @param width columns of the terminal. */
+/** Formats runs as lines of a table, newest first. @param width Number of terminal columns. */
 export const formatRuns = (runs: readonly RunFacts[], width: number): string[] => {
   const differing = differingOptions(runs).filter(({ key }) => key !== "name");
   const columns = differing.slice(0, maxOptions);
@@ -68,7 +68,7 @@ export const formatRuns = (runs: readonly RunFacts[], width: number): string[] =
   ];
 };
 
-/** `skein-train runs`. */
+/** Implements `skein-train runs`. */
 const runsCommand = async (folder: string, options: RunsOptions): Promise<number> => {
   if (!existsSync(folder))
     throw new ConfigError([`${folder} does not exist; name a folder that holds runs, such as runs`]);
@@ -94,7 +94,7 @@ const runsCommand = async (folder: string, options: RunsOptions): Promise<number
   return exitCodes.ok;
 };
 
-/** Add `skein-train runs`. @param finish takes the exit code. */
+/** Adds the command `skein-train runs`. @param finish Receives the exit code. */
 export const addRunsCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("runs")

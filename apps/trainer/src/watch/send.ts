@@ -19,7 +19,7 @@ export const refuse = (response: ServerResponse, status: number, text: string): 
   response.end(`${text}\n`);
 };
 
-/** Send pieces as fast as the other end reads: the next piece is made only when needed. */
+/** Sends chunks as fast as the client reads. Each chunk is made only when it is needed. */
 export const sendPieces = (
   response: ServerResponse,
   type: string,
@@ -34,7 +34,7 @@ const pieceCharacters = 2 ** 16;
 const piecesOf = function* (text: string): Generator<Uint8Array, void> {
   for (let at = 0; at < text.length; ) {
     let end = at + pieceCharacters;
-    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? "")) end++; // never within a surrogate pair
+    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? "")) end++; // never split a surrogate pair
     yield Buffer.from(text.slice(at, end));
     at = end;
   }
@@ -43,7 +43,7 @@ const piecesOf = function* (text: string): Generator<Uint8Array, void> {
 export const sendJson = (response: ServerResponse, text: string): Promise<void> =>
   sendPieces(response, "application/json; charset=utf-8", piecesOf(text));
 
-/** Send a regular file, up to `maxBytes` of it. @throws Error if it is not a regular file. */
+/** Sends a regular file, at most its first `maxBytes` bytes. @throws Error if it is not a regular file. */
 export const sendFile = (response: ServerResponse, type: string, path: string, maxBytes: number): Promise<void> => {
   const { file } = openRegularFile(path, false);
   response.writeHead(200, { ...securityHeaders, "Content-Type": type });

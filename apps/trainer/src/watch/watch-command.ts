@@ -23,7 +23,7 @@ const portOf = (text: string | undefined): number => {
   return Number(text);
 };
 
-/** Serve the runs below a folder. @throws ConfigError if the port is not free. */
+/** Starts a web server for the runs below a folder. @throws ConfigError if the port is in use. */
 export const startWatch = async (root: string, port: number): Promise<WatchServer> => {
   try {
     return await serveWatch({ runs: new WatchedRuns(root), assets: await pageAssets(), port });
@@ -36,7 +36,9 @@ export const startWatch = async (root: string, port: number): Promise<WatchServe
 };
 
 /**
- * Serve the runs next to a run that begins, until it ends. @param note receives the line with the address of the page.
+ * Starts a web server that shows a new run and all runs in the same folder, until the new run ends.
+ *
+ * @param note Receives the line with the URL of the page.
  */
 export const watchBeside = async (
   { job, output }: Pick<JobRun, "job" | "output">,
@@ -48,7 +50,7 @@ export const watchBeside = async (
   return server;
 };
 
-/** `skein-train watch`. Resolves when interrupted. */
+/** Implements `skein-train watch`. Resolves when interrupted. */
 const watchCommand = async (folder: string, options: WatchOptions): Promise<number> => {
   if (existsSync(folder) && !statSync(folder).isDirectory())
     throw new ConfigError([`${folder} is not a folder; name a folder that holds runs, such as runs`]);
@@ -66,7 +68,7 @@ const watchCommand = async (folder: string, options: WatchOptions): Promise<numb
   return exitCodes.ok;
 };
 
-/** Add `skein-train watch`. @param finish takes the exit code. */
+/** Adds the command `skein-train watch`. @param finish Receives the exit code. */
 export const addWatchCommand = (program: Command, finish: (code: number) => void): void => {
   program
     .command("watch")

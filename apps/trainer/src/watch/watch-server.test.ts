@@ -37,7 +37,7 @@ let server: WatchServer;
 beforeAll(async () => {
   addRun("a/b/1", lines(0, 3));
   writeFileSync(join(root, "a/b/1/job.json"), '{"name":"b","optimizer":{"kind":"adam"}}');
-  // A run that lasts as long as this process, however long the tests take.
+  // A run whose process is this test process, so that it runs during all tests.
   writeFileSync(join(root, "a/b/1/provenance.json"), JSON.stringify({ host: hostname(), pid: process.pid }));
   writeFileSync(join(above, "secret.txt"), "of nobody else");
   mkdirSync(join(above, "outside"));
@@ -57,7 +57,7 @@ interface Answer {
   readonly policy: string;
 }
 
-/** By node:http, which sends any path and Host unchanged. */
+/** Sends requests with node:http, which sends any path and Host header unchanged. */
 const ask = (
   path: string,
   { host, method = "GET", origin }: { readonly host?: string; readonly method?: string; readonly origin?: string } = {},
@@ -86,7 +86,7 @@ const ask = (
       .end();
   });
 
-/** Read events until one is as expected. */
+/** Reads events until the runs are as expected. */
 const until = async (
   right: (runs: ReadonlyMap<string, RunFacts>) => boolean,
 ): Promise<ReadonlyMap<string, RunFacts>> => {
@@ -205,12 +205,12 @@ test("serves traces in a run's folder, and nothing else of it", async () => {
   const details = JSON.parse((await ask("/api/run?run=a/b/1")).text) as RunDetails;
   expect(details.traces).toMatchObject([{ name: "my-trace.json", bytes: 18 }]);
   expect(details.traces[0]!.command).toMatch(/^skein-profile report .*my-trace\.json$/);
-  truncateSync(join(root, "a/b/1/my-trace.json"), maxTraceBytes + 1); // of zeros in a sparse file
+  truncateSync(join(root, "a/b/1/my-trace.json"), maxTraceBytes + 1); // zeros in a sparse file
   expect((await of("my-trace.json")).status).toBe(413);
 });
 
 test("reports new, growing and removed runs", async () => {
-  // The server may still have a run that the previous test has removed.
+  // The server may still list a run that the previous test has removed.
   const runs = await until((all) => all.size === 1 && all.has("a/b/1"));
   expect(runs.get("a/b/1")).toMatchObject({
     state: "running",
@@ -253,7 +253,7 @@ test("gives a reconnecting page the rows that it lacks, and all rows where the r
   expect(await pull()).toBeLessThan(2 * first);
   expect(steps()).toEqual([1, 2, 3, 4, 5]);
   expect(tables.byType.get("a,b:1/ü")!.value("own", 0)).toBe(7);
-  expect(await pull()).toBeLessThan(100); // nothing is sent twice
+  expect(await pull()).toBeLessThan(100); // no row is sent twice
   writeFileSync(join(root, "again/metrics.jsonl"), lines(0, 2));
   await until((all) => all.get("again")?.step === 2);
   await pull();

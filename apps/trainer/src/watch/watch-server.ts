@@ -14,7 +14,7 @@ import type { WatchedRuns } from "./watched-runs.ts";
 import { writeStderr } from "../console/terminal.ts";
 
 export interface WatchServer {
-  /** Address of the page, with a slash at the end. */
+  /** URL of the page, with a slash at the end. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -22,24 +22,24 @@ export interface WatchServer {
 export interface WatchServerInput {
   readonly runs: WatchedRuns;
   readonly assets: PageAssets;
-  /** Port; 0: a free port. */
+  /** Port number; 0: any free port. */
   readonly port: number;
-  /** Time between reads of runs that are being written, milliseconds. Default: 250. */
+  /** Interval in milliseconds between reads of runs that are being written. Default: 250. */
   readonly lookEvery?: number;
-  /** Minimum time between searches for runs, milliseconds; longer if a search takes long. Default: 2000. */
+  /** Minimum interval in milliseconds between searches for runs; longer if a search takes long. Default: 2000. */
   readonly findEvery?: number;
-  /** Receives lines about failed searches. Default: stderr. */
+  /** Receives lines about failed searches. Default: lines are written to stderr. */
   readonly note?: (line: string) => void;
 }
 
-/** Maximum milliseconds between messages from the server to an open page. */
+/** Maximum time in milliseconds between messages from the server to an open page. */
 const beatEvery = 15_000;
 
 const loopback = "127.0.0.1";
 const histogramsAddress = "/api/histograms";
 const nothingHere = "there is nothing here";
 
-/** Parse `step:12,evaluation:3`: the number of rows that a page has, by type; types are URL-encoded. */
+/** Parses `step:12,evaluation:3`: the number of rows that a page has, by line type. Types are URL-encoded. */
 const parseKnown = (text: string | null): Map<string, number> =>
   new Map(
     (text ?? "").split(",").flatMap((part) => {
@@ -53,10 +53,10 @@ const parseKnown = (text: string | null): Map<string, number> =>
   );
 
 /**
- * Serve the page of the runs below a folder on the loopback address of this machine only: names that resolve to it from
- * elsewhere (DNS rebinding) are rejected by the Host header. Only GET is answered, except that the page itself,
- * identified by the Origin header, may request histograms from a run. Runs are named by ids that were found on disk; no
- * path from a request is ever opened.
+ * Serves a page with the runs below a folder, only on the loopback address of this machine. Host names that resolve to
+ * this address on other machines (DNS rebinding) are rejected by the Host header. Only GET requests are accepted,
+ * except that the page itself, identified by the Origin header, may request histograms from a run. Runs are identified
+ * by ids that were found on disk; no path from a request is ever opened.
  */
 export const serveWatch = async ({
   runs,
@@ -81,7 +81,7 @@ export const serveWatch = async ({
     if (!hosts.has(request.headers.host ?? "")) return refuse(response, 403, "this page is only for this machine");
     if (request.method === "POST" && URL.parse(`http://localhost${request.url}`)?.pathname === histogramsAddress) {
       request.resume(); // ignore the body
-      // Pages of other origins can send requests here, too; browsers then send their origin.
+      // Pages of other origins can also send requests to this server; browsers then send the origin of the page.
       if (!hosts.has(request.headers.origin?.replace(/^http:\/\//, "") ?? ""))
         return refuse(response, 403, "only the page of this server may send requests");
       return ask(request.url!, response);
@@ -100,7 +100,7 @@ export const serveWatch = async ({
       return;
     }
     if (pathname === "/api/events") {
-      await looks.first; // a page starts with all runs
+      await looks.first; // a page first receives all runs
       if (response.destroyed) return undefined;
       const ids = runs.ids.toSorted((a, b) => runs.writtenAt(b) - runs.writtenAt(a));
       return listeners.add(response, ids, (id) => runs.factsOf(id));
@@ -118,7 +118,7 @@ export const serveWatch = async ({
         return sendPieces(response, "application/octet-stream", pieces);
       }
       case "/api/trace": {
-        // The name is compared with existing names; no path is built from a request.
+        // The requested name is compared with existing names, so no path is built from a request.
         const traces = JSON.parse(await asks.answer({ kind: "traces", folder })) as ListedTrace[];
         const trace = traces.find(({ name }) => name === searchParams.get("name"));
         if (trace === undefined) return refuse(response, 404, nothingHere);
@@ -146,10 +146,13 @@ export const serveWatch = async ({
     }
   };
 
-  /** Running computations by run, one per run; concurrent requests share the result. */
+  /** Running computations, by run. Concurrent requests for a run share one computation. */
   const counting = new Map<string, ReturnType<typeof checkpointHistograms>>();
 
-  /** Request histograms from a run; if the run has ended, answer with the weights of its newest checkpoint. */
+  /**
+   * Requests histograms from a run. If the run has ended, responds with histograms of the weights in its newest
+   * checkpoint.
+   */
   const ask = async (url: string, response: ServerResponse): Promise<void> => {
     const id = URL.parse(`http://localhost${url}`)?.searchParams.get("run") ?? "";
     if ((await runs.tailOf(id)) === undefined) return refuse(response, 404, nothingHere);

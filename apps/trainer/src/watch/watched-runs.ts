@@ -14,19 +14,19 @@ interface WatchedRun {
   readonly id: string;
   readonly folder: string;
   readonly tail: MetricTail;
-  /** Result of the last search. */
+  /** Result of the last search that found the run. */
   found: FoundRun;
   stamps: KnownRun["stamps"];
   files: RunFiles;
   facts: RunFacts | undefined;
-  /** Reason why the metrics cannot be read, or why reading was given up. */
+  /** Reason why the metrics cannot be read. Undefined: they can be read. */
   fault: string | undefined;
-  /** Number of consecutive timeouts. */
+  /** Number of consecutive reads that exceeded the time limit. */
   failures: number;
-  /** Time before which the run is not read again after timeouts, milliseconds of `performance.now()`. */
+  /** Time before which the run is not read again after timeouts, in milliseconds of `performance.now()`. */
   waitsUntil: number;
   lookedAt: number;
-  /** Whether the last read returned any metrics. */
+  /** Whether the last read returned new metrics. */
   hasRead: boolean;
   reading: Promise<void> | undefined;
 }
@@ -39,11 +39,13 @@ const noFiles: RunFiles = {
   faults: [],
 };
 
-/** Memory limit of the reading thread, MiB: a folder that needs more ends the thread, not the page. */
+/** Memory limit of the reading thread in MiB. A folder that needs more memory ends the thread, not the server. */
 const threadMegabytes = 1024;
-/** Time limit for reading a run, and pause after a timeout, milliseconds; each timeout doubles the pause. */
+/** Time limit in milliseconds for reading a run. */
 const deadlineMilliseconds = 10_000;
+/** Pause in milliseconds before a run is read again after a timeout. Each further timeout doubles the pause. */
 const minPause = 10_000;
+/** Maximum pause in milliseconds. */
 const maxPause = 600_000;
 
 const startLoader = (root: string): Worker =>
@@ -54,19 +56,19 @@ const startLoader = (root: string): Worker =>
   );
 
 export interface WatchedRunsOptions {
-  /** Time limit of each read of a run, milliseconds. Default: 10 s. */
+  /** Time limit of each read of a run in milliseconds. Default: 10 s. */
   readonly deadline?: number;
-  /** Starts the thread that searches and reads. */
+  /** Starts the thread that searches for runs and reads them. */
   readonly start?: (root: string) => Worker;
 }
 
 /**
  * All runs below a folder, kept up to date by polling, because shared file systems do not report changes. A thread
- * searches and reads; each read returns at most one piece of the metrics, so that no run delays the others.
+ * searches and reads. Each read returns a limited number of bytes of the metrics, so that no run delays other runs.
  */
 export class WatchedRuns {
   readonly root: string;
-  /** Ids of running runs, as of the last read. */
+  /** Ids of the running runs, as of the last read of each. */
   readonly running: Set<string> = new Set();
   private readonly runs = new Map<string, WatchedRun>();
   private readonly thread: DeadlineThread;
@@ -80,14 +82,14 @@ export class WatchedRuns {
   }
 
   /**
-   * Find new runs, and forget deleted runs.
+   * Finds new runs, and removes deleted runs.
    *
-   * @param changed receives ids of runs that are new or may have changed, as soon as they are found, and the duration
-   * of the search.
-   * @returns ids of deleted runs.
+   * @param changed Called with the ids of runs that are new or may have changed, as soon as they are found, and with
+   * the duration of the search.
+   * @returns the ids of deleted runs.
    */
   find(changed: (ids: readonly string[], milliseconds: number) => void = () => undefined): Promise<string[]> {
-    // One search after the other, because the thread runs one search at a time.
+    // Searches run one after the other, because the thread runs one search at a time.
     const finding = this.finding.then(() => this.findOnce(changed));
     this.finding = finding.catch(() => []);
     return finding;
@@ -122,17 +124,20 @@ export class WatchedRuns {
     return this.runs.get(id)?.facts;
   }
 
-  /** When a run was last written, as of the last search; milliseconds since 1970. */
+  /** Time at which a run was last written, as of the last search, in milliseconds since 1970. */
   writtenAt(id: string): number {
     return this.runs.get(id)?.found.writtenAt ?? 0;
   }
 
-  /** When a run was last read, milliseconds of `performance.now()`. */
+  /** Time at which a run was last read, in milliseconds of `performance.now()`. */
   lookedAt(id: string): number {
     return this.runs.get(id)?.lookedAt ?? -Infinity;
   }
 
-  /** Whether a run must be read although it seems unchanged: after a pause, or after some milliseconds. */
+  /**
+   * Whether a run must be read even if it seems unchanged: after the pause that follows a timeout, or `milliseconds`
+   * after the last read.
+   */
   isDue(id: string, milliseconds: number): boolean {
     const run = this.runs.get(id);
     if (run === undefined) return false;
@@ -140,7 +145,10 @@ export class WatchedRuns {
     return run.failures > 0 ? now >= run.waitsUntil : now - run.lookedAt >= milliseconds;
   }
 
-  /** Metrics of a run, which is read first if it has not been read yet. @returns undefined if there is no such run. */
+  /**
+   * Returns the metrics of a run. Reads the run if it has not been read yet. @returns undefined if there is no such
+   * run.
+   */
   async tailOf(id: string): Promise<MetricTail | undefined> {
     const run = this.runs.get(id);
     if (run === undefined) return undefined;
@@ -148,15 +156,15 @@ export class WatchedRuns {
     return run.tail;
   }
 
-  /** Facts of all runs, as of the last read. */
+  /** Summaries of all runs, as of the last read of each. */
   get facts(): RunFacts[] {
     return [...this.runs.values()].flatMap(({ facts }) => facts ?? []);
   }
 
   /**
-   * Read new data of a run, at most one piece of its metrics; `loaded` of its facts shows whether more is left.
+   * Reads new data of a run, up to the size limit of one read. `loaded` of its summary shows whether more data is left.
    *
-   * @returns its facts if they have changed.
+   * @returns the summary of the run if it has changed.
    */
   async look(id: string): Promise<RunFacts | undefined> {
     const run = this.runs.get(id);
@@ -169,7 +177,7 @@ export class WatchedRuns {
     return JSON.stringify(before) === JSON.stringify(run.facts) ? undefined : run.facts;
   }
 
-  /** Read all new data of a run. */
+  /** Reads all new data of a run. */
   async load(id: string): Promise<void> {
     do await this.look(id);
     while (this.isBehind(id));
@@ -181,19 +189,19 @@ export class WatchedRuns {
     return run !== undefined && run.hasRead && run.tail.share < 1;
   }
 
-  /** Current facts of a run: a read in progress may have started too early, so the run is read again. */
+  /** Returns the current summary of a run. A read in progress may have started too early, so the run is read again. */
   async factsNow(id: string): Promise<RunFacts | undefined> {
     await this.runs.get(id)?.reading;
     await this.look(id);
     return this.factsOf(id);
   }
 
-  /** Terminate the reading thread, even if it is busy. */
+  /** Terminates the reading thread, even if it is busy. */
   close(): Promise<void> {
     return this.thread.close();
   }
 
-  /** Process one piece of a run at a time, with requests of pages in between. */
+  /** Processes the data of one read at a time, and lets requests of pages run in between. */
   private inTurn(act: () => void): Promise<void> {
     const turn = this.turn.then(() => new Promise<void>((resolve) => setImmediate(resolve))).then(act);
     this.turn = turn.catch(() => undefined);

@@ -1,35 +1,35 @@
 import type { SoundRun } from "./attacked-run.ts";
 
-/** Result of an attack. */
+/** Result of all attempts of an attack. */
 export interface Outcome {
-  /** Tries by target or outcome, for people. */
+  /** Number of attempts by target or result, for the report. */
   readonly counts: Readonly<Record<string, number>>;
-  /** One line for each try that did harm: what was done, and the harm. */
+  /** One line per harmful attempt, with the attempt and its damage. */
   readonly fallen: readonly string[];
 }
 
 export interface AttackInput {
-  /** Number of tries. */
+  /** Number of attempts. */
   readonly count: number;
-  /** Seed of all draws, so that a harmful try can be repeated. */
+  /** Seed of all random numbers, so that a harmful attempt can be repeated. */
   readonly seed: string;
-  /** A folder for the attack; it is removed afterwards. */
+  /** Folder for the attack, which is removed afterwards. */
   readonly folder: string;
-  /** The expected end of a run, whatever is done to it. */
+  /** Reference for the end of the attacked run. */
   readonly sound: SoundRun;
 }
 
-/** An attack on a run from outside. One file each, and a row in the table. */
+/** An attack on a run from outside. Each attack has its own file, and a row in the table. */
 export interface Attack {
-  /** One word, its name on the command line. */
+  /** Name of the attack on the command line, one word. */
   readonly name: string;
-  /** Description of the attack and the required outcome, in one line. */
+  /** One-line description of the attack and of the required result. */
   readonly what: string;
-  /** Tries in the regular test run, which may take seconds at most. */
+  /** Number of attempts in the regular test run, where an attack may take seconds at most. */
   readonly fewTries: number;
-  /** Left out of the default tests, which cover it otherwise; `pnpm test:full` includes it. */
+  /** Whether only `pnpm test:full` runs this attack, because other default tests cover it. Default: false. */
   readonly inFullRun?: boolean;
-  /** Tries of `pnpm test:attack`. */
+  /** Number of attempts of `pnpm test:attack`. */
   readonly tries: number;
   run(input: AttackInput): Promise<Outcome>;
 }

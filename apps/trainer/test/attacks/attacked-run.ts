@@ -18,19 +18,19 @@ import { markOf, processesOf } from "./run-processes.ts";
 /** Number of steps of the job of `jobFolder`. */
 export const totalSteps = 30;
 
-/** A run that is not attacked. */
+/** A reference run without an attack. */
 export interface SoundRun {
-  /** Copy its job file into `folder`. */
+  /** Copies the job file of the run into `folder`. */
   copyJob(folder: string): void;
   /**
-   * Compare the end of the run in `output`, which should have the same bits.
-   * @returns what is wrong, if anything.
+   * Compares the end of the run in `output` with this run, bit by bit.
+   * @returns a description of the difference, or undefined.
    */
   harmTo(output: string): Promise<string | undefined>;
   remove(): void;
 }
 
-/** The reference run for any number of attacks; it is made on first use. */
+/** Makes the reference run for any number of attacks. It runs when it is first needed. */
 export const soundRun = (): SoundRun => {
   const { folder, remove } = jobFolder();
   const bitsOf = (output: string): string => JSON.stringify([stepLosses(output), checkpointBytes(output, totalSteps)]);
@@ -54,12 +54,12 @@ export const soundRun = (): SoundRun => {
   };
 };
 
-/** Number of steps recorded by the run in `output`. */
+/** Returns the number of steps recorded by the run in `output`. */
 export const stepsDone = (output: string): number => {
   try {
     return existsSync(join(output, "metrics.jsonl")) ? stepLosses(output).length : 0;
   } catch {
-    return 0; // its last line is still being written
+    return 0; // the last line is still being written
   }
 };
 
@@ -68,13 +68,16 @@ export type Transport = "tcp" | "tls";
 export interface AttackedRunOptions {
   readonly folder: string;
   readonly transport: Transport;
-  /** Settings of `network`, instead of those below. */
+  /** Values of `network` in the job that replace `networkSettings`. */
   readonly network?: Readonly<Record<string, string | number>>;
-  /** Environment of its processes. */
+  /** Environment variables of the processes of the run. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Links are slow, to leave time for an attack, and timeouts are short, so that it ends soon. */
+/**
+ * Network settings of attacked runs. Links are slow, to leave time for an attack, and timeouts are short, so that the
+ * run ends soon.
+ */
 export const networkSettings: Readonly<Record<string, string | number>> = {
   emulate: "{bytesPerSecond: 100000000, latencySeconds: 0.01}",
   joinSeconds: 20,
@@ -82,17 +85,17 @@ export const networkSettings: Readonly<Record<string, string | number>> = {
   timeoutSeconds: 8,
 };
 
-/** How the ranks of an attacked run ended. */
+/** Result of an attacked run. */
 export interface Ending {
-  /** Whether ranks were started again, or the run resumed by itself from a checkpoint. */
+  /** Whether ranks were restarted, or the run resumed by itself from a checkpoint. */
   readonly restarted: boolean;
-  /** Fault of the outcome. */
+  /** Description of the damage. Absent: no damage. */
   readonly harm?: string | undefined;
 }
 
-/** A longer run hangs: all timeouts of a run without peers are shorter. */
+/** Milliseconds after which a run counts as hanging. All timeouts of a run without peers are shorter. */
 const longestMilliseconds = 90_000;
-/** Delay like that of a launcher before it restarts a rank. */
+/** Delay in milliseconds before a rank is restarted, as with a launcher. */
 const noticeMilliseconds = 1500;
 const maxRestarts = 8;
 const worthAnother = (code: number): boolean =>
@@ -100,7 +103,7 @@ const worthAnother = (code: number): boolean =>
 
 /** A run of two ranks, supervised as by a launcher. */
 export class AttackedRun {
-  /** The latest processes: one for each rank, or the one that starts them. */
+  /** Latest processes of the run: one per rank, or the one process that starts the ranks. */
   readonly processes: Running[] = [];
   readonly output: string;
   readonly #options: AttackedRunOptions;
@@ -110,7 +113,7 @@ export class AttackedRun {
   #port = 0;
   #numStarts = 0;
 
-  /** @param name name of its output folder. */
+  /** @param name Name of the output folder. */
   constructor(name: string, options: AttackedRunOptions) {
     const { folder, transport, network = {} } = options;
     this.#options = options;
@@ -123,7 +126,7 @@ export class AttackedRun {
     this.#args = ["--transport", transport, "--output", name, ...sets];
   }
 
-  /** Address at which rank 0 hosts the rendezvous, when ranks are started by hand. */
+  /** Port at which rank 0 hosts the rendezvous, if ranks are started separately. */
   get port(): number {
     return this.#port;
   }
@@ -132,7 +135,7 @@ export class AttackedRun {
     return { ...this.#options.env, ...markOf(this.#id) };
   }
 
-  /** Start one process, which starts its ranks itself. */
+  /** Starts one process, which starts its ranks itself. */
   start(): void {
     this.#numStarts++;
     this.processes[0] = startWith(
@@ -145,7 +148,7 @@ export class AttackedRun {
     );
   }
 
-  /** Start `ranks` by hand, each in its own process. */
+  /** Starts `ranks` separately, each in its own process. */
   async startRanks(...ranks: readonly number[]): Promise<void> {
     const { folder, transport } = this.#options;
     if (this.#port === 0) {
@@ -165,7 +168,10 @@ export class AttackedRun {
       });
   }
 
-  /** Supervise it to its end, restarting each process whose exit code asks for it, and compare its bits. */
+  /**
+   * Supervises the run to its end, restarts each process whose exit code requests it, and compares the result with
+   * `sound`.
+   */
   async finish(sound: SoundRun): Promise<Ending> {
     const byHand = this.#port !== 0;
     const most = this.#numStarts + maxRestarts;
@@ -198,7 +204,7 @@ export class AttackedRun {
     }
   }
 
-  /** Kill the remaining processes. */
+  /** Kills the remaining processes. */
   kill(): void {
     for (const pid of this.#living()) process.kill(pid, "SIGKILL");
   }
@@ -208,8 +214,8 @@ export class AttackedRun {
   }
 
   /**
-   * Resolves when one of its processes has failed, and those that notice have ended too, or when all are done; to false
-   * on timeout.
+   * Resolves to true when a process of the run has failed and the processes that detect the failure have ended, or when
+   * all processes have ended. Resolves to false on timeout.
    */
   async #someFailed(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;

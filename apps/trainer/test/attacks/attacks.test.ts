@@ -8,7 +8,8 @@ import { attacks } from "./table.ts";
 const sound = soundRun();
 afterAll(() => sound.remove());
 
-// The same tries in each run; `pnpm test:attack` makes many, and different ones each time.
+// Runs a few attempts of an attack, with equal random numbers in each test run. `pnpm test:attack` runs many attempts
+// with different random numbers.
 const expectUnharmed = async (attack: Attack): Promise<void> => {
   const outcome = await runAttack(attack, attack.fewTries, "few", sound);
   expect(outcome.fallen).toEqual([]);

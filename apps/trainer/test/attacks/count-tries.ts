@@ -1,17 +1,18 @@
 import type { AttackInput, Outcome } from "./attack.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 
-/** Result of one try. */
+/** Result of one attempt. */
 export interface Verdict {
-  /** Name under which it is counted. */
+  /** Name under which the result is counted. */
   readonly counted: string;
-  /** Description of the attempt and its harm, in one line; absent without harm. */
+  /** One-line description of the attempt and its damage. Absent: no damage. */
   readonly harm?: string | undefined;
 }
 
 /**
- * Make `count` tries one after the other, count them, and collect the harm.
- * @param attempt a try; its draws depend on the seed and its number only.
+ * Runs `count` attempts one after the other. Returns the number of attempts per result name, and a description of each
+ * harmful attempt.
+ * @param attempt Runs one attempt. Its random numbers depend only on the seed and the attempt's number.
  */
 export const countTries = async (
   { count, seed }: Pick<AttackInput, "count" | "seed">,
@@ -27,7 +28,10 @@ export const countTries = async (
   return { counts, fallen };
 };
 
-/** Counts attempts over a list of cases: each once if there are enough tries, otherwise a random choice. */
+/**
+ * Runs attempts for a list of cases: each case once if `count` is large enough, otherwise `count` randomly drawn cases.
+ * Returns counts as `countTries` does.
+ */
 export const tryCases = <Case>(
   { count, seed }: Pick<AttackInput, "count" | "seed">,
   cases: readonly Case[],

@@ -1,5 +1,5 @@
-// Loaded by Node before anything else in each process and thread of an attacked run: its connections go to the
-// attacker's port, as through a compromised switch. Skein itself does not know about it.
+// Preloaded by Node in each process and thread of an attacked run. Redirects connections to the attacker's port, as a
+// compromised switch would. Skein's own code does not know about the redirection.
 import { Socket } from "node:net";
 
 const port = Number(process.env["SKEIN_TEST_DETOUR"]);
@@ -9,12 +9,12 @@ interface Target {
   host?: string;
 }
 
-// All of 127.0.0.0/8 is this machine, so the address encodes the intended port.
+// All addresses of 127.0.0.0/8 belong to this machine, so the address can encode the intended port.
 const divert = (target: Target): Target =>
   target.port === undefined ? target : { ...target, host: `127.${target.port >> 8}.${target.port & 255}.1`, port };
 
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
-// Called as `net` does, with options and a callback in one array that it has marked; or as `tls` does.
+// `net` calls this method with a marked array of options and callback; `tls` calls it with separate arguments.
 const connect = Socket.prototype.connect as unknown as Connect;
 (Socket.prototype as { connect: unknown }).connect = function (this: Socket, ...args: unknown[]): Socket {
   const [first] = args;

@@ -7,19 +7,21 @@ import type { Draw } from "./draw.ts";
 import { listeningPorts } from "./listening-ports.ts";
 import { Middle } from "./middle.ts";
 
-/** More than the limit for unauthenticated connections: docs/protocol.md. */
+/**
+ * Number of connections held open per port: more than the limit for unauthenticated connections, see docs/protocol.md.
+ */
 const heldPerPort = 1200;
 const maxPerPort = 3000;
 const typeAt = 5;
 const lengthAt = 20;
 
-/** Bytes that a connection of the flood sends, given the hello of a rank. */
+/** Data sent by a connection of the flood, by name. `hello` is the hello frame of a rank. */
 const kinds: Readonly<Record<string, (socket: Socket, hello: Buffer) => void>> = {
   silent: () => undefined,
   garbage: (socket) => socket.write("GET / HTTP/1.1\r\nHost: here\r\n\r\n".repeat(30)),
   "the beginning of TLS": (socket) => socket.write(Buffer.from([0x16, 3, 1])),
   "a hello, and no more": (socket, hello) => socket.write(hello),
-  // 64 MiB, which only authenticated peers may announce.
+  // Announces 64 MiB, which only authenticated peers may announce.
   "a large frame before the proof": (socket, hello) => {
     const header = Buffer.from(hello.subarray(0, 32));
     header[typeAt] = 8;
@@ -38,7 +40,7 @@ const kinds: Readonly<Record<string, (socket: Socket, hello: Buffer) => void>> =
 };
 const names = Object.keys(kinds);
 
-/** Connections that are held open, and reopened when they are closed. */
+/** Connections that are held open, and opened again when they are closed. */
 class Flood {
   #over = false;
   readonly #sockets = new Set<Socket>();
@@ -48,7 +50,7 @@ class Flood {
     this.#say = say;
   }
 
-  /** Resolves when all have been opened once. */
+  /** Resolves when all connections have been opened once. */
   async fill(port: number): Promise<void> {
     let opened = 0;
     const first = Promise.withResolvers<void>();
@@ -74,11 +76,11 @@ class Flood {
   }
 }
 
-/** Content of each connection of a flood: one kind, or all of them in turn. */
+/** Returns a function that sends the data of a connection: of one kind, or of a random kind. */
 const sayer = (kind: string | undefined, hello: Buffer, draw: Draw) => (socket: Socket) =>
   kinds[kind ?? names[draw(names.length)]!]!(socket, hello);
 
-/** Maximum output of a run about unauthenticated connections, in characters. */
+/** Maximum number of characters that a run may print about unauthenticated connections. */
 const maxCharacters = 20_000;
 
 export const flood: Attack = {
@@ -86,12 +88,12 @@ export const flood: Attack = {
   what: "strangers use up the connections of all ports of a run, silently or sending: no rank is locked out, and the log stays short",
   fewTries: 1,
   tries: 28,
-  inFullRun: true, // joining-attacks.test.ts of collectives tests strangers in every test run
+  inFullRun: true, // joining-attacks.test.ts of collectives tests unauthenticated peers in each test run
   run: async ({ sound, folder, ...input }) => {
     sound.copyJob(folder);
     return countTries(input, async (number, draw) => {
       const transport: Transport = draw(2) === 0 ? "tcp" : "tls";
-      const kind = names[(number % (names.length + 1)) - 1]; // all of them first
+      const kind = names[(number % (names.length + 1)) - 1]; // first a mixture of all kinds, then each kind
       const middle = await Middle.open();
       const run = new AttackedRun(`run-${number}`, {
         folder,

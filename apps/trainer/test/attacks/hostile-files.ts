@@ -35,19 +35,19 @@ const links = JSON.stringify({
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const decode = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-/** A reader of files from outside, with a valid file to start from. */
+/** Reader of files from outside, with a valid file that is altered. */
 interface Reader {
   readonly name: string;
   readonly sound: Uint8Array;
-  /** @param folder where the reader may write the bytes as a file. */
+  /** @param folder Folder in which the reader may write the bytes as a file. */
   read(bytes: Uint8Array, folder: string): unknown;
 }
 
-/** A test fixture of `@skein/data`. */
+/** Returns the bytes of a test file of `@skein/data`. */
 const fixture = (path: string): Uint8Array =>
   readFileSync(new URL(`../../../../packages/data/test/${path}`, import.meta.url));
 
-/** A reader of a file with the name `file`. */
+/** Returns a reader that reads a file with the name `file`. */
 const ofFile = (name: string, file: string, sound: Uint8Array, read: (path: string) => unknown): Reader => ({
   name,
   sound,
@@ -107,7 +107,7 @@ const readers: readonly Reader[] = [
   },
 ];
 
-/** Magic bytes of other file types. */
+/** First bytes of other file types. */
 const heads = [
   encode("version https://git-lfs.github.com/spec/v1\noid sha256:74541f\nsize 1302138752\n"),
   encode("<!DOCTYPE html>\n<html>"),
@@ -121,7 +121,7 @@ const heads = [
   Uint8Array.of(0xff, 0xd8, 0xff),
 ];
 
-/** Replacement bytes. */
+/** Bytes by which parts of a file are replaced. */
 const pieces = [
   "[".repeat(3000),
   "{".repeat(3000),
@@ -147,7 +147,7 @@ const pieces = [
   "%YAML 1.1\n---\n",
 ].map(encode);
 
-/** Maximum length of a message, which people read. */
+/** Maximum number of characters of an error message. */
 const maxCharacters = 8000;
 
 export const hostileFiles: Attack = {
@@ -159,7 +159,7 @@ export const hostileFiles: Attack = {
     countTries(input, async (number, draw) => {
       const { name, sound, read } = readers[number % readers.length]!;
       let bytes = draw(8) === 0 ? Buffer.concat([heads[draw(heads.length)]!, sound]) : sound;
-      const slight = draw(2) === 0; // nearly valid files reach deepest
+      const slight = draw(2) === 0; // nearly valid files reach the deepest parsing code
       for (let changes = slight ? 1 : 1 + draw(3); changes > 0; changes--) {
         const at = draw(bytes.length);
         const until = Math.min(bytes.length, at + (slight ? 1 : [0, 1, 8, 64][draw(4)]!));

@@ -34,7 +34,7 @@ const settings = { job: "a", search: "grid", space: [], seed: 0, parallel: 1 } a
 const since = "2026-01-01T00:00:00.000Z";
 const times = { patience: 0, pollMilliseconds: 1, beatMilliseconds: 1e6, silence: 0 };
 
-/** A file of a run folder, with valid content, and its reader. */
+/** Valid content of a file in a run folder, and the reader of the file. */
 interface RunFile {
   readonly sound: string;
   readonly read: (folder: string, path: string) => unknown;
@@ -111,7 +111,7 @@ const mutated = (text: string, draw: Draw): string => {
 
 const victim = "a file of another's\n";
 
-/** Replacement of a file of the run. */
+/** Replacements for a file of the run, by name. */
 const forms: Readonly<Record<string, (path: string, sound: string, draw: Draw) => void>> = {
   mutated: (path, sound, draw) => writeFileSync(path, mutated(sound, draw)),
   "nested lists": (path) => writeFileSync(path, "[".repeat(1e5) + "]".repeat(1e5)),

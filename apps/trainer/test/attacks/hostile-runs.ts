@@ -29,7 +29,7 @@ const lines = (count: number, line: (index: number) => string): string =>
 
 type Make = (place: (name: string) => string, draw: Draw) => void;
 
-/** Writers of a run's files, each with hostile content. */
+/** Writers of hostile content into the files of a run, by name. */
 const kinds: Readonly<Record<string, Make>> = {
   "deep JSON": (place, draw) => {
     const [name, count] = [files[1 + draw(8)]!, 1000 + draw(200_000)];
@@ -128,11 +128,11 @@ export const hostileRuns: Attack = {
     });
     const ask = async (path: string): Promise<number> => {
       const response = await fetch(`${server.url}${path}`, { signal: AbortSignal.timeout(patience) });
-      for await (const _ of response.body!); // files that are too large may be truncated, but not here
+      for await (const _ of response.body!); // files that are too large may be truncated, but not in this response
       return response.status;
     };
     /**
-     * Wait until the server shows the run as expected.
+     * Waits until the server shows a run as expected.
      * @throws Error on timeout.
      */
     const until = async (id: string, right: (facts: RunFacts) => boolean): Promise<void> => {

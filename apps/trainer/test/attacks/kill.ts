@@ -20,7 +20,7 @@ export const kill: Attack = {
       await until(running, () => stepsDone(output) >= after).catch(() => undefined); // it may have finished already
       running.child.kill("SIGKILL");
       await running.ended;
-      // Before the first checkpoint there is nothing to resume: the same command starts from the beginning.
+      // Before the first checkpoint a run cannot resume: the same command starts from the beginning.
       const { code, stderr } = await skeinTrain(
         folder,
         "run",

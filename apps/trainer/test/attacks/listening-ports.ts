@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** The IPv4 TCP ports on which a process listens, by Linux's tables. */
+/** Returns the IPv4 TCP ports on which a process listens, from the tables of Linux. */
 export const listeningPorts = (pid: number): number[] => {
   const inodes = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
@@ -11,7 +11,8 @@ export const listeningPorts = (pid: number): number[] => {
       }
     }),
   );
-  // Columns: number, local address, remote address, state (0A listens), queues, timer, retries, user, time-out, inode.
+  // Columns: number, local address, remote address, state (0A: listening), queues, timer, retries, user, timeout,
+  // inode.
   return readFileSync("/proc/net/tcp", "utf8")
     .split("\n")
     .slice(1)

@@ -4,7 +4,7 @@ import { soundRun } from "./attacked-run.ts";
 import { formatOutcome, runAttack } from "./run-attack.ts";
 import { attacks } from "./table.ts";
 
-// pnpm test:attack [names] [--tries <count>] [--seed <text>]
+// Usage: pnpm test:attack [names] [--tries <count>] [--seed <text>]
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { tries: { type: "string" }, seed: { type: "string" } },

@@ -7,11 +7,11 @@ import { type Direction, Middle, type Passage, type Tamper } from "./middle.ts";
 
 interface Deed {
   readonly what: string;
-  /** Apply it to a piece. Pieces before and after pass unchanged. */
+  /** Manipulates a piece. Returns the pieces to send instead. Earlier and later pieces pass unchanged. */
   readonly do: (piece: Buffer, passage: Passage, draw: Draw, direction: Direction) => Promise<readonly Buffer[]>;
 }
 
-/** Single manipulations of one frame or TLS record. Exchanging two takes both: see `tampered`. */
+/** Manipulations of a single frame or TLS record. To swap two of them, `tampered` is used. */
 const deeds: readonly Deed[] = [
   {
     what: "flip a bit",
@@ -40,7 +40,7 @@ const deeds: readonly Deed[] = [
         parts.push(piece.subarray(at, until));
         at = until;
       }
-      return parts; // each is written and flushed before the next
+      return parts; // each part is written and flushed before the next part
     },
   },
   {
@@ -66,13 +66,13 @@ const deeds: readonly Deed[] = [
   },
 ];
 
-/** Position of a manipulation. */
+/** Position of a manipulation in the traffic of a run. */
 interface Place {
   readonly where: "coordinator" | "rank";
-  /** Index among the connections to that target. */
+  /** Index of the connection among the connections to that target. */
   readonly index: number;
   readonly direction: Direction;
-  /** Index of the frame or record. */
+  /** Index of the frame or TLS record in that direction. */
   readonly piece: number;
 }
 
@@ -80,11 +80,11 @@ const drawPlace = (draw: Draw): Place => ({
   where: draw(2) === 0 ? "coordinator" : "rank",
   index: draw(2),
   direction: draw(2) === 0 ? "up" : "down",
-  // Half within the handshake, half after it.
+  // One half of the positions is in the handshake, the other half after the handshake.
   piece: draw(2) === 0 ? draw(4) : 4 + draw(25),
 });
 
-/** A tamper function that applies the manipulation at one piece. */
+/** Returns a tamper function that applies the manipulation to one piece. */
 const tampered = (
   deed: Deed,
   { piece: chosen, direction }: Place,
@@ -123,7 +123,7 @@ export const manInTheMiddle: Attack = {
       let done = false;
       let met = 0;
       const middle = await Middle.open((passage) => {
-        // it has been applied already
+        // the manipulation has already been applied
         if (middle.whichLeadTo(place.where).at(-1) !== passage || met++ !== place.index) return;
         passage.tamper(
           place.direction,

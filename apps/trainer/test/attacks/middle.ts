@@ -1,16 +1,16 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** `up` is from the dialling side to the listening side. */
+/** Direction of data. `up` is from the connecting side to the listening side. */
 export type Direction = "up" | "down";
 
-/** Replacement of a piece, part by part. */
+/** Returns the parts that replace a piece. They are sent one after the other. */
 export type Tamper = (piece: Buffer) => Promise<readonly Buffer[]>;
 
 const headerBytes = 32;
 const lengthAt = 20;
 const recordHeaderBytes = 5;
 
-/** Splits the bytes of one side into the frames of docs/protocol.md, or under TLS into records. */
+/** Splits the bytes of one side into the frames of docs/protocol.md or, with TLS, into records. */
 class Pieces {
   #rest: Buffer = Buffer.alloc(0);
 
@@ -30,13 +30,13 @@ class Pieces {
   }
 }
 
-/** One connection through the attacker. */
+/** One connection that passes through the attacker. */
 export class Passage {
-  /** The intended port. */
+  /** Port to which the client intended to connect. */
   readonly target: number;
-  /** Bytes sent by each side so far. */
+  /** Bytes sent so far in each direction. */
   readonly said: Readonly<Record<Direction, Buffer[]>> = { up: [], down: [] };
-  readonly #ends: Readonly<Record<Direction, Socket>>; // socket that receives each direction
+  readonly #ends: Readonly<Record<Direction, Socket>>; // socket that receives the data of each direction
   readonly #tampers: Partial<Record<Direction, Tamper>> = {};
 
   constructor(near: Socket, target: number) {
@@ -46,22 +46,25 @@ export class Passage {
     this.#carry("down", this.#ends.up);
   }
 
-  /** Pass the following data in `direction` through `tamper`, piece by piece. */
+  /** Passes later data in `direction` through `tamper`, piece by piece. */
   tamper(direction: Direction, tamper: Tamper): void {
     this.#tampers[direction] = tamper;
   }
 
-  /** Reset both ends. */
+  /** Resets both ends of the connection. */
   cut(): void {
     for (const end of Object.values(this.#ends)) end.resetAndDestroy();
   }
 
-  /** Forward nothing more, either way, without closing. */
+  /** Stops forwarding in both directions, without closing the connection. */
   freeze(): void {
     for (const end of Object.values(this.#ends)) end.pause();
   }
 
-  /** Close it regularly after the beginning of a piece, which is sent in `direction`. */
+  /**
+   * Sends `beginning`, the first bytes of a piece, in `direction`, and then closes that direction in an orderly way
+   * (FIN, not reset).
+   */
   endAfter(direction: Direction, beginning: Buffer): void {
     this.#ends[direction].end(beginning);
   }
@@ -88,17 +91,17 @@ export class Passage {
 
 const detour = new URL("detour.ts", import.meta.url).href;
 
-/** A man in the middle: all connections of processes started with `env` go through it. */
+/** A man in the middle. All connections of processes started with `env` pass through it. */
 export class Middle {
   readonly passages: Passage[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  /** @param meet called with each connection before anything is forwarded. */
+  /** @param meet Called with each connection before any data is forwarded. */
   private constructor(meet: (passage: Passage) => void) {
     this.#server = createServer({ noDelay: true }, (near) => {
       this.#sockets.add(near.once("close", () => this.#sockets.delete(near)));
-      // See detour.ts.
+      // The address encodes the port, see detour.ts.
       const [network, high, low] = near.localAddress!.split(".").map(Number);
       if (network !== 127) return void near.destroy();
       const passage = new Passage(near, high! * 256 + low!);
@@ -113,13 +116,13 @@ export class Middle {
     return middle;
   }
 
-  /** Environment that routes a process through this proxy. */
+  /** Environment variables that redirect the connections of a process to this server. */
   get env(): Readonly<Record<string, string>> {
     const { port } = this.#server.address() as AddressInfo;
     return { SKEIN_TEST_DETOUR: String(port), NODE_OPTIONS: `--import=${detour}` };
   }
 
-  /** Connections of either end to the coordinator, which come first, or to a rank. */
+  /** Returns the connections to the coordinator, whose connections come first, or to a rank. */
   whichLeadTo(where: "coordinator" | "rank"): readonly Passage[] {
     const coordinator = this.passages[0]?.target;
     return this.passages.filter(({ target }) => (target === coordinator) === (where === "coordinator"));

@@ -6,7 +6,7 @@ import type { Attack } from "./attack.ts";
 import { countTries, type Verdict } from "./count-tries.ts";
 import { markOf, processesOf, signalAll } from "./run-processes.ts";
 
-/** Ways to start a run: the arguments of its first process. */
+/** Commands that start a run: the arguments of its first process. */
 const starts: readonly (readonly string[])[] = [
   ["run", "job.yaml", "--transport", "tcp"],
   ["run", "job.yaml", "--transport", "tls"],
@@ -20,9 +20,12 @@ const starts: readonly (readonly string[])[] = [
       ]),
 ];
 
-/** Far below the ten minutes that ranks wait for each other, and enough for a busy machine. */
+/**
+ * Time limit in milliseconds: far below the ten minutes that ranks wait for each other, and long enough for a busy
+ * machine.
+ */
 const longestMilliseconds = 30_000;
-/** A run that would practically never end. */
+/** Arguments of a run that practically never ends. */
 const endless = ["--steps", "1000000"];
 
 export const orphans: Attack = {

@@ -4,9 +4,10 @@ import type { Attack } from "./attack.ts";
 import { AttackedRun, stepsDone, type Transport } from "./attacked-run.ts";
 import { countTries } from "./count-tries.ts";
 
-/** Behavior of the cluster while a rank is paused for longer than the others' timeout. */
+/** Actions of the cluster while a rank is paused for longer than the timeout of the other rank. */
 const meanwhile = [
-  // As when a machine is suspended, and its cluster restarts the other rank: it finds the paused coordinator's address.
+  // As when a machine is suspended and its cluster restarts the other rank, which finds the address of the paused
+  // coordinator.
   "the other is killed and started again",
   "the other gives it up",
   "the other gives it up, and both are started again beside it",

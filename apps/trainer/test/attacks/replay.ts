@@ -8,8 +8,8 @@ import { listeningPorts } from "./listening-ports.ts";
 import { Middle } from "./middle.ts";
 
 /**
- * Send to a port the bytes that were sent to another, chunk by chunk.
- * @returns the response until the connection is closed.
+ * Sends to a port the bytes that were sent to another port, chunk by chunk.
+ * @returns the bytes received until the connection is closed.
  */
 const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: number): Promise<Buffer> =>
   new Promise((resolve) => {
@@ -19,7 +19,7 @@ const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: num
       for (const chunk of chunks) {
         if (!socket.writable) return;
         socket.write(chunk);
-        await rest(restMilliseconds); // as the first time, when responses came between
+        await rest(restMilliseconds); // as in the recorded connection, in which responses were received between chunks
       }
       socket.end();
     };
@@ -27,7 +27,7 @@ const sayAgain = (port: number, chunks: readonly Buffer[], restMilliseconds: num
     socket.on("close", () => resolve(Buffer.concat(heard)));
   });
 
-/** The header of a welcome: magic, major version 2, type 2. */
+/** Beginning of the header of a welcome frame: magic bytes, major version 2, type 2. */
 const welcome = Buffer.from([...Buffer.from("SKN1"), 2, 2]);
 
 export const replay: Attack = {
@@ -44,7 +44,7 @@ export const replay: Attack = {
       const opened: string[] = [];
       let numSaid = 0;
       try {
-        // A regular start is recorded, and cut off: its ranks are free again.
+        // A normal start is recorded and then stopped, so that its ranks are free again.
         const after = 1 + draw(10);
         await run.startRanks(0, 1);
         await until(run.processes[0]!, () => stepsDone(run.output) >= after);

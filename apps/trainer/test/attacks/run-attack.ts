@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Attack, Outcome } from "./attack.ts";
 import type { SoundRun } from "./attacked-run.ts";
 
-/** Run an attack in a folder of its own. */
+/** Runs an attack in its own folder. */
 export const runAttack = async (attack: Attack, count: number, seed: string, sound: SoundRun): Promise<Outcome> => {
   const folder = mkdtempSync(join(tmpdir(), `skein-attack-${attack.name}-`));
   try {
@@ -14,7 +14,7 @@ export const runAttack = async (attack: Attack, count: number, seed: string, sou
   }
 };
 
-/** One line of counts, and one for each harmful try. */
+/** Formats one line of counts, and one line per harmful attempt. */
 export const formatOutcome = ({ name }: Attack, { counts, fallen }: Outcome): string => {
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const parts = Object.entries(counts).map(([what, count]) => `${what} ${count}`);

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 
 const mark = "SKEIN_TEST_ATTACKED_RUN";
 
-/** Environment of the first process of a run, which identifies all of its processes. */
+/** Returns the environment variable for the first process of a run, by which all processes of the run are found. */
 export const markOf = (id: string): Readonly<Record<string, string>> => ({ [mark]: id });
 
-/** Live processes started by a run, directly or not. Linux only. */
+/** Returns the ids of live processes started by a run, directly or indirectly. Linux only. */
 export const processesOf = (id: string): number[] =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -14,16 +14,16 @@ export const processesOf = (id: string): number[] =>
       try {
         return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${mark}=${id}`);
       } catch {
-        return false; // it has ended in the meantime, or belongs to another user
+        return false; // the process has ended in the meantime, or belongs to another user
       }
     });
 
-/** Send a signal to processes of which some may have ended. */
+/** Sends a signal to processes, some of which may have ended. */
 export const signalAll = (pids: readonly number[], signal: NodeJS.Signals): void => {
   for (const pid of pids)
     try {
       process.kill(pid, signal);
     } catch {
-      // it has ended
+      // the process has ended
     }
 };

@@ -14,7 +14,7 @@ import { sha256 } from "../../src/files/sha256.ts";
 import { writePart } from "../../src/checkpoint/checkpoint-part.ts";
 import { type Files, nodeFiles } from "../../src/files/files.ts";
 
-/** Steps of the two checkpoints under attack. */
+/** Steps of the two attacked checkpoints. */
 const steps = [500, 540] as const;
 
 const save = (output: string, step: number): void => {
@@ -36,12 +36,12 @@ const save = (output: string, step: number): void => {
   commitCheckpoint(nodeFiles, output, manifest, { newest: 3 });
 };
 
-/** Original files of the newer of two checkpoints below `output`. */
+/** Original files of the newer of two checkpoints below `output`, and a check of altered files. */
 interface SavedCheckpoint {
   readonly files: ReadonlyMap<string, Uint8Array>;
   /**
-   * Check what the trainer resumes from when the file `name` holds `bytes`.
-   * @returns what is wrong, if anything.
+   * Checks the checkpoint from which the trainer resumes if the file `name` contains `bytes`.
+   * @returns a description of the damage, or undefined.
    */
   harmOf(name: string, bytes: Uint8Array): string | undefined;
 }
@@ -54,7 +54,7 @@ const newest = (
   return { checkpoint: newestCheckpoint(files, output, (reason) => reasons.push(reason)), reasons };
 };
 
-/** Save two checkpoints. A damaged newer one must be skipped, and reported once. */
+/** Saves two checkpoints. If the newer one is damaged, the trainer must skip it and report it once. */
 export const saveCheckpoints = (output: string): SavedCheckpoint => {
   for (const step of steps) save(output, step);
   const sound = newest(nodeFiles, output);
@@ -64,7 +64,7 @@ export const saveCheckpoints = (output: string): SavedCheckpoint => {
   return {
     files: new Map(readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])),
     harmOf: (name, bytes) => {
-      // The trainer's own reader, on a disk where one file is replaced.
+      // Uses the trainer's own reader, on a file system where one file is replaced.
       const altered: Files = {
         ...nodeFiles,
         read: (path, most) => (path === join(folder, name) ? bytes : nodeFiles.read(path, most)),

@@ -9,10 +9,10 @@ import { markOf, processesOf, signalAll } from "./run-processes.ts";
 
 const signals = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
 
-/** Receivers of the signal: a service manager signals all processes, in any order. */
+/** Receivers of the signal. A service manager signals all processes, in any order. */
 const reached = ["all, ranks first", "all, ranks last", "the first process", "the ranks"] as const;
 
-/** How the first process of a run is started. MPI: if its addon was given. */
+/** Arguments that start the first process of a run. MPI is included if its addon is available. */
 const starts: readonly (readonly string[])[] = [
   ["run", "job.yaml", "--transport", "tcp"],
   ["run", "job.yaml", "--transport", "tls"],
@@ -37,7 +37,7 @@ export const signalsToAll: Attack = {
     return countTries(input, async (number, draw): Promise<Verdict> => {
       const start = starts[number % starts.length]!;
       const [isLaunched, transport] = [start[0] === "launch", start.at(-1)!];
-      // Stopped ranks of an external launcher are started again.
+      // An external launcher would restart stopped ranks.
       const wholes = isLaunched ? reached.slice(0, 3) : reached;
       const whom = wholes[Math.floor(number / starts.length) % wholes.length]!;
       const signal = signals[draw(signals.length)]!;
@@ -70,7 +70,7 @@ export const signalsToAll: Attack = {
         if (continues && (code !== 0 || stderr.includes("(restart "))) return verdict(whom, outcome);
         const begun = stepsDone(output);
         const isStopped = code === 128 + constants.signals[signal] && (begun === 0 || stderr.includes("; saved "));
-        const isEarly = endedBy === signal && begun === 0; // before the program had signal handlers
+        const isEarly = endedBy === signal && begun === 0; // the signal arrived before the program had signal handlers
         if (code !== 0 && !isStopped && !isEarly) return verdict(whom, outcome);
         const left = processesOf(id);
         if (left.length > 0) return verdict(whom, `leaves ${left.length} processes`);

@@ -13,7 +13,7 @@ import { signalsToAll } from "./signals.ts";
 import { tear } from "./tear.ts";
 import { twoWriters } from "./two-writers.ts";
 
-/** All attacks. Each is one file of this folder. */
+/** All attacks. Each attack is defined in one file of this folder. */
 export const attacks: readonly Attack[] = [
   hostileFiles,
   hostileRunFolders,

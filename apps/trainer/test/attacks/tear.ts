@@ -15,7 +15,7 @@ export const tear: Attack = {
         { name, at, how: "zeros", bytes: new Uint8Array(bytes.length).fill(0).map((_, i) => (i < at ? bytes[i]! : 0)) },
       ]).flat(),
     );
-    // Zeros that replace zeros are no damage.
+    // Zeros that replace zeros do not damage a file.
     const damaging = tears.filter(({ name, bytes }) => Buffer.compare(bytes, files.get(name)!) !== 0);
     return tryCases(input, damaging, ({ name, at, how, bytes }) => {
       const harm = harmOf(name, bytes);

@@ -11,7 +11,10 @@ const namespaces = [
   ["unshare", "--pid", "--fork", "--mount-proc"],
   ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"],
 ];
-/** Starts a command in a new PID namespace under the same host name, as a container does. Absent if not permitted. */
+/**
+ * Command that starts another command in a new PID namespace under the same host name, as a container does. Undefined
+ * if this is not permitted.
+ */
 const container = namespaces.find(([program, ...args]) => spawnSync(program!, [...args, "true"]).status === 0);
 
 const start = (folder: string, launcher: readonly string[] | undefined): Running =>
@@ -25,7 +28,7 @@ const start = (folder: string, launcher: readonly string[] | undefined): Running
     "--resume-if-possible",
   );
 
-/** Kill the program at once, wherever it runs: the launcher is its parent. */
+/** Kills the program immediately. With a launcher, the program is a child process of the launcher. */
 const kill = ({ child }: Running, launcher: readonly string[] | undefined): void => {
   const own = launcher === undefined ? [child.pid!] : childrenOf(child.pid!);
   for (const pid of own) process.kill(pid, "SIGKILL");
@@ -33,7 +36,7 @@ const kill = ({ child }: Running, launcher: readonly string[] | undefined): void
 
 const codes: ReadonlySet<number | null> = new Set([exitCodes.ok, exitCodes.temporary]);
 
-/** Check the ends of concurrent starts, of which at least one should have succeeded. */
+/** Checks the results of concurrent starts, at least one of which must have succeeded. */
 const harmOf = (ends: readonly Ended[]): string | undefined => {
   const wrong = ends.find(({ code, stderr }) => !codes.has(code) || /^\s+at /m.test(stderr));
   if (wrong !== undefined) return `code ${wrong.code}: ${wrong.stderr.trim().split("\n").at(-1)}`;

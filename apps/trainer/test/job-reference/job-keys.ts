@@ -1,4 +1,4 @@
-/** A node of the JSON Schema of job files, as far as the schema uses JSON Schema. */
+/** A node of the JSON Schema of job files, with the parts of JSON Schema that this schema uses. */
 export interface SchemaNode {
   readonly type?: string;
   readonly description?: string;
@@ -24,15 +24,15 @@ export interface SchemaNode {
 
 /** One option of a job file. */
 export interface JobKey {
-  /** Keys from the root of the job, such as `["data", "augment", "flip"]`. */
+  /** Path of the option: keys from the root of the job, such as `["data", "augment", "flip"]`. */
   readonly path: readonly string[];
-  /** Values of `kind` that have the option; empty if all have it, or the section has no kinds. */
+  /** Values of `kind` for which the option exists. Empty if it exists for all kinds, or if the section has no kinds. */
   readonly kinds: readonly string[];
   readonly isRequired: boolean;
   readonly node: SchemaNode;
 }
 
-/** Bounds that JavaScript's integers and signed 32-bit counts set by themselves. */
+/** Limits of JavaScript's integers and of signed 32-bit counts, which are not shown as bounds. */
 const unbounded: ReadonlySet<number> = new Set([Number.MAX_SAFE_INTEGER, 2 ** 31 - 1]);
 
 const show = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
@@ -56,7 +56,7 @@ const listType = ({ items, minItems, maxItems }: SchemaNode): string => {
   return `list of ${count}: ${item}`;
 };
 
-/** Type and range of a value in words: `integer ≥ 1, ≤ 64`, `cpu or webgpu`. */
+/** Describes type and range of a value: `integer ≥ 1, ≤ 64`, `cpu or webgpu`. */
 export const typeOf = (node: SchemaNode): string => {
   const choices = node.anyOf ?? node.oneOf;
   if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(" or ");
@@ -68,16 +68,16 @@ export const typeOf = (node: SchemaNode): string => {
   return [node.type, rangeOf(node)].filter((part) => part !== "").join(" ");
 };
 
-/** Values of `kind` that an object allows; empty if it has no `kind`. */
+/** Returns the values of `kind` that an object allows. Empty if it has no `kind`. */
 const kindsOf = ({ properties }: SchemaNode): readonly string[] => {
   const { const: only, enum: several = [only] } = properties?.["kind"] ?? {};
   return several.filter((kind) => typeof kind === "string");
 };
 
-/** Whether only programs and the trainer set an option; the schema's descriptions say so. */
+/** Whether only programs and the trainer may set an option, as stated in the description in the schema. */
 const isInternal = ({ description }: SchemaNode): boolean => description?.includes("not for job files") ?? false;
 
-/** Alternatives of a node that are objects with a `kind`. */
+/** Returns the alternatives of a node that are objects with a `kind`. */
 const alternatives = ({ oneOf, anyOf }: SchemaNode): readonly SchemaNode[] =>
   (oneOf ?? anyOf ?? []).filter((choice) => choice.properties !== undefined && !isInternal(choice));
 
@@ -93,7 +93,7 @@ const kindKey = (path: readonly string[], choices: readonly SchemaNode[]): JobKe
   return kinds.length === 0 ? [] : [{ path: [...path, "kind"], kinds: [], isRequired: true, node: { enum: kinds } }];
 };
 
-/** The option at a path and all options below it. */
+/** Returns the option at a path, and all options below it. */
 const keysBelow = (
   path: readonly string[],
   node: SchemaNode,
@@ -107,7 +107,7 @@ const keysBelow = (
   return [self, ...kindKey(path, choices), ...merge(below, choices.flatMap(kindsOf).length)];
 };
 
-/** Joins options of several kinds that are the same in all of them. */
+/** Merges options that are equal in several kinds. */
 const merge = (keys: readonly JobKey[], numKinds: number): JobKey[] => {
   const merged = new Map<string, JobKey>();
   for (const key of keys) {
@@ -118,5 +118,5 @@ const merge = (keys: readonly JobKey[], numKinds: number): JobKey[] => {
   return [...merged.values()].map((key) => (key.kinds.length === numKinds ? { ...key, kinds: [] } : key));
 };
 
-/** Every option of a job file, parents before their children. */
+/** Returns all options of a job file, parents before their children. */
 export const jobKeys = (schema: SchemaNode): JobKey[] => childrenOf([], schema, []);

@@ -1,6 +1,6 @@
 import { type JobKey, jobKeys, type SchemaNode, typeOf } from "./job-keys.ts";
 
-/** Job files whose values serve as examples, by their names. */
+/** Job files whose values serve as examples, by file name. */
 export type ExampleJobs = Readonly<Record<string, unknown>>;
 
 const valueAt = (job: unknown, path: readonly string[], kinds: readonly string[]): unknown => {
@@ -23,7 +23,10 @@ const inYaml = (value: unknown): string => {
   return String(value);
 };
 
-/** A value that the schema allows: the first choice, the default, the least number. Absent for free text. */
+/**
+ * Returns a value that the schema allows: the default, the first choice, or the smallest number. Undefined for free
+ * text.
+ */
 const plainExample = (node: SchemaNode): unknown => {
   if (node.default !== undefined) return node.default;
   if (node.const !== undefined) return node.const;
@@ -85,9 +88,10 @@ in a job file that begins with:
 `;
 
 /**
- * The job reference as Markdown: a table of the options without parts, then a table for each option with parts.
+ * Returns the job reference as Markdown: a table of the options without nested options, then a table for each option
+ * with nested options.
  *
- * @param schema JSON Schema of a job file, as it is written.
+ * @param schema JSON Schema of a job file as written by the user.
  */
 export const jobReference = (schema: SchemaNode, jobs: ExampleJobs): string => {
   const keys = jobKeys(schema);

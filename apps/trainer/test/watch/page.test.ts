@@ -15,10 +15,10 @@ import { growSampleRun, hostileName, writeSampleRun, writeSampleTrace } from "./
 type Browser = Awaited<ReturnType<typeof openChromium>>;
 type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
-/** Generous timeout: a busy machine may be slow. */
+/** Polls with a long timeout, because a busy machine may be slow. */
 const poll = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: 30_000 });
 
-/** Folder for screenshots, for people to look at. */
+/** Folder for screenshots that a person looks at. Undefined: no screenshots. */
 const pictures = process.env["SKEIN_WATCH_PICTURES"];
 const adam = { name: "mnist", batch: 64, optimizer: { kind: "adam", beta1: 0.9 } };
 const sgd = { name: "mnist", batch: 128, optimizer: { kind: "sgd" } };
@@ -47,7 +47,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
   const row = (page: Page, id: string) =>
     page.getByRole("row").filter({ has: page.getByRole("checkbox", { name: id, exact: true }) });
   const chart = (page: Page, title: string) => page.getByRole("region", { name: title, exact: true });
-  /** Pixels of a chart that are neither background nor grey, by colour: those of its lines. */
+  /** Returns the number of pixels per color of a chart, without background and gray: the pixels of its lines. */
   const colours = (page: Page, title: string): Promise<number> =>
     chart(page, title)
       .locator("canvas")
@@ -95,7 +95,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => row(page, name).innerText()).toContain("has a fault");
     await poll(() => colours(page, "Training loss")).toBe(2);
 
-    // Only options that differ are shown.
+    // Only options that differ between runs are shown.
     const differences = page.getByRole("region", { name: "Differences between their jobs" }).first();
     expect(await differences.getByRole("rowheader").allInnerTexts()).toEqual([
       hostileName,
@@ -277,7 +277,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     writeFileSync(join(root, "mnist/1/trace.json"), '[{"ph":"B"}]');
     await page.reload();
     await poll(() => page.getByRole("alert").innerText()).toContain("is a trace that another program has written");
-    expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // of reloads
+    expect(errors.filter((error) => !error.includes("ERR_ABORTED"))).toEqual([]); // errors of reloads
     await page.close();
   });
 
@@ -306,7 +306,7 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await page.keyboard.press("Enter");
     await poll(() => page.getByText("requested; the run answers").count()).toBe(1);
     expect(existsSync(join(folder, requestFile))).toBe(true);
-    // The run responds.
+    // Write the response of the run.
     rmSync(join(folder, requestFile));
     new HistogramsFile(folder).record(300, parameters, true);
     appendFileSync(
@@ -336,9 +336,9 @@ describe.skipIf(findChromium() === undefined)("the page of runs in Chromium", ()
     await poll(() => list.count()).toBe(35);
     await page.getByLabel("logarithmic counts").check();
     await page.getByRole("searchbox", { name: "parameters" }).fill("ERS.3 weight");
-    await poll(() => list.count()).toBe(5); // 3, 30 to 33
+    await poll(() => list.count()).toBe(5); // runs 3, and 30 to 33
     await picture(page, "histograms-logarithmic");
-    // A run that ends before it has responded.
+    // Now the run ends before it has responded.
     await page.getByRole("button", { name: "take histograms now" }).click();
     await poll(() => page.getByText("requested; the run answers").count()).toBe(1);
     rmSync(join(folder, requestFile));

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { Span, Track } from "@skein/tensor-core";
 import { writeChromeTrace } from "../../src/run-files/chrome-trace.ts";
 
-/** A run name as another tool may have written it. */
+/** A run name with HTML, as another tool could have written it. */
 export const hostileName = `<script>window.stolen=1</script><img src=x onerror="window.stolen=2">`;
 
-/** Step lines, as a run on MNIST writes them. */
+/** Returns step lines like those of a run on MNIST. */
 export const sampleLines = (from: number, to: number, seed = 1): string => {
   let text = "";
   for (let step = from + 1; step <= to; step++) {
@@ -39,7 +39,7 @@ export const sampleLines = (from: number, to: number, seed = 1): string => {
   return text;
 };
 
-/** Write a run into a folder, up to `steps`. */
+/** Writes a run into a folder, up to step `steps`. */
 export const writeSampleRun = (folder: string, steps: number, job: object, seed = 1): void => {
   mkdirSync(join(folder, "checkpoints/step-00000100"), { recursive: true });
   writeFileSync(join(folder, "job.json"), JSON.stringify(job));
@@ -50,8 +50,8 @@ export const growSampleRun = (folder: string, from: number, to: number, seed = 1
   appendFileSync(join(folder, "metrics.jsonl"), sampleLines(from, to, seed));
 
 /**
- * Write a trace of a few steps of two ranks into the folder of a run, with an arbitrary name in it, as from another
- * tool.
+ * Writes a trace of a few steps of two ranks into the folder of a run. It contains an arbitrary name, as if from
+ * another tool.
  */
 export const writeSampleTrace = (folder: string, steps: number): void => {
   const spansOf = (rank: number): Span[] =>

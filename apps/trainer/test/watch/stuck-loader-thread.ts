@@ -4,7 +4,8 @@ import type { LoaderRequest, SearchAnswer } from "../../src/watch/loader-thread.
 import { FolderSearch } from "../../src/run-readers/folder-search.ts";
 import { readRun } from "../../src/run-readers/read-run.ts";
 
-// The thread that reads runs, except that a folder called "stuck" blocks it forever, and one called "fallen" ends it.
+// Thread that reads runs like the real loader, except that a folder named "stuck" blocks the thread forever, and a
+// folder named "fallen" ends it.
 
 let last: Promise<void> = Promise.resolve();
 parentPort!.on("message", (request: LoaderRequest) => {

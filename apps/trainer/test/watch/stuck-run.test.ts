@@ -38,7 +38,7 @@ test("a run that blocks or ends its reader is skipped for a while, and the other
     for (const id of runs.ids) await runs.look(id);
     expect(runs.factsOf("z")!.step).toBe(2);
     expect(faults()).toEqual(expectedFaults);
-    expect(starts).toBe(3); // nobody has requested them again
+    expect(starts).toBe(3); // the page has not requested the runs again
   } finally {
     await runs.close();
   }
@@ -52,7 +52,7 @@ test("a reader that is blocked forever is ended with the page", async () => {
   });
   await runs.find();
   const looking = runs.look("stuck");
-  await new Promise((resolve) => setTimeout(resolve, 50)); // it is blocked by now, or will be
+  await new Promise((resolve) => setTimeout(resolve, 50)); // the thread is blocked by now, or will be soon
   await runs.close();
   expect((await looking)!.fault).toMatch(/^the page is closing/);
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { centredDigit, type Ink, side } from "./centred-digit.ts";
 
-/** A filled rectangle on an empty canvas. */
+/** Returns a drawing with a filled rectangle on an empty canvas. */
 const rectangle = (size: number, { x, y, wide, high }: { x: number; y: number; wide: number; high: number }): Ink => {
   const strengths = new Uint8Array(size * size);
   for (let row = y; row < y + high; row++) strengths.fill(255, row * size + x, row * size + x + wide);
@@ -42,10 +42,10 @@ test("centers a drawing in a box of 20 × 20 with its proportions, for any posit
       expect(Math.abs(x - 14)).toBeLessThan(0.1);
       expect(Math.abs(y - 14)).toBeLessThan(0.1);
       const scale = 20 / Math.max(drawn.wide, drawn.high);
-      // An edge of the rectangle may lie within a pixel on either side.
+      // Each edge of the rectangle may be inside of a pixel.
       expect(Math.abs(wide - drawn.wide * scale)).toBeLessThanOrEqual(2);
       expect(Math.abs(high - drawn.high * scale)).toBeLessThanOrEqual(2);
-      // Averaging preserves the total ink: its share of the area, up to rounding of each pixel.
+      // Averaging preserves the total ink, the area of the rectangle, up to rounding of each pixel.
       expect(Math.abs(mass / 255 - drawn.wide * drawn.high * scale ** 2)).toBeLessThan(2);
       const elsewhere = centredDigit(rectangle(100, { ...drawn, x: 0, y: 0 }))!;
       expect(Math.max(...Array.from(digit, (strength, i) => Math.abs(strength - elsewhere[i]!)))).toBeLessThanOrEqual(
@@ -56,7 +56,7 @@ test("centers a drawing in a box of 20 × 20 with its proportions, for any posit
 });
 
 test("centers an asymmetric drawing by its mass as far as all of it stays in the image", () => {
-  // A hook: most of its ink is in the left stroke, and its foot extends far to the right.
+  // A hook shape: most of the ink is in the left stroke, and the foot extends far to the right.
   const strengths = new Uint8Array(40 * 40);
   for (let row = 0; row < 40; row++) strengths.fill(255, row * 40, row * 40 + 8);
   for (let row = 36; row < 40; row++) strengths.fill(255, row * 40, row * 40 + 40);

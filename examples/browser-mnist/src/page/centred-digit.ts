@@ -1,8 +1,8 @@
-/** Side of an MNIST image, pixels; `boxSide` is the side of the box that contains its digit. */
+/** Side of an MNIST image in pixels. `boxSide` is the side of the box that contains the digit. */
 export const side = 28;
 const boxSide = 20;
 
-/** Ink strength, 0…255, row by row. */
+/** Ink strength of each pixel of the drawing, 0 to 255, row by row. */
 export interface Ink {
   readonly strengths: Uint8Array | Uint8ClampedArray;
   readonly width: number;
@@ -10,8 +10,8 @@ export interface Ink {
 }
 
 /**
- * Returns the number of drawing pixels per image pixel, and the point of the drawing to center. Undefined for an empty
- * drawing.
+ * Returns the number of drawing pixels per image pixel, and the point of the drawing that becomes the center of the
+ * image. Undefined for an empty drawing.
  */
 const layoutOf = ({ strengths, width }: Ink) => {
   let [left, top, right, bottom, mass, massX, massY] = [Infinity, Infinity, 0, 0, 0, 0, 0];
@@ -23,13 +23,14 @@ const layoutOf = ({ strengths, width }: Ink) => {
   });
   if (mass === 0) return undefined;
   const scale = Math.max(right - left, bottom - top) / boxSide;
-  // The point is limited so that no ink falls outside the image, however far the center of mass is from the center.
+  // The center point is limited so that no ink is outside of the image, even if the center of mass is far from the
+  // center of the drawing.
   const middle = (ofMass: number, begin: number, end: number): number =>
     Math.min(Math.max(ofMass, end - (side / 2) * scale), begin + (side / 2) * scale);
   return { scale, x: middle(massX / mass, left, right), y: middle(massY / mass, top, bottom) };
 };
 
-/** Returns the length of [from, to] within each unit interval, as [unit, length]. */
+/** Returns the length of the overlap of [from, to] with each unit interval, as [unit, length]. */
 const parts = (from: number, to: number): [number, number][] => {
   const units: [number, number][] = [];
   for (let unit = Math.floor(from); unit < to; unit++)
@@ -38,12 +39,12 @@ const parts = (from: number, to: number): [number, number][] => {
 };
 
 /**
- * Converts a drawing to MNIST's format: scaled to fit a box of 20 × 20 pixels with its proportions, each pixel the mean
- * of the covered area, and placed in 28 × 28 pixels with the center of mass in the center. A network trained on such
- * images does not read other images well.
+ * Converts a drawing to MNIST's format: scaled to fit into a box of 20 × 20 pixels with its aspect ratio, each pixel
+ * the mean of the covered area, and placed in 28 × 28 pixels with the center of mass at the center. A network trained
+ * on images in this format recognizes other images poorly.
  *
- * @returns 784 bytes, 0 is background; undefined for an empty drawing.
- * Source: LeCun, Cortes and Burges, The MNIST database of handwritten digits.
+ * @returns 784 bytes, 0 is background; undefined for an empty drawing. Source: LeCun, Cortes and Burges, The MNIST
+ * database of handwritten digits.
  */
 export const centredDigit = (ink: Ink): Uint8Array<ArrayBuffer> | undefined => {
   const layout = layoutOf(ink);

@@ -2,7 +2,7 @@ import type { Readings, ShownDigits } from "../messages.ts";
 
 const side = 28;
 
-/** Draws a digit with the pixels as opacity, on a transparent background. */
+/** Draws a digit on a transparent background, with pixel values as opacity. */
 const drawDigit = (pixels: Uint8Array): HTMLCanvasElement => {
   const canvas = document.createElement("canvas");
   canvas.width = side;
@@ -15,7 +15,7 @@ const drawDigit = (pixels: Uint8Array): HTMLCanvasElement => {
   return canvas;
 };
 
-/** Images of digits with the model's predictions; wrong predictions are marked by color, frame and text. */
+/** Images of digits with the model's predictions. Wrong predictions are marked by color, frame and text. */
 export class DigitGrid {
   private readonly labels: Uint8Array;
   private readonly cells: readonly {
@@ -36,7 +36,7 @@ export class DigitGrid {
     list.replaceChildren(...this.cells.map(({ item }) => item));
   }
 
-  /** Shows predictions. @returns the number of correct ones. */
+  /** Shows predictions. @returns the number of correct predictions. */
   show({ classes, confidences }: Readings): number {
     let right = 0;
     this.cells.forEach(({ item, text, bar }, i) => {

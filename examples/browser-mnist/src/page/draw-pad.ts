@@ -1,12 +1,12 @@
 import { centredDigit } from "./centred-digit.ts";
 import { findElement } from "./find-element.ts";
 
-/** Width of the pen, pixels of the drawing. */
+/** Width of the pen in pixels of the drawing. */
 const penWidth = 22;
 
 /**
- * A canvas to draw a digit, with the model's predictions. Only one request is pending at a time; if the drawing changes
- * meanwhile, only the newest version is requested next.
+ * Canvas for drawing a digit, with the model's predictions. At most one request is pending; if the drawing changes in
+ * the meantime, the next request is for the newest drawing.
  */
 export class DrawPad {
   private readonly canvas = findElement("drawing", HTMLCanvasElement);
@@ -22,7 +22,7 @@ export class DrawPad {
   private changed = false;
   private ready = false;
 
-  /** @param ask requests the probabilities of an image; the answer is passed to `show`. */
+  /** @param ask Requests the class probabilities of an image. The response is passed to `show`. */
   constructor(ask: (pixels: Uint8Array<ArrayBuffer>) => void) {
     this.ask = ask;
     this.context = this.canvas.getContext("2d", { willReadFrequently: true })!;
@@ -45,13 +45,13 @@ export class DrawPad {
     this.showNothing();
   }
 
-  /** Requests a new prediction because the model has changed. */
+  /** Requests a new prediction, because the model has changed. */
   refresh(): void {
     this.ready = true;
     this.request();
   }
 
-  /** Stops requests until the next `refresh`, because there is no model. */
+  /** Stops requesting predictions until the next `refresh`, because there is no model. */
   rest(): void {
     this.ready = false;
     this.asked = false;
@@ -101,7 +101,7 @@ export class DrawPad {
     }
   }
 
-  /** Converts a pointer position to a point of the drawing, for any size of the canvas on the page. */
+  /** Converts a pointer position to a point of the drawing. The canvas may have any size on the page. */
   private pointOf({ clientX, clientY }: PointerEvent): [number, number] {
     const { left, top, width, height } = this.canvas.getBoundingClientRect();
     return [((clientX - left) * this.canvas.width) / width, ((clientY - top) * this.canvas.height) / height];
@@ -119,7 +119,7 @@ export class DrawPad {
 
   private move(event: PointerEvent): void {
     if (!this.canvas.hasPointerCapture(event.pointerId)) return;
-    // A fast pointer reports only some of its positions; coalesced events hold the others.
+    // A fast pointer reports only some of its positions; coalesced events contain the other positions.
     for (const each of event.getCoalescedEvents?.() ?? [event]) this.context.lineTo(...this.pointOf(each));
     this.context.stroke();
     this.request();

@@ -2,10 +2,10 @@ import uPlot from "uplot";
 
 export interface LineOptions {
   readonly label: string;
-  /** Name of the color among the page's custom properties, such as `--accent`. */
+  /** Name of a CSS custom property of the page with the color, such as `--accent`. */
   readonly colour: string;
   readonly width: number;
-  /** Whether each value is marked by a dot. Default: false. */
+  /** Whether each value is marked with a dot. Default: false. */
   readonly dots?: boolean;
 }
 
@@ -13,16 +13,16 @@ export interface LineChartOptions {
   readonly lines: readonly LineOptions[];
   readonly scale: "linear" | "logarithmic";
   readonly format: (value: number) => string;
-  /** Returns the range of the vertical axis from the smallest and largest value. */
+  /** Returns the range of the vertical axis, from the smallest and largest value. */
   readonly range: (least: number, greatest: number) => [number, number];
 }
 
 const height = 220;
 
-/** Distances between marks on the axis of steps, integers. */
+/** Possible distances between ticks on the axis of steps, integers. */
 const stepIncrements = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((ten) => [ten, 2 * ten, 5 * ten]);
 
-/** Lines over steps, in the page's colors, as wide as the containing element. */
+/** Chart of values over steps, in the page's colors, as wide as its container. */
 export class LineChart {
   private readonly container: HTMLElement;
   private readonly options: LineChartOptions;

@@ -24,7 +24,7 @@ const model = findElement("model", HTMLSelectElement);
 const batch = findElement("batch", HTMLSelectElement);
 const ranks = findElement("ranks", HTMLSelectElement);
 const compression = findElement("compression", HTMLSelectElement);
-/** Controls of the settings of a new training. */
+/** Form controls for the settings of a new training. */
 const choices = [model, batch, ranks, compression];
 const controls = [toggle, reset, download, ...choices];
 const status = findElement("status", HTMLElement);
@@ -50,7 +50,7 @@ const start = (): void => {
   let training = false;
   let step = 0;
   let oneRankOnly: string | undefined;
-  /** The element that had the focus before the controls were disabled, which removes the focus. */
+  /** Element that had the focus before the controls were disabled, because disabling removes the focus. */
   let focused: Element | null = null;
   const pad = new DrawPad((pixels) => tell({ type: "read", pixels }));
 
@@ -83,7 +83,7 @@ const start = (): void => {
     tell({ type: "reset", settings });
   };
   /**
-   * Applies changed settings: at once before training has started; afterwards only after Reset, so that a running
+   * Applies changed settings: immediately if training has not started, otherwise only after Reset, so that a running
    * training is not lost.
    */
   const choose = (): void => {
@@ -167,7 +167,7 @@ const start = (): void => {
   tell({ type: "open", backend: address.backend, digits: new URL("digits/", document.baseURI).href });
 };
 
-/** Stops the page for good: shows the reason and how to restart. */
+/** Stops the page permanently, and shows the reason and how to restart. */
 const fail = (message: string): void => {
   for (const control of controls) control.disabled = true;
   notice.hidden = false;

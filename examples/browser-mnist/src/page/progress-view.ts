@@ -16,7 +16,7 @@ const setText = (id: string, text: string): void => {
   findElement(id, HTMLElement).textContent = text;
 };
 
-/** Numbers and charts of the current training. */
+/** View of the numbers and charts of the current training. */
 export class ProgressView {
   private readonly lossElement = findElement("loss-chart", HTMLElement);
   private readonly accuracyElement = findElement("accuracy-chart", HTMLElement);
@@ -40,7 +40,7 @@ export class ProgressView {
   private accuracies = new ThinnedSeries(chartPoints);
   private smooth = smoothing(lossDecay);
 
-  /** Clears everything for a new training. */
+  /** Clears all numbers and charts for a new training. */
   clear(parameterCount: number): void {
     this.losses = new ThinnedSeries(chartPoints);
     this.smoothed = new ThinnedSeries(chartPoints);

@@ -1,4 +1,4 @@
-/** Saves bytes as a download of the browser. */
+/** Saves bytes as a browser download. */
 export const saveFile = (bytes: Uint8Array<ArrayBuffer>, name: string): void => {
   const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
   const link = document.createElement("a");

@@ -1,6 +1,6 @@
 /**
- * Exponential moving average with bias correction: `s ← d·s + (1 − d)·y`, divided by `1 − dᵗ` like Adam's moments
- * (arXiv 1412.6980, §3).
+ * Returns a function that computes an exponential moving average with bias correction: `s ← d·s + (1 − d)·y`, divided
+ * by `1 − dᵗ` like Adam's moments (arXiv 1412.6980, §3).
  */
 export const smoothing = (decay: number): ((value: number) => number) => {
   let mean = 0;

@@ -1,9 +1,9 @@
 /**
- * A curve of any length in bounded memory: each point is the mean of `stride` values. When the points are full,
- * neighbors are merged and the stride doubles. Cost per value: constant on average.
+ * A curve of any length in bounded memory. Each point is the mean of `stride` values. When the maximum number of points
+ * is reached, neighboring points are merged and the stride doubles. Amortized cost per value: constant.
  */
 export class ThinnedSeries {
-  /** Position of the last value of each point. */
+  /** Position of the last value that each point contains. */
   readonly xs: number[] = [];
   readonly ys: number[] = [];
   private readonly capacity: number;
@@ -11,7 +11,7 @@ export class ThinnedSeries {
   private pendingSum = 0;
   private pendingCount = 0;
 
-  /** @param capacity maximum number of points, even. */
+  /** @param capacity Maximum number of points, even. */
   constructor(capacity: number) {
     this.capacity = capacity;
   }

@@ -32,7 +32,10 @@ const models: Readonly<Record<ModelName, () => Model>> = {
   mlp: () => mlp({ sizes: [784, 256, 10] }),
 };
 
-/** Compressors. Top-k sends the largest 1 % of a gradient at once, and the other entries when they have accumulated. */
+/**
+ * Constructors of compressors. Top-k sends the largest 1 % of a gradient immediately; the other entries accumulate and
+ * are sent when they are large enough.
+ */
 const compressors: Readonly<Record<CompressionName, () => Aggregator<unknown>>> = {
   none: () => identityCompressor() as Aggregator<unknown>,
   "top-k": () => withErrorFeedback(topKCompressor({ density: 0.01 })) as Aggregator<unknown>,
@@ -44,8 +47,7 @@ const axis = "data";
 type Digits = Readonly<Record<"inputs" | "labels", NdArray>>;
 
 /**
- * State that a step updates: parameters, the model's state, the optimizer's state, and the residuals of the
- * compressors.
+ * State updated by a step: parameters, state of the model, state of the optimizer, and residuals of the compressors.
  */
 interface Run {
   readonly params: unknown;
@@ -66,13 +68,13 @@ export interface TrainingContext {
   readonly backend: Backend;
   readonly records: DigitRecords;
   readonly settings: Settings;
-  /** Communicator with the other rank. Absent: a single rank. */
+  /** Communicator with the other rank. Absent: there is a single rank. */
   readonly communicator?: Communicator;
 }
 
 /**
- * A training of a digit classifier on a backend: Adam on cross-entropy, on the mean of all ranks' gradients. Its only
- * arrays are those of the current `Run`; each step reuses the memory of the previous one.
+ * Training of a digit classifier on a backend, with Adam on the cross-entropy and with the mean of all ranks'
+ * gradients. Its only arrays are those of the current `Run`; each step reuses the memory of the previous step.
  */
 export class DigitTraining {
   /** Number of completed steps. */
@@ -96,14 +98,14 @@ export class DigitTraining {
     this.compiled = compileSteps(settings, backend, communicator);
   }
 
-  /** Initializes the parameters from the seed in the settings; they are equal on every rank. */
+  /** Initializes the parameters from the seed in the settings. All ranks have equal parameters. */
   static async begin(context: TrainingContext): Promise<DigitTraining> {
     const training = new DigitTraining(context);
     training.run = await training.compiled.init(randomKey(context.settings.seed));
     return training;
   }
 
-  /** Bytes that this rank has sent. */
+  /** Number of bytes sent by this rank. */
   get bytesSent(): number {
     return this.communicator?.bytesSent() ?? 0;
   }
@@ -118,8 +120,8 @@ export class DigitTraining {
   /**
    * Starts one step.
    *
-   * @returns the loss as a separate promise, which resolves when the device has computed it; the next step need not
-   * wait for it.
+   * @returns a promise of the loss, which resolves when the device has computed it. The next step need not wait for the
+   * loss.
    */
   async step(): Promise<{ readonly loss: Promise<number> }> {
     const { indices } = this.batches.next().value;
@@ -158,13 +160,13 @@ export class DigitTraining {
     };
   }
 
-  /** Returns the probability of each class for one image of 28 × 28 bytes. */
+  /** Returns the class probabilities for one image of 28 × 28 bytes. */
   async readPicture(pixels: Uint8Array): Promise<Float32Array> {
     const field = this.records.test.fields["inputs"]!;
     return this.probabilities({ count: 1, fields: { inputs: { ...field, bytes: pixels, offsetBytes: 0 } } });
   }
 
-  /** Returns probabilities, [images, classes], flattened. */
+  /** Returns class probabilities, [images, classes], flattened. */
   private async probabilities({ count, fields }: Records): Promise<Float32Array> {
     const { params, state } = this.run!;
     const first = Array.from({ length: count }, (_, i) => i);
@@ -172,7 +174,7 @@ export class DigitTraining {
     return Float32Array.from((await this.take(await this.compiled.read(params, state, inputs))).toNumbers());
   }
 
-  /** Saves the parameters as a safetensors file, named by their paths, such as `conv1.weight`. */
+  /** Returns the parameters as a safetensors file. Tensors are named by parameter path, such as `conv1.weight`. */
   async save(): Promise<Uint8Array<ArrayBuffer>> {
     const { leaves } = flattenTree<DeviceArray>(this.run!.params);
     const arrays = await Promise.all(leaves.map((leaf) => this.backend.download(leaf)));
@@ -186,7 +188,7 @@ export class DigitTraining {
     });
   }
 
-  /** Frees all arrays of this training on the backend. */
+  /** Frees all backend arrays of this training. */
   release(): void {
     for (const leaf of flattenTree<DeviceArray>(this.run).leaves) this.backend.free(leaf);
     this.run = undefined;

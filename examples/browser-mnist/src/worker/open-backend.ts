@@ -3,7 +3,7 @@ import { AdapterError, createWebGpuBackend, type WebGpuBackend } from "@skein/gp
 import type { Backend } from "@skein/tensor-core";
 import type { BackendWish } from "../messages.ts";
 
-/** Memory and kernels that a second rank shares with this one. */
+/** Memory and kernels shared with a second rank. */
 export interface SharedKernels {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
@@ -12,11 +12,11 @@ export interface SharedKernels {
 export interface OpenedBackend {
   readonly backend: Backend;
   readonly kind: "webgpu" | "cpu";
-  /** Name of the adapter, or the build of the WebAssembly kernels. */
+  /** Name of the GPU adapter, or of the build of the WebAssembly kernels. */
   readonly device: string;
-  /** Why training does not use a GPU. Absent: training uses a GPU. */
+  /** Reason why training does not use a GPU. Absent: training uses a GPU. */
   readonly notice?: string;
-  /** Memory and kernels for a second rank, or why a second rank is impossible. */
+  /** Memory and kernels for a second rank, or the reason why a second rank is impossible. */
   readonly shared: SharedKernels | { readonly missing: string };
   bytesInUse(): number;
 }
@@ -54,10 +54,11 @@ const openCpu = async (reason: string): Promise<OpenedBackend> => {
 };
 
 /**
- * Opens a GPU with WebGPU, or the WebAssembly backend if there is no GPU, with the reason. Like `backend: auto` of
- * skein-train, this never chooses a software adapter by default, because it computes on the same CPU less efficiently.
+ * Opens a GPU with WebGPU. If there is none, opens the WebAssembly backend, and returns the reason. Like `backend:
+ * auto` of skein-train, this function never chooses a software adapter by default, because it computes on the same CPU
+ * less efficiently.
  *
- * @throws HostError if neither backend works; AdapterError if the address requests WebGPU and there is no adapter.
+ * @throws HostError if neither backend works; AdapterError if the query string requests WebGPU and there is no adapter.
  */
 export const openBackend = async (wish: BackendWish): Promise<OpenedBackend> => {
   if (wish === "cpu") return openCpu("The address requests it (backend=cpu).");

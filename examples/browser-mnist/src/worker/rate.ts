@@ -1,18 +1,18 @@
-/** Number of recent steps that the rate is averaged over. */
+/** Number of recent steps over which the rate is averaged. */
 const windowSteps = 50;
 
-/** Steps per second over recent steps, excluding pauses. */
+/** Computes the number of steps per second over recent steps, excluding pauses. */
 export class Rate {
-  /** Durations of the recent steps, milliseconds, oldest first. */
+  /** Durations of the recent steps in milliseconds, oldest first. */
   private readonly durations: number[] = [];
   private last: number | undefined;
 
-  /** Resumes after a pause: the next step starts now. */
+  /** Resumes after a pause. The next step starts at `now`. */
   resume(now: number): void {
     this.last = now;
   }
 
-  /** Records the end of a step. */
+  /** Records the end of a step at `now`. */
   step(now: number): void {
     if (this.last !== undefined) this.durations.push(now - this.last);
     if (this.durations.length > windowSteps) this.durations.shift();

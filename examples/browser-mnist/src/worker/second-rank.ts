@@ -15,13 +15,13 @@ export type RankCommand =
 /** Messages from rank 1 to rank 0. */
 export type RankReport = { readonly type: "begun" } | { readonly type: "failed"; readonly message: string };
 
-/** Timeout of a collective. A tab in the background runs slowly. */
+/** Timeout of a collective in milliseconds. Long, because a tab in the background runs slowly. */
 const timeoutMilliseconds = 60_000;
 
 /**
- * Rank 1, in its own worker, which runs the same steps as rank 0 on its half of the batch. The vectors of both ranks
- * are in one shared memory, in which each rank adds up the other's in place; the rank that waits for a collective
- * executes it. Rank 0 blocks while it waits, so messages are handled between its steps.
+ * Rank 1, in a separate worker, which runs the same steps as rank 0 on its half of the batch. The vectors of both ranks
+ * are in one shared memory, in which each rank adds the vector of the other rank in place; the rank that waits for a
+ * collective executes it. Rank 0 blocks while it waits, so messages are handled between its steps.
  */
 export class SecondRank {
   private readonly worker = new Worker(new URL("./second-rank-worker.ts", import.meta.url), { type: "module" });

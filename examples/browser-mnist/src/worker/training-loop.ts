@@ -2,14 +2,14 @@ import type { Report } from "../messages.ts";
 import type { DigitTraining } from "./digit-training.ts";
 import { Rate } from "./rate.ts";
 
-/** Maximum number of steps with pending losses, so that the device always has work queued. */
+/** Maximum number of steps with pending losses. More than one, so that the device always has queued work. */
 const stepsInFlight = 3;
 const reportMilliseconds = 100;
 const minStepsBetweenEvaluations = 20;
 /** Minimum ratio of the training time between evaluations to the duration of the last evaluation. */
 const trainingPerEvaluation = 4;
 
-/** Yields to the event loop, so that messages from the page are handled: a step on the CPU never waits by itself. */
+/** Yields to the event loop, so that messages from the page are handled. A step on the CPU never yields by itself. */
 const handleMessages = (): Promise<void> => {
   const { port1, port2 } = new MessageChannel();
   return new Promise((resolve) => {
@@ -25,25 +25,25 @@ const handleMessages = (): Promise<void> => {
 
 export interface TrainingLoopOptions {
   readonly training: DigitTraining;
-  /** Called before each step, so that another rank runs the same step. */
+  /** Called before each step, to make another rank run the same step. */
   readonly onStep?: () => void;
-  /** Number of test digits read in each evaluation. */
+  /** Number of test digits for which each evaluation computes predictions. */
   readonly shownCount: number;
   readonly bytesInUse: () => number;
   readonly report: (message: Report) => void;
 }
 
-/** Runs steps and evaluations of one training until paused. */
+/** Runs the steps and evaluations of one training until it is paused. */
 export class TrainingLoop {
   private readonly options: TrainingLoopOptions;
   private readonly rate = new Rate();
   private running: Promise<void> | undefined;
   private paused = true;
   private inFlight: Promise<number>[] = [];
-  /** Losses that are not reported yet. */
+  /** Losses not yet reported to the page. */
   private losses: number[] = [];
   private lastReport = 0;
-  /** An image for which the page has requested a prediction. */
+  /** Image for which the page has requested a prediction. Undefined: none. */
   private picture: Uint8Array | undefined;
 
   constructor(options: TrainingLoopOptions) {
@@ -54,7 +54,7 @@ export class TrainingLoop {
     return this.running !== undefined;
   }
 
-  /** Starts training. @returns a promise that resolves when training pauses, and rejects on failure. */
+  /** Starts training. @returns a promise that resolves when training is paused, and rejects on an error. */
   start(): Promise<void> {
     this.paused = false;
     this.running ??= this.run().finally(() => {
@@ -76,8 +76,8 @@ export class TrainingLoop {
   }
 
   /**
-   * Requests a prediction: during training between two steps, because a step consumes the state. Only the newest
-   * request counts.
+   * Requests a prediction. It is computed between two steps if training is running, because a step consumes the state.
+   * Only the newest request is served.
    */
   async read(pixels: Uint8Array): Promise<void> {
     this.picture = pixels;

@@ -6,10 +6,10 @@ import { type OpenedBackend, openBackend } from "./open-backend.ts";
 import { SecondRank } from "./second-rank.ts";
 import { TrainingLoop } from "./training-loop.ts";
 
-/** Number of test digits that the page shows. */
+/** Number of test digits shown on the page. */
 const shownCount = 60;
 
-/** Executes the commands of a page: a backend, the digits, and one training at a time. */
+/** Executes the commands of a page. Owns a backend, the digits, and one training at a time. */
 export class TrainingService {
   private readonly report: (message: Report, transfer?: Transferable[]) => void;
   private ready: { readonly opened: OpenedBackend; readonly records: DigitRecords } | undefined;
@@ -94,7 +94,7 @@ export class TrainingService {
     this.report({ type: "saved", file }, [file.buffer]);
   }
 
-  /** Reports a failure; nothing else will be sent. */
+  /** Reports an error. No further message is sent. */
   fail(error: unknown): void {
     this.report({ type: "failed", message: error instanceof Error ? error.message : String(error) });
   }

@@ -11,7 +11,7 @@ import { type Batch, batchLayout, copySample, type Records, sampleBytes, viewBat
 import { type DamagedImage, ImageReader } from "./image-reader.ts";
 import { fillFromFile } from "./read-windows.ts";
 
-/** The augmentation of images, with the seed and the epoch that it is drawn for. */
+/** Augmentation of images, and the seed and epoch that determine its random numbers. */
 export interface EpochAugmentation {
   readonly augmentation: Augmentation;
   readonly seed: number;
@@ -19,10 +19,10 @@ export interface EpochAugmentation {
 }
 
 /**
- * Writes the samples `indices` into `target`, as `writeBatch` does. Batches complete in the order in which they were
- * requested; samples of later batches may start earlier.
+ * Writes the samples `indices` into `target`, as `writeBatch` does. Batches complete in the order of the requests, but
+ * the samples of later batches may be read earlier.
  *
- * @returns number of images taken from the cache.
+ * @returns the number of images that came from the cache.
  */
 export type BatchFiller = (
   indices: ArrayLike<number>,
@@ -53,8 +53,8 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
       const { pixels, sample, wasCached } = await reader.read(index);
       if (wasCached) numCached++;
       const image = target.subarray(first + i * imageBytes, first + (i + 1) * imageBytes);
-      // The key uses the requested sample, so that an image that replaces a damaged one is augmented differently each
-      // time.
+      // The random key depends on the requested sample, so that an image that replaces several damaged images is
+      // augmented differently for each.
       if (epochAugmentation === undefined) cropCenter(pixels, decodedSize, image, size);
       else {
         const { augmentation, seed, epoch } = epochAugmentation;
@@ -69,7 +69,8 @@ const fillEncoded = (records: EncodedRecords, damaged: (image: DamagedImage) => 
 };
 
 /**
- * Returns the function that fills batches. @param damaged is called for each damaged image that another image replaces.
+ * Returns the function that fills batches. @param damaged Called for each damaged image that is replaced by another
+ * image.
  */
 export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => void): BatchFiller =>
   isEncoded(samples)
@@ -79,9 +80,9 @@ export const batchFiller = (samples: Samples, damaged: (image: DamagedImage) => 
       : fillStored(samples);
 
 /**
- * Reads the samples `indices` as a batch, decodes encoded images, and replaces damaged images as training does.
+ * Reads the samples `indices` as a batch. Decodes encoded images, and replaces damaged images as in training.
  *
- * @throws DataError for an image that cannot be read, or is damaged and not to be skipped.
+ * @throws DataError for an unreadable image, or for a damaged image if damaged images are not skipped.
  */
 export const readBatch = async (samples: Samples, indices: ArrayLike<number>): Promise<Batch> => {
   const target = new Uint8Array(batchLayout(samples, indices.length).totalBytes);

@@ -13,20 +13,22 @@ import type { BatchOrder, PrefetchInput, PrefetchMessage } from "./prefetch-work
 export interface BatchThreadOptions {
   /** Maximum number of batches assembled ahead of the consumer. */
   readonly slots: number;
-  /** Called once for each damaged image that another image replaces, by the first thread that finds it. */
+  /**
+   * Called once for each damaged image that is replaced by another image, in the first thread that finds the damage.
+   */
   readonly damaged: (image: DamagedImage) => void;
 }
 
-/** A batch taken from a thread. */
+/** A batch returned by the thread. */
 export interface TakenBatch {
   readonly batch: Batch;
-  /** Number of its images that came from the cache. */
+  /** Number of images of the batch that came from the cache. */
   readonly cachedImages: number;
-  /** Positions of the lanes of a stream after this batch. */
+  /** Positions of the stream lanes after this batch. */
   readonly lanes: readonly PlacedLane[];
 }
 
-/** A thread that assembles batches in shared memory ahead of the consumer. */
+/** Thread that assembles batches in shared memory ahead of the consumer. */
 export class BatchThread {
   private readonly samples: SampleSpecs;
   private readonly slots: Slots;
@@ -36,7 +38,7 @@ export class BatchThread {
   private failure: Error | undefined;
   private taken = 0;
 
-  /** @param numLanes number of lanes of the stream. Default: no stream. */
+  /** @param numLanes Number of stream lanes. Default: samples are not a stream. */
   constructor(batches: BatchOrder, { slots, damaged }: BatchThreadOptions, numLanes = 0) {
     if (!Number.isInteger(slots) || slots < 2)
       throw new ArgumentError(
@@ -72,14 +74,15 @@ export class BatchThread {
     Atomics.notify(this.slots.control, controlWord.produced);
   }
 
-  /** Starts assembling the batches of one more evaluation; no batches are assembled before the first call. */
+  /** Starts to assemble the batches of one more evaluation. No batch is assembled before the first call. */
   beginEvaluation(): void {
     this.worker.postMessage("begin");
   }
 
   /**
-   * Waits until `count` batches after the taken ones are ready. @returns the failure if these batches will never be
-   * ready.
+   * Waits until `count` batches after the current one are ready.
+   *
+   * @returns the error if these batches will never be ready.
    */
   async ahead(count: number): Promise<Error | undefined> {
     const { control } = this.slots;
@@ -92,7 +95,7 @@ export class BatchThread {
     }
   }
 
-  /** Returns the next batch; waits if the thread is behind. Arrays of the previously returned batch become invalid. */
+  /** Returns the next batch, and waits for it if necessary. Arrays of the previously returned batch become invalid. */
   async next(): Promise<TakenBatch> {
     const { control } = this.slots;
     if (this.taken > 0) {
@@ -108,11 +111,12 @@ export class BatchThread {
     return { batch, cachedImages, lanes };
   }
 
-  /** Ends the thread, even while it works. A thread that reads a stream ends as soon as it starts no further read. */
+  /** Ends the thread, even while it is working. A thread that reads a stream ends after its current read. */
   async close(): Promise<void> {
     const { control } = this.slots;
     Atomics.store(control, controlWord.closed, 1);
-    // The thread may be between its check of `closed` and its wait for `consumed`: changing that word ends the wait.
+    // The thread may be between its check of `closed` and its wait for `consumed`; a change of `consumed` ends the
+    // wait.
     Atomics.sub(control, controlWord.consumed, 1);
     Atomics.notify(control, controlWord.consumed);
     if (this.slots.lanes.length > 0) await this.ended.promise;

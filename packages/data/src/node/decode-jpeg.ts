@@ -10,17 +10,20 @@ import type { ImageDecoder } from "./decode-image.ts";
 import { requirePackage } from "./optional-package.ts";
 import { withinPixels } from "./pixel-budget.ts";
 
-/** The part of the package's interface that is used here. */
+/** Part of the package's interface used in this module. */
 interface NapiImage {
   readonly Transformer: new (
     bytes: Uint8Array,
   ) => {
-    /** Runs on a thread of libuv: returns RGB, or gray only, as stored. Rejects for damaged bytes. */
+    /**
+     * Decodes on a thread of libuv. Returns RGB, or gray if stored as gray, without applying the orientation. Rejects
+     * for damaged bytes.
+     */
     rawPixels(): Promise<Uint8Array>;
   };
 }
 
-/** Loads the package and its version. @throws DataError if it is missing, or has no build for this machine. */
+/** Loads the package and its version. @throws DataError if the package is missing, or has no build for this machine. */
 const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly version: string } => {
   const { name } = readerPackages.jpegs;
   let napi: NapiImage;
@@ -42,10 +45,10 @@ const loadNapiImage = (from: string): { readonly napi: NapiImage; readonly versi
 /** Start-of-frame markers of baseline, extended and progressive JPEGs with Huffman coding. */
 const frames: readonly number[] = [0xc0, 0xc1, 0xc2];
 
-/** Whether a file contains its image to the end. The package fills missing pixels with gray and reports no error. */
+/** Whether a file ends with the end of its image. The package fills missing pixels with gray and reports no error. */
 const isWhole = (bytes: Uint8Array): boolean => bytes.at(-2) === 0xff && bytes.at(-1) === 0xd9;
 
-/** Whether both decoders give the same pixels for an image, except for rounding. */
+/** Whether both decoders return equal pixels for an image, except for rounding. */
 const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader, channels: 1 | 3): boolean =>
   frames.includes(frame) &&
   precision === 8 &&
@@ -55,14 +58,14 @@ const isOrdinary = ({ rows, columns, components, precision, frame }: JpegHeader,
   rows * columns <= maxPixelsKept;
 
 /**
- * Decodes baseline, extended and progressive JPEGs with package `@napi-rs/image`, and resizes them with `Resampler`.
- * All other images are decoded by `other`: other formats, more than 8 bits, CMYK, color images with gray samples, more
- * than 2²⁶ pixels, files that do not end with their image, and files that the package cannot decode. The choice depends
- * only on the bytes of the image.
+ * Returns a decoder that decodes baseline, extended and progressive JPEGs with package `@napi-rs/image`, and resizes
+ * them with `Resampler`. All other images are decoded by `other`: other formats, more than 8 bits, CMYK, color images
+ * with gray samples, more than 2²⁶ pixels, files that do not end with their image, and files that the package cannot
+ * decode. The choice depends only on the bytes of the image.
  *
  * Pixels differ from sharp's: chroma is rounded differently (by at most 4, 0.4 in the mean), `cover` crops within
  * pixels whereas sharp crops at pixel boundaries, and the resampling filter differs unless `resample` names one.
- * @param from file URL of the module from which the package is resolved.
+ * @param from File URL of the module from which the package is resolved.
  * @throws DataError with the command that installs it.
  */
 export const jpegDecoder = (from: string, other: ImageDecoder): ImageDecoder => {

@@ -6,14 +6,15 @@ import type { PrefetchOptions } from "./prefetch.ts";
 export interface EvaluationReaderOptions extends EvaluationOptions, Pick<PrefetchOptions, "damaged"> {}
 
 /**
- * Reads evaluation batches, also of encoded samples, for repeated evaluations of a run. A worker thread assembles the
- * batches; the thread starts with the first evaluation and is reused. The thread reads ahead only during an evaluation,
- * so each evaluation reads the files as they are then. Call `close` when done; otherwise the worker waits forever.
+ * Reads evaluation batches for repeated evaluations of a run, including batches of encoded samples. A worker thread
+ * assembles the batches; it starts with the first evaluation and is reused. The thread reads ahead only during an
+ * evaluation, so each evaluation uses the current contents of the files. Call `close` after the last evaluation;
+ * otherwise the worker thread never ends.
  */
 export class EvaluationReader {
   private readonly samples: Samples;
   private readonly options: EvaluationReaderOptions;
-  /** A thread that no evaluation uses at present. */
+  /** Worker thread that is not used by a running evaluation. Undefined: none. */
   private idle: BatchThread | undefined;
   private isClosed = false;
 
@@ -24,7 +25,7 @@ export class EvaluationReader {
 
   /**
    * Yields all batches of `evaluationBatches`. Arrays of a batch are valid until the next batch is requested. If the
-   * caller stops early or a batch fails, the thread ends, and the next evaluation starts another thread.
+   * caller stops early or a batch fails, the thread ends, and the next evaluation starts a new thread.
    *
    * @throws DataError if an image of a batch cannot be read.
    */
@@ -50,7 +51,7 @@ export class EvaluationReader {
     }
   }
 
-  /** Ends the idle thread. A thread in use ends after its evaluation. */
+  /** Ends the idle worker thread. A thread in use ends after its evaluation. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.idle?.close();

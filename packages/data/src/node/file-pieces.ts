@@ -2,15 +2,15 @@ import * as fs from "node:fs";
 import { type FileContent, openRegularFile, readRegularText } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 
-/** An open regular file that is read in pieces. */
+/** An open regular file that is read in chunks. */
 export interface OpenFile {
   readonly name: string;
   readonly sizeBytes: number;
-  /** Fills `target` with the bytes from offset `begin`. @throws DataError if the file ends earlier. */
+  /** Fills `target` with the bytes from offset `begin`. @throws DataError if the file ends before `target` is full. */
   read(begin: number, target: Uint8Array): void;
   /**
-   * Yields the content from offset `begin` in pieces of 1 MiB and a shorter last piece. Each piece is valid until the
-   * next is requested.
+   * Yields the content from offset `begin` in chunks of 1 MiB; the last chunk may be shorter. Each chunk is valid until
+   * the next chunk is requested.
    */
   pieces(begin?: number): Generator<Uint8Array, void>;
   close(): void;
@@ -21,7 +21,9 @@ const pieceBytes = 2 ** 20;
 const fault = (message: string, options?: ErrorOptions): DataError => new DataError(message, options);
 
 /**
- * Opens a file with `openRegularFile`. @throws DataError; for a file that cannot be read the message ends with `cure`.
+ * Opens a file with `openRegularFile`.
+ *
+ * @throws DataError. If the file cannot be read, the message ends with `cure`.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
   const { file, sizeBytes } = openRegularFile(fs, path, { holds, cure, fault });
@@ -49,6 +51,6 @@ export const openFile = (path: string, cure: string, holds: FileContent): OpenFi
   };
 };
 
-/** Reads a whole text file with `readRegularText`. @throws DataError. */
+/** Reads a complete text file with `readRegularText`. @throws DataError. */
 export const readText = (path: string, cure: string, holds: FileContent): string =>
   readRegularText(fs, path, { holds, cure, fault });

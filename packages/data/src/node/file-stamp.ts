@@ -2,26 +2,26 @@ import { statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { syncOrPooled } from "./quick-reader.ts";
 
-/** File metadata that changes whenever the content of the file changes. */
+/** Text of a file's metadata, which changes when the content of the file changes. */
 export interface FileStamp {
   readonly text: string;
-  /** Whether the next change of the file is certain to change the stamp. */
+  /** Whether the next change of the file certainly changes the stamp. */
   readonly isSettled: boolean;
 }
 
 /**
- * A file that is written twice within one tick of the file system's clock may have the same time for both writes. A
- * file whose time is recent, or in the future, may therefore still change without a new stamp. A tick is at most 2
- * seconds (FAT). Git treats such files, which it calls racy, as changed, too.
+ * Maximum age in milliseconds of a file that may change without a new stamp. Two writes within one tick of the file
+ * system's clock may have the same timestamp, so a file with a recent or future timestamp may change without a new
+ * stamp. A tick is at most 2 seconds (FAT). Git calls such files racy and also treats them as changed.
  */
 const unsettledMilliseconds = 2000;
 
 const quickly = syncOrPooled();
 
 /**
- * Returns the stamp of a file: size, times and inode. The change time (ctime, nanoseconds) is included because tools
- * set the modification time back (`touch -r`, `rsync -t`). The change time also changes with the permission to read the
- * file.
+ * Returns the stamp of a file: size, timestamps and inode. The change time (ctime, in nanoseconds) is included, because
+ * tools may reset the modification time (`touch -r`, `rsync -t`). The change time also changes when read permission is
+ * changed.
  *
  * @returns undefined if the file has no metadata.
  */

@@ -2,10 +2,10 @@ import { DataError } from "../errors.ts";
 import { isAddress } from "./byte-source.ts";
 import { filesBelow, isFolder } from "./files-below.ts";
 
-/** Maximum number of names that braces may expand to. */
+/** Maximum number of names to which braces may expand. */
 const maxNames = 1_000_000;
 
-/** Expands a pattern: `a{08..10}` gives a08, a09, a10. */
+/** Expands braces in a pattern: `a{08..10}` becomes a08, a09, a10. */
 const expanded = (pattern: string): string[] => {
   const [whole, first, last] = /\{(\d+)\.\.(\d+)\}/.exec(pattern) ?? [];
   if (whole === undefined) return [pattern];
@@ -18,10 +18,10 @@ const expanded = (pattern: string): string[] => {
 };
 
 /**
- * Returns the files at the given locations: paths, addresses, folders with such files, or several of these;
- * `{000..146}` expands to each number.
+ * Returns the files at some locations: a path, a URL, a folder with such files, or a list of these; `{000..146}`
+ * expands to each number.
  *
- * @param endings file name endings that count in folders, such as `.tar`.
+ * @param endings File name endings, such as `.tar`, of the files to use in a folder.
  * @throws DataError that ends with `cure` for a folder without such files.
  */
 export const filesAtLocations = (

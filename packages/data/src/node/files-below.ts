@@ -2,12 +2,12 @@ import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { DataError } from "../errors.ts";
 
-/** Returns the metadata of a path; undefined if the path does not exist, or is a broken or circular link. */
+/** Returns the metadata of a path. Undefined if the path does not exist, or is a broken or circular link. */
 export const statsAt = (path: string): Stats | undefined => {
   try {
     return statSync(path);
   } catch {
-    return undefined; // opening the file reports the reason
+    return undefined; // opening the file will report the reason
   }
 };
 
@@ -32,10 +32,10 @@ export const filesBelow = (folder: string): string[] =>
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return filesBelow(path);
-      // Only links need a stat call: on a network file system each call is a round trip.
+      // Calls stat only for links, because on a network file system each call is a round trip.
       return entry.isSymbolicLink() && isFolder(path) ? [] : [path];
     });
 
-/** Formats the first names of a list and the number of further names. */
+/** Formats the first names of a list, and the number of further names. */
 export const someOf = (names: readonly string[]): string =>
   names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`;

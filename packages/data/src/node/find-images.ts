@@ -6,29 +6,29 @@ import { filesBelow, isFolder } from "./files-below.ts";
 import { holdOutByName } from "./hold-out-by-name.ts";
 import type { TarEntry } from "./tar-entries.ts";
 
-/** An image and its class. */
+/** Location and class of an image. */
 export interface ImageFile {
   readonly path: string;
   readonly label: number;
   /** Line number in the manifest. Absent: no manifest. */
   readonly line?: number;
-  /** The part of the file at `path` that holds the image. Absent: the whole file. */
+  /** Part of the file at `path` that contains the image. Absent: the complete file. */
   readonly entry?: TarEntry;
-  /** The encoded image, if it was read already. */
+  /** Encoded bytes of the image. Absent: not read yet. */
   readonly bytes?: Uint8Array;
 }
 
-/** Images by class, before any file is opened. The images are in mixed order of classes. */
+/** Images with their classes, before any file is opened. Images of different classes are mixed. */
 export interface FoundImages {
-  /** Class names in the order of labels. */
+  /** Class names, in the order of labels. */
   readonly classes: readonly string[];
   readonly train: readonly ImageFile[];
   readonly test: readonly ImageFile[];
-  /** Files without the name of an image. */
+  /** Paths of files whose names are not those of images. */
   readonly others: readonly string[];
-  /** Samples without an image or a label; they are excluded. */
+  /** Names of samples without an image or a label, which are excluded. Absent: none. */
   readonly incomplete?: readonly string[];
-  /** The manifest that lists the images. Absent: no manifest. */
+  /** Path of the manifest that lists the images. Absent: no manifest. */
   readonly manifest?: string;
 }
 
@@ -51,7 +51,7 @@ export const isImage = (path: string): boolean => extensions.has(extname(path).t
 
 const isNumber = (label: string): boolean => /^\d{1,9}$/.test(label);
 
-/** Sorts class names; names that are all numbers are sorted numerically. */
+/** Sorts class names. If all names are numbers, they are sorted numerically. */
 export const classesOf = (labels: ReadonlySet<string>): string[] => {
   const names = [...labels];
   return names.every(isNumber) ? names.sort((one, other) => Number(one) - Number(other)) : names.sort();
@@ -60,7 +60,7 @@ export const classesOf = (labels: ReadonlySet<string>): string[] => {
 /**
  * Returns a pseudo-random number in [0, 1) that depends only on a path relative to a folder.
  *
- * @param use numbers for different uses are independent.
+ * @param use Purpose of the number. Numbers for different purposes are independent.
  */
 export const nameHash = (use: "part" | "order", folder: string, path: string): number =>
   createHash("sha256")
@@ -70,9 +70,9 @@ export const nameHash = (use: "part" | "order", folder: string, path: string): n
   2 ** 32;
 
 /**
- * Shuffles images so that any range of them contains all classes. The order depends only on the names.
+ * Shuffles images so that each range of images contains all classes. The order depends only on the names.
  *
- * @param nameOf returns the name of an image. Default: its path.
+ * @param nameOf Returns the name of an image. Default: its path.
  */
 export const mixed = (
   folder: string,
@@ -111,7 +111,9 @@ const imagesOf = (
   return { images, others };
 };
 
-/** Returns whether each image is held out, decided by its path relative to a folder; see `holdOutByName`. */
+/**
+ * Returns whether each image is held out. Depends on the path of the image relative to a folder; see `holdOutByName`.
+ */
 export const isHeldOutByPath = (images: readonly ImageFile[], folder: string, fraction: number): boolean[] =>
   holdOutByName(
     images.map(({ path, label }) => ({ label, hash: nameHash("part", folder, path) })),
@@ -121,10 +123,10 @@ export const isHeldOutByPath = (images: readonly ImageFile[], folder: string, fr
 export const heldOutNames: readonly string[] = ["test", "val", "valid", "validation"];
 
 /**
- * Finds images in folders by class: in `train/<class>` and `test/<class>` (or `val`, `validation`), otherwise in
- * `<class>`. In the latter case a stratified part is held out by names (see `holdOutByName`).
+ * Finds images in one folder per class: in `train/<class>` and `test/<class>` (or `val`, `validation`), otherwise in
+ * `<class>`. Without a folder of test images, a stratified part is held out by file name (see `holdOutByName`).
  *
- * @param testFraction in (0, 1); used if there is no folder of held-out images.
+ * @param testFraction Fraction to hold out, in (0, 1), if there is no folder of test images.
  * @throws DataError for a folder without classes, a class without images, or a part without images.
  */
 export const findImages = (folder: string, testFraction: number): FoundImages => {

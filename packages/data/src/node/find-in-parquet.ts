@@ -7,27 +7,27 @@ import { type FoundImages, heldOutNames } from "./find-images.ts";
 import { parquetRows } from "./parquet-column.ts";
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 
-/** Parquet files, and the columns of image and label. */
+/** Parquet files, and their columns with image and label. */
 export interface ParquetOptions {
   /**
-   * Parquet files (paths or addresses, `https://…`), folders with such files, or several of these; `{00000..00004}`
-   * expands to each number.
+   * Parquet files: a path, a URL (`https://…`), a folder with such files, or a list of these; `{00000..00004}` expands
+   * to each number.
    */
   readonly file: string | readonly string[];
   /**
-   * Test files. Default: files named test-…, val-… or validation-… if the folder has such files and others; otherwise
-   * `testFraction` of the samples, chosen by file and row.
+   * Test files. Default: files named test-…, val-… or validation-… if the folder contains such files and others.
+   * Without such files, `testFraction` of the samples is held out, chosen by file and row.
    */
   readonly testFile?: string | readonly string[] | undefined;
-  /** Column of the images: bytes, or a struct with a field `bytes`. Default: image. */
+  /** Column of the images, which contains bytes or a struct with a field `bytes`. Default: image. */
   readonly image?: string | undefined;
-  /** Column of the labels: numbers or texts. Default: label. */
+  /** Column of the labels, which contains numbers or text. Default: label. */
   readonly label?: string | undefined;
 }
 
 const cure = "give Parquet files with a column of images";
 
-/** Returns the training files, and the test files if these are separate. */
+/** Returns the training files, and the test files if they are separate. */
 export const parquetParts = ({
   file,
   testFile,
@@ -43,7 +43,7 @@ export const parquetParts = ({
     : [files.filter((path) => !isTestFile(path)), heldOut];
 };
 
-/** Returns the class names of numeric labels, as Hugging Face's writers store them (`ClassLabel`). */
+/** Returns the class names of numeric labels, in the format of Hugging Face's writers (`ClassLabel`). */
 const namesIn = (notes: ReadonlyMap<string, string>, column: string): readonly string[] | undefined => {
   const text = notes.get("huggingface");
   if (text === undefined) return undefined;
@@ -59,13 +59,16 @@ const namesIn = (notes: ReadonlyMap<string, string>, column: string): readonly s
   return Array.isArray(names) && names.every((name) => typeof name === "string") ? names : undefined;
 };
 
-/** Returns the encoded image in a value of the column. */
+/** Returns the encoded image in a value of the image column. */
 const imageIn = (value: unknown): Uint8Array | undefined => {
   const bytes = value instanceof Uint8Array ? value : (value as { readonly bytes?: unknown } | null | undefined)?.bytes;
   return bytes instanceof Uint8Array && bytes.length > 0 ? bytes : undefined;
 };
 
-/** Returns the label in a value of the column as a class name. −1 means no label: some test sets withhold labels. */
+/**
+ * Returns the label in a value of the label column, as a class name. Undefined for −1, with which some test sets
+ * withhold labels.
+ */
 const labelIn = (value: unknown, names: readonly string[] | undefined, location: string): string | undefined => {
   if (value instanceof Uint8Array) return new TextDecoder().decode(value) || undefined;
   if (typeof value !== "bigint" && typeof value !== "number") return undefined;
@@ -82,17 +85,17 @@ interface Rows {
   readonly classes: readonly string[] | undefined;
 }
 
-/** A row with an image, and its fields as far as they are present. */
+/** A row with its image and label, which are undefined if missing. */
 interface ImageRow {
   readonly row: number;
-  /** View of the memory of the file. */
+  /** Encoded image, as a view of the memory of the file. */
   readonly bytes: Uint8Array | undefined;
   readonly label: string | undefined;
-  /** Class names in label order. Absent: the file does not list them. */
+  /** Class names in the order of labels. Undefined: the file does not list them. */
   readonly names: readonly string[] | undefined;
 }
 
-/** Yields the image rows of a file, beginning with row `from`. @throws DataError if the file cannot be read. */
+/** Yields the image rows of a file, from row `from`. @throws DataError if the file cannot be read. */
 export async function* imageRows(
   path: string,
   { image = "image", label = "label" }: Pick<ParquetOptions, "image" | "label">,
@@ -108,7 +111,7 @@ export async function* imageRows(
   }
 }
 
-/** Returns all image rows of some files. Rows without an image or a label are appended to `incomplete`. */
+/** Returns all image rows of some files. Appends the locations of rows without an image or a label to `incomplete`. */
 export const rowsIn = async (
   files: readonly string[],
   options: Pick<ParquetOptions, "image" | "label">,
@@ -125,7 +128,7 @@ export const rowsIn = async (
         );
       const name = `row ${row}`;
       if (bytes === undefined || label === undefined) incomplete.push(`${pathOf(path)}, ${name}`);
-      // a copy, because a view would keep a page of the file in memory
+      // copied, because a view would keep a page of the file in memory
       else samples.push({ path, label, bytes: bytes.slice(), entry: { name, begin: 0, sizeBytes: bytes.length } });
     }
   return { samples, classes: known?.names };
@@ -133,11 +136,11 @@ export const rowsIn = async (
 
 /**
  * Finds images in rows of Parquet files, in the layout of Hugging Face's data sets: a column of structs with `bytes`,
- * and a column of labels, whose names are in the file's metadata. Rows are read once, and the encoded images stay in
- * memory, because reading a single row requires reading its whole row group.
+ * and a column of labels, whose names are in the file's metadata. Each row is read once, and the encoded images stay in
+ * memory, because reading a single row requires reading its complete row group.
  *
- * @param testFraction in (0, 1), used if there are no test files. With `skipDamaged` rows without an image or a label
- * are excluded and counted instead of causing an error.
+ * @param testFraction Fraction to hold out, in (0, 1), if there are no test files.
+ * @param skipDamaged Whether rows without an image or a label are excluded and counted instead of causing an error.
  * @throws DataError for files that cannot be read, and for parts without samples.
  */
 export const findInParquet = async (

@@ -6,26 +6,26 @@ import { imageOf, labelOf, requireTogether, shardSamples } from "./shard-samples
 import { type FoundSample, splitSamples } from "./split-samples.ts";
 import { SourcePieces } from "./tar-entries.ts";
 
-/** Tar shards, and the files of image and label in each sample. */
+/** Tar shards, and the files with image and label in each sample. */
 export interface ShardOptions {
   /**
-   * Tar files (paths or addresses, `https://…`), folders with such files, or several of these; `{000..146}` expands to
-   * each number.
+   * Tar files: a path, a URL (`https://…`), a folder with such files, or a list of these; `{000..146}` expands to each
+   * number.
    */
   readonly file: string | readonly string[];
-  /** Test shards. Default: `testFraction` of the samples, chosen by their names. */
+  /** Test shards. Default: `testFraction` of the samples is held out, chosen by name. */
   readonly testFile?: string | readonly string[] | undefined;
-  /** Extension, after the sample's key, of the file with the image. Default: the file with the name of an image. */
+  /** Extension, after the sample's key, of the image file. Default: the file whose name is that of an image. */
   readonly image?: string | undefined;
-  /** Extension of the file with the label. Default: cls. */
+  /** Extension of the label file. Default: cls. */
   readonly label?: string | undefined;
-  /** Key of the label if that file is JSON. Default: label. */
+  /** Key of the label in a label file that is JSON. Default: label. */
   readonly field?: string | undefined;
 }
 
 const cure = "give tar files of WebDataset";
 
-/** Returns the samples of some shards; keys of samples without image or label are appended to `incomplete`. */
+/** Returns the samples of some shards. Appends the keys of samples without an image or a label to `incomplete`. */
 export const samplesIn = async (
   locations: string | readonly string[],
   { image, label = "cls", field = "label" }: Omit<ShardOptions, "file">,
@@ -58,10 +58,10 @@ export const samplesIn = async (
  * form a sample; one file is the image and one the label, such as `000.jpg` and `000.cls`. Labels are class numbers or
  * names.
  *
- * @param testFraction in (0, 1), used if there are no test shards. With `skipDamaged` samples without an image or a
- * label are excluded and counted instead of causing an error.
- * @throws DataError for damaged shards, and for parts without samples.
- * Source: the WebDataset format, github.com/webdataset/webdataset.
+ * @param testFraction Fraction to hold out, in (0, 1), if there are no test shards.
+ * @param skipDamaged Whether samples without an image or a label are excluded and counted instead of causing an error.
+ * @throws DataError for damaged shards, and for parts without samples. Source: the WebDataset format,
+ * github.com/webdataset/webdataset.
  */
 export const findInShards = async (
   options: ShardOptions,

@@ -1,17 +1,23 @@
-/** An item that may be held out. */
+/** An item that may be held out, with its class. */
 interface Named {
   readonly label: string | number;
-  /** A pseudo-random number in [0, 1) that depends only on the item's name. */
+  /** Pseudo-random number in [0, 1) that depends only on the name of the item. */
   readonly hash: number;
 }
 
 /**
- * Returns the allowed difference between the held-out items of a class and their expected number: one item, or the
- * standard deviation of a random draw. A smaller bound would move more items between parts when items are added.
+ * Returns the maximum difference between the number of held-out items of a class and the expected number: one item, or
+ * the standard deviation of a random draw if larger. A smaller limit would move more items between the parts when items
+ * are added.
  */
 const toleranceOf = (share: number, fraction: number): number => Math.max(1, Math.sqrt(share * (1 - fraction)));
 
-/** Returns how many of `count` items of a class are held out if `below` items have a number below `fraction`. */
+/**
+ * Returns the number of items of a class to hold out.
+ *
+ * @param count Number of items in the class.
+ * @param below Number of items in the class whose hash is below `fraction`.
+ */
 const quotaOf = (count: number, below: number, fraction: number): number => {
   const share = count * fraction;
   const tolerance = toleranceOf(share, fraction);
@@ -20,13 +26,13 @@ const quotaOf = (count: number, below: number, fraction: number): number => {
 };
 
 /**
- * Holds out items of each class by their names: the items whose number is below `fraction`, but close to the class's
- * proportional share, at least one item if the share is at least one, and never a whole class. An item therefore stays
- * in its part when items are added, unless its class would become disproportionate; then at most one item of that class
- * changes its part per added item.
+ * Holds out items of each class by name: the items whose hash is below `fraction`. The number per class is kept close
+ * to the class's proportional share: at least one item if the share is at least one, and never the complete class. When
+ * items are added, an item therefore stays in its part, unless its class would become disproportionate; then at most
+ * one item of that class changes its part per added item.
  *
- * @param fraction in (0, 1).
- * @returns whether each item is held out; at least one item is, if a class has two.
+ * @param fraction Fraction to hold out, in (0, 1).
+ * @returns whether each item is held out. At least one item is held out if a class has two items.
  */
 export const holdOutByName = (items: readonly Named[], fraction: number): boolean[] => {
   const classes = Map.groupBy(

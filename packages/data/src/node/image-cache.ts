@@ -5,12 +5,12 @@ import { requireMemory } from "./require-memory.ts";
 /**
  * Allocates a cache of decoded images in shared memory.
  *
- * The first images stay; nothing is evicted. An epoch visits each image once, in a random order, so every cached image
- * is a hit in each epoch. LRU eviction would have fewer hits, because the images needed next are those evicted long
- * ago.
+ * The first images stay in the cache; no image is evicted. An epoch reads each image once, in random order, so each
+ * cached image is a hit in each epoch. LRU eviction would have fewer hits, because it evicts the images that are needed
+ * next.
  *
- * @param maxBytes maximum size of the cache, bytes. @param count number of images.
- * @throws DataError if memory is short.
+ * @param maxBytes Maximum size of the cache in bytes. @param count Number of images.
+ * @throws DataError if memory is insufficient.
  */
 export const imageCache = (maxBytes: number, imageBytes: number, count: number): ImageCache => {
   const capacity = Math.min(count, Math.floor(maxBytes / imageBytes));
@@ -27,13 +27,13 @@ export const imageCache = (maxBytes: number, imageBytes: number, count: number):
   };
 };
 
-/** Returns the pixels of a cached image; undefined if the image is not cached. */
+/** Returns the pixels of a cached image. Undefined if the image is not cached. */
 export const cachedPixels = ({ cache, states }: EncodedImages, image: number): Uint8Array | undefined => {
   const slot = Atomics.load(states, image);
   return slot > 0 ? cache.pixels.subarray((slot - 1) * cache.imageBytes, slot * cache.imageBytes) : undefined;
 };
 
-/** Caches the pixels of an image if there is room, unless another thread is doing so. */
+/** Caches the pixels of an image if there is room, unless another thread is caching the same image. */
 export const cachePixels = ({ cache, states }: EncodedImages, image: number, pixels: Uint8Array): void => {
   if (Atomics.load(cache.numReserved, 0) >= cache.capacity) return;
   if (Atomics.compareExchange(states, image, imageState.unknown, imageState.caching) !== imageState.unknown) return;

@@ -2,15 +2,15 @@ import { type ImageDecoder, sharpDecoder } from "./decode-image.ts";
 import { jpegDecoder } from "./decode-jpeg.ts";
 
 /**
- * Package that decodes images: `sharp` for all images, or `@napi-rs/image` for ordinary JPEGs (see `jpegDecoder`) and
- * sharp for the others. The pixels of the two differ.
+ * Package that decodes images: `sharp` for all images; or `@napi-rs/image` for ordinary JPEGs (see `jpegDecoder`), with
+ * sharp for other images. Decoded pixels differ between the two settings.
  */
 export type DecoderName = "sharp" | "napi-rs";
 
 /**
  * Returns the decoder of a package.
  *
- * @param from file URL of the module from which the package is resolved.
+ * @param from File URL of the module from which the package is resolved.
  * @throws DataError with the command that installs a missing package.
  */
 export const imageDecoder = (from: string, decoder: DecoderName): ImageDecoder =>

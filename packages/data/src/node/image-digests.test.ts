@@ -38,7 +38,10 @@ afterEach(() => {
   rmSync(root, { recursive: true });
 });
 
-/** Lets ten seconds pass, so that earlier files are old; files written now get another tick of the system's clock. */
+/**
+ * Waits 12 ms, so that files written from now on have a later timestamp, and advances `Date` by 10 s, so that earlier
+ * files count as old.
+ */
 const later = async (): Promise<void> => {
   await wait(12);
   vi.useFakeTimers({ toFake: ["Date"], now: vi.getRealSystemTime() + 10_000 });
@@ -50,12 +53,12 @@ const filesOf = (names: readonly string[] = readdirSync(images).sort()): ImageFi
   names.map((name, i) => ({ path: join(images, name), label: i % 2 }));
 
 interface Digested extends ImageDigests {
-  /** Paths of images that were read, relative to `images`. */
+  /** Paths of the images that were read, relative to `images`. */
   readonly read: readonly string[];
   readonly unread: readonly number[];
 }
 
-/** @param kept folder of digests. Absent: all images are read. */
+/** @param kept Folder of digests. Undefined: all images are read. */
 const digestWith = async (files: readonly ImageFile[], kept: string | undefined): Promise<Digested> => {
   const [read, unread]: [string[], number[]] = [[], []];
   const found = await imageDigests(
@@ -117,7 +120,7 @@ describe("cached digests of images", () => {
       write("a", `b${i % 10}`);
       expect((await digest()).digests).toEqual(await digestAnew());
     }
-    expect(existsSync(folder)).toBe(false); // there was nothing to keep
+    expect(existsSync(folder)).toBe(false); // there was no digest to store
   });
 
   test("do not include files with a future time: the clock was set back", async () => {
@@ -164,7 +167,7 @@ describe("cached digests of images", () => {
     renameSync(images, join(root, "moved"));
     const moved = ["a", "b"].map((name, label) => ({ path: join(root, "moved", name), label }));
     expect((await digest(moved)).read).toHaveLength(2);
-    mkdirSync(images); // other files of the same names
+    mkdirSync(images); // other files with the same names
     for (const name of ["b", "a"]) write(name, `${name}${name}`.slice(1));
     await later();
     expect((await digest()).digests).toEqual(await digestAnew());
@@ -262,7 +265,7 @@ describe("cached digests of images", () => {
 
   const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile(); // no link to itself
 
-  /** Writes a file with a fixed time, as archive programs do, so that times carry no information. */
+  /** Writes a file with a fixed timestamp, as archive programs do, so that timestamps do not reveal a change. */
   const writeAsPacked = (path: string, content: string): void => {
     writeFileSync(path, content);
     utimesSync(path, 1e9, 1e9);

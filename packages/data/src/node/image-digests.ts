@@ -8,7 +8,7 @@ import { type FileStamp, fileStamp } from "./file-stamp.ts";
 import { readImage } from "./image-source.ts";
 import { KnownDigests } from "./known-digests.ts";
 
-/** Returns the innermost folder that contains all files of some sources, or a folder above it. */
+/** Returns a folder that contains all files of some image sources: the innermost such folder, or a parent of it. */
 const folderOf = (sources: readonly ImageSource[]): string => {
   let folder: string | undefined;
   for (const { count, paths } of sources)
@@ -20,16 +20,16 @@ const folderOf = (sources: readonly ImageSource[]): string => {
   return folder ?? ".";
 };
 
-/** Resolves links, so that the result does not depend on the path taken. */
+/** Resolves links, so that the result does not depend on the path used to reach a folder. */
 const realPath = (folder: string): string => {
   try {
     return realpathSync(folder);
   } catch {
-    return folder; // the folder of an address, or a missing folder
+    return folder; // the folder is part of a URL, or does not exist
   }
 };
 
-/** Returns the stamp of an address. A strong ETag identifies the bytes. The server is asked again each time. */
+/** Returns the stamp of a URL. A strong ETag identifies the bytes. Sends a request to the server on each call. */
 const addressStamp = async (address: string): Promise<FileStamp | undefined> => {
   try {
     const { etag, sizeBytes } = await openSource(address, "see that it is still there", "tar");
@@ -40,8 +40,8 @@ const addressStamp = async (address: string): Promise<FileStamp | undefined> => 
 };
 
 /**
- * Returns a function that identifies the bytes of each image of a source: the path relative to the folder, the stamp of
- * the file, and the part of the file.
+ * Returns a function that identifies the bytes of each image of a source by the path relative to the folder, the stamp
+ * of the file, and the part of the file.
  */
 const imageStamps = (
   { paths, parts }: ImageSource,
@@ -67,27 +67,28 @@ const imageStamps = (
 export interface ImageDigestOptions {
   /** Maximum number of images read concurrently. */
   readonly concurrency: number;
-  /** Folder in which digests are kept. Absent: all images are read. */
+  /** Folder in which digests are stored. Undefined: all images are read. */
   readonly folder: string | undefined;
   /** Reads the bytes of an image. Default: from its file. */
   readonly read?: typeof readImage;
 }
 
-/** Digests of images. */
+/** Digests of the images of some sources. */
 export interface ImageDigests {
-  /** SHA-256 of the images of each source, concatenated; zeros for an image that could not be read. */
+  /** SHA-256 digests of the images of each source, concatenated. Zeros for an unreadable image. */
   readonly digests: readonly Uint8Array[];
   /** Remarks for the user, one line each. */
   readonly remarks: readonly string[];
 }
 
 /**
- * Computes the SHA-256 of images' bytes. A file whose size, times and inode equal those of an earlier run is not read
- * again; the metadata also prove that the file exists and is readable. Unchanged parts of shards are not read again
- * either, locally or, by a strong ETag, on a web server. Images in memory are always hashed.
+ * Computes the SHA-256 of the bytes of images. A file with the same size, timestamps and inode as in an earlier run is
+ * not read again; reading its metadata also shows that the file exists and is readable. Unchanged parts of shards are
+ * not read again either: local shards by metadata, shards on a web server by a strong ETag. Images in memory are always
+ * hashed.
  *
- * @param onUnreadable is called for each image that cannot be read. Absent: the first such image throws.
- * @throws DataError for an image that cannot be read.
+ * @param onUnreadable Called for each unreadable image. Absent: the first unreadable image throws.
+ * @throws DataError for an unreadable image.
  */
 export const imageDigests = async (
   sources: readonly ImageSource[],

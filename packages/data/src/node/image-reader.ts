@@ -5,28 +5,30 @@ import type { ImageDecoder } from "./decode-image.ts";
 import { imageDecoder } from "./image-decoder.ts";
 import { Semaphore } from "./semaphore.ts";
 
-/** The image of a sample. */
+/** Decoded image of a sample. */
 export interface ReadImage {
-  /** u8 [rows, columns, channels]; may be a view of the cache, so do not write. */
+  /** Pixels, u8 [rows, columns, channels]. May be a view of the cache, so callers must not write to it. */
   readonly pixels: Uint8Array;
-  /** Index of the sample that the image belongs to: a later sample if the requested one is damaged. */
+  /** Index of the sample to which the image belongs: a later sample if the image of the requested sample is damaged. */
   readonly sample: number;
   /** Whether the image came from the cache. */
   readonly wasCached: boolean;
 }
 
-/** An image that cannot be decoded and is replaced by another, or a damaged sample of a stream, which is left out. */
+/**
+ * An image that cannot be decoded and is replaced by another image, or a damaged sample of a stream, which is skipped.
+ */
 export interface DamagedImage {
-  /** Its path, preceded by the manifest line that lists it. */
+  /** Location of the image, preceded by the manifest line that lists it. */
   readonly name: string;
   readonly why: string;
-  /** Whether the sample is left out. Default: false, another image replaces it. */
+  /** Whether the sample is skipped. Default: false, another image replaces it. */
   readonly isLeftOut?: boolean;
 }
 
 /**
- * Reads images of samples from the cache or from their files, with a bounded number of concurrent decodes. All threads
- * that read the same samples get the same images, whatever each finds in the cache.
+ * Reads the images of samples from the cache or from their files, with a limited number of concurrent decodes. All
+ * threads that read the same samples receive equal images, regardless of the contents of the cache.
  */
 export class ImageReader {
   private readonly records: EncodedRecords;
@@ -34,7 +36,7 @@ export class ImageReader {
   private readonly damaged: (image: DamagedImage) => void;
   private readonly semaphore: Semaphore;
 
-  /** @param damaged is called for each damaged image, by the first thread that finds it. */
+  /** @param damaged Called for each damaged image, in the first thread that finds it. */
   constructor(records: EncodedRecords, damaged: (image: DamagedImage) => void) {
     this.records = records;
     this.decoder = imageDecoder(records.images.from, records.images.decodesBy);
@@ -43,11 +45,11 @@ export class ImageReader {
   }
 
   /**
-   * Reads the image of a sample; requests start in order. If damaged images are to be skipped, the next intact image in
-   * sample order replaces a damaged one: a function of the sample only, so that the result is the same on all ranks, in
-   * every epoch, and after resuming.
+   * Reads the image of a sample. Reads start in the order of the requests. If damaged images are skipped, the next
+   * intact image in sample order replaces a damaged image. The replacement depends only on the sample, so it is the
+   * same on all ranks, in each epoch, and after a resume.
    *
-   * @throws DataError for an image that cannot be read, for a damaged image that is not to be skipped, and if no image
+   * @throws DataError for an unreadable image, for a damaged image if damaged images are not skipped, and if no image
    * is intact.
    */
   async read(sample: number): Promise<ReadImage> {
@@ -60,7 +62,7 @@ export class ImageReader {
     throw noSoundImage(this.records.images.source, count);
   }
 
-  /** Reads the image of exactly this sample; undefined if it is damaged. */
+  /** Reads the image of exactly this sample. Undefined if the image is damaged. */
   private async readSound(sample: number): Promise<Omit<ReadImage, "sample"> | undefined> {
     const { images, firstImage, order } = this.records;
     const image = order === undefined ? firstImage + sample : order[firstImage + sample]!;

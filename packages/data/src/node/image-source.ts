@@ -6,7 +6,7 @@ import type { ImageFile } from "./find-images.ts";
 import { type FilePart, quickReader } from "./quick-reader.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** Concatenates images that were read already, in shared memory. */
+/** Concatenates the bytes of images that have already been read, in shared memory. */
 const concatenated = (
   files: readonly ImageFile[],
 ): { readonly bytes: Uint8Array<SharedArrayBuffer>; readonly begins: Float64Array<SharedArrayBuffer> } => {
@@ -23,7 +23,7 @@ const concatenated = (
   return { bytes, begins };
 };
 
-/** Puts found images into shared memory. @param manifest the file that lists them. Absent: no manifest. */
+/** Converts a list of images to data in shared memory. @param manifest Path of the manifest. Undefined: no manifest. */
 export const imageSource = (files: readonly ImageFile[], manifest: string | undefined): ImageSource => {
   const filled = <Numbers extends Int32Array | Float64Array>(
     array: Numbers,
@@ -53,20 +53,20 @@ export const imageSource = (files: readonly ImageFile[], manifest: string | unde
   };
 };
 
-/** Returns the location of an image: its path, or the path of a tar followed by the name in the tar. */
+/** Returns the location of an image: its path, or the path of a tar file followed by the name in that file. */
 export const imageLocation = ({ paths, parts }: ImageSource, index: number): string =>
   parts === undefined ? textAt(paths, index) : `${pathOf(textAt(paths, index))}/${textAt(parts.names, index)}`;
 
-/** Returns the name of an image in messages: its location, preceded by the manifest line that lists it. */
+/** Returns the name of an image for messages: its location, preceded by the manifest line that lists it. */
 export const imageName = (source: ImageSource, index: number): string =>
   `${source.manifest === undefined ? "" : `${source.manifest.file}:${source.manifest.lines[index]}: `}${imageLocation(source, index)}`;
 
-/** Open shards on web servers, per thread; opening a shard costs one request. */
+/** Open shards on web servers, one cache per thread. Opening a shard costs one request. */
 const opened = new Map<string, Promise<ByteSource>>();
 
 const readFile = quickReader();
 
-/** Reads a part of a local file or of a file on a web server. */
+/** Reads a part of a local file, or of a file on a web server. */
 const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   if (!isAddress(path)) return readFile(path, part);
   const source = opened.get(path) ?? openSource(path, "check that the file still exists", "tar");
@@ -75,7 +75,7 @@ const readPart = async (path: string, part: FilePart): Promise<Uint8Array> => {
   return (await source).read(part.begin, part.begin + part.sizeBytes);
 };
 
-/** Reads the encoded bytes of an image. @throws DataError, with the system's error code, if they cannot be read. */
+/** Reads the encoded bytes of an image. @throws DataError with the system's error code if they cannot be read. */
 export const readImage = async (source: ImageSource, index: number): Promise<Uint8Array> => {
   try {
     const path = textAt(source.paths, index);
@@ -93,7 +93,7 @@ export const readImage = async (source: ImageSource, index: number): Promise<Uin
   }
 };
 
-/** Makes the error for an image that cannot be decoded. @param name name of the image in messages. */
+/** Creates the error for an image that cannot be decoded. @param name Name of the image in messages. */
 export const damagedImage = (name: string, cause: Error): DataError =>
   new DataError(
     `${name} cannot be decoded (${cause.message}); restore it, remove it, or skip such images with skipDamaged: true`,
@@ -101,12 +101,12 @@ export const damagedImage = (name: string, cause: Error): DataError =>
   );
 
 /**
- * Whether an image cannot be decoded for lack of memory. Such an image is not skipped, because another machine could
- * decode it.
+ * Whether an image could not be decoded because memory was insufficient. Such an image is not skipped, because another
+ * machine could decode it.
  */
 export const isShortOfMemory = (cause: unknown): boolean => cause instanceof DataError;
 
-/** Makes the error for a data set without a usable image. @param why reason for one of the images. */
+/** Creates the error for a data set without a usable image. @param why Reason for one of the images. */
 export const noSoundImage = (source: ImageSource, count: number, why?: string): DataError =>
   new DataError(
     `${imageLocation(source, 0)}: none of ${count} images can be decoded${why === undefined ? "" : ` (${why})`}; restore them`,

@@ -4,33 +4,33 @@ import { openFile } from "./file-pieces.ts";
 
 /** A line of a JSON Lines file. */
 export interface JsonLine {
-  /** `file:line`, for errors. */
+  /** Location of the line for errors, `file:line`. */
   readonly location: string;
   /** Line number, from 1. */
   readonly line: number;
-  /** Object of the line; undefined if the line is damaged. */
+  /** Object in the line. Undefined if the line is damaged. */
   readonly value: Readonly<Record<string, unknown>> | undefined;
-  /** Error of a damaged line; undefined otherwise. */
+  /** Error message of a damaged line. Undefined if the line is not damaged. */
   readonly fault: string | undefined;
 }
 
-/** Maximum line length, bytes. V8's strings are limited to 2²⁹ bytes. */
+/** Maximum length of a line in bytes. V8 limits strings to 2²⁹ characters. */
 export const maxLineBytes: number = 2 ** 28;
 
 const newline = 10;
 
-/** Splits consecutive pieces into lines without line ends. Memory: one line. */
+/** Splits consecutive chunks of bytes into lines without their newlines. Memory: one line. */
 export class LineCutter {
   private readonly tooLong: () => DataError;
   private pieces: Uint8Array[] = [];
   private bytes = 0;
 
-  /** @param tooLong makes the error for a line longer than the maximum. */
+  /** @param tooLong Creates the error for a line longer than the maximum. */
   constructor(tooLong: () => DataError) {
     this.tooLong = tooLong;
   }
 
-  /** Yields the lines that end in the next piece. */
+  /** Yields the lines that end in the next chunk of bytes. */
   *cut(piece: Uint8Array): Generator<Uint8Array, void> {
     let from = 0;
     for (let to = piece.indexOf(newline); ; to = piece.indexOf(newline, from)) {
@@ -44,7 +44,7 @@ export class LineCutter {
     }
   }
 
-  /** Returns the bytes after the last line end, and clears them. */
+  /** Returns the bytes after the last newline, and removes them. */
   rest(): Uint8Array {
     const line = joinBytes(...this.pieces);
     [this.pieces, this.bytes] = [[], 0];
@@ -52,7 +52,7 @@ export class LineCutter {
   }
 }
 
-/** Yields the lines of a file with their numbers from 1, without line ends. Memory: one line. */
+/** Yields the lines of a file, without newlines, with line numbers from 1. Memory: one line. */
 function* linesOf(path: string, cure: string): Generator<readonly [number: number, bytes: Uint8Array], void> {
   const file = openFile(path, cure, "json");
   try {
@@ -69,12 +69,12 @@ function* linesOf(path: string, cure: string): Generator<readonly [number: numbe
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** Value of a line, or its error. */
+/** Parsed value of a line, or its error. */
 export type ParsedLine = Pick<JsonLine, "value" | "fault">;
 
 const fault = (what: string): ParsedLine => ({ value: undefined, fault: what });
 
-/** Parses a line; undefined if it is blank. */
+/** Parses a line. Returns undefined if the line is blank. */
 export const parseLine = (bytes: Uint8Array): ParsedLine | undefined => {
   let rule = "is not valid UTF-8";
   try {

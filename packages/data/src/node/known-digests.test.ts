@@ -29,7 +29,7 @@ describe("digests", () => {
     fc.assert(
       fc.property(uses, fc.integer({ min: 0, max: 12 }), (starts, room) => {
         rmSync(folder, { recursive: true, force: true });
-        /** Expected records, most recently used first. */
+        /** Numbers of the expected records, most recently used first. */
         let model: number[] = [];
         for (const used of starts) {
           const known = new KnownDigests(folder, "here", used.length, { records: room, folderBytes: 1e9 });
@@ -81,7 +81,7 @@ describe("digests", () => {
       keep(place);
       old(10);
     }
-    keep("a"); // used, although nothing is new
+    keep("a"); // marks the records as used, although none is new
     old(10);
     const [killed, written] = [randomUUID(), randomUUID()].map((id) => `${"0".repeat(32)}.${id}.tmp`);
     const others = [killed!, written!, "somebody-elses", "somebody-elses.tmp"];
@@ -121,9 +121,8 @@ describe("digests", () => {
     expect(ends.map(({ stdout }) => JSON.parse(stdout) as unknown)).toEqual([[], [], [], []]);
     const known = new KnownDigests(folder, "here", 8000);
     expect(Array.from({ length: 50 }, (_, i) => isKnown(known, `shared ${i}`))).not.toContain(false);
-    // Records that one process writes between another's read and write are lost, and their images are read again. The
-    // number
-    // of lost records depends on the machine.
+    // If another process writes records between the read and the write of a process, these records are lost, and their
+    // images are read again. The number of lost records depends on the machine.
     expect(readdirSync(folder)).toHaveLength(1);
   });
 });

@@ -2,34 +2,34 @@ import { createHash, hash, randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// Format of a digest file: a header line, records of a key and a digest each, most recently used first, and the SHA-256
-// of all preceding bytes. A key is a prefix of a SHA-256, 128 bits long: about 100 bits more than needed to number the
-// images.
+// First line of a digest file. Records follow, most recently used first, each with a key and a digest, and at the end
+// the SHA-256 of all preceding bytes. A key is the first 128 bits of a SHA-256; about 28 bits would be enough to number
+// the images.
 
 const head = Buffer.from("skein digests 1\n");
 const keyBytes = 16;
 const digestBytes = 32;
 const recordBytes = keyBytes + digestBytes;
 
-/** Limits of stored digests. */
+/** Size limits of stored digests. */
 export interface DigestBounds {
-  /** Maximum number of records per file, unless more are in use. */
+  /** Maximum number of records per file, unless more records are in use. */
   readonly records: number;
-  /** Maximum total size of the files in the folder except the last written, bytes. */
+  /** Maximum total size in bytes of the files in the folder, except the last written file. */
   readonly folderBytes: number;
 }
 
-/** At most 200 MB per file, and 1 GiB in total. */
+/** Default limits: at most 200 MB per file, and 1 GiB in total. */
 const ordinaryBounds: DigestBounds = { records: 2 ** 22, folderBytes: 2 ** 30 };
-/** Maximum number of records per file even if more are in use: Node reads at most 2 GiB at once. */
+/** Maximum number of records per file, even if more records are in use, because Node reads at most 2 GiB at once. */
 const maxInUse = 2 ** 25;
-/** Interval of saving: a killed run loses at most this much work. */
+/** Interval in milliseconds at which digests are saved. A killed run loses at most the work of one interval. */
 const saveEveryMilliseconds = 30_000;
-/** Age after which an unfinished file is certainly abandoned. */
+/** Age in milliseconds after which an unfinished file counts as abandoned. */
 const leftOverMilliseconds = 24 * 3600 * 1000;
 
 const unfinishedEnding = ".tmp";
-/** Names of digest files; other files in the folder are never touched. */
+/** Matches names of digest files. Other files in the folder are never changed. */
 const ours = /^[0-9a-f]{32}(\.[0-9a-f-]{36}\.tmp)?$/;
 
 /**
@@ -38,7 +38,7 @@ const ours = /^[0-9a-f]{32}(\.[0-9a-f-]{36}\.tmp)?$/;
  */
 const prefixAt = (records: Buffer, at: number): number => records.readUIntBE(at, 6);
 
-/** Consecutive records with an index by key. */
+/** Consecutive records in memory, with an index by key. */
 class Records {
   readonly bytes: Buffer;
   private numBytes = 0;
@@ -54,7 +54,7 @@ class Records {
     return this.bytes.subarray(0, this.numBytes);
   }
 
-  /** Returns the digest of a key. @param at offset of the key in `key`, bytes. */
+  /** Returns the digest of a key. @param at Byte offset of the key in `key`. */
   find(key: Buffer, at = 0): Buffer | undefined {
     const offset = this.offsets.get(prefixAt(key, at));
     if (offset === undefined || key.compare(this.bytes, offset, offset + keyBytes, at, at + keyBytes) !== 0)
@@ -70,7 +70,7 @@ class Records {
     this.numBytes += recordBytes;
   }
 
-  /** Returns the first records of `others` with keys that are not in these records. */
+  /** Returns the first records of `others` whose keys are not in these records. */
   without(others: Buffer, most: number): Buffer {
     const left = Buffer.alloc(Math.min(others.length, most * recordBytes));
     let end = 0;
@@ -86,7 +86,9 @@ const sumOf = (...parts: readonly Uint8Array[]): Buffer => {
   return sum.digest();
 };
 
-/** Reads the records of a file; an empty buffer if there is no file. @returns undefined if the file is damaged. */
+/**
+ * Reads the records of a file. Returns an empty buffer if there is no file. @returns undefined if the file is damaged.
+ */
 const readRecords = (path: string): Buffer | undefined => {
   let bytes: Buffer;
   try {
@@ -105,7 +107,10 @@ const readRecords = (path: string): Buffer | undefined => {
   return isWhole ? records : undefined;
 };
 
-/** Removes the least recently used files down to the limit, and files abandoned by killed processes. */
+/**
+ * Removes the least recently used files until the folder is within its size limit, and files abandoned by killed
+ * processes.
+ */
 const tidy = (folder: string, written: string, maxBytes: number): void => {
   const names = readdirSync(folder).filter((name) => ours.test(name));
   const files = names.flatMap((name) => {
@@ -123,25 +128,25 @@ const tidy = (folder: string, written: string, maxBytes: number): void => {
 
 /**
  * Digests of files that were read before, stored in a file of a folder, so that these files are not read again. Several
- * processes may use one folder at once: files are replaced atomically, and records that another process has stored
- * meanwhile are kept. A failure of the file or the folder is not an error: then no digest is known, or none is stored.
+ * processes may use one folder at the same time: files are replaced atomically, and records stored by another process
+ * in the meantime are kept. Errors of the file or folder are ignored: no digest is then known or stored.
  */
 export class KnownDigests {
-  /** Why digests are not known or not stored: one line for the user. Absent: no failure. */
+  /** Reason why digests are not known or not stored, as one line for the user. Undefined: no error. */
   remark: string | undefined;
   private readonly folder: string;
   private readonly path: string;
   private readonly before: Records;
-  /** Digests that were looked up and found, or added, in this order. */
+  /** Digests that were found or added, in the order of the calls. */
   private readonly inUse: Records;
   private readonly bounds: DigestBounds;
   private hasNew = false;
   private saved = performance.now();
 
   /**
-   * @param folder of all digest files; created if missing.
-   * @param location location that the digests belong to. Each location has its own file.
-   * @param count maximum number of digests in use.
+   * @param folder Folder of all digest files; created if missing.
+   * @param location Location of the images. Each location has its own digest file.
+   * @param count Maximum number of digests in use.
    */
   constructor(folder: string, location: string, count: number, bounds: DigestBounds = ordinaryBounds) {
     this.folder = folder;
@@ -170,7 +175,7 @@ export class KnownDigests {
     this.remark ??= `digests of images cannot be kept in ${this.folder} (${code ?? message}), so the next run reads all images again before it starts; make the folder writable, or use another folder (SKEIN_CACHE_DIR of skein-train)`;
   }
 
-  /** Returns the digest that this or another process added under a text. */
+  /** Returns the digest that this process or another process has added for a text. Undefined: no digest is known. */
   find(text: string): Uint8Array | undefined {
     const key = keyOf(text);
     const used = this.inUse.find(key);
@@ -180,14 +185,14 @@ export class KnownDigests {
     return known;
   }
 
-  /** Adds a digest that was not found. */
+  /** Adds a digest that `find` did not return. */
   add(text: string, digest: Uint8Array): void {
     this.inUse.add(keyOf(text), digest);
     this.hasNew = true;
     if (performance.now() - this.saved > saveEveryMilliseconds) this.save();
   }
 
-  /** Stores the added digests. */
+  /** Writes the added digests to the file. */
   save(): void {
     this.saved = performance.now();
     try {

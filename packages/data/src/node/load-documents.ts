@@ -14,21 +14,24 @@ import { damagedText, lineEntry, rowEntry, type TextEntry } from "./text-entries
 /** Text files and their conversion to tokens. */
 export interface DocumentOptions {
   /**
-   * A text file (UTF-8), a JSON Lines file (`.jsonl`, `.ndjson`, `.json`), a Parquet file (`.parquet`, path or
-   * address), a folder with such files, or several of these, in order.
+   * A text file (UTF-8), a JSON Lines file (`.jsonl`, `.ndjson`, `.json`), a Parquet file (`.parquet`, path or URL), a
+   * folder with such files, or a list of these, in order.
    */
   readonly file: string | readonly string[];
-  /** Key of the text in JSON lines, column of the text in Parquet; rejected if `file` has neither. Default: text. */
+  /**
+   * Key of the text in JSON lines, or column of the text in Parquet. An error if `file` contains neither format.
+   * Default: text.
+   */
   readonly field?: string | undefined;
-  /** Text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
+  /** Text inserted between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
   readonly separator?: string | undefined;
-  /** Whether lines and rows without a text are skipped instead of causing an error. */
+  /** Whether lines and rows without text are skipped instead of causing an error. */
   readonly skipDamaged?: boolean | undefined;
-  /** Default: each byte of UTF-8 is a token. */
+  /** Tokenizer of the text. Default: each byte of UTF-8 is a token. */
   readonly tokenizer?: Tokenizer | undefined;
 }
 
-/** All documents, concatenated in shared memory: bytes, or tokens of a tokenizer. */
+/** All documents, concatenated in shared memory. */
 export interface Documents {
   readonly text: Uint8Array | Int32Array;
   /** Remarks for the user, one line each. */
@@ -54,15 +57,16 @@ const textsAt = (location: string): string[] => {
 };
 
 /**
- * Whether any of some files, or of files in folders, has fields, one of which is the text.
+ * Whether any of some files, or of the files in some folders, has several fields of which one is the text.
  *
  * @throws DataError for a folder without texts.
  */
 export const haveFields = (file: DocumentOptions["file"]): boolean => [file].flat().flatMap(textsAt).some(hasFields);
 
 /**
- * Returns the files at some locations. @throws DataError for a folder without texts, for a field that no file has, and
- * for an empty list.
+ * Returns the files at some locations.
+ *
+ * @throws DataError for a folder without texts, for a field name that applies to no file, and for an empty list.
  */
 const filesAt = (locations: readonly string[], field: string | undefined): string[] => {
   const files = locations.flatMap(textsAt);
@@ -84,7 +88,7 @@ async function* rowEntries(path: string, field: string): AsyncGenerator<TextEntr
   for await (const [row, value] of parquetColumn(path, field)) yield rowEntry(path, row, value, field);
 }
 
-/** Yields the texts of a file, each a string or its bytes; locations of damaged entries are appended to `damaged`. */
+/** Yields the texts of a file as strings or as bytes. Appends the locations of damaged entries to `damaged`. */
 async function* documentsOf(
   path: string,
   { field = "text", skipDamaged = false }: DocumentOptions,
@@ -106,11 +110,10 @@ async function* documentsOf(
 }
 
 /**
- * Yields the texts of files, of JSON lines, of Parquet rows, or of folders of these, in order, each a string or its
- * bytes.
+ * Yields the texts of files, of JSON lines, of Parquet rows, or of folders of these, in order, as strings or as bytes.
  *
- * @param damaged receives the locations of lines and rows that are skipped.
- * @throws DataError for files that cannot be read, and for a damaged line unless damaged lines are skipped.
+ * @param damaged Receives the locations of skipped lines and rows.
+ * @throws DataError for unreadable files, and for a damaged line unless damaged lines are skipped.
  */
 export async function* eachDocument(
   options: DocumentOptions,
@@ -138,10 +141,10 @@ const concatenated = <Text extends Uint8Array | Int32Array>(
 /** A synchronous or asynchronous sequence. */
 type Series<Item> = Iterable<Item> | AsyncIterable<Item>;
 
-/** Length of the documents that are encoded together, characters or bytes. */
+/** Number of characters or bytes of the documents that are encoded together. */
 const partLength = 2 ** 14;
 
-/** Groups documents in order, by length. */
+/** Groups consecutive documents by total length. */
 async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<(string | Uint8Array)[], void> {
   let part: (string | Uint8Array)[] = [];
   let length = 0;
@@ -155,7 +158,7 @@ async function* partsOf(documents: Series<string | Uint8Array>): AsyncGenerator<
   yield part;
 }
 
-/** Encodes documents group by group and puts a separator between any two. Empty documents are dropped. */
+/** Encodes documents group by group, and inserts a separator between documents. Empty documents are dropped. */
 const separated = async <Text extends Uint8Array | Int32Array>(
   documents: Series<string | Uint8Array>,
   changeAll: (documents: readonly (string | Uint8Array)[]) => Text[],
@@ -182,7 +185,7 @@ export const joinDocuments = async (
   const { encodeAll, separator: between } = textEncoding(separator, tokenizer);
   const pieces = await separated(documents, encodeAll, between);
   if (tokenizer !== undefined) return concatenated(pieces as Int32Array[], (shared) => new Int32Array(shared));
-  // a single file is in shared memory already
+  // a single file is already in shared memory
   const [first, ...others] = pieces as Uint8Array[];
   if (others.length === 0 && first?.buffer instanceof SharedArrayBuffer) return first;
   return concatenated(pieces as Uint8Array[], (shared) => new Uint8Array(shared));
@@ -191,7 +194,7 @@ export const joinDocuments = async (
 /**
  * Concatenates the texts of files, of JSON lines, of Parquet rows, or of folders of these (see `joinDocuments`).
  *
- * @throws DataError for files that cannot be read, and for a damaged line, with file and line, unless damaged lines are
+ * @throws DataError for unreadable files, and for a damaged line, with file and line number, unless damaged lines are
  * skipped.
  */
 export const loadDocuments = async (options: DocumentOptions): Promise<Documents> => {

@@ -7,12 +7,12 @@ import { mnistFiles, mnistRecords } from "../mnist.ts";
 import type { Records } from "../records.ts";
 import { readIdx } from "./read-idx.ts";
 
-/** Folder in which Debian's package `dataset-fashion-mnist` installs the files, gzip-compressed. */
+/** Folder in which Debian's package `dataset-fashion-mnist` installs its gzip-compressed files. */
 export const fashionMnistFolder = "/usr/share/datasets/fashion-mnist";
 
 const packageCure = "install it with: apt-get install dataset-fashion-mnist";
 
-/** SHA-256 of the published files, uncompressed. */
+/** SHA-256 of the published files, uncompressed, by file name. */
 const published: Readonly<Record<string, string>> = {
   [mnistFiles.train.images]: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
   [mnistFiles.train.labels]: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
@@ -31,14 +31,12 @@ export const requirePublished = (file: string, { name, bytes }: NamedBytes): voi
 };
 
 /**
- * Loads the 60,000 training and 10,000 test images of Fashion-MNIST: clothes of ten classes, 28×28 gray levels, with
- * the fields of `mnistRecords`, in shared memory. The files come from Debian's package `dataset-fashion-mnist` and are
- * checked against the published files, or from another folder with the four IDX files, plain or `.gz`, of which only
- * the format is checked.
+ * Loads the 60,000 training and 10,000 test images of Fashion-MNIST into shared memory: clothes of ten classes, 28×28
+ * gray levels, with the fields of `mnistRecords`. Files from Debian's package `dataset-fashion-mnist` are compared with
+ * the published files. Another folder must contain the four IDX files, plain or `.gz`; only their format is checked.
  *
- * @throws DataError if a file is missing, truncated or altered.
- * Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a novel image dataset for benchmarking machine learning algorithms,
- * arXiv 1708.07747.
+ * @throws DataError if a file is missing, truncated or altered. Source: Xiao, Rasul and Vollgraf, Fashion-MNIST: a
+ * novel image dataset for benchmarking machine learning algorithms, arXiv 1708.07747.
  */
 export const loadFashionMnist = ({
   folder,

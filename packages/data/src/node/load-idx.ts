@@ -4,20 +4,20 @@ import { mnistFiles } from "../mnist.ts";
 import { DataError } from "../errors.ts";
 import { readIdx } from "./read-idx.ts";
 
-/** A file of images and the file of their labels. */
+/** Names of a file of images and of the file of their labels. */
 export interface IdxPair {
   readonly images: string;
   readonly labels: string;
 }
 
-/** Names of the IDX files of images and labels. */
+/** Location of the IDX files, and the names of the files of images and labels. */
 export interface IdxOptions {
-  /** Folder of the files. */
+  /** Folder of the IDX files. */
   readonly folder: string;
   /** Names of the training files. Default: those of MNIST. */
   readonly train?: IdxPair | undefined;
   readonly test?: IdxPair | undefined;
-  /** Number of classes. Default: one more than the largest label. */
+  /** Number of classes. Default: largest label plus 1. */
   readonly classes?: number | undefined;
 }
 

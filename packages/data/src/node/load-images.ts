@@ -20,9 +20,9 @@ import { findInShards, type ShardOptions } from "./find-in-shards.ts";
 import { readManifest } from "./read-manifest.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** Options of loading images of any size as samples of one size. */
+/** Options for loading images of any size as samples of one size. */
 export interface ImageOptions extends Decoding {
-  /** Fraction that is held out unless the data define the test images. */
+  /** Fraction of the images to hold out, unless the data set has separate test images. */
   readonly testFraction: number;
   /** Whether images that cannot be decoded are skipped instead of causing an error. */
   readonly skipDamaged: boolean;
@@ -43,7 +43,7 @@ export interface Images<Of extends Samples = Records> {
   readonly remarks: readonly string[];
 }
 
-/** Maximum number of classes that are listed by name. */
+/** Maximum number of classes listed by name. */
 const maxListedClasses = 50;
 
 /** Decodes all images of a source, before training. */
@@ -115,7 +115,7 @@ const remarksOn = (
       ]),
 ];
 
-/** Decodes found images into shared memory; see `loadImageFolder`. */
+/** Decodes images into shared memory; see `loadImageFolder`. */
 export const loadFoundImages = async (found: FoundImages, options: ImageOptions): Promise<Images> => {
   const decoder = imageDecoder(options.from, options.decoder ?? "sharp");
   const damaged: string[] = [];
@@ -135,7 +135,7 @@ export const loadFoundImages = async (found: FoundImages, options: ImageOptions)
 };
 
 /**
- * Loads test images that are separate from the training images: decoded into memory, or with `lazy` decoded when
+ * Loads test images that are separate from the training images. Images are decoded into memory or, with `lazy`, when
  * batches need them.
  */
 export const loadTestImages = async (
@@ -155,7 +155,7 @@ export const loadTestImages = async (
   return { records: records[0]!, remarks: [...skippedRemarks(unreadable), ...remarks] };
 };
 
-/** Opens found images, to be decoded when batches need them; see `openImageFolder`. */
+/** Opens images that are decoded when batches need them; see `openImageFolder`. */
 export const openFoundImages = async (
   found: FoundImages,
   options: ImageOptions & LazyOptions,
@@ -181,9 +181,9 @@ export const openFoundImages = async (
 };
 
 /**
- * Loads images in folders by class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows, columns,
- * channels] and `labels` i32 [], classes in the order of their names. JPEG, PNG, WebP, AVIF, GIF and TIFF are decoded
- * by package `sharp`, or ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
+ * Loads images from one folder per class (see `findImages`), decoded into shared memory: fields `inputs` u8 [rows,
+ * columns, channels] and `labels` i32 [], with labels in the order of class names. JPEG, PNG, WebP, AVIF, GIF and TIFF
+ * are decoded by package `sharp`, or ordinary JPEGs by `@napi-rs/image` (see `jpegDecoder`).
  *
  * Cost: each image is decoded once, on all cores, before training; the samples need `count · rows · columns · channels`
  * bytes.
@@ -197,9 +197,9 @@ export const loadImageFolder = async ({
   loadFoundImages(findImages(folder, options.testFraction), options);
 
 /**
- * Loads the images that a manifest lists (see `readManifest`), like `loadImageFolder`.
+ * Loads the images listed in a manifest (see `readManifest`), like `loadImageFolder`.
  *
- * @throws DataError also for a damaged line, with file and line.
+ * @throws DataError also for a damaged line, with file and line number.
  */
 export const loadImageManifest = async ({
   file,
@@ -209,14 +209,14 @@ export const loadImageManifest = async ({
 
 /**
  * Opens the samples of `loadImageFolder` without decoding them: the thread that assembles batches (`Prefetcher`,
- * `readEvaluationBatches`) decodes each image when a batch needs it. Damaged images are found late: if they are
- * skipped, the next intact image replaces each of them, so that the number of samples stays.
+ * `readEvaluationBatches`) decodes each image when a batch needs it. Damaged images are found only then: if they are
+ * skipped, each is replaced by the next intact image, so that the number of samples is unchanged.
  *
- * Cost: opening reads each image once for a digest, or only its metadata if `digestFolder` has its digest. Each epoch
- * reads and decodes all images that are not in the cache. A path, a label and a state word per image stay in memory,
- * and the cache.
- * @throws DataError like `loadImageFolder`, except that images that cannot be read cause it instead of images that
- * cannot be decoded; and if there is no memory for the cache.
+ * Cost: opening reads each image once to compute a digest, or only the metadata of its file if `digestFolder` contains
+ * its digest. Each epoch reads and decodes all images that are not in the cache. Memory: the cache, and per image a
+ * path, a label and a state word.
+ * @throws DataError like `loadImageFolder`, except that unreadable images cause the error instead of images that cannot
+ * be decoded; also if there is no memory for the cache.
  */
 export const openImageFolder = async ({
   folder,
@@ -225,9 +225,9 @@ export const openImageFolder = async ({
   openFoundImages(findImages(folder, options.testFraction), options);
 
 /**
- * Opens the images that a manifest lists (see `readManifest`), like `openImageFolder`.
+ * Opens the images listed in a manifest (see `readManifest`), like `openImageFolder`.
  *
- * @throws DataError also for a damaged line, with file and line.
+ * @throws DataError also for a damaged line, with file and line number.
  */
 export const openImageManifest = async ({
   file,
@@ -247,8 +247,8 @@ export const loadImageShards = async ({
   loadFoundImages(await findInShards(shards, options), options);
 
 /**
- * Opens images in WebDataset shards (see `findInShards`), like `openImageFolder`. For shards on web servers each image
- * that is not cached costs one request.
+ * Opens images in WebDataset shards (see `findInShards`), like `openImageFolder`. For shards on web servers, each image
+ * that is not in the cache costs one request.
  *
  * @throws DataError also for damaged shards, and for samples without an image or a label.
  */

@@ -11,28 +11,31 @@ import { openFile } from "./file-pieces.ts";
 import { openNpz } from "./npz.ts";
 import { type NpySource, readNpy, type SharedArray } from "./read-npy.ts";
 
-/** Names of the arrays of inputs and labels. */
+/** Names of an array of inputs and of the array of their labels. */
 export interface NumpyPair {
   readonly inputs: string;
   readonly labels: string;
 }
 
-/** Location of NumPy arrays, and the arrays that hold samples and labels. */
+/** Location of NumPy arrays, and the names of the arrays for samples and labels. */
 export interface NumpyOptions {
-  /** An `.npz` file. Absent: `folder` has a `.npy` file per array. */
+  /** Path of an `.npz` file. Absent: `folder` contains one `.npy` file per array. */
   readonly file?: string | undefined;
   readonly folder?: string | undefined;
-  /** Training arrays. Default: x_train and y_train. */
+  /** Names of the training arrays. Default: x_train and y_train. */
   readonly train?: NumpyPair | undefined;
-  /** Test arrays. Default: x_test and y_test; if neither exists, a part of the training samples is held out. */
+  /**
+   * Names of the test arrays. Default: x_test and y_test; if neither exists, a part of the training samples is held
+   * out.
+   */
   readonly test?: NumpyPair | undefined;
-  /** Whether labels are class numbers or values to regress. */
+  /** Whether labels are class numbers, or values for regression. */
   readonly predicts: "classes" | "values";
-  /** Number of classes. Default: one more than the largest label. */
+  /** Number of classes. Default: largest label plus 1. */
   readonly classes?: number | undefined;
-  /** Shape of one input. Default: the array's shape without its first dimension. */
+  /** Shape of one input. Default: shape of the array without its first dimension. */
   readonly shape?: Shape | undefined;
-  /** Fraction of the training samples that is held out if there are no test arrays. */
+  /** Fraction of the training samples to hold out if there are no test arrays. */
   readonly testFraction: number;
 }
 
@@ -43,7 +46,7 @@ export interface NumpyData {
   readonly classes?: number;
 }
 
-/** Arrays by name, in a folder or an `.npz` file. */
+/** Arrays in a folder or in an `.npz` file, by name. */
 interface Arrays {
   readonly location: string;
   readonly names: readonly string[];
@@ -88,7 +91,7 @@ const openArrays = async ({ file, folder }: NumpyOptions): Promise<Arrays> => {
   };
 };
 
-/** u8 stays u8, other integers become i32, and everything else f32. */
+/** Returns the dtype of inputs: u8 remains u8, other integers become i32, and all other types become f32. */
 const targetOfInputs = ({ kind, bytesPerElement: bytes, descr }: NpyHeader): NpyTarget => {
   if (kind !== "integer") return "f32";
   return bytes === 1 && descr.endsWith("u1") ? "u8" : "i32";
@@ -176,7 +179,7 @@ const testNames: NumpyPair = { inputs: "x_test", labels: "y_test" };
  * Loads samples from NumPy arrays into shared memory: fields `inputs` (f32 for floats and bools, u8 for u8, i32 for
  * other integers) and `labels` (i32 [] for classes, f32 for values).
  *
- * Cost: one pass over the files, in pieces; an `.npz` is decompressed while it is read.
+ * Cost: one pass over the files, in chunks; an `.npz` is decompressed while it is read.
  * @throws DataError for arrays that are missing, truncated, not numeric, not finite, or inconsistent.
  */
 export const loadNumpy = async (options: NumpyOptions): Promise<NumpyData> => {

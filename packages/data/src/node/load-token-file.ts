@@ -5,12 +5,12 @@ import { isNpy, parseNpyHeader, requireWholeNpy } from "../npy.ts";
 import { openFile, type OpenFile } from "./file-pieces.ts";
 import { requireMemory } from "./require-memory.ts";
 
-/** Layout of tokens in a file: consecutive little-endian integers. */
+/** Layout of a file of tokens, which are consecutive little-endian integers. */
 export interface TokenFileOptions {
   readonly dtype: "u16" | "u32";
-  /** Offset of the first token, bytes. */
+  /** Byte offset of the first token. */
   readonly headerBytes: number;
-  /** Exclusive upper bound of token ids. Default: one more than the largest. */
+  /** Exclusive upper bound of token ids. Default: largest token id plus 1. */
   readonly vocabulary?: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface TokenFile {
 
 const cure = "give a file of tokens";
 
-/** First 32-bit integer of llm.c's token files. */
+/** Value of the first 32-bit integer in llm.c's token files. */
 const llmcMagic = 20240520;
 const llmcHeaderBytes = 1024;
 
@@ -31,13 +31,13 @@ const magicFault = (path: string): DataError =>
 
 type Layout = Pick<TokenFileOptions, "dtype" | "headerBytes">;
 
-/** NumPy's descriptors of element types that can hold tokens. */
+/** NumPy's names of element types that can contain tokens, and the corresponding dtypes. */
 const arrayTypes: Readonly<Record<string, Layout["dtype"]>> = { "<u2": "u16", "<u4": "u32", "<i4": "u32" };
 
 /**
- * Returns the layout of an open file: given by the options, or by the header of a `.npy` file.
+ * Returns the layout of an open file, from the options or from the header of a `.npy` file.
  *
- * @throws DataError for an array of another type or shape.
+ * @throws DataError for an array with another element type or shape.
  */
 const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: Layout): Layout => {
   const head = new Uint8Array(Math.min(sizeBytes, 2 ** 17));
@@ -58,7 +58,7 @@ const layoutOf = ({ name, sizeBytes, read }: OpenFile, { dtype, headerBytes }: L
   return { dtype, headerBytes: dataOffset };
 };
 
-/** Returns the number of tokens of an open file. @throws DataError for a file that is empty, or ends within a token. */
+/** Returns the number of tokens in an open file. @throws DataError if the file is empty, or ends within a token. */
 const countIn = ({ name, sizeBytes }: Pick<OpenFile, "name" | "sizeBytes">, { dtype, headerBytes }: Layout): number => {
   const each = bytesOfToken({ dtype });
   const count = (sizeBytes - headerBytes) / each;
@@ -77,7 +77,7 @@ const countIn = ({ name, sizeBytes }: Pick<OpenFile, "name" | "sizeBytes">, { dt
  * Loads a token file, as written by nanoGPT (no header), llm.c (`headerBytes: 1024`) or `numpy.save`, into shared
  * memory.
  *
- * Cost: one pass in pieces; four bytes of memory per token.
+ * Cost: one pass in chunks; four bytes of memory per token.
  * @throws DataError for a file that is empty or ends within a token, and for a token beyond the vocabulary, with its
  * position.
  */
@@ -98,7 +98,7 @@ export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFil
     let at = 0;
     for (const piece of file.pieces(headerBytes)) {
       const view = new DataView(piece.buffer, piece.byteOffset, piece.byteLength);
-      const read = piece.length / each; // an integer: 1 MiB is a multiple of both sizes
+      const read = piece.length / each; // an integer, because 1 MiB is a multiple of both sizes
       if (headerBytes === 0 && at === 0 && piece.length >= 4 && view.getInt32(0, true) === llmcMagic)
         throw magicFault(path);
       for (let i = 0; i < read; i++) {
@@ -118,7 +118,7 @@ export const loadTokenFile = (path: string, { vocabulary, ...options }: TokenFil
   }
 };
 
-/** Number of file parts that the digest covers, and bytes per part. */
+/** Number of file parts covered by the digest, and number of bytes per part. */
 const [digestParts, digestBytes] = [64, 2 ** 16];
 
 const digestOfParts = ({ sizeBytes, read }: OpenFile): string => {
@@ -132,10 +132,10 @@ const digestOfParts = ({ sizeBytes, read }: OpenFile): string => {
 };
 
 /**
- * Opens a token file of any size; tokens are read when a batch needs them. See `loadTokenFile`. Tokens beyond the
- * vocabulary are found only then.
+ * Opens a token file of any size. Tokens are read when a batch needs them; see `loadTokenFile`. Tokens beyond the
+ * vocabulary are found only when they are read.
  *
- * @throws DataError for a file that is empty or ends within a token.
+ * @throws DataError if the file is empty or ends within a token.
  */
 export const openTokenFile = (
   path: string,

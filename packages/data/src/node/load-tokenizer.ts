@@ -15,13 +15,13 @@ import { withinTime } from "./within-time.ts";
 export const tokenizerFile = "tokenizer.json";
 const configFile = "tokenizer_config.json";
 
-/** A decoder of the package; may consist of several decoders. */
+/** A decoder of the package, which may consist of several decoders. */
 interface DecoderOfPackage {
   text_decoder?: TextDecoder;
   readonly decoders?: readonly (DecoderOfPackage | null)[];
 }
 
-/** The part of the package's interface that is used here. */
+/** Part of the package's interface used in this module. */
 interface TokenizerOfPackage {
   readonly decoder: DecoderOfPackage | null;
   encode(text: string, options: { readonly add_special_tokens: boolean }): { readonly ids: readonly number[] };
@@ -34,16 +34,16 @@ interface TokenizerOfPackage {
 }
 
 /**
- * Fixed part of the timeout of a text. A regular expression with exponential backtracking may take hours on few
- * characters.
+ * Fixed part of the timeout for encoding or decoding, in milliseconds. A regular expression with exponential
+ * backtracking may take hours for a few characters.
  */
 const baseMilliseconds = 5000;
-/** Timeout per character: a hundredth of the usual speed. */
+/** Timeout per character, in milliseconds: a hundredth of the usual speed. */
 const millisecondsPerCharacter = 0.1;
 
 /**
- * Describes the regular expressions of a `tokenizer.json`, one of which may backtrack exponentially; an empty string if
- * there are none.
+ * Describes the regular expressions of a `tokenizer.json`, for errors, because one of them may backtrack exponentially.
+ * Returns an empty string if there are none.
  */
 const patternsIn = (description: object): string => {
   const found: string[] = [];
@@ -56,11 +56,11 @@ const patternsIn = (description: object): string => {
 
 type TokenizerClass = new (tokenizer: object, config: object) => TokenizerOfPackage;
 
-/** Returns the path of a tokenizer file. @param location the file or its folder. */
+/** Returns the path of a tokenizer file. @param location Path of the file or of its folder. */
 export const tokenizerPath = (location: string): string =>
   isFolder(location) ? join(location, tokenizerFile) : location;
 
-/** Reads the text of a tokenizer file. @throws DataError if the file cannot be read, or is another file. */
+/** Reads the text of a tokenizer file. @throws DataError if the file cannot be read, or is not a tokenizer file. */
 export const readTokenizerText = (path: string): string =>
   readText(path, `give a ${tokenizerFile}, or a folder that contains it`, "json");
 
@@ -77,17 +77,15 @@ const parseObject = (text: string, path: string): Readonly<Record<string, unknow
   );
 };
 
-/**
- * Keeps byte order marks when decoding bytes, as Hugging Face's tokenizers do; version 0.2 of the package drops them.
- */
+/** Makes a decoder keep byte order marks, as Hugging Face's tokenizers do; version 0.2 of the package drops them. */
 const keepByteOrderMarks = (decoder: DecoderOfPackage | null): void => {
   if (decoder?.text_decoder !== undefined) decoder.text_decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   decoder?.decoders?.forEach(keepByteOrderMarks);
 };
 
 /**
- * Whether decoding removes spaces before punctuation. Only WordPiece does, as in transformers 5, because its words do
- * not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
+ * Whether decoding removes spaces before punctuation, as in transformers 5. Only WordPiece decoding does, because
+ * WordPiece tokens do not contain spaces. Byte-pair and unigram tokens contain the spaces of a text.
  */
 const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) =>
   (tokenizer["model"] as { readonly type?: unknown } | undefined)?.type === "WordPiece" &&
@@ -97,8 +95,8 @@ const cleansUpSpaces = (tokenizer: Readonly<Record<string, unknown>>, config: Re
  * Loads a Hugging Face tokenizer with package `@huggingface/tokenizers`: `tokenizer.json`, and, if present,
  * `tokenizer_config.json` next to it, which names the end-of-text token.
  *
- * @param location the file or its folder.
- * @param from file URL of the module from which the package is resolved: `import.meta.url`.
+ * @param location Path of the file or of its folder.
+ * @param from File URL of the module from which the package is resolved: `import.meta.url`.
  * @throws DataError if the package is not installed, with the command that installs it, or if the file cannot be used.
  * @example const { encode } = loadTokenizer("checkpoints/llama", import.meta.url);
  */
@@ -111,7 +109,7 @@ export const loadTokenizer = (location: string, from: string): Tokenizer => {
   const fault = tokenIdFault(description);
   if (fault !== undefined) throw new DataError(`${path}: ${fault}; save it again with Hugging Face's tokenizers`);
   const { name: packageName } = readerPackages.tokenizers;
-  /** Runs a function of the package with a timeout. @param fault error message if the package throws. */
+  /** Runs a function of the package with a timeout. @param fault Error message if the package throws. */
   const inTime = <Result>(size: number, what: string, work: () => Result, fault = `${path}: ${what} fails`): Result => {
     const milliseconds = baseMilliseconds + size * millisecondsPerCharacter;
     let done: { readonly result: Result } | undefined;
@@ -135,7 +133,7 @@ export const loadTokenizer = (location: string, from: string): Tokenizer => {
     text.length,
     "reading the file",
     () => {
-      // The description now contains these tokens; the package accepts them only as a list of texts.
+      // The description now contains the special tokens; the package accepts them here only as a list of texts.
       const made = new TokenizerOfFile(description, { ...config, additional_special_tokens: [] });
       keepByteOrderMarks(made.decoder);
       let size = 0;

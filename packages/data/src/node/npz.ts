@@ -10,7 +10,7 @@ const firstLine = (cause: unknown): string => (cause as Error).message.split("\n
 const damaged = (name: string, cause: unknown): DataError =>
   new DataError(`${name} cannot be decompressed (${firstLine(cause)}); write it again with numpy.savez`, { cause });
 
-/** Unsupported compression methods by their codes in the format. */
+/** Names of unsupported compression methods, by code in the zip format. */
 const methods: Readonly<Record<number, string>> = {
   9: "Deflate64",
   12: "bzip2",
@@ -46,7 +46,7 @@ async function* piecesOf(zip: ZipFile, entry: Entry, name: string): AsyncGenerat
     throw damaged(name, new Error(`its checksum is ${sum.toString(16)}, not ${entry.crc32.toString(16)}`));
 }
 
-/** Arrays of an `.npz` file by name; arrays are read on demand. */
+/** Arrays of an `.npz` file, by name. Arrays are read on demand. */
 export interface Npz {
   readonly names: readonly string[];
   source(name: string): NpySource;
@@ -54,14 +54,14 @@ export interface Npz {
 }
 
 /**
- * Opens a file written by `numpy.savez` or `numpy.savez_compressed`: a zip archive, also zip64, of `.npy` files.
+ * Opens a file written by `numpy.savez` or `numpy.savez_compressed`: a zip archive of `.npy` files, including zip64.
  *
  * @throws DataError if the file is not such an archive.
  */
 export const openNpz = async (path: string): Promise<Npz> => {
   openFile(path, "give an .npz file", "npz").close();
-  // Imported dynamically: the CommonJS package requires Node's modules when it loads, which bundled ES-module servers
-  // cannot do at their start.
+  // Imported dynamically: the CommonJS package requires Node's modules when it is loaded, which servers bundled as ES
+  // modules cannot do at startup.
   const { openPromise } = await import("yauzl");
   let zip: ZipFile;
   try {

@@ -11,48 +11,47 @@ import { type DecoderName, imageDecoder } from "./image-decoder.ts";
 import { imageDigests } from "./image-digests.ts";
 import { imageLocation, noSoundImage } from "./image-source.ts";
 
-/** Options of decoding images when batches need them. */
+/** Options for decoding images when batches need them. */
 export interface LazyOptions {
-  /** Size of the cache of decoded images, MB (10⁶ bytes), shared by all threads of a process. */
+  /** Size of the cache of decoded images in MB (10⁶ bytes). All threads of a process share the cache. */
   readonly cacheMegabytes: number;
-  /** Rows and columns of decoded images, at least those of a sample. Default: those of a sample. */
+  /** Number of rows and columns of decoded images, at least those of a sample. Default: those of a sample. */
   readonly decodeSize?: readonly [number, number] | undefined;
   /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
   readonly decodesAtOnce?: number | undefined;
   /**
-   * Folder in which digests of images are kept, so that unchanged images are not read when they are opened again; at
+   * Folder in which digests of images are stored, so that unchanged images are not read when they are opened again; at
    * most 1 GiB. Absent: all images are read.
    */
   readonly digestFolder?: string | undefined;
 }
 
-/** Opened image sources. */
+/** Opened image sources, and messages about them. */
 export interface OpenedSources {
   readonly records: readonly EncodedRecords[];
-  /** Images that cannot be read, if damaged images are skipped. */
+  /** Names of unreadable images. Empty unless damaged images are skipped. */
   readonly unreadable: readonly string[];
   /** Remarks for the user, one line each. */
   readonly remarks: readonly string[];
 }
 
-/** Returns the number of threads that decode, shared by all ranks of a process: the size of libuv's thread pool. */
+/** Returns the number of decoding threads, which all ranks of a process share: the size of libuv's thread pool. */
 export const decodingThreads = (): number => Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) || 1;
 
 const decodesPerThread = 4;
 
 /**
- * Returns the default number of concurrent decodes per thread that assembles batches. While one image per thread of
- * libuv is decoded, others must wait in the queue: the assembling thread also resizes, and the decoding threads would
- * be idle in the meantime.
+ * Returns the default number of concurrent decodes per thread that assembles batches. More than one image per libuv
+ * thread is requested, because the decoding threads would be idle while the assembling thread resizes an image.
  */
 export const defaultDecodesAtOnce = (): number => decodesPerThread * decodingThreads();
 
 /**
- * Makes samples of images that stay encoded. Each image is read once, or only its metadata if its digest is known (see
- * `imageDigests`), which proves that the file exists and identifies the data. Damaged images are found only when they
- * are decoded.
+ * Makes samples of images that stay encoded. Each image is read once, or only the metadata of its file if its digest is
+ * known (see `imageDigests`). This shows that the file exists, and identifies the data. Damaged images are found only
+ * when they are decoded.
  *
- * @throws DataError for an image that cannot be read.
+ * @throws DataError for an unreadable image.
  */
 export const openSources = async (
   sources: readonly ImageSource[],

@@ -3,10 +3,10 @@ import { DataError } from "../errors.ts";
 import { type DataPackage, findModule, installCommand } from "./data-packages.ts";
 
 /**
- * Loads an optional package. The package is loaded as CommonJS, which `findModule` resolves, because `import` does not
- * always see the names that a CommonJS package exports.
+ * Loads an optional package as CommonJS, which `findModule` resolves, because `import` does not always see the names
+ * that a CommonJS package exports.
  *
- * @param from file URL of the module from which the package is resolved: `import.meta.url`.
+ * @param from File URL of the module from which the package is resolved: `import.meta.url`.
  * @throws DataError with the command that installs it.
  */
 export const requirePackage = (wanted: DataPackage, from: string): unknown => {

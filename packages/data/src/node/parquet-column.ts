@@ -6,10 +6,10 @@ import { requireMemory } from "./require-memory.ts";
 
 const cure = "give an intact Parquet file";
 
-/** Memory per row in addition to its content in the file, bytes. */
+/** Memory per row in bytes, in addition to the row's content in the file. */
 const rowBytes = 32;
 
-/** Returns the names of the columns; undefined if the schema is damaged. The schema is a tree in depth-first order. */
+/** Returns the names of the columns. Undefined if the schema is damaged. The schema is a tree in depth-first order. */
 const columnsOf = ({ schema }: FileMetaData): string[] | undefined => {
   const names: string[] = [];
   const childrenLeft = [schema[0]?.num_children ?? 0];
@@ -27,23 +27,22 @@ const columnsOf = ({ schema }: FileMetaData): string[] | undefined => {
   return names;
 };
 
-/** Consecutive rows of a Parquet file, all from one row group. */
+/** Consecutive rows of a Parquet file from one row group. */
 export interface ParquetGroup {
   /** Index of the first row in the file, from 0. */
   readonly first: number;
   /** Key-value metadata of the file. */
   readonly notes: ReadonlyMap<string, string>;
-  /** A value per column; texts as UTF-8 bytes. */
+  /** Values of each row, one per column; text as UTF-8 bytes. */
   readonly rows: readonly (readonly unknown[])[];
 }
 
 /**
- * Yields the values of some columns of a Parquet file, one row group at a time. Over HTTP only the parts of the file
- * with these columns are read.
+ * Yields the values of some columns of a Parquet file, one row group at a time. Over HTTP, only the parts of the file
+ * that contain these columns are read.
  *
- * @param cureOfAbsent cure in the error for a missing column.
- * @param from index of the first row. Default: 0.
- * Memory: the columns of one row group.
+ * @param cureOfAbsent Cure in the error for a missing column.
+ * @param from Index of the first row. Default: 0. Memory: the columns of one row group.
  * @throws DataError for a file that cannot be read, is damaged, or lacks a column.
  */
 export async function* parquetRows(

@@ -8,30 +8,30 @@ import type { FromParquetWorker, ParquetRequest, ParquetWorkerInput, ToParquetWo
 import { freeMemory } from "./require-memory.ts";
 import { Semaphore } from "./semaphore.ts";
 
-/** Fixed part of the timeout for a page. An intact page of 1 MiB takes hundredths of a second. */
+/** Fixed part of the timeout for a page, in seconds. An intact page of 1 MiB takes hundredths of a second. */
 const baseTimeoutSeconds = 10;
-/** Lowest accepted reading speed; determines the part of the timeout that depends on the size. */
+/** Lowest accepted reading speed, which determines the size-dependent part of the timeout. */
 const bytesPerSecond = 1e6;
 const tickMilliseconds = 1000;
-/** Time after which an idle thread ends: further files usually follow soon or not at all. */
+/** Time in milliseconds after which an idle thread ends. Another file usually follows soon, or not at all. */
 const idleMilliseconds = 500;
 
-/** A failed request: the parser's error, or the reason why the thread ended. */
+/** Error of a failed request: the parser's error, or the reason why the thread ended. */
 class ParquetFault extends Error {}
 
-/** A pending request. */
+/** A request that has not completed. */
 interface Pending {
   readonly id: number;
   readonly source: ByteSource;
   readonly promise: PromiseWithResolvers<unknown>;
-  /** Number of reads that the thread waits for. */
+  /** Number of reads for whose bytes the thread is waiting. */
   numReads: number;
   bytes: number;
   silentSeconds: number;
   pages: number;
 }
 
-/** A thread that reads Parquet, one request at a time. */
+/** Thread that reads Parquet files, one request at a time. */
 class ParquetThread {
   private readonly progress = new Int32Array(new SharedArrayBuffer(4));
   private readonly worker: Worker;
@@ -126,7 +126,7 @@ class ParquetThread {
     }
   }
 
-  /** Counts ticks instead of measuring time, so that a process that was suspended does not time out. */
+  /** Counts ticks instead of measuring time, so that a request of a suspended process does not time out. */
   private tick(pending: Pending): void {
     const pages = Atomics.load(this.progress, 0);
     if (!this.isReady || pending.numReads > 0 || pages !== pending.pages) pending.silentSeconds = 0;
@@ -148,12 +148,12 @@ class ParquetThread {
   }
 }
 
-/** Maximum number of threads per importing thread; each isolate takes about 20 MB. */
+/** Maximum number of Parquet threads per thread that imports this module. Each needs about 20 MB. */
 const numThreads = 4;
 const semaphore = new Semaphore(numThreads);
 const idleThreads: ParquetThread[] = [];
 
-/** Runs a request on an idle or new thread. @throws ParquetFault, and errors of `source`. */
+/** Runs a request on an idle thread, or on a new thread. @throws ParquetFault, and errors of `source`. */
 const performNow = async (source: ByteSource, rows?: ParquetRequest["rows"]): Promise<unknown> => {
   let thread = idleThreads.pop();
   while (thread?.isOver === true) thread = idleThreads.pop();
@@ -182,7 +182,10 @@ const explained = async <T>(name: string, work: Promise<unknown>): Promise<T> =>
 const isListOfObjects = (value: unknown): boolean =>
   Array.isArray(value) && value.every((one) => typeof one === "object" && one !== null);
 
-/** Checks the metadata: the parser does not check types, so a field that should be a list may be a number or bytes. */
+/**
+ * Rejects metadata with wrong types. The parser does not check types, so that a field that should be a list may be a
+ * number or bytes.
+ */
 const requireLists = async (work: Promise<unknown>): Promise<unknown> => {
   const metadata = await work;
   const { schema, row_groups: groups, key_value_metadata: notes = [] } = metadata as FileMetaData;
@@ -195,7 +198,7 @@ const requireLists = async (work: Promise<unknown>): Promise<unknown> => {
 export const readParquetMetadata = (source: ByteSource): Promise<FileMetaData> =>
   explained(source.name, requireLists(perform(source)));
 
-/** Reads rows of some columns; texts as UTF-8 bytes. @throws DataError for a damaged file. */
+/** Reads rows of some columns; text is returned as UTF-8 bytes. @throws DataError for a damaged file. */
 export const readParquetRows = (
   source: ByteSource,
   rows: NonNullable<ParquetRequest["rows"]>,

@@ -4,8 +4,8 @@ import { compressors } from "hyparquet-compressors";
 import { InvariantError } from "@skein/tensor-core";
 import { freeMemory } from "./require-memory.ts";
 
-// Runs in its own thread: some damaged files put the parser into an infinite loop; with others the parser leaves
-// promises that reject unhandled.
+// Runs in a separate thread, because some damaged files cause an infinite loop in the parser, and others cause
+// unhandled promise rejections.
 
 /** Input of the worker thread. */
 export interface ParquetWorkerInput {
@@ -13,10 +13,10 @@ export interface ParquetWorkerInput {
   readonly progress: Int32Array<SharedArrayBuffer>;
 }
 
-/** A request: rows `rowStart` to `rowEnd` − 1 of some columns. `rows` absent: the metadata. */
+/** A request: rows `rowStart` to `rowEnd` − 1 of some columns. Without `rows`: the metadata. */
 export interface ParquetRequest {
   readonly type: "request";
-  /** Distinguishes the reads of this request from those of an earlier one. */
+  /** Id that distinguishes the reads of this request from those of an earlier request. */
   readonly id: number;
   readonly fileBytes: number;
   readonly rows?: {
@@ -27,12 +27,12 @@ export interface ParquetRequest {
   };
 }
 
-/** Messages to the thread: a request, or bytes of the file of the current request. */
+/** Messages to the thread: a request, or bytes that the current request has read. */
 export type ToParquetWorker =
   | ParquetRequest
   | { readonly type: "bytes"; readonly id: number; readonly bytes: Uint8Array<ArrayBuffer> };
 
-/** Messages from the thread: ready, a range of bytes to read, or the end of a request. */
+/** Messages from the thread: ready, a byte range to read, or the end of a request. */
 export type FromParquetWorker =
   | { readonly type: "ready" }
   | {
@@ -52,7 +52,7 @@ const post = (message: FromParquetWorker): void => port.postMessage(message);
 
 const advance = (): void => void Atomics.add(progress, 0, 1);
 
-// Limits the memory per page, because pages declare their own decompressed size.
+// Decompressors with limited memory per page, because pages declare their own decompressed size.
 const bounded = Object.fromEntries(
   Object.entries(compressors).map(([codec, unpack]) => [
     codec,
@@ -71,7 +71,7 @@ let numReads = 0;
 const fileOf = ({ id: request, fileBytes }: ParquetRequest): AsyncBuffer => ({
   byteLength: fileBytes,
   slice: (begin, end = fileBytes) => {
-    // a negative offset counts from the end, as for slices of arrays
+    // a negative offset counts from the end, as in slices of arrays
     const from = begin < 0 ? Math.max(0, fileBytes + begin) : begin;
     const id = numReads++;
     return new Promise<ArrayBuffer>((resolve) => {
@@ -109,7 +109,7 @@ const respond = async (request: ParquetRequest): Promise<void> => {
   reads.clear();
 };
 
-// The request's own promise reports a failure; other rejections repeat the same error.
+// The promise of the request reports an error; other rejections repeat the same error.
 process.on("unhandledRejection", () => undefined);
 port.on("message", (message: ToParquetWorker) => {
   if (message.type === "request") void respond(message);

@@ -1,18 +1,18 @@
 import { requireMemory } from "./require-memory.ts";
 
-/** Maximum number of pixels of an image: 16384 × 8192, 400 MB of RGB. */
+/** Maximum number of pixels of an image: 16384 × 8192, which need 400 MB as RGB. */
 export const maxPixels: number = 2 ** 27;
-/** Images of at most this many pixels, 50 MB of RGB each, are not counted by the budget. */
+/** Maximum number of pixels of an image that is not counted by the budget: 50 MB as RGB. */
 export const smallPixels: number = 2 ** 24;
 
 /**
- * Memory per pixel during decoding, bytes: with the whole image in memory, including copies that are not collected yet,
- * or row by row.
+ * Memory in bytes per pixel during decoding, including copies not yet garbage-collected. `whole`: the decoder stores
+ * the complete image in memory; `rows`: the decoder works row by row.
  */
 const pixelBytes = { whole: 12, rows: 2 } as const;
 
 /**
- * Limits the total number of pixels of large images that this thread decodes concurrently; first come, first served.
+ * Limits the total number of pixels of large images that this thread decodes concurrently. First come, first served.
  */
 class PixelBudget {
   private free = maxPixels;
@@ -38,10 +38,10 @@ class PixelBudget {
 const budget = new PixelBudget();
 
 /**
- * Decodes an image once its pixels fit into the budget.
+ * Decodes an image as soon as its pixels fit into the budget.
  *
- * @param kept whether the decoder holds the whole image in memory, or one row at a time.
- * @throws Error for an image with more than `maxPixels`, DataError if memory is short.
+ * @param kept Whether the decoder stores the complete image in memory, or one row at a time.
+ * @throws Error for an image with more than `maxPixels`, DataError if memory is insufficient.
  */
 export const withinPixels = async <Result>(
   rows: number,

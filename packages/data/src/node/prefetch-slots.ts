@@ -2,22 +2,24 @@ import type { LanePosition } from "../streams/lane.ts";
 import type { PlacedLane } from "../streams/streamed-records.ts";
 import { batchLayout, type SampleSpecs } from "../records.ts";
 
-/** Indices of the words of the control block. `produced` and `consumed` count batches. */
+/**
+ * Indices of words in the control block. `produced` and `consumed` are numbers of batches; `closed` is 1 after close.
+ */
 export const controlWord = { produced: 0, consumed: 1, closed: 2 } as const;
 
-/** A ring buffer of batches in shared memory: slot i mod `count` holds batch i. */
+/** A ring buffer of batches in shared memory. Slot i mod `count` contains batch i. */
 export interface Slots {
   readonly control: Int32Array<SharedArrayBuffer>;
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly slotBytes: number;
   readonly count: number;
-  /** Number of cached images in the batch of each slot. */
+  /** Number of images of the batch in each slot that came from the cache. */
   readonly cached: Int32Array<SharedArrayBuffer>;
-  /** Positions of this rank's lanes of a stream after the batch in each slot. */
+  /** Positions of this rank's stream lanes after the batch in each slot. */
   readonly lanes: Float64Array<SharedArrayBuffer>;
 }
 
-/** Fields of a lane's position, in their stored order. */
+/** Fields of a lane position, in storage order. */
 const laneNames = [
   "shard",
   "offset",
@@ -28,7 +30,7 @@ const laneNames = [
 ] as const satisfies readonly (keyof LanePosition)[];
 const laneNumbers = 1 + laneNames.length;
 
-/** Allocates the slots. @param numLanes number of lanes of a stream that this rank reads. */
+/** Allocates the slots. @param numLanes Number of stream lanes read by this rank. */
 export const makeSlots = (records: SampleSpecs, batchSize: number, count: number, numLanes: number): Slots => {
   const slotBytes = batchLayout(records, batchSize).totalBytes;
   return {

@@ -24,7 +24,7 @@ interface StreamOrder extends Omit<StreamFillerOptions, "damaged"> {
   readonly of: "stream";
 }
 
-/** Order of the batches that a thread assembles. */
+/** Samples and order of the batches that a thread assembles. */
 export type BatchOrder =
   | { readonly samples: Samples; readonly order: TrainingOrder | EvaluationOrder }
   | { readonly samples: StreamedRecords; readonly order: StreamOrder };
@@ -33,13 +33,13 @@ export type BatchOrder =
 export type PrefetchInput = BatchOrder & { readonly slots: Slots };
 
 /**
- * Messages of the thread. Before `failed` for a sample that cannot be read, the thread has produced all earlier
+ * Messages of the thread. Before it sends `failed` for an unreadable sample, the thread has produced all earlier
  * batches.
  */
 export type PrefetchMessage =
   | { readonly type: "damaged"; readonly image: DamagedImage }
   | { readonly type: "failed"; readonly message: string }
-  /** No further batch comes, and the thread may be terminated. */
+  /** No further batch will be produced, and the thread may be terminated. */
   | { readonly type: "over" };
 
 const input = workerData as PrefetchInput;
@@ -47,10 +47,10 @@ const { slots } = input;
 const { control } = slots;
 const post = (message: PrefetchMessage): void => parentPort!.postMessage(message);
 
-/** Writes a batch into its slot; resolves with the number of its cached images. */
+/** Writes a batch into its slot. Resolves with the number of its images that came from the cache. */
 type Filling = (batch: number) => Promise<number>;
 
-/** Batches in order, and, for streams, the pending read that this thread must also wait for. */
+/** Batches in order and, for streams, the pending read for which this thread must also wait. */
 interface Batches {
   readonly fillings: Iterable<Filling> | AsyncIterable<Filling>;
   readonly reading?: () => Promise<unknown> | undefined;
@@ -65,8 +65,8 @@ const storedBatches = (samples: Samples, order: TrainingOrder | EvaluationOrder)
 };
 
 /**
- * Yields all batches once per message. Nothing is read before a message, because samples may change between
- * evaluations.
+ * Yields all batches of an evaluation after each message. Nothing is read before the message, because the files may
+ * change between evaluations.
  */
 async function* evaluationFillings(
   { count }: Samples,
@@ -105,9 +105,9 @@ const batchesOf = (): Batches =>
     ? streamedBatches(input.samples as StreamedRecords, input.order)
     : storedBatches(input.samples as Samples, input.order);
 
-/** Number of batches that were started but not produced. */
+/** Number of batches that were started and are not yet produced. */
 let numPending = 0;
-/** Resolves when there are no such batches. */
+/** Resolves when all started batches are produced. */
 let produced = Promise.resolve();
 
 /**
@@ -120,8 +120,8 @@ const hasSlot = async (batch: number, reading: Batches["reading"]): Promise<bool
     const consumed = Atomics.load(control, controlWord.consumed);
     if (Atomics.load(control, controlWord.closed) === 1) return false;
     if (batch - consumed < slots.count) return true;
-    // While images are decoded or shards are read, this thread must keep its event loop running, and the pending work
-    // keeps the thread alive; otherwise the thread can only block.
+    // While images are decoded or shards are read, this thread must keep its event loop running; the pending work keeps
+    // the thread alive. Without pending work the thread must block.
     const under = [numPending > 0 ? produced : undefined, reading?.()].filter((work) => work !== undefined);
     if (under.length > 0)
       await Promise.race([Atomics.waitAsync(control, controlWord.consumed, consumed).value, ...under]);
@@ -129,7 +129,10 @@ const hasSlot = async (batch: number, reading: Batches["reading"]): Promise<bool
   }
 };
 
-/** Marks batches as produced in order, whichever is filled first. */
+/**
+ * Marks a batch as produced once it is filled and all earlier batches are marked, because batches may be filled out of
+ * order.
+ */
 const produce = async (batch: number, before: Promise<void>, filled: Promise<number>): Promise<void> => {
   await before;
   slots.cached[batch % slots.count] = await filled;
@@ -145,7 +148,7 @@ try {
     if (!(await hasSlot(batch, reading))) break;
     numPending++;
     const filled = filling(batch);
-    filled.catch(() => undefined); // reported with its batch, by `produced`
+    filled.catch(() => undefined); // `produced` reports the error with its batch
     produced = produce(batch, produced, filled);
     produced.catch(() => undefined);
     batch++;

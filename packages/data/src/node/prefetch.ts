@@ -13,41 +13,41 @@ import type { DamagedImage } from "./image-reader.ts";
 export interface PrefetchOptions extends TrainingOptions {
   /** Number of batches assembled ahead of the trainer. Default: 4. */
   readonly slots?: number;
-  /** Augmentation of the images, the field `inputs`. Absent: no augmentation. */
+  /** Augmentation of the images, field `inputs`. Absent: no augmentation. */
   readonly augmentation?: Augmentation | undefined;
   /**
-   * Called for each damaged image that is replaced by another, once per image and process, and for each sample of a
-   * stream that is left out, once per image and prefetcher.
+   * Called for each damaged image that is replaced by another image, once per image and process; and for each skipped
+   * sample of a stream, once per sample and prefetcher.
    */
   readonly damaged?: ((image: DamagedImage) => void) | undefined;
   /**
-   * Positions of all lanes of a stream, used instead of `position`: the positions that `next` returned on all ranks,
-   * for any number of ranks. Absent: the lanes start at their beginnings.
+   * Positions of all stream lanes, which replace `position`: the positions returned by `next` on all ranks. The number
+   * of ranks may have changed. Absent: lanes start at their beginnings.
    */
   readonly lanes?: readonly LanePosition[] | undefined;
 }
 
-/** A batch prepared by a worker, and its position in the data. */
+/** A batch prepared by a worker thread, and its position in the data. */
 export interface Prefetched {
-  /** Arrays over the slot; valid until the next call of `next`. */
+  /** Arrays that are views of a slot; valid until the next call of `next`. */
   readonly batch: Batch;
   /**
-   * Position of the batch. For a stream: the number of completed passes over all shards, the minimum over this rank's
-   * lanes, and the number of batches so far.
+   * Position of the batch. For a stream: number of completed passes over all shards, the minimum over this rank's
+   * lanes; and number of batches so far.
    */
   readonly position: DataPosition;
   /** Number of the batch's images that came from the cache. Absent: no cache. */
   readonly cachedImages?: number;
-  /** Positions of the lanes that this rank reads, after the batch. Absent: not a stream. */
+  /** Positions, after the batch, of the lanes read by this rank. Absent: samples are not a stream. */
   readonly lanes?: readonly PlacedLane[];
 }
 
 /**
  * Assembles training batches in a worker thread ahead of the trainer, in shared memory. The batches equal those of
- * `trainingBatches`, independent of timing; encoded samples give the same batches as decoding all of them beforehand.
- * Images of later batches are decoded on libuv's threads while earlier batches are awaited. Batches of a stream depend
- * on its shards, the seed and the number of its lanes (see `Lane`), so that any number of ranks sees the same samples.
- * Call `close` when done; otherwise the worker waits forever.
+ * `trainingBatches`, regardless of timing; batches of encoded samples equal batches of samples decoded in advance.
+ * Images of later batches are decoded on libuv's threads while the trainer waits for earlier batches. Batches of a
+ * stream depend on its shards, the seed and the number of lanes (see `Lane`), so that any number of ranks trains on the
+ * same samples. Call `close` after the last batch; otherwise the worker thread never ends.
  */
 export class Prefetcher {
   private readonly thread: BatchThread;
@@ -56,7 +56,7 @@ export class Prefetcher {
   private readonly numShards: number | undefined;
   private at: DataPosition;
 
-  /** @throws ArgumentError if the batch size is not a multiple of the number of given lanes. */
+  /** @throws ArgumentError if the batch size is not a multiple of the number of lanes. */
   constructor(
     samples: TrainingSamples,
     { slots = 4, augmentation, damaged = () => undefined, lanes, ...options }: PrefetchOptions,
@@ -84,7 +84,7 @@ export class Prefetcher {
   /**
    * Waits until the next `count` batches are prepared.
    *
-   * @param count at most the number of slots minus 1.
+   * @param count Number of batches, at most the number of slots minus 1.
    * @returns the error if one of these batches cannot be read; `next` returns the batches before it and then throws the
    * error.
    */
@@ -93,7 +93,7 @@ export class Prefetcher {
   }
 
   /**
-   * Returns the next batch; waits if the worker is behind. The previously returned batch becomes invalid.
+   * Returns the next batch, and waits for it if necessary. The previously returned batch becomes invalid.
    *
    * @throws DataError if a sample of this batch cannot be read.
    */
@@ -106,7 +106,7 @@ export class Prefetcher {
     return { batch, position: { ...position, epoch }, lanes };
   }
 
-  /** Ends the worker, even while it works. Resolves when pending decodes are done. */
+  /** Ends the worker thread, even while it is working. Resolves when pending decodes are done. */
   close(): Promise<void> {
     return this.thread.close();
   }

@@ -8,7 +8,7 @@ export interface FilePart {
   readonly sizeBytes: number;
 }
 
-/** Reads a file or a part of it. @throws Error with the system's code, and for a part beyond the end of the file. */
+/** Reads a file, or a part of it. @throws Error with the system's code, or for a part beyond the end of the file. */
 type FileReader = (path: string, part?: FilePart) => Promise<Uint8Array>;
 
 const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array => {
@@ -16,13 +16,13 @@ const whole = (bytes: Uint8Array, { begin, sizeBytes }: FilePart): Uint8Array =>
   return bytes;
 };
 
-/** Flags for reading without waiting for the writer of a pipe. */
+/** Open flags with which a read does not wait for the writer of a named pipe. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** Maximum size of an encoded image, bytes; several images are in memory at once. */
+/** Maximum size of an encoded image in bytes. Several images are in memory at the same time. */
 export const maxImageBytes: number = 2 ** 28;
 
-/** Rejects pipes, which may never start, and devices, which may never end. */
+/** Throws for a named pipe, which may never have a writer, and for a device, which may never end. */
 const requireRegular = (stats: Stats, part: FilePart | undefined): void => {
   if (!stats.isFile()) throw new Error("it is not a regular file");
   if (part === undefined && stats.size > maxImageBytes)
@@ -56,17 +56,17 @@ const readInPool: FileReader = async (path, part) => {
   }
 };
 
-/** Threshold of a slow read. A file in the page cache takes a twentieth of this time. */
+/** Time in milliseconds above which a read counts as slow. A file in the page cache takes a twentieth of this time. */
 const slowAfterMilliseconds = 2;
 /** Number of reads on libuv's threads after a slow read. */
 const numAsyncReads = 100;
 
-/** Runs one of two implementations of the same work: on this thread (`here`) or asynchronously (`pooled`). */
+/** Runs one of two implementations of the same work: `sync` on this thread, or `pooled` asynchronously. */
 type Quick = <Result>(sync: () => Result | Promise<Result>, pooled: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Returns a function that works on this thread as long as that is fast, and asynchronously for a while after a slow
- * call.
+ * Returns a function that works on this thread while calls are fast, and asynchronously for some calls after a slow
+ * one.
  */
 export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick => {
   let numLeft = 0;
@@ -83,9 +83,9 @@ export const syncOrPooled = (slowAfter: number = slowAfterMilliseconds): Quick =
 };
 
 /**
- * Reads small files. Files in the page cache are read synchronously by this thread, in microseconds; on libuv's threads
- * each read would take four round trips and block the threads that decode. After a slow read, from a disk or a network,
- * the next files are read on libuv's threads, several at once.
+ * Returns a function that reads small files. Files in the page cache are read synchronously on this thread, in
+ * microseconds; on libuv's threads each read would take four round trips and block the decoding threads. After a slow
+ * read from a disk or a network, the next files are read on libuv's threads, several at the same time.
  */
 export const quickReader = (slowAfter?: number): FileReader => {
   const quickly = syncOrPooled(slowAfter);

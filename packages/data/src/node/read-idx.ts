@@ -5,7 +5,7 @@ import type { NamedBytes } from "../images.ts";
 import { readShared } from "./read-shared.ts";
 
 /**
- * Maximum size after decompression, bytes. A few bytes may decompress to any size; larger data sets are not held in
+ * Maximum size in bytes after decompression. A few bytes may decompress to any size; larger data sets are not stored in
  * memory.
  */
 const maxDecompressedBytes = 2 ** 31;
@@ -28,14 +28,15 @@ const decompressed = (packed: NamedBytes, cure: string): NamedBytes => {
 };
 
 /**
- * Returns the accepted names of a file: as given, with `.idx` instead of `-idx` (Kaggle's names), each also with `.gz`.
+ * Returns the names under which a file is searched: its own name, and its name with `.idx` instead of `-idx` (as on
+ * Kaggle), each also with `.gz`.
  */
 const namesOf = (path: string): string[] =>
   [path, path.replace(/-(idx\d-ubyte)$/, ".$1")].flatMap((name) => [name, `${name}.gz`]);
 
 /**
- * Reads an IDX file into shared memory and decompresses gzip: `path`, or, if it does not exist, the same name with
- * `.gz` appended or with `.idx` instead of `-idx`.
+ * Reads an IDX file into shared memory, and decompresses gzip. If `path` does not exist, tries the same name with `.gz`
+ * appended, or with `.idx` instead of `-idx`.
  *
  * @throws DataError that ends with `cure`.
  */

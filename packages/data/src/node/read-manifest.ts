@@ -6,9 +6,9 @@ import { classesOf, type FoundImages, heldOutNames, isHeldOutByPath, type ImageF
 import { jsonLines } from "./json-lines.ts";
 import { lineEndings } from "./text-format.ts";
 
-/** A row of a manifest. */
+/** A row of a manifest, with its values by column name. */
 interface Row {
-  /** Location for errors, `file:line`. */
+  /** Location of the row for errors, `file:line`. */
   readonly location: string;
   readonly line: number;
   readonly values: Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ interface Row {
 
 const cure = "give a .csv or .jsonl file with path and label of each image";
 
-/** Maximum number of columns; a row with more would take more memory than its image. */
+/** Maximum number of columns. A row with more columns would need more memory than its image. */
 const maxColumns = 1000;
 
 function* csvRows(file: string): Generator<Row, void> {
@@ -59,7 +59,7 @@ function* jsonRows(file: string): Generator<Row, void> {
   }
 }
 
-/** Returns a text of a row. @throws DataError if it is missing. */
+/** Returns a text value of a row. @throws DataError if it is missing. */
 const textIn = ({ location, values }: Row, name: string): string => {
   const value = values[name];
   const text = typeof value === "number" ? String(value) : value;
@@ -70,7 +70,7 @@ const textIn = ({ location, values }: Row, name: string): string => {
   return text;
 };
 
-/** Whether the image of a row is a test image; undefined if the row has no split. */
+/** Whether the image of a row is a test image. Undefined if the row has no `split`. */
 const isHeldOut = (row: Row): boolean | undefined => {
   if (row.values["split"] === undefined) return undefined;
   const split = textIn(row, "split").toLowerCase();
@@ -84,9 +84,9 @@ const isHeldOut = (row: Row): boolean | undefined => {
 /**
  * Reads a list of images: a `.csv` file (RFC 4180) with column names in its first line, or a `.jsonl` file, with the
  * fields `path`, relative to the folder of the file, `label` and optionally `split`: train or test (or val,
- * validation). Without `split` a stratified part is held out by paths (see `holdOutByName`).
+ * validation). Without `split`, a stratified part is held out by path (see `holdOutByName`).
  *
- * @param testFraction in (0, 1), used if no row has a split.
+ * @param testFraction Fraction to hold out, in (0, 1), if no row has a `split`.
  * @throws DataError for a damaged line, an image that is listed twice, and parts without images.
  */
 export const readManifest = (file: string, testFraction: number): FoundImages => {

@@ -8,14 +8,14 @@ import { requireMemory } from "./require-memory.ts";
 
 /** A numeric array in shared memory, in C order. */
 export interface SharedArray {
-  /** Name in errors. */
+  /** Name of the array in errors. */
   readonly name: string;
   readonly dtype: NpyTarget;
   readonly shape: Shape;
   readonly bytes: Uint8Array;
 }
 
-/** The content of a `.npy` file in pieces. */
+/** Content of a `.npy` file, read in chunks. */
 export interface NpySource {
   readonly name: string;
   readonly sizeBytes: number;
@@ -26,11 +26,11 @@ const isHeaderWhole = (head: Uint8Array, name: string): boolean =>
   head.length >= npyPrefixBytes && head.length >= npyDataOffset(head, name);
 
 /**
- * Reads an array into shared memory, piece by piece.
+ * Reads an array into shared memory, chunk by chunk.
  *
- * @param targetOf returns the dtype to convert the elements to.
- * @throws DataError for content that is not a numeric array, is truncated, does not fit in the target dtype, or does
- * not fit in memory.
+ * @param targetOf Returns the dtype to which elements are converted.
+ * @throws DataError for content that is not a numeric array, is truncated, does not fit into the target dtype, or does
+ * not fit into memory.
  */
 export const readNpy = async (
   { name, sizeBytes, pieces }: NpySource,
@@ -57,7 +57,7 @@ export const readNpy = async (
     head = joinBytes(head, piece);
     if (isHeaderWhole(head, name)) begin();
   }
-  if (array === undefined) begin(); // throws and reports the missing part
+  if (array === undefined) begin(); // throws, and reports the missing part
   if (array === undefined) throw new DataError(`${name} does not contain an array; write it again with numpy.save`);
   array.writer.end();
   return array.shared;

@@ -3,13 +3,13 @@ import { DataError } from "../errors.ts";
 import type { NamedBytes } from "../images.ts";
 import { openFile } from "./file-pieces.ts";
 
-/** Maximum size of a file, bytes. Data sets are held in memory as a whole. */
+/** Maximum size of a file in bytes, because the complete data set is stored in memory. */
 const maxBytes = 2 ** 31;
 
 /**
  * Reads a file into shared memory, so that all threads share one copy.
  *
- * @param holds expected content of the file.
+ * @param holds Expected content of the file.
  * @throws DataError that ends with `cure`, also for anything except a regular file of at most 2 GiB.
  */
 export const readShared = (path: string, cure: string, holds: FileContent): NamedBytes => {

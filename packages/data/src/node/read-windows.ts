@@ -4,10 +4,10 @@ import { batchLayout } from "../records.ts";
 import { openFile } from "./file-pieces.ts";
 
 /**
- * Writes windows of tokens of a file into a batch. Caching is left to the operating system.
+ * Returns a function that writes windows of a file's tokens into a batch. Caching is left to the operating system.
  *
- * @returns 0: the number of cached images.
- * @throws DataError if the file has changed, and for a token beyond the vocabulary, with its position.
+ * @returns 0, the number of cached images.
+ * @throws DataError if the file has changed, or for a token beyond the vocabulary, with its position.
  */
 export const fillFromFile =
   (windows: FileWindows) =>

@@ -5,7 +5,7 @@ import { DataError } from "../errors.ts";
 
 const controlGroups = "/sys/fs/cgroup";
 
-/** Returns the path of the memory statistics of a control group. @param groups content of `/proc/self/cgroup`. */
+/** Returns the path of the memory statistics of a control group. @param groups Content of `/proc/self/cgroup`. */
 export const memoryFigures = (groups: string): string | undefined => {
   const [, version2] = /^0::(.*)$/m.exec(groups) ?? [];
   const [, version1] = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m.exec(groups) ?? [];
@@ -14,7 +14,7 @@ export const memoryFigures = (groups: string): string | undefined => {
 };
 
 /**
- * Returns the size of the page cache of a control group, bytes. The system reclaims the page cache when programs need
+ * Returns the size in bytes of the page cache of a control group. The system reclaims the page cache when programs need
  * memory.
  */
 export const cachedBytes = (figures: string): number => {
@@ -24,32 +24,31 @@ export const cachedBytes = (figures: string): number => {
   return sum;
 };
 
-/** Returns the size of the page cache of this process's control group, bytes; 0 if unknown. */
+/** Returns the size in bytes of the page cache of this process's control group; 0 if unknown. */
 const cachedForProcess = (): number => {
   try {
     const path = memoryFigures(readFileSync("/proc/self/cgroup", "utf8"));
     return path === undefined ? 0 : cachedBytes(readFileSync(path, "utf8"));
   } catch {
-    return 0; // another system, or a container that hides it
+    return 0; // another operating system, or a container that hides the statistics
   }
 };
 
-/**
- * Returns the memory that this process may still allocate, bytes: limited by the machine and by the process's
- * container.
- */
+/** Returns the number of bytes that this process can still allocate, limited by the machine and by the container. */
 export const freeMemory = (): number => {
   const ofMachine = freemem();
   const ofContainer = process.availableMemory();
-  const bound = process.constrainedMemory(); // 0 or larger than any machine if there is no limit
+  const bound = process.constrainedMemory(); // without a limit: 0, or larger than any machine
   if (ofMachine <= ofContainer || bound === 0 || bound > totalmem()) return Math.min(ofMachine, ofContainer);
   // The page cache of a container counts as used memory, but can be reclaimed.
   return Math.min(ofMachine, bound, ofContainer + cachedForProcess());
 };
 
 /**
- * @param what subject of the error, in the plural, such as "the texts".
- * @throws DataError if `bytes` exceed the free memory.
+ * Throws if memory is insufficient.
+ *
+ * @param what Plural subject of the error message, such as "the texts".
+ * @throws DataError if `bytes` exceeds the free memory.
  */
 export const requireMemory = (bytes: number, what: string, cure: string): void => {
   const free = freeMemory();

@@ -1,4 +1,4 @@
-/** A semaphore: limits the number of concurrent tasks; first come, first served. */
+/** Limits the number of concurrent tasks. First come, first served. */
 export class Semaphore {
   private free: number;
   private readonly waiting: (() => void)[] = [];

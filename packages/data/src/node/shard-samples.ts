@@ -4,22 +4,22 @@ import { isImage } from "./find-images.ts";
 import { maxImageBytes } from "./quick-reader.ts";
 import { type FoundEntry, type TarBytes, type TarEntry, tarEntries } from "./tar-entries.ts";
 
-/** A sample of WebDataset: the files with the same key, by their extensions. */
+/** Files of one WebDataset sample, which have the same key, by extension. */
 export interface ShardFiles {
   readonly key: string;
   readonly files: ReadonlyMap<string, TarEntry>;
-  /** Offset of the first of these files, including its headers, bytes. */
+  /** Byte offset of the first of these files, at its first header. */
   readonly header: number;
-  /** Whether other files of the same key occurred earlier, separated by files of another key. */
+  /** Whether another group of files with the same key occurred earlier, separated by files with another key. */
   readonly isSplit: boolean;
 }
 
 /** Extensions of the files with a sample's image and label. */
 export interface ShardNames {
-  /** Extension of the image, after the key. Default: the file with the name of an image. */
+  /** Extension, after the key, of the image file. Default: the file whose name is that of an image. */
   readonly image?: string | undefined;
   readonly label: string;
-  /** Key of the label if that file is JSON. */
+  /** Key of the label in a label file that is JSON. */
   readonly field: string;
 }
 
@@ -32,8 +32,7 @@ const splitName = (name: string): readonly [key: string, extension: string] => {
 /**
  * Groups consecutive files with the same key into samples.
  *
- * @param from offset at which a sample begins, bytes. @param pass is called for each file while its bytes are
- * available.
+ * @param from Byte offset at which a sample begins. @param pass Called for each file while its bytes are available.
  */
 export async function* shardSamples(
   bytes: TarBytes,
@@ -57,14 +56,16 @@ export async function* shardSamples(
 }
 
 /**
- * Cure if the files of a sample are not consecutive, for example because the archive has the order of a directory
+ * Cure for samples whose files are not consecutive, for example because the archive has the order of a directory
  * listing.
  */
 export const sortedCure = "make the tar sorted by name, for example with tar --sort=name -cf shard.tar -C folder .";
 
 /**
- * @param shard name of the tar, for errors.
- * @throws DataError for a sample without image or label, if other files of the sample occurred earlier.
+ * Throws for an incomplete sample whose other files occurred earlier.
+ *
+ * @param shard Name of the tar file for errors.
+ * @throws DataError
  */
 export const requireTogether = ({ key, isSplit }: ShardFiles, shard: string): void => {
   if (isSplit)
@@ -73,13 +74,13 @@ export const requireTogether = ({ key, isSplit }: ShardFiles, shard: string): vo
     );
 };
 
-/** Maximum size of a label file, bytes; larger files are not labels. */
+/** Maximum size of a label file in bytes. Larger files are not treated as labels. */
 const maxLabelBytes = 2 ** 16;
 
 export const isLabel = ({ sizeBytes }: TarEntry, extension: string, { label }: ShardNames): boolean =>
   extension === label.toLowerCase() && sizeBytes <= maxLabelBytes;
 
-/** Whether a file may be a sample's image. */
+/** Whether a file may be the image of a sample. */
 export const mayBeImage = ({ name }: TarEntry, extension: string, { image }: ShardNames): boolean =>
   image === undefined ? isImage(name) : extension === image.toLowerCase();
 
@@ -91,7 +92,7 @@ export const requireImageSize = ({ name, sizeBytes }: TarEntry, shard: string): 
     );
 };
 
-/** Returns the image of a sample. @throws DataError for a sample with several images if no extension was chosen. */
+/** Returns the image of a sample. @throws DataError if a sample has several images and no extension is given. */
 export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardNames): TarEntry | undefined => {
   const images = [...files].filter(([extension, entry]) => mayBeImage(entry, extension, names));
   if (images.length > 1)
@@ -105,7 +106,7 @@ export const imageOf = ({ files, key }: ShardFiles, shard: string, names: ShardN
 
 const isName = (text: string): boolean => /^[^\p{Cc}\ufffd]{1,200}$/u.test(text);
 
-/** Returns the label of a sample. @param read reads a file. @throws DataError for invalid JSON. */
+/** Returns the label of a sample. @param read Reads a file. @throws DataError for invalid JSON. */
 export const labelOf = async (
   { files, key }: ShardFiles,
   shard: string,

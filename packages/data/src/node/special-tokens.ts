@@ -1,6 +1,6 @@
 import { tokensOf } from "../token-ids.ts";
 
-/** A token that is matched as a whole in a text, as listed under `added_tokens` of `tokenizer.json`. */
+/** A token that is matched as a unit in a text, as listed under `added_tokens` of `tokenizer.json`. */
 interface AddedToken {
   readonly id: number;
   readonly content: string;
@@ -19,27 +19,27 @@ const addedTokens = (tokenizer: Fields): AddedToken[] => {
   );
 };
 
-/** Fields of `tokenizer_config.json` that hold one special token. */
+/** Names of the fields of `tokenizer_config.json` that contain one special token each. */
 const roles = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
-/** Fields of `tokenizer_config.json` that hold further special tokens, as a list or by name. */
+/** Names of the fields of `tokenizer_config.json` that contain further special tokens, as a list or as an object. */
 const lists = ["additional_special_tokens", "extra_special_tokens"];
 
 const listed = (tokens: unknown): unknown[] =>
   typeof tokens === "object" && tokens !== null ? Object.values(tokens) : [tokens];
 
-/** Maximum number of ids that a tokenizer may leave unused below its largest one. */
+/** Maximum number of unused ids below the largest id of a tokenizer. */
 const maxGaps = 1024;
 
-/** Returns the text of a token in a configuration, which is the text itself or an object with `content`. */
+/** Returns the text of a token in a configuration, in which a token is a text, or an object with `content`. */
 export const contentOf = (token: unknown): string | undefined => {
   const content = isFields(token) ? token["content"] : token;
   return typeof content === "string" ? content : undefined;
 };
 
 /**
- * Returns `tokenizer.json` with the special tokens that only `tokenizer_config.json` lists, so that these are encoded
- * as a whole and omitted from decoded text, as in transformers. `added_tokens_decoder` overrides the flags of a token.
- * A name without an id in either file is skipped, because a model has no row for such a token.
+ * Returns `tokenizer.json` with the special tokens that only `tokenizer_config.json` lists added, so that they are
+ * encoded as units and omitted from decoded text, as in transformers. `added_tokens_decoder` overrides the flags of a
+ * token. A name without an id in either file is skipped, because a model has no row for that token.
  */
 export const withSpecialTokens = (tokenizer: Fields, config: Fields): Fields => {
   const ids = new Map(tokensOf(tokenizer));

@@ -4,29 +4,34 @@ import { pathOf } from "./byte-source.ts";
 import { classesOf, type FoundImages, type ImageFile, mixed, nameHash } from "./find-images.ts";
 import { holdOutByName } from "./hold-out-by-name.ts";
 
-/** An image in a file of many images, with the name of its class. */
+/** An image stored in a file with many images, with its class name. */
 export interface FoundSample extends Omit<ImageFile, "label" | "entry"> {
   readonly entry: NonNullable<ImageFile["entry"]>;
   readonly label: string;
 }
 
-/** Returns the name of a sample, independent of the folder of its file. */
+/** Returns the name of a sample, which does not depend on the folder of its file. */
 const nameOf = ({ path, entry }: Pick<ImageFile, "path" | "entry">): string =>
   `${basename(pathOf(path))}/${entry!.name}`;
 
-/** Samples that were found. */
+/** Samples found in some files. */
 interface Samples {
   readonly training: readonly FoundSample[];
-  /** Test samples. Absent: there are no separate test files. */
+  /** Test samples. Undefined: there are no separate test files. */
   readonly heldOut: readonly FoundSample[] | undefined;
   /** First location that was searched, for errors. */
   readonly where: string;
   readonly incomplete: readonly string[];
-  /** All classes in label order, if the files list them. Default: the classes of the samples, by name. */
+  /**
+   * All class names in the order of labels, if the files list them. Default: the classes of the samples, sorted by
+   * name.
+   */
   readonly classes?: readonly string[] | undefined;
 }
 
-/** Returns samples with numeric labels, in mixed order. @throws DataError for a sample of an unknown class. */
+/**
+ * Returns samples with numeric labels, in mixed order of classes. @throws DataError for a sample of an unknown class.
+ */
 export const numbered = (samples: readonly FoundSample[], classes: readonly string[]): ImageFile[] => {
   const numbers = new Map(classes.map((name, number) => [name, number]));
   const foreign = samples.find(({ label }) => !numbers.has(label));
@@ -53,10 +58,10 @@ const splitByName = (
 };
 
 /**
- * Numbers the classes, and holds out a stratified part of the samples by names (see `holdOutByName`) if there are no
- * separate test files.
+ * Numbers the classes. If there are no separate test files, holds out a stratified part of the samples by name (see
+ * `holdOutByName`).
  *
- * @param testFraction in (0, 1).
+ * @param testFraction Fraction to hold out, in (0, 1).
  * @throws DataError for parts without samples, and for fewer than two classes.
  */
 export const splitSamples = (

@@ -2,44 +2,47 @@ import { excerpt } from "@skein/tensor-core/backend";
 import { DataError } from "../errors.ts";
 import type { ByteSource } from "./byte-source.ts";
 
-// Parsed here because tar libraries yield the contents of files in sequence, but not their offsets; samples are read at
-// random.
+// This module parses tar files itself, because tar libraries yield the contents of files in sequence, but not their
+// offsets, and samples are read in random order.
 
-/** A regular file in a tar. */
+/** A regular file in a tar file. */
 export interface TarEntry {
   readonly name: string;
-  /** Offset of its content in the tar, bytes. */
+  /** Byte offset of the content in the tar file. */
   readonly begin: number;
   readonly sizeBytes: number;
 }
 
-/** A file and the offset of its first header, at which reading of the tar can start. */
+/** A file, and the byte offset of its first header, at which reading of the tar file can start. */
 export interface FoundEntry extends TarEntry {
   readonly header: number;
 }
 
-/** The bytes of a tar, read forward. */
+/** Bytes of a tar file, read forward. */
 export interface TarBytes {
   readonly name: string;
-  /** Returns bytes at an offset that is not before earlier offsets. @throws DataError if the tar ends earlier. */
+  /**
+   * Returns `count` bytes at offset `begin`, which must not be before earlier offsets. @throws DataError if the tar
+   * file ends before that.
+   */
   at(begin: number, count: number): Promise<Uint8Array>;
   hasMore(begin: number): Promise<boolean>;
-  /** Checks a required end offset. @throws DataError if the tar is already known to be shorter. */
+  /** Checks a required end offset. @throws DataError if the tar file is already known to be shorter. */
   require(end: number): void;
 }
 
 const blockBytes = 512;
 /**
- * Size of one read, bytes. A shard on a web server is read completely, because reading only the headers would cost one
- * request per file.
+ * Size of one read in bytes. A shard on a web server is read completely, because reading only the headers would cost
+ * one request per file.
  */
 const pieceBytes = 2 ** 22;
 
-/** Makes the error for a truncated tar. */
+/** Creates the error for a truncated tar file. */
 export const cutOff = (name: string, sizeBytes: number): DataError =>
   new DataError(`${name} ends after ${sizeBytes} bytes, in the middle of a file; copy it again`);
 
-/** Reads a random-access source and buffers the last read. */
+/** Reads from a source with random access, and buffers the last read. */
 export class SourcePieces implements TarBytes {
   private readonly source: ByteSource;
   private piece: Uint8Array = new Uint8Array(0);
@@ -79,12 +82,12 @@ const textOf = (bytes: Uint8Array): string => {
   return decoder.decode(end < 0 ? bytes : bytes.subarray(0, end));
 };
 
-/** Whether a value is a valid number of bytes. Any other value could move a reader backward. */
+/** Whether a value is a valid number of bytes. Other values could move a reader backward. */
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
 /**
- * Parses octal digits, empty for 0, or a big-endian number if the highest bit is set (GNU). Returns NaN for an invalid
- * number.
+ * Parses octal digits (no digits: 0), or a big-endian number if the highest bit is set (GNU). Returns NaN for an
+ * invalid number.
  */
 const numberIn = (bytes: Uint8Array): number => {
   const digits = textOf(bytes).trim();
@@ -102,8 +105,8 @@ const sumOf = (header: Uint8Array): number =>
   header.reduce((sum, byte, i) => sum + (i >= 148 && i < 156 ? 0x20 : byte), 0);
 
 /**
- * Parses the records "length key=value
- * " of a pax header; lengths are in bytes. Returns undefined if a record is malformed.
+ * Parses the records "length key=value " of a pax header, with lengths in bytes. Returns undefined if a record is
+ * malformed.
  */
 const paxRecords = (bytes: Uint8Array): Map<string, string> | undefined => {
   const records = new Map<string, string>();
@@ -119,24 +122,24 @@ const paxRecords = (bytes: Uint8Array): Map<string, string> | undefined => {
   return records;
 };
 
-/** Attributes of a file from its preceding extended headers. */
+/** Attributes of a file, from the extended headers before it. */
 interface Attributes {
   readonly name?: string | undefined;
   readonly size?: number | undefined;
-  /** Whether the file is sparse: its content is stored without holes. */
+  /** Whether the file is sparse, so that its content is stored without holes. */
   readonly isSparse?: boolean;
 }
 
 /** Whether a header type describes the following file. */
 const isExtendedHeader = (type: string): boolean => "xXgLK".includes(type);
-/** Whether a header type has no content, whatever its size field contains: links, devices, folders and pipes. */
+/** Whether a header type has no content, for any value of its size field: links, devices, folders and pipes. */
 const isWithoutBytes = (type: string): boolean => "123456".includes(type);
 const isRegular = (type: string): boolean => type === "0" || type === "\0" || type === "7";
 
-/** Maximum size of an extended header, bytes. Names and attributes need a few hundred bytes. */
+/** Maximum size of an extended header in bytes. Names and attributes need a few hundred bytes. */
 const maxHeaderBytes = 2 ** 24;
 
-/** Makes the error for a tar without a valid header at an offset. */
+/** Creates the error for a tar file without a valid header at an offset. */
 const damagedAt = (name: string, at: number, what: string): DataError =>
   new DataError(`${name} is damaged at byte ${at}, ${what}; copy it again`);
 
@@ -148,7 +151,7 @@ const sizeOf = (text: string | undefined, name: string, at: number): number | un
   return size;
 };
 
-/** Returns the attributes of the following file after one more extended header. */
+/** Returns the attributes of the following file after an additional extended header. */
 const attributesAfter = (
   type: string,
   content: Uint8Array,
@@ -168,10 +171,10 @@ const attributesAfter = (
 };
 
 /**
- * Yields the regular files of a tar (ustar, GNU, pax, v7) in order, with their offsets. Folders, links, devices and
- * labels are skipped. The content of a file can be read until the next file is requested.
+ * Yields the regular files of a tar file (ustar, GNU, pax, v7) in order, with their offsets. Folders, links, devices
+ * and labels are skipped. The content of a file can be read until the next file is requested.
  *
- * @param from offset of the first header of a file. Default: 0.
+ * @param from Byte offset of the first header of a file. Default: 0.
  * @throws DataError for a file that is not a tar, is damaged or truncated, or contains sparse or multi-volume files.
  */
 export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<FoundEntry, void> {
@@ -207,7 +210,7 @@ export async function* tarEntries(bytes: TarBytes, from = 0): AsyncGenerator<Fou
         throw new DataError(
           `${bytes.name} is a volume of a multi-volume tar (tar --multi-volume), which is not supported; make a separate tar of each part`,
         );
-      // before POSIX, folders had no own type
+      // before POSIX, folders had no header type of their own
       if (isRegular(type) && !name.endsWith("/")) yield { name, begin, sizeBytes, header: first };
       attributes = {};
     }

@@ -4,7 +4,7 @@ import type { Tokenizer } from "../tokenizer.ts";
 
 const maxTextBytes = 2 ** 29 - 24;
 
-/** Decodes UTF-8; a byte order mark is kept. @throws DataError for a text longer than a string can be. */
+/** Decodes UTF-8 and keeps a byte order mark. @throws DataError for a text longer than the maximum string length. */
 export const textOf = (bytes: Uint8Array): string => {
   if (bytes.length > maxTextBytes)
     throw new DataError(
@@ -13,10 +13,10 @@ export const textOf = (bytes: Uint8Array): string => {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes)); // TextDecoder rejects shared memory
 };
 
-/** Conversion of texts to bytes or tokens, and the separator between texts. */
+/** Converts texts to bytes or tokens, and has the separator between texts. */
 export interface TextEncoding {
   encode(text: string | Uint8Array): Tokens;
-  /** Encodes several texts. */
+  /** Encodes each of several texts. */
   encodeAll(texts: readonly (string | Uint8Array)[]): Tokens[];
   readonly separator: Tokens;
 }
@@ -27,9 +27,9 @@ const paragraph = "\n\n";
 /**
  * Returns the encoding of texts.
  *
- * @param separator text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is
+ * @param separator Text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is
  * none.
- * @param tokenizer default: each byte of UTF-8 is a token.
+ * @param tokenizer Default: each byte of UTF-8 is a token.
  */
 export const textEncoding = (separator: string | undefined, tokenizer: Tokenizer | undefined): TextEncoding => {
   const encode = (text: string | Uint8Array): Tokens => {

@@ -2,20 +2,20 @@ import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import type { ParsedLine } from "./json-lines.ts";
 
-/** A line or row: its location for errors, and its text, or the error and its cure. */
+/** A line or row: its location for errors, and its text. If it has no text: the error and its cure. */
 export interface TextEntry {
   readonly location: string;
   readonly text?: string | Uint8Array;
   readonly fault?: string;
 }
 
-/** @param noun kind of entry that holds the value: line or row. */
+/** @param noun Type of entry that contains the value: line or row. */
 const entryOf = (location: string, value: unknown, noun: string, field: string): TextEntry =>
   typeof value === "string" || value instanceof Uint8Array
     ? { location, text: value }
     : { location, fault: `the ${noun} has a ${field} that is not a string; correct it, set field` };
 
-/** Returns the entry of a JSON line. @param field key of the text. */
+/** Returns the entry of a JSON line. @param field Key of the text. */
 export const lineEntry = (location: string, { value, fault }: ParsedLine, field: string): TextEntry => {
   if (value === undefined) return { location, fault: `the line ${fault!}; correct it` };
   if (Object.hasOwn(value, field)) return entryOf(location, value[field], "line", field);
@@ -23,7 +23,7 @@ export const lineEntry = (location: string, { value, fault }: ParsedLine, field:
   return { location, fault: `the line has no key ${field}, its keys: ${keys}; correct it, set field` };
 };
 
-/** Returns the entry of a Parquet row. @param path of the file, or its address. @param field column of the text. */
+/** Returns the entry of a Parquet row. @param path Path or URL of the file. @param field Column of the text. */
 export const rowEntry = (path: string, row: number, value: unknown, field: string): TextEntry => {
   const location = `${pathOf(path)}, row ${row}`;
   return value === null || value === undefined

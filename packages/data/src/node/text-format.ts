@@ -5,22 +5,22 @@ import { DataError } from "../errors.ts";
 import { pathOf } from "./byte-source.ts";
 import { someOf } from "./files-below.ts";
 
-/** How a file stores texts: one per line, one per row, or the whole file as one text. */
+/** How a file stores texts: one per line, one per row, or one text as the complete file. */
 export type TextFormat = "lines" | "rows" | "text";
 
-/** Extensions of JSON Lines files. */
+/** File name extensions of JSON Lines files. */
 export const lineEndings: readonly string[] = [".jsonl", ".ndjson", ".json"];
 
 const extensionOf = (location: string): string => extname(pathOf(location).replace(/\.gz$/i, "")).toLowerCase();
 
-/** Returns the format given by the extension of a file; a final `.gz` is ignored. */
+/** Returns the format indicated by the extension of a file; a final `.gz` is ignored. */
 export const formatOf = (location: string): TextFormat => {
   const extension = extensionOf(location);
   if (lineEndings.includes(extension)) return "lines";
   return extension === ".parquet" ? "rows" : "text";
 };
 
-/** Returns the required content of a text file, after decompression. */
+/** Returns the expected content of a text file, after decompression. */
 export const contentOf = (location: string): FileContent => {
   const format = formatOf(location);
   if (format !== "text") return format === "lines" ? "json" : "parquet";
@@ -28,9 +28,9 @@ export const contentOf = (location: string): FileContent => {
 };
 
 /**
- * Checks that bytes are UTF-8.
+ * Requires that bytes are UTF-8.
  *
- * @param begin offset of the bytes in their file.
+ * @param begin Offset of the bytes in their file.
  * @throws DataError with the offset of the first invalid byte.
  */
 export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void => {
@@ -41,10 +41,10 @@ export const requireUtf8 = (name: string, bytes: Uint8Array, begin = 0): void =>
   );
 };
 
-/** Whether a file has fields, one of which is the text. */
+/** Whether a file consists of lines or rows with several fields, of which one is the text. */
 export const hasFields = (file: string): boolean => formatOf(file) !== "text";
 
-/** @throws DataError if `field` is given but none of the files has fields. */
+/** @throws DataError if `field` is given and none of the files has fields. */
 export const requireFields = (files: readonly string[], field: string | undefined): void => {
   if (field === undefined || files.length === 0 || files.some(hasFields)) return;
   throw new DataError(

@@ -4,18 +4,18 @@ import { DataError } from "../errors.ts";
 import { type DocumentOptions, eachDocument } from "./load-documents.ts";
 import { textOf } from "./text-encoding.ts";
 
-/** A trained tokenizer, with the number of documents that it was trained on. */
+/** A trained tokenizer, with the number of documents used for training. */
 export interface LearnedTokenizer extends BytePairs {
   readonly documents: number;
-  /** Locations of lines and rows that were skipped. */
+  /** Locations of skipped lines and rows. */
   readonly damaged: readonly string[];
 }
 
 /**
- * Trains byte pairs on texts (see `learnBytePairs`), with GPT-2's pre-tokenization.
+ * Learns byte pairs from texts (see `learnBytePairs`), with GPT-2's pre-tokenization.
  *
- * Memory: one text, and each distinct word once.
- * @throws DataError for texts that cannot be read, and if there is no text.
+ * Memory: one text, and each distinct word.
+ * @throws DataError for unreadable texts, and if there is no text.
  */
 export const trainTokenizer = async ({
   file,

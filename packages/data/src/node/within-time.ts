@@ -7,11 +7,10 @@ const isTooLate = (error: unknown): boolean =>
   (error as NodeJS.ErrnoException | undefined)?.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
 
 /**
- * Runs a function on this thread with a timeout that also interrupts regular expressions. The function must be safe to
- * run again: after a timeout it is run a second time, because the process may have been suspended meanwhile.
+ * Runs a function on this thread with a timeout that also interrupts regular expressions. After a timeout the function
+ * is run a second time, because the process may have been suspended; it must be safe to run twice.
  *
- * @returns undefined if the function timed out twice.
- * Cost: 0.1 ms for the timer, which is a thread of Node's.
+ * @returns undefined if the function timed out twice. Cost: 0.1 ms for the timer, which is a thread of Node.
  */
 export const withinTime = <Result>(
   milliseconds: number,

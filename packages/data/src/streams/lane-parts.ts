@@ -1,18 +1,18 @@
-/** The part of a lane's samples in each batch that a rank takes. */
+/** Part of a lane's samples in each batch that one rank uses. */
 export interface LanePart {
   readonly lane: number;
-  /** First of the samples that the lane provides for a batch. */
+  /** Range of samples, `begin` to `end` (exclusive), among the samples that the lane provides for a batch. */
   readonly begin: number;
   readonly end: number;
-  /** Index of the first of these samples in the rank's part of the batch. */
+  /** Index, in the rank's part of the batch, of the first sample of the range. */
   readonly at: number;
 }
 
 /**
- * Returns the lanes that a rank reads. Lanes provide contiguous parts of each batch, in order, as ranks take contiguous
- * parts. If the boundaries of lanes and ranks differ, several ranks read the same lane, each for its own part.
+ * Returns the lanes that a rank reads. Lanes provide contiguous parts of each batch, in order, and ranks use contiguous
+ * parts. If the boundaries of lanes and ranks differ, several ranks read the same lane and use different parts of it.
  *
- * @param width number of samples that each lane provides for a batch.
+ * @param width Number of samples that each lane provides for a batch.
  */
 export const lanePartsOf = (
   range: { readonly begin: number; readonly end: number },

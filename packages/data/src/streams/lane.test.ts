@@ -6,8 +6,8 @@ import { Lane, type LaneOptions, type LanePosition } from "./lane.ts";
 import type { ShardReader } from "./shard-position.ts";
 
 /**
- * Reader of shards in which sample i of shard s is `s:i`; positions count samples, partly in `offset` and partly in
- * `skip`.
+ * Returns a reader of shards in which sample i of shard s is `s:i`. Positions count samples, partly in `offset` and
+ * partly in `skip`.
  */
 const readerOf = (sizes: readonly number[], read: (name: string) => void = () => undefined): ShardReader<string> =>
   async function* (shard, { offset, skip }) {
@@ -107,7 +107,7 @@ describe("a lane", () => {
           await of.draw(count);
           drawn += count;
           while (of.reading !== undefined) await of.reading;
-          // The current block, and the next block once the last sample of the previous block was drawn.
+          // Blocks read so far: all blocks up to the current one, and the next block.
           const begun = Math.ceil(drawn / options.blockSize);
           expect(read).toBe((begun + 1) * options.blockSize);
         }

@@ -5,20 +5,20 @@ import { epochOrder } from "../order.ts";
 import { shardBegin, type ShardPosition, type ShardReader } from "./shard-position.ts";
 
 /**
- * Position of a lane: the beginning of the current block and the number of samples drawn from it. Plain data; stored in
- * checkpoints.
+ * Position of a lane: beginning of the current block, and number of samples already drawn from the block. Plain data;
+ * stored in checkpoints.
  */
 export interface LanePosition extends ShardPosition {
-  /** Ordinal of the shard in which the block begins, counted over consecutive passes over all shards. */
+  /** Ordinal of the shard in which the block begins, counted over successive passes over all shards. */
   readonly shard: number;
-  /** Number of earlier blocks. */
+  /** Number of blocks of the lane before the current block. */
   readonly block: number;
-  /** Number of samples in the block. */
+  /** Number of samples in the current block. */
   readonly size: number;
   readonly drawn: number;
 }
 
-/** Options shared by all lanes of a stream. */
+/** Options common to all lanes of a stream. */
 export interface LaneOptions {
   readonly seed: number;
   readonly numShards: number;
@@ -27,30 +27,30 @@ export interface LaneOptions {
   readonly blockSize: number;
 }
 
-/** A drawn sample. */
+/** A sample drawn from a block. */
 export interface Drawn<Of> {
   readonly sample: Of;
-  /** All samples of the block in shard order, and the index of this sample among them. */
+  /** All samples of the block in shard order, and the index of this sample in `block`. */
   readonly block: readonly Of[];
   readonly index: number;
-  /** Number of the lane's samples that precede this one in shard order. */
+  /** Number of samples of the lane that precede this sample in shard order. */
   readonly ordinal: number;
 }
 
 interface Block<Of> {
   readonly start: LanePosition;
   readonly samples: readonly Of[];
-  /** Indices of the samples in the order of drawing. */
+  /** Indices of the samples of the block, in the order of drawing. */
   readonly order: Int32Array;
 }
 
-/** Random stream of shuffles within blocks under a seed, separate from the stream of shuffles of shards. */
+/** Number of the random stream of shuffles within blocks under a seed, different from that of shuffles of shards. */
 const blockStream = 0xb10c;
 
 const blockOrder = (seed: number, lane: number, block: number, size: number): Int32Array =>
   permutation(foldInKey(foldInKey(foldInKey(randomKey(seed).data, blockStream), lane), block), size);
 
-/** Returns a function from the ordinal over all passes to a shard; each pass has its own random order. */
+/** Returns a function from an ordinal, counted over all passes, to a shard. Each pass has a different random order. */
 const shardAt = (seed: number, numShards: number): ((ordinal: number) => number) => {
   let known: { readonly epoch: number; readonly order: Int32Array } | undefined;
   return (ordinal) => {
@@ -67,9 +67,9 @@ interface Placed<Of> {
 }
 
 /**
- * An endless sequence of samples: lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and
- * shuffles one block of samples at a time. The next block is read while samples are drawn from the current one, so two
- * blocks stay in memory. The sequence depends only on the options and the shards.
+ * An endless sequence of samples. Lane l of L reads shards l, l + L, l + 2 L, … of the passes over all shards, and
+ * shuffles one block of samples at a time. The next block is read while samples are drawn from the current block, so
+ * two blocks are in memory. The sequence depends only on the options and the shards.
  */
 export class Lane<Of> {
   private readonly read: ShardReader<Of>;
@@ -82,7 +82,7 @@ export class Lane<Of> {
   private last: Promise<unknown> = Promise.resolve();
   private numReading = 0;
 
-  /** @param position position to resume from. Default: the beginning. */
+  /** @param position Position from which to resume. Default: the beginning. */
   constructor(read: ShardReader<Of>, lane: number, options: LaneOptions, position?: LanePosition) {
     this.read = read;
     this.lane = lane;
@@ -100,9 +100,9 @@ export class Lane<Of> {
   }
 
   /**
-   * Returns the next samples and the position of the lane after them. Calls are served in order.
+   * Returns the next samples, and the position of the lane after them. Calls are served in order.
    *
-   * @throws DataError if one of the samples cannot be read; all later calls throw it, too.
+   * @throws DataError if one of the samples cannot be read; later calls throw the same error.
    */
   draw(count: number): Promise<{ readonly samples: readonly Drawn<Of>[]; readonly position: LanePosition }> {
     const drawing = this.last.then(() => this.drawNext(count));
@@ -130,7 +130,7 @@ export class Lane<Of> {
     return { samples, position: { ...block.start, drawn: this.drawn } };
   }
 
-  /** Reads a block after the previous one has been read. */
+  /** Reads a block after the previous block has been read. */
   private begin(before: Promise<unknown>, block: number, size: number): Promise<Block<Of>> {
     this.numReading++;
     const reading = before
@@ -138,7 +138,7 @@ export class Lane<Of> {
       .finally(() => {
         this.numReading--;
       });
-    reading.catch(() => undefined); // reported to the caller of `draw`
+    reading.catch(() => undefined); // the caller of `draw` receives the error
     return reading;
   }
 
@@ -159,7 +159,7 @@ export class Lane<Of> {
     let position: ShardPosition = { offset: from.offset, skip: from.skip };
     const empty = new Set<number>();
     for (let shard = from.shard; empty.size < numShards; shard += numLanes) {
-      // A shard read from its middle may lack samples there without being empty.
+      // A shard that is read from the middle may have no further samples without being empty.
       if (position.offset === 0 && position.skip === 0) empty.add(at(shard));
       for await (const found of this.read(at(shard), position)) {
         empty.clear();

@@ -6,11 +6,11 @@ export type Tokens = Int32Array | Uint8Array;
 /** Consecutive tokens of a shard. */
 export interface TokenPiece {
   readonly tokens: Tokens;
-  /** Offset of the piece in its shard. */
+  /** Offset of these tokens in the shard. */
   readonly offset: number;
 }
 
-/** Consecutive tokens and the position of the first of them. */
+/** Consecutive tokens, and the position of the first token. */
 interface Part {
   readonly tokens: Tokens;
   readonly position: ShardPosition;
@@ -34,10 +34,10 @@ const joined = (parts: readonly Part[], length: number): Tokens => {
 };
 
 /**
- * Yields windows of T + 1 tokens from a sequence of tokens; consecutive windows overlap by one token, as in
- * `textRecords`. The remainder is dropped.
+ * Yields windows of T + 1 tokens from a sequence of tokens. Consecutive windows overlap by one token, as in
+ * `textRecords`. Tokens left at the end are dropped.
  *
- * @param skip number of tokens of the first piece that earlier windows have used.
+ * @param skip Number of tokens of the first piece used by earlier windows.
  */
 export async function* packWindows(
   pieces: AsyncIterable<TokenPiece>,

@@ -1,6 +1,6 @@
 /**
- * Position of a sample in a shard, in the units of the shard's reader: `offset` in bytes or rows, and from there `skip`
- * samples or tokens.
+ * Position of a sample in a shard: `offset` in bytes or rows, depending on the reader of the shard, plus `skip` samples
+ * or tokens after that offset.
  */
 export interface ShardPosition {
   readonly offset: number;
@@ -9,14 +9,11 @@ export interface ShardPosition {
 
 export const shardBegin: ShardPosition = { offset: 0, skip: 0 };
 
-/** A sample of a shard and its position. */
+/** A sample of a shard, and its position. */
 export interface ShardSample<Of> {
   readonly sample: Of;
   readonly position: ShardPosition;
 }
 
-/**
- * Reads the samples of a shard in order, beginning at a position returned earlier. Reading again gives the same
- * samples.
- */
+/** Reads the samples of a shard in order, from a position returned earlier. Repeated reads yield equal samples. */
 export type ShardReader<Of> = (shard: number, from: ShardPosition) => AsyncIterable<ShardSample<Of>>;

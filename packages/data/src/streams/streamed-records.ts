@@ -2,30 +2,33 @@ import type { TensorSpec } from "@skein/tensor-core";
 import { type Decoding, isEncoded, type Samples } from "../encoded-records.ts";
 import type { LanePosition } from "./lane.ts";
 
-/** Text shards: text, JSON Lines or Parquet files. */
+/** Shards of texts: text, JSON Lines or Parquet files. */
 export interface TextShards {
   readonly of: "texts";
   readonly field: string;
-  /** Text between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
+  /** Text inserted between documents. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
   readonly separator?: string | undefined;
-  /** Absent: each byte of UTF-8 is a token. */
+  /**
+   * Location of the tokenizer, and file URL of the module from which its package is resolved. Absent: each byte of
+   * UTF-8 is a token.
+   */
   readonly tokenizer?: { readonly place: string; readonly from: string } | undefined;
   readonly window: number;
 }
 
-/** Image shards: WebDataset archives or Parquet files. */
+/** Shards of images: WebDataset archives or Parquet files. */
 export interface ImageShards {
   readonly of: "webdataset" | "image-parquet";
-  /** Extension of the file, or name of the column, that holds the image. */
+  /** Extension of the image file, or name of the image column. */
   readonly image?: string | undefined;
   readonly label: string;
-  /** Key of the label if that file is JSON. */
+  /** Key of the label in a label file that is JSON. */
   readonly field: string;
-  /** Class names in label order. */
+  /** Class names in the order of labels. */
   readonly classes: readonly string[];
   readonly decoding: Decoding;
   readonly decodesBy: "sharp" | "napi-rs";
-  /** Decoder with its version; another version may round differently. */
+  /** Name and version of the decoder. Other versions may round differently. */
   readonly decoder: string;
   /** Maximum number of concurrent decodes per decoding thread. */
   readonly decodesAtOnce: number;
@@ -35,37 +38,35 @@ export interface ImageShards {
 
 /** Shards that are read sequentially and repeatedly. Plain data, so that it can be posted to threads. */
 export interface SampleStream {
-  /** Paths and addresses. */
+  /** Paths and URLs of the shards. */
   readonly shards: readonly string[];
   readonly samples: TextShards | ImageShards;
   /** Whether unusable samples are skipped instead of causing an error. */
   readonly skipDamaged: boolean;
   /** Number of samples that are shuffled together, over all lanes. */
   readonly shuffleBuffer: number;
-  /**
-   * Maximum number of shards that all ranks together read concurrently. Default: 8, or the number of ranks if larger.
-   */
+  /** Maximum number of shards read concurrently over all ranks. Default: 8, or the number of ranks if larger. */
   readonly shardsAtOnce?: number | undefined;
   /** SHA-256 of the names of the shards, the sizes of local shards, and the options for making samples. */
   readonly digest: string;
 }
 
-/** Samples of a stream, of unknown number and without random access. */
+/** Samples of a stream, whose number is unknown. They have no random access. */
 export interface StreamedRecords {
-  /** Infinity. */
+  /** Number of samples: Infinity, because it is unknown. */
   readonly count: number;
-  /** Tensor specs of one sample, by field. */
+  /** Tensor specs of one sample, by field name. */
   readonly fields: { readonly [name: string]: TensorSpec };
   readonly stream: SampleStream;
 }
 
-/** Training samples. */
+/** Training samples in memory, in files, or in a stream. */
 export type TrainingSamples = Samples | StreamedRecords;
 
 /** Whether samples come from a stream. */
 export const isStreamed = (samples: TrainingSamples): samples is StreamedRecords => "stream" in samples;
 
-/** Returns the decoder of images, with its version; undefined if samples are not decoded when batches are read. */
+/** Returns the image decoder, with its version. Undefined if samples are not decoded when batches are read. */
 export const decoderOf = (samples: TrainingSamples): string | undefined => {
   if (!isStreamed(samples)) return isEncoded(samples) ? samples.images.decoder : undefined;
   const { samples: shards } = samples.stream;
@@ -75,10 +76,10 @@ export const decoderOf = (samples: TrainingSamples): string | undefined => {
 const defaultShardsAtOnce = 8;
 
 /**
- * Returns the number of lanes of a stream: the number of shards read concurrently, reduced until all lanes provide
- * equal parts of a batch. Each rank reads the lanes that overlap its part of a batch.
+ * Returns the number of lanes of a stream: number of shards read concurrently, reduced until all lanes provide equal
+ * parts of a batch. Each rank reads the lanes that overlap its part of a batch.
  *
- * @param worldSize number of ranks; has no effect if the stream sets `shardsAtOnce`.
+ * @param worldSize Number of ranks. Has no effect if the stream specifies `shardsAtOnce`.
  */
 export const numLanesOf = (
   { shards, shardsAtOnce }: Pick<SampleStream, "shards" | "shardsAtOnce">,
@@ -93,7 +94,7 @@ export const numLanesOf = (
 export const blockSizeOf = ({ shuffleBuffer }: Pick<SampleStream, "shuffleBuffer">, numLanes: number): number =>
   Math.ceil(shuffleBuffer / numLanes);
 
-/** A lane that a rank reads, and its position. */
+/** A lane read by a rank, and the position of the lane. */
 export interface PlacedLane {
   readonly lane: number;
   readonly position: LanePosition;

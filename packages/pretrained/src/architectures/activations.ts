@@ -5,7 +5,7 @@ type Activation = (x: Tensor) => Tensor;
 
 const tanhGelu: Activation = (x) => gelu(x, { approximate: "tanh" });
 
-/** Activations by their names in transformers. */
+/** Activation functions by name in transformers. */
 const activations: Readonly<Record<string, Activation>> = {
   gelu: (x) => gelu(x),
   gelu_fast: tanhGelu,
@@ -15,7 +15,7 @@ const activations: Readonly<Record<string, Activation>> = {
   silu,
 };
 
-/** Schema of a field that names an activation; its output is the function. */
+/** Schema of a field that names an activation. Its output is the activation function. */
 export const activation: z.ZodType<Activation, string> = z
   .enum(Object.keys(activations))
   .transform((name) => activations[name]!);

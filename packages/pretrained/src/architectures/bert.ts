@@ -48,13 +48,16 @@ const names: readonly NameRow[] = [
   ...linear("classifier", "classifier"),
 ];
 
-/** Tensors of the token head that repeat other tensors. */
+/** Duplicate tensors of the token head in a file: name of the duplicate → name of the original. */
 const copies = new Map([
   ["cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"],
   ["cls.predictions.decoder.bias", "cls.predictions.bias"],
 ]);
 
-/** Position ids of old files; and parts used only in training: the pooler and the next-sentence head. */
+/**
+ * Names of tensors that are not loaded: position ids in old files, and the pooler and the next-sentence head, which
+ * only pretraining uses.
+ */
 const carried = [/^bert\.embeddings\.position_ids$/, /^bert\.pooler\./, /^cls\.seq_relationship\./];
 
 export const bertArchitecture: Architecture = {

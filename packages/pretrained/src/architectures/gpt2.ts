@@ -5,7 +5,7 @@ import { norm, untransposed } from "../name-rows.ts";
 import { layerCount, readFields, size } from "../read-config.ts";
 import { activation } from "./activations.ts";
 
-/** Fields with transformers' defaults, which files sometimes omit. */
+/** Schema of the fields, with transformers' defaults, which files sometimes omit. */
 const fields = z.looseObject({
   vocab_size: size.default(50_257),
   n_positions: size.default(1024),
@@ -54,7 +54,7 @@ export const gpt2Architecture: Architecture = {
       }),
       params: names,
       prefix: "transformer.",
-      // Masks in old files.
+      // Attention masks in old files.
       carried: [/\.attn\.(masked_)?bias$/],
       ...(read.tie_word_embeddings && { copies: new Map([["lm_head.weight", "transformer.wte.weight"]]) }),
     };

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import type { Config } from "../architecture.ts";
 
-/** Fields that give the number of classes. */
+/** Schemas of the fields that determine the number of classes. */
 export const labelFields: {
   readonly num_labels: z.ZodOptional<z.ZodNumber>;
   readonly id2label: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodUnknown>>;
 } = { num_labels: z.number().int().positive().optional(), id2label: z.record(z.string(), z.unknown()).optional() };
 
-/** Returns the configuration with another number of classes and without class names. */
+/** Returns the configuration with another number of classes, and without class names. */
 export const withNumLabels = (config: Config, numClasses: number): Config => {
   const { id2label: _, label2id: __, ...others } = config;
   return { ...others, num_labels: numClasses };

@@ -19,7 +19,7 @@ const scalingKinds = z.discriminatedUnion("rope_type", [
   }),
 ]);
 
-/** The key was `type` until transformers 4.43. */
+/** The key `rope_type` was named `type` until transformers 4.43. */
 const scaling = z.preprocess(
   (value) =>
     typeof value === "object" && value !== null && !("rope_type" in value)
@@ -28,7 +28,7 @@ const scaling = z.preprocess(
   scalingKinds,
 );
 
-/** Fields of all decoders of the family, with transformers' defaults. */
+/** Schema of the fields common to all decoders of the family, with transformers' defaults. */
 const fields = z.looseObject({
   vocab_size: size,
   hidden_size: size,
@@ -41,7 +41,7 @@ const fields = z.looseObject({
   rms_norm_eps: positive.default(1e-6),
   rope_theta: positive.nullish(),
   rope_scaling: scaling.nullish(),
-  /** Replaces the two fields above since transformers 5. */
+  /** Replaces the two previous fields since transformers 5. */
   rope_parameters: scaling.nullish(),
   tie_word_embeddings: z.boolean().default(false),
 });
@@ -59,7 +59,8 @@ const qwen2Fields = fields.extend({
 });
 
 /**
- * Sliding windows: sequences up to the window's length have full causal attention; longer sequences are not supported.
+ * Returns the options for a sliding window. Sequences up to the length of the window have full causal attention; longer
+ * sequences are not supported.
  */
 const limitedTo = (window: number | null): Partial<LlamaOptions> => (window === null ? {} : { contextLength: window });
 
@@ -116,7 +117,7 @@ const names: readonly NameRow[] = [
   ["head_DV", "lm_head.weight", transposed],
 ];
 
-/** Frequencies in old files, which follow from the configuration. */
+/** Rotary frequencies in old files, which are computed from the configuration instead. */
 const carried = [/\.rotary_emb\.inv_freq$/];
 
 const tiedHead = new Map([["lm_head.weight", "model.embed_tokens.weight"]]);

@@ -20,7 +20,7 @@ const fields = z.looseObject({
 
 const block = "resnet.encoder.stages.*.layers.*";
 
-/** Each convolution, including its normalization. */
+/** Path and file name of each convolution, which includes its normalization. */
 const convolutions: readonly (readonly [path: string, name: string])[] = [
   ["stem", "resnet.embedder.embedder"],
   ["stages.*.*.conv1", `${block}.layer.0`],
@@ -62,7 +62,8 @@ export const resnetArchitecture: Architecture = {
       state,
       prefix: "resnet.",
       head: { initialised: /^params\.head\./, dropped: /^classifier\./ },
-      // Number of batches in the running statistics; needed only for plain means, which these are not.
+      // Number of batches in the running statistics, needed only if the statistics were plain means; they are moving
+      // averages.
       carried: [/\.num_batches_tracked$/],
     };
   },

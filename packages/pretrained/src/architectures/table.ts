@@ -5,7 +5,7 @@ import { llamaArchitecture, mistralArchitecture, qwen2Architecture } from "./lla
 import { resnetArchitecture } from "./resnet.ts";
 import { vitArchitecture } from "./vit.ts";
 
-/** Architectures by `model_type`. */
+/** Supported architectures, by `model_type`. */
 export const architectures: ReadonlyMap<string, Architecture> = new Map([
   ["bert", bertArchitecture],
   ["gpt2", gpt2Architecture],
@@ -16,7 +16,7 @@ export const architectures: ReadonlyMap<string, Architecture> = new Map([
   ["vit", vitArchitecture],
 ]);
 
-/** Other models of transformers with a `model_type` that is similar to a supported one. */
+/** Values of `model_type` in the transformers library that are not supported, but look like a supported value. */
 export const otherModelTypes: ReadonlySet<string> = new Set(
   [
     "bart beit bit git gptj llama4 llava ministral ministral3 mistral3 mistral4",

@@ -62,7 +62,8 @@ export const vitArchitecture: Architecture = {
       params: names,
       prefix: "vit.",
       head: { initialised: /^params\.classifier\./, dropped: /^classifier\./ },
-      // Tensors of pretraining with masked patches, and of models without a head.
+      // Names of tensors that are not loaded: mask token of pretraining with masked patches, and pooler of models
+      // without a head.
       carried: [/^vit\.embeddings\.mask_token$/, /^vit\.pooler\./],
     };
   },

@@ -3,7 +3,9 @@ import { type ImageProcessor, parseImageProcessor, processorFiles } from "../ima
 import { parseJson } from "../parse-json.ts";
 import { readJsonText } from "./open-file.ts";
 
-/** Reads a JSON file; undefined if it does not exist. @throws PretrainedError if it exists but cannot be read. */
+/**
+ * Reads a JSON file. Returns undefined if it does not exist. @throws PretrainedError if it exists but cannot be read.
+ */
 const readIfPresent = (path: string): unknown => {
   let text: string;
   try {
@@ -15,18 +17,18 @@ const readIfPresent = (path: string): unknown => {
   return parseJson(text, path);
 };
 
-/** The image processor of a checkpoint, and the file that defines it. */
+/** Image processor of a checkpoint, and the file that defines the processor. */
 export interface FoundImageProcessor {
-  /** Name of the file in the folder. */
+  /** Name of the file in the folder of the checkpoint. */
   readonly file: string;
   readonly processor: ImageProcessor;
 }
 
 /**
  * Loads the image processor of the model in a folder: `image_processor` of `processor_config.json` if present,
- * otherwise `preprocessor_config.json`. Undefined if neither exists.
+ * otherwise `preprocessor_config.json`. Returns undefined if neither exists.
  *
- * @param modelType `model_type` of the folder's `config.json`.
+ * @param modelType Value of `model_type` in the folder's `config.json`.
  * @throws PretrainedError for files without a valid image processor, and for unsupported steps.
  */
 export const loadImageProcessor = async (

@@ -21,7 +21,7 @@ const readText = (path: string): string =>
 /**
  * Reads `config.json` of a folder.
  *
- * @throws PretrainedError if there is none, or it does not hold a JSON object.
+ * @throws PretrainedError if the file does not exist, or does not contain a JSON object.
  */
 export const readConfig = async (folder: string): Promise<Config> => {
   const path = join(folder, configFile);
@@ -30,7 +30,7 @@ export const readConfig = async (folder: string): Promise<Config> => {
   throw new PretrainedError(`${path} holds ${excerpt(value)} instead of an object; restore it from another copy`);
 };
 
-/** Returns the names of a checkpoint's files, and the index, if there is one: the file of each tensor. */
+/** Returns the names of a checkpoint's files and, if there is an index, the file of each tensor. */
 const filesOf = async (
   folder: string,
 ): Promise<{ readonly files: readonly string[]; readonly index?: ReadonlyMap<string, string> }> => {
@@ -49,13 +49,17 @@ const filesOf = async (
   return { files: [...new Set(index.values())].sort(), index };
 };
 
-/** A tensor and its file. */
+/** A tensor, and the file that contains the tensor. */
 interface TensorLocation {
   readonly entry: SafetensorsEntry<StoredSpec>;
   readonly file: SafetensorsFile;
 }
 
-/** @throws PretrainedError for a file that is damaged or cannot be opened, such as one listed by an outdated index. */
+/**
+ * Opens a file of a checkpoint.
+ *
+ * @throws PretrainedError for a file that is damaged or cannot be opened, such as a file listed by an outdated index.
+ */
 const openNamed = async (path: string): Promise<SafetensorsFile> => {
   try {
     return await openSafetensors(path);
@@ -65,7 +69,9 @@ const openNamed = async (path: string): Promise<SafetensorsFile> => {
   }
 };
 
-/** Returns the locations of all tensors. @throws PretrainedError if the index and the files differ. */
+/**
+ * Returns the locations of all tensors, by tensor name. @throws PretrainedError if the index does not match the files.
+ */
 const locationsOf = async (folder: string, opened: SafetensorsFile[]): Promise<ReadonlyMap<string, TensorLocation>> => {
   const { files, index } = await filesOf(folder);
   const locations = new Map<string, TensorLocation>();
@@ -88,7 +94,7 @@ const locationsOf = async (folder: string, opened: SafetensorsFile[]): Promise<R
   return locations;
 };
 
-/** Arrays read from a folder, by path. */
+/** Arrays read from a folder, by leaf path. */
 interface Read {
   readonly arrays: ReadonlyMap<string, NdArray>;
   readonly stored: Stored;
@@ -130,11 +136,11 @@ const readTensors = async (
  * Loads a checkpoint from a folder in Hugging Face's layout: `config.json`, and `model.safetensors` or several files
  * with `model.safetensors.index.json`. Weights of f32, f16 and bf16 become f32, exactly.
  *
- * Dropout rates of the configuration belong to the training that made the checkpoint; they are kept, not applied.
+ * Dropout rates of the configuration belong to the original training; they are kept, but not applied.
  *
- * Cost: each tensor is read once; additional memory: twice the largest tensor.
+ * Cost: each tensor is read once. Additional memory: twice the largest tensor.
  * @throws PretrainedError for a folder that is not a checkpoint, an unsupported architecture or setting, and tensors
- * that are missing, extra or of another shape, with their counts. SafetensorsError for a damaged file.
+ * that are missing, unexpected or of another shape, with their numbers. SafetensorsError for a damaged file.
  * @example const { model, params, state } = await loadPretrained<LlamaParams>("checkpoints/llama");
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
@@ -153,10 +159,10 @@ export const loadPretrained = async <Params = unknown, State = unknown>(
 };
 
 /**
- * Loads the weights of a checkpoint for a model with a new head: all weights except the head's, f32, by their paths in
- * `{ params, state }`. The checkpoint may have any head or none.
+ * Loads the weights of a checkpoint for a model with a new head: all weights except those of the head, f32, by path in
+ * `{ params, state }`. The checkpoint may have a head of any type, or no head.
  *
- * @param config of the new model: see `withNewHead`.
+ * @param config Configuration of the new model, see `withNewHead`.
  * @throws PretrainedError like `loadPretrained`, and for a configuration without a classification head.
  * SafetensorsError.
  */

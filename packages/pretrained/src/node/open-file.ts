@@ -15,7 +15,7 @@ export interface OpenFile extends RangeSource {
 }
 
 /**
- * Opens a file with `openRegularFile`. @throws PretrainedError; for a file that cannot be read the message ends with
+ * Opens a file with `openRegularFile`. @throws PretrainedError. If the file cannot be read, the message ends with
  * `cure`.
  */
 export const openFile = (path: string, cure: string, holds: FileContent): OpenFile => {
@@ -27,6 +27,6 @@ export const openFile = (path: string, cure: string, holds: FileContent): OpenFi
   };
 };
 
-/** Reads a whole JSON file with `readRegularText`. @throws PretrainedError. */
+/** Reads a complete JSON file with `readRegularText`. @throws PretrainedError. */
 export const readJsonText = (path: string, cure: string): string =>
   readRegularText(fs, path, { holds: "json", cure, fault });

@@ -16,13 +16,13 @@ import { openFile } from "./open-file.ts";
 export interface SafetensorsFile {
   readonly entries: readonly SafetensorsEntry<StoredSpec>[];
   read(entry: SafetensorsEntry): Promise<NdArray>;
-  /** Reads the bytes of a tensor. @throws SafetensorsError if the file has become shorter. */
+  /** Reads the bytes of a tensor. @throws SafetensorsError if the file has become shorter since it was opened. */
   readBytes(entry: SafetensorsEntry<StoredSpec>): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
 /**
- * Opens a file for reading one tensor at a time, and checks its header against its size.
+ * Opens a file for reading one tensor at a time, and checks its header against the file size.
  *
  * @throws SafetensorsError for a damaged file; PretrainedError for a file that cannot be read, or has another format.
  */
@@ -53,9 +53,9 @@ export const openSafetensors = async (path: string): Promise<SafetensorsFile> =>
 };
 
 /**
- * Writes a file, making one tensor at a time, and flushes it to disk.
+ * Writes a file, creating one tensor at a time, and flushes it to disk.
  *
- * @param make returns the bytes of a tensor by name.
+ * @param make Returns the bytes of the tensor with a name.
  */
 export const writeSafetensorsFile = async (
   path: string,

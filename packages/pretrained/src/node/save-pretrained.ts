@@ -21,16 +21,16 @@ import { configFile, defaultShardBytes, indexFile, indexText, planShards } from 
 import { writeSafetensorsFile } from "./safetensors-file.ts";
 
 export interface SaveOptions {
-  /** Dtype of all weights. Default: their stored dtype, or f32 if there is none. */
+  /** Dtype in which all weights are saved. Default: dtype in which they were stored, or f32 for new weights. */
   readonly dtype?: FloatDType;
   /**
-   * Maximum size of the tensors in a file, bytes; a larger tensor gets its own file. Default: 5 · 10⁹, as in Hugging
-   * Face's libraries.
+   * Maximum total size in bytes of the tensors in a file. A larger tensor is stored in its own file. Default: 5 · 10⁹,
+   * as in Hugging Face's libraries.
    */
   readonly maxShardBytes?: number;
 }
 
-/** Required by transformers. */
+/** Metadata required by transformers. */
 const metadata = { format: "pt" };
 
 /** Names of dtypes in a configuration. */
@@ -41,10 +41,7 @@ const jsonText = (value: object): string => `${JSON.stringify(value, undefined, 
 const withDType = (config: Config, dtype: FloatDType | undefined): Config =>
   dtype === undefined ? config : { ...config, ["dtype" in config ? "dtype" : "torch_dtype"]: dtypeNames[dtype] };
 
-/**
- * Returns the arrays of a tree, by path. @throws PretrainedError unless they match the leaves of the configuration's
- * model.
- */
+/** Returns the arrays of a tree, by path. @throws PretrainedError unless they match the leaves of the model. */
 const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<string, NdArray> => {
   const arrays = leavesByPath<NdArray>(tree);
   const faults = leaves.flatMap(({ path, shape }) => {
@@ -62,7 +59,7 @@ const arraysOf = (leaves: readonly ModelLeaf[], tree: unknown): ReadonlyMap<stri
   );
 };
 
-/** Smallest number that is rounded to infinity in f16. */
+/** Smallest positive number that is rounded to infinity in f16. */
 const firstInfiniteF16 = 65_520;
 
 /** @throws PretrainedError for finite numbers that become infinite in a dtype. */
@@ -76,11 +73,14 @@ const requireRange = (name: string, { data }: NdArray, dtype: FloatDType): void 
     );
 };
 
-/** Whether a file belongs to a checkpoint, including its image processor. */
+/** Whether a file is part of a checkpoint, including its image processor. */
 const isOfCheckpoint = (name: string): boolean =>
   name === configFile || /^model.*\.safetensors/.test(name) || Object.values<string>(processorFiles).includes(name);
 
-/** @throws PretrainedError if the folder already has a checkpoint, with which the new files would mix. */
+/**
+ * @throws PretrainedError if the folder already contains files of a checkpoint, which could be confused with the new
+ * files.
+ */
 const requireNoCheckpoint = async (folder: string): Promise<void> => {
   await mkdir(folder, { recursive: true });
   const there = (await readdir(folder)).find(isOfCheckpoint);
@@ -90,14 +90,14 @@ const requireNoCheckpoint = async (folder: string): Promise<void> => {
 
 /**
  * Saves a checkpoint in Hugging Face's layout: `config.json`, and `model.safetensors` or several files of bounded size
- * with their index; and `preprocessor_config.json` if `imageProcessor` is given. Everything that `loadPretrained` read
- * is written back bitwise, including unknown fields and tensors; tokenizer files are not copied.
+ * with their index; and `preprocessor_config.json` if `imageProcessor` is given. All content read by `loadPretrained`
+ * is written back bit by bit, including unknown fields and tensors. Tokenizer files are not copied.
  *
- * `config.json` is written last, so that a folder without it is recognizably incomplete.
+ * `config.json` is written last, so that a folder without this file is known to be incomplete.
  *
- * Cost: additional memory: twice the largest tensor.
+ * Additional memory: twice the largest tensor.
  * @throws PretrainedError if the folder already has a checkpoint, for arrays that do not match the model, and for
- * numbers that exceed f16.
+ * numbers that overflow in f16.
  * @example await savePretrained("checkpoints/mine", { ...pretrained, params: trained }, { dtype: "bf16" });
  */
 export const savePretrained = async (
@@ -159,7 +159,7 @@ export const savePretrained = async (
     await writeFile(join(folder, processorFiles.own), jsonText(fields));
   }
   const unfinished = join(folder, `.${configFile}`);
-  // The dtype in the original configuration no longer holds for weights saved in another dtype.
+  // The dtype in the original configuration is no longer correct if weights are saved in another dtype.
   await writeFile(unfinished, jsonText(withDType(config, dtype ?? (stored === undefined ? "f32" : undefined))));
   await rename(unfinished, join(folder, configFile));
 };

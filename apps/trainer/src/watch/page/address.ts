@@ -1,22 +1,22 @@
 import { type Axis, axes } from "./axis-x.ts";
 
-/** View settings of the user, which a link to the page must carry. */
+/** View settings of the user, which are part of the page's URL. */
 export interface View {
-  /** Runs whose lines are drawn, in the order of selection. Absent: no run was selected yet. */
+  /** Ids of the runs whose lines are drawn, in the order of selection. Undefined: no run has been selected yet. */
   readonly runs: readonly string[] | undefined;
   /** Filter of the run list. */
   readonly filter: string;
-  /** Words that filter the charts. */
+  /** Words by which charts are filtered. */
   readonly charts: string;
   readonly axis: Axis;
   /** Smoothing weight, 0 to 0.99. */
   readonly smoothing: number;
   readonly isLogarithmic: boolean;
-  /** Visible range of the axis. Absent: the whole axis. */
+  /** Visible range of the axis. Undefined: the complete axis. */
   readonly range: { readonly from: number; readonly to: number } | undefined;
-  /** Id of the run whose details are open. */
+  /** Id of the run whose details are open. Undefined: none. */
   readonly detailed: string | undefined;
-  /** Name of the trace of that run whose timeline is open. */
+  /** Name of the trace, of that run, whose timeline is open. Undefined: none. */
   readonly traced: string | undefined;
 }
 
@@ -46,8 +46,8 @@ const smoothingIn = (text: string | null): number => {
 };
 
 /**
- * Fragment of the page's address after `#`. Default settings are omitted; an empty selection of runs is written as
- * `run=`.
+ * Returns the fragment of the page's URL, after `#`. Default settings are omitted. An empty selection of runs is
+ * written as `run=`.
  */
 export const addressOf = (view: View): string => {
   const words = new URLSearchParams();
@@ -69,9 +69,9 @@ export const addressOf = (view: View): string => {
 };
 
 /**
- * Parse the view from an address. Invalid or unknown parts get their defaults.
+ * Parses the view from a URL fragment. Invalid or missing settings have their defaults.
  *
- * @param address with or without its `#`.
+ * @param address Fragment with or without `#`.
  */
 export const viewOf = (address: string): View => {
   const words = new URLSearchParams(address.replace(/^#/, ""));

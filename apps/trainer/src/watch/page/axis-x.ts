@@ -6,8 +6,8 @@ export const axes = ["step", "time", "epoch"] as const;
 export type Axis = (typeof axes)[number];
 
 /**
- * Fractional number of epochs done by each step: steps divided by the steps per epoch, if a run has reached its second
- * epoch; otherwise the epoch in its lines.
+ * Returns the number of completed epochs, as a fraction, after each step: steps divided by the steps per epoch. If the
+ * run has not reached its second epoch, returns the epoch of its lines.
  */
 const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
   const epochs = steps?.columns.get("epoch");
@@ -29,11 +29,14 @@ const epochsOf = (rows: Rows, steps: Rows | undefined): Float64Array => {
   return result;
 };
 
-/** Positions of rows along an axis, ascending. */
+/** Returns the positions of rows along an axis, ascending. */
 export const positionsOf = (rows: Rows, axis: Axis, steps: Rows | undefined): Float64Array =>
   axis === "step" ? rows.steps : axis === "time" ? rows.times : epochsOf(rows, steps);
 
-/** Range of runs along an axis, independent of their lines, so that all charts show the same range. */
+/**
+ * Returns the range of some runs along an axis. It does not depend on the drawn lines, so that all charts have the same
+ * range.
+ */
 export const extentOf = (
   runs: readonly { readonly byType: ReadonlyMap<string, Rows> }[],
   axis: Axis,

@@ -9,9 +9,9 @@ export interface ChartLine {
   readonly key: string;
   readonly run: string;
   readonly quantity: string;
-  /** Colour, 0 to 7: by run, or by quantity if only one run is shown. */
+  /** Color index, 0 to 7: by run, or by quantity if only one run is shown. */
   readonly colour: number;
-  /** Dash pattern, 0 to 3: by quantity, if colours identify runs. */
+  /** Index of the dash pattern, 0 to 3: by quantity, if colors identify runs. */
   readonly dash: number;
   readonly x: Float64Array;
   readonly y: Float32Array;
@@ -26,14 +26,14 @@ interface KeptAverage {
 }
 
 const dashes = 4;
-/** Minimum number of points for smoothing; shorter lines, such as evaluations, are shown unchanged. */
+/** Minimum number of points for smoothing. Shorter lines, such as evaluations, are not smoothed. */
 const minSmoothed = 50;
 
-/** Lines of one chart; keeps averages between updates. */
+/** Computes the lines of one chart, and keeps moving averages between updates. */
 export class ChartLines {
   private readonly averages = new Map<string, KeptAverage>();
 
-  /** @param smoothing weight of earlier values; 0: no smoothing. */
+  /** @param smoothing Weight of earlier values; 0: no smoothing. */
   of(plan: ChartPlan, ids: readonly string[], axis: Axis, smoothing: number): ChartLine[] {
     return ids.flatMap((run) =>
       plan.quantities.flatMap(({ type, name }, index): ChartLine[] => {

@@ -13,10 +13,10 @@ export interface ChartPlan {
   readonly quantities: readonly Quantity[];
   /** Number of quantities of this chart that are not drawn. */
   readonly leftOut: number;
-  /** Whether each quantity belongs to a rank, and is named by the rank. */
+  /** Whether each line is a quantity of one rank, and is named after the rank. */
   readonly isOfRanks: boolean;
   readonly text: (value: number) => string;
-  /** Natural upper bound of the values, such as 1 for a share. Absent: none. */
+  /** Upper bound of the values, such as 1 for a share. Absent: no bound. */
   readonly most?: number | undefined;
 }
 
@@ -40,7 +40,7 @@ const known: readonly {
   { title: "Resident memory", quantities: ["step/residentBytes"], text: bytesText },
 ];
 
-/** Format of a quantity, by the unit at the end of its name. */
+/** Returns the format of a quantity, determined by the unit at the end of its name. */
 const textOf = (name: string): ((value: number) => string) => {
   const last = name.split(/[./]/).findLast((part) => !/^\d+$/.test(part)) ?? name;
   if (/seconds$/i.test(last)) return secondsText;
@@ -57,21 +57,24 @@ const countUnits = [
   [1e12, "T"],
 ] as const;
 
-/** Common prefix of the quantities of one chart: the name up to its last dot or slash, or the whole name. */
+/**
+ * Returns the common name prefix of the quantities in one chart: the name up to its last dot or slash, or the complete
+ * name.
+ */
 const prefixOf = (name: string): string => /^(.+)[./][^./]+$/.exec(name)?.[1] ?? name;
 
-/** Whether a quantity was reported by a single rank, in lines of a separate type: `rank-3`. */
+/** Whether a quantity was reported by a single rank, in lines with the type of that rank, such as `rank-3`. */
 const isOfRank = ({ type }: Quantity): boolean => /^rank-\d+$/.test(type);
 
-/** Step time without waits for other ranks: higher for a slower rank. */
+/** Quantity with the step time without waits for other ranks. It is longer for a slower rank. */
 const paceOfRank = "ownSeconds";
 
-/** Quantities that only position a line. */
+/** Quantities that are not drawn, because they only determine positions along the axis. */
 const hidden: ReadonlySet<string> = new Set(["step/epoch"]);
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
-/** Charts for quantities: standard quantities of training first, then others by the prefix of their names. */
+/** Plans charts for quantities: first the standard quantities of training, then other quantities by name prefix. */
 export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan[]; readonly others: ChartPlan[] } => {
   const keyOf = ({ type, name }: Quantity): string => `${type}/${name}`;
   const byKey = new Map(all.map((quantity) => [keyOf(quantity), quantity]));
@@ -121,7 +124,7 @@ export const chartPlans = (all: readonly Quantity[]): { readonly main: ChartPlan
   };
 };
 
-/** Whether a chart matches a search: each word occurs in its title, or in one of its quantities. */
+/** Whether a chart matches a search: each word must occur in the title, or in the name of one of the quantities. */
 export const matchesWords = ({ title, quantities }: ChartPlan, words: string): boolean => {
   const texts = [title, ...quantities.map(({ type, name }) => `${type}/${name}`)].map((text) => text.toLowerCase());
   return words

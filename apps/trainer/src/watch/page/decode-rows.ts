@@ -8,9 +8,9 @@ export interface LoadedTables {
 }
 
 /**
- * Add the rows of a message of `/api/rows`. All earlier rows are dropped if the generation has changed.
+ * Adds the rows of a message of `/api/rows`. If the generation has changed, all earlier rows are removed.
  *
- * @param message as written by `encodeRows`.
+ * @param message Bytes written by `encodeRows`.
  */
 export const applyRows = (tables: LoadedTables, message: ArrayBuffer): void => {
   const headerBytes = new DataView(message).getUint32(0, true);

@@ -1,6 +1,6 @@
 import type { RunFacts } from "../../run-readers/run-facts.ts";
 
-/** Job options in which runs differ, and each run's value. Undefined: the run has no such option. */
+/** Returns the job options in which runs differ, with the value of each run. Undefined: the run has no such option. */
 export const differingOptions = (
   runs: readonly Pick<RunFacts, "options">[],
 ): readonly { readonly key: string; readonly values: readonly (string | undefined)[] }[] => {

@@ -1,4 +1,4 @@
-/** Milliseconds per frame for drawing charts; remaining charts wait for the next frame. */
+/** Maximum time in milliseconds for drawing charts in one frame. Remaining charts are drawn in the next frames. */
 const budgetMilliseconds = 7;
 
 const waiting = new Set<() => void>();
@@ -15,7 +15,7 @@ const frame = (): void => {
   if (asked) requestAnimationFrame(frame);
 };
 
-/** Draw in one of the next frames, once regardless of the number of requests. */
+/** Draws a chart in one of the next frames. Repeated requests before that frame draw the chart once. */
 export const drawSoon = (draw: () => void): void => {
   waiting.add(draw);
   if (asked) return;

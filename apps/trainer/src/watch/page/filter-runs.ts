@@ -2,10 +2,10 @@ import type { RunFacts } from "../../run-readers/run-facts.ts";
 
 const term = /^([^=!<>]+?)(!=|>=|<=|=|>|<)(.*)$/;
 const spacedOperator = /\s*(!=|>=|<=|=|>|<)\s*/g;
-/** A range `32..128`, both ends included. */
+/** Matches a range such as `32..128`, with both ends included. */
 const span = /^(.+?)\.\.(.+)$/;
 
-/** Whether a text is a number in a range. Absent: the other text is not a range of numbers. */
+/** Whether a text is a number in a range. Undefined: `wanted` is not a range of numbers. */
 const isWithin = (value: string, wanted: string): boolean | undefined => {
   const [, first, last] = span.exec(wanted) ?? [];
   const [from, to] = [Number(first), Number(last)];
@@ -25,9 +25,9 @@ const fits = (options: Readonly<Record<string, string>>, key: string, operator: 
 };
 
 /**
- * Whether a run matches a filter: words in its name or state, and options of its job such as `optimizer.kind=adam`,
- * `batch>=64`, `seed!=1` or `learningRate.peak=0.001..0.1`, separated by spaces; all terms must match. Spaces around an
- * operator are ignored.
+ * Whether a run matches a filter. A filter consists of terms separated by spaces: words in the run's name or state, and
+ * conditions on its job options such as `optimizer.kind=adam`, `batch>=64`, `seed!=1` or
+ * `learningRate.peak=0.001..0.1`. All terms must match. Spaces around an operator are ignored.
  */
 export const matchesFilter = (
   { id, state, options }: Pick<RunFacts, "id" | "state" | "options">,

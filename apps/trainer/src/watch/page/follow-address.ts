@@ -16,8 +16,8 @@ import {
 } from "./store.ts";
 
 /**
- * Milliseconds without changes after which a view becomes a history entry, so that a drag or a typed word makes one
- * entry.
+ * Time in milliseconds without changes after which the view becomes a history entry, so that a drag or a typed word
+ * makes only one entry.
  */
 const settledAfter = 400;
 
@@ -51,9 +51,9 @@ const read = (): void => {
 };
 
 /**
- * Keep the view in the page's address: a shared link opens the same view, and back and forward move between views that
- * the user selected. Changes by the page itself, such as showing a new run, replace the current address. Invalid parts
- * of an address are ignored.
+ * Synchronizes the view with the page's URL. A shared link opens the same view, and back and forward move between views
+ * that the user selected. Changes by the page itself, such as displaying a new run, replace the current URL. Invalid
+ * settings in a URL are ignored.
  */
 export const followAddress = (): void => {
   read();
@@ -79,7 +79,7 @@ export const followAddress = (): void => {
     timer = setTimeout(write, settledAfter);
   });
   addEventListener("popstate", () => {
-    clearTimeout(timer); // an unsettled view belongs to the view that is left
+    clearTimeout(timer); // a change not yet recorded belongs to the view that the user leaves
     timer = undefined;
     isOfPerson = false;
     read();

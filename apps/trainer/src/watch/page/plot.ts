@@ -6,20 +6,20 @@ import { thin } from "./thin.ts";
 export interface PlotView {
   readonly from: number;
   readonly to: number;
-  /** Natural upper bound of the values, such as 1 for a share. Absent: none. */
+  /** Upper bound of the values, such as 1 for a share. Absent: no bound. */
   readonly most?: number | undefined;
   readonly isLogarithmic: boolean;
   readonly isSmoothed: boolean;
-  /** Whether the axis has only whole numbers. */
+  /** Whether values on the x axis are integers. */
   readonly isWholeX: boolean;
   readonly textX: (value: number) => string;
   readonly textY: (value: number) => string;
 }
 
 export interface PlotEvents {
-  /** Called with the axis position of the pointer. Absent: no position. */
+  /** Called with the position of the pointer on the x axis. Undefined: the pointer has left the chart. */
   pointed(x: number | undefined): void;
-  /** Called with a range selected with the pointer. Absent: the whole axis. */
+  /** Called with a range selected with the pointer. Undefined: the complete axis. */
   ranged(range: { readonly from: number; readonly to: number } | undefined): void;
 }
 
@@ -30,10 +30,10 @@ const distances: number[] = Array.from({ length: 25 }, (_, i) => i - 9).flatMap(
   [1, 2, 2.5, 5].map((one) => Number(`${one}e${power}`)),
 );
 const wholeDistances = distances.filter(Number.isInteger);
-/** Number of points up to which each point is marked. */
+/** Maximum number of points of a line whose points are marked. */
 const fewPoints = 40;
 
-/** A uPlot chart, rebuilt when its lines or colours change. Data are thinned to its pixel columns. */
+/** A uPlot chart, rebuilt when its lines or colors change. Data are thinned to the resolution of the pixel columns. */
 export class Plot {
   private readonly container: HTMLElement;
   private readonly events: PlotEvents;
@@ -83,7 +83,7 @@ export class Plot {
     this.plot.setData(data);
   }
 
-  /** Show the position of another chart's pointer, or of the keyboard mark. */
+  /** Shows the position of another chart's pointer, or of the keyboard marker. */
   point(x: number | undefined): void {
     const left = x === undefined || this.plot === undefined ? -10 : this.plot.valToPos(x, "x");
     this.plot?.setCursor({ left, top: left < 0 ? -10 : 0 }, false);

@@ -1,8 +1,6 @@
 import { schemes } from "@skein/report";
 
-/**
- * Colours of runs: distinguishable with each kind of colour blindness, and with a contrast of 3 : 1 against the page.
- */
+/** Colors of runs, distinguishable with each type of color blindness, and with a contrast of 3 : 1 to the page. */
 const runColours: Readonly<Record<"light" | "dark", readonly string[]>> = {
   light: ["#0072b2", "#c94f00", "#00805f", "#a9478a", "#7f6500", "#4a4fc4", "#5b6472", "#b3003c"],
   dark: ["#56b4e9", "#e69f00", "#2ec4a0", "#e08fc0", "#f0e442", "#a3a8ff", "#b4bac4", "#ff8a75"],
@@ -16,7 +14,10 @@ const rulesOf = (scheme: "light" | "dark"): string =>
     ...runColours[scheme].map((colour, index) => `--run-${index}:${colour}`),
   ].join(";");
 
-/** Custom properties of both schemes. The system's scheme applies unless the page's switch selects another. */
+/**
+ * CSS custom properties of the light and the dark color scheme. The system's scheme applies unless the user selects a
+ * scheme on the page.
+ */
 export const schemeRules: string = [
   `:root{${rulesOf("light")}}`,
   `@media (prefers-color-scheme:dark){:root:not([data-scheme=light]){${rulesOf("dark")}}}`,

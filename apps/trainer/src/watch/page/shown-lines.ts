@@ -4,7 +4,7 @@ import type { ChartPlan } from "./chart-plan.ts";
 import { axis } from "./store.ts";
 import { lowerBound } from "./thin.ts";
 
-// Values of a chart's lines for its legend and its table.
+// Lines of a chart, for its legend and its table.
 
 export interface LinesProps {
   readonly plan: ChartPlan;
@@ -20,7 +20,7 @@ export const lineName = (plan: ChartPlan, { run, quantity }: ChartLine): string 
   return isOne ? run : `${run} ${quantity.replace(`${plan.title}.`, "")}`;
 };
 
-/** Value of a line at a position: the value of the last point up to there. */
+/** Returns the value of a line at an axis position: the value of the last point at or before the position. */
 export const valueAt = ({ x, y, length }: ChartLine, position: number | undefined): number => {
   let row = position === undefined ? length - 1 : lowerBound(x, length, position);
   if (position !== undefined && (row >= length || x[row]! > position)) row--;

@@ -1,4 +1,4 @@
-/** Exponential moving average with bias correction, so that it does not start at 0; grows with its line. */
+/** Exponential moving average with bias correction, so that it does not start near 0. Values can be appended. */
 export class Smoothed {
   values: Float32Array = new Float32Array(0);
   private done = 0;
@@ -6,12 +6,12 @@ export class Smoothed {
   private share = 0;
   private readonly weight: number;
 
-  /** @param weight of earlier values, 0 to below 1. */
+  /** @param weight Weight of earlier values, in [0, 1). */
   constructor(weight: number) {
     this.weight = weight;
   }
 
-  /** Averages of the first `length` values. The average of a NaN value is NaN. */
+  /** Returns the averages of the first `length` values. The average at a NaN value is NaN. */
   of(line: Float32Array, length: number): Float32Array {
     if (this.values.length < length) {
       const larger = new Float32Array(Math.max(64, length, 2 * this.values.length)).fill(Number.NaN);

@@ -4,9 +4,9 @@ import type { Axis } from "./axis-x.ts";
 import { applyRows, type LoadedTables } from "./decode-rows.ts";
 import { matchesFilter } from "./filter-runs.ts";
 
-/** A run whose rows are loaded. */
+/** A run whose rows are loaded in the page. */
 export interface LoadedRun extends LoadedTables {
-  /** Incremented with each message. */
+  /** Incremented after each message with rows. */
   readonly version: Signal<number>;
   busy: boolean;
   again: boolean;
@@ -16,19 +16,19 @@ export const connection: Signal<"connecting" | "live" | "lost"> = signal("connec
 export const runs: Signal<ReadonlyMap<string, RunFacts>> = signal(new Map());
 export const chosen: Signal<ReadonlySet<string>> = signal(new Set());
 export const filter: Signal<string> = signal("");
-/** Words that filter the charts by title. Empty: all charts. */
+/** Words by which charts are filtered by title. Empty: all charts are shown. */
 export const chartWords: Signal<string> = signal("");
 export const axis: Signal<Axis> = signal("step");
 export const smoothing: Signal<number> = signal(0);
 export const isLogarithmic: Signal<boolean> = signal(false);
-/** Visible range of the axis of all charts. Absent: the whole axis. */
+/** Visible range of the x axis of all charts. Undefined: the complete axis. */
 export const range: Signal<{ readonly from: number; readonly to: number } | undefined> = signal(undefined);
-/** Position of the pointer, or of the keyboard mark, along the axis. */
+/** Position of the pointer, or of the keyboard marker, on the x axis. */
 export const mark: Signal<number | undefined> = signal(undefined);
 export const detailed: Signal<string | undefined> = signal(undefined);
-/** Name of the trace of that run whose timeline is open. */
+/** Name of the trace, of the run in `detailed`, whose timeline is open. */
 export const traced: Signal<string | undefined> = signal(undefined);
-/** Number of updates from the server, to distinguish their changes from changes by the user. */
+/** Number of updates from the server. Distinguishes changes by the server from changes by the user. */
 export const takes: Signal<number> = signal(0);
 
 export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
@@ -37,20 +37,23 @@ export const listed: ReadonlySignal<readonly RunFacts[]> = computed(() =>
     .toSorted((a, b) => b.writtenAt - a.writtenAt || (a.id < b.id ? -1 : 1)),
 );
 
-/** Runs whose lines are drawn: selected runs that pass the filter, in the order of selection. */
+/** Runs whose lines are drawn: selected runs that match the filter, in the order of selection. */
 export const shown: ReadonlySignal<readonly RunFacts[]> = computed(() => {
   const left = new Map(listed.value.map((run) => [run.id, run]));
   return [...chosen.value].flatMap((id) => left.get(id) ?? []);
 });
 
-/** Ids of the shown runs, so that dependents do not change with each line of a run. */
+/** Ids of the runs whose lines are drawn, as JSON, so that dependents do not change with each new line of a run. */
 export const shownIds: ReadonlySignal<string> = computed(() => JSON.stringify(shown.value.map(({ id }) => id)));
 
-/** Number of run colours. */
+/** Number of colors for runs. */
 export const colours = 8;
 const colourOf = new Map<string, number>();
 
-/** Colour of a run, 0 to 7, which stays the same while the run is selected; with more than 8 runs, colours repeat. */
+/**
+ * Returns the color index of a run, 0 to 7, which is constant while the run is selected. With more than 8 runs, colors
+ * repeat.
+ */
 export const colourIndex = (id: string): number => colourOf.get(id) ?? 0;
 
 const giveColour = (id: string): void => {
@@ -74,10 +77,10 @@ export const choose = (ids: readonly string[], isChosen: boolean): void => {
   chosen.value = next;
 };
 
-/** Runs that an address names. Absent: it names none. */
+/** Ids of the runs named in the URL. Undefined: the URL names no run. */
 let wanted: readonly string[] | undefined;
 
-/** Select the named runs that exist; the newest run if none is named or none of them exists. */
+/** Selects the named runs that exist, or the newest run if no named run exists. */
 const chooseDefaults = (): void => {
   const there = wanted?.filter((id) => runs.value.has(id));
   const next =
@@ -90,7 +93,7 @@ const chooseDefaults = (): void => {
   chosen.value = kept;
 };
 
-/** Show the runs that an address names, now or when the list of runs is loaded. */
+/** Shows the runs named in a URL, immediately or when the list of runs has been loaded. */
 export const chooseWanted = (ids: readonly string[] | undefined): void => {
   wanted = ids;
   if (runs.value.size > 0) chooseDefaults();
@@ -107,7 +110,7 @@ export const loadedRun = (id: string): LoadedRun => {
   return run;
 };
 
-/** Request the missing rows of a run. If a request is in progress, repeat it afterwards. */
+/** Requests the missing rows of a run. If a request is already in progress, repeats the request afterwards. */
 const pull = async (id: string): Promise<void> => {
   const run = loadedRun(id);
   if (run.busy) {
@@ -126,14 +129,14 @@ const pull = async (id: string): Promise<void> => {
       run.version.value++;
     } while (run.again);
   } catch {
-    // The connection is lost; after reconnecting, everything is requested again.
+    // The connection is lost. After reconnecting, all data is requested again.
   } finally {
     run.busy = false;
   }
 };
 
 const isBehind = ({ id, generation, rows, loaded: share }: RunFacts): boolean => {
-  if (share !== null) return false; // rows are sent after the server has read the whole file
+  if (share !== null) return false; // rows are sent after the server has read the complete file
   const run = loaded.get(id);
   return (
     run === undefined ||
@@ -155,7 +158,8 @@ const take = (updated: readonly RunFacts[], gone: readonly string[], isAll: bool
   runs.value = next;
   if (vanished.length > 0) choose(vanished, false);
   for (const id of vanished) loaded.delete(id);
-  // At first the newest run, or the runs that an address names; later each run that begins while the page is open.
+  // Initially shows the newest run, or the runs named in the URL; later also each run that begins while the page is
+  // open.
   if (chosen.value.size === 0 && before.size === 0) chooseDefaults();
   else if (!isAll && chosen.value.size < maxPreselected)
     choose(
@@ -164,10 +168,10 @@ const take = (updated: readonly RunFacts[], gone: readonly string[], isAll: bool
     );
 };
 
-/** Listen to the server, and keep the page up to date. */
+/** Listens to the server, and keeps the page up to date. */
 export const connect = (): void => {
   const source = new EventSource("/api/events");
-  let received: RunFacts[] = []; // the list of all runs arrives in pieces
+  let received: RunFacts[] = []; // the list of all runs arrives in several messages
   source.addEventListener("open", () => {
     connection.value = "live";
   });

@@ -15,7 +15,7 @@ const savedChoice = (): SchemeChoice => {
 };
 
 export const scheme: Signal<SchemeChoice> = signal(savedChoice());
-/** Incremented when colours change, so that canvases are redrawn. */
+/** Incremented when colors change, so that canvases are redrawn. */
 export const colourChanges: Signal<number> = signal(0);
 
 const apply = (): void => {
@@ -29,7 +29,7 @@ export const chooseScheme = (choice: SchemeChoice): void => {
   try {
     localStorage.setItem(key, choice);
   } catch {
-    // without storage, the choice lasts until the page is closed
+    // without storage, the choice is lost when the page is closed
   }
   apply();
 };
@@ -39,6 +39,6 @@ export const followScheme = (): void => {
   apply();
 };
 
-/** Value of a custom property of the page. */
+/** Returns the value of a CSS custom property of the page. */
 export const colourNamed = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();

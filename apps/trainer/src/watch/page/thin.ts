@@ -1,11 +1,11 @@
-/** A thinned line: two points per pixel column, the minimum and the maximum in their order. */
+/** A thinned line. Each pixel column has two points, the minimum and the maximum, in their original order. */
 export interface ThinLine {
   readonly values: (number | null)[];
-  /** Number of points in the range. */
+  /** Number of points in the range before thinning. */
   readonly points: number;
 }
 
-/** Insertion index of `x` in ascending numbers, before equal ones. */
+/** Returns the insertion index of `x` in ascending numbers, before equal numbers. */
 export const lowerBound = (numbers: ArrayLike<number>, length: number, x: number): number => {
   let [low, high] = [0, length];
   while (low < high) {
@@ -17,12 +17,13 @@ export const lowerBound = (numbers: ArrayLike<number>, length: number, x: number
 };
 
 /**
- * Thin a line to the detail that `columns` pixel columns between `from` and `to` can show. No peak is lost.
+ * Thins a line to the detail visible on `columns` pixel columns between `from` and `to`. Each minimum and maximum
+ * remains visible.
  *
  * Cost: linear in the number of points in the range.
  *
- * @param x ascending.
- * @param only values above `above` are drawn, such as above 0 on a logarithmic axis; NaN is never drawn.
+ * @param x Positions, ascending.
+ * @param only Only values above `above` are drawn, such as values above 0 on a logarithmic axis. NaN is never drawn.
  */
 export const thin = (
   x: ArrayLike<number>,

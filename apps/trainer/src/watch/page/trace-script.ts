@@ -1,5 +1,5 @@
-// Reader and renderer of traces: several times the size of the rest of the page, so a separate script, which the page
-// loads when a trace is opened. The script holds no state, because it contains copies of other modules.
+// Parser and renderer of traces. A separate script, because it is several times larger than the rest of the page; the
+// page loads it when a trace is opened. It has no state, because it contains copies of other modules.
 import {
   linearTicks,
   secondsText,
@@ -21,11 +21,11 @@ const ticksOf = (from: number, to: number, count: number): { readonly at: number
   return places.map((at, i) => ({ at, text: texts[i]! }));
 };
 
-/** HTML of a timeline figure; all text from the trace is escaped. */
+/** Returns the HTML of a timeline figure. All text from the trace is escaped. */
 export const timelineHtml = (ranks: readonly RankSpans[], hasSteps: boolean, label: string): string =>
   timelineFigure(rankTracks(ranks, undefined, hasSteps), { label, all: "all" });
 
-/** Make the timelines in an element zoom, pan and show tooltips. */
+/** Adds zooming, panning and tooltips to the timelines in an element. */
 export const zoom = (container: HTMLElement): void => {
   if (document.querySelector(".tip") === null) showTips(document);
   zoomTimeline(container, secondsText, ticksOf);

@@ -22,7 +22,7 @@ const span = (track: Track, name: string, from: number, to: number): Span => ({
 });
 const textOf = (seconds: number): string => `${Math.round(1000 * seconds)} ms`;
 
-/** Two steps of two ranks that begin at 5 s, with a save between them that belongs to none. */
+/** Two steps of two ranks that begin at 5 s. A save between the steps belongs to no step. */
 const ranks = [0, 1].map(
   (rank): RankSpans => ({
     rank,

@@ -11,9 +11,9 @@ import {
 } from "@skein/report";
 import { type RankSpans, type Track, tracks } from "@skein/tensor-core";
 
-/** A trace in the form that a page shows. */
+/** A trace as displayed on a page. */
 export interface TraceView {
-  /** Ranks with aligned clocks; times count from the first span. */
+  /** Spans of the ranks, with aligned clocks. Times are relative to the first span. */
   readonly ranks: readonly RankSpans[];
   /** Steps that all ranks have completed. */
   readonly steps: readonly WorldStep[];
@@ -21,20 +21,20 @@ export interface TraceView {
   readonly isCut: boolean;
 }
 
-/** A part of a trace that is drawn at once. */
+/** A part of a trace that is drawn as one figure. */
 export interface TraceWindow {
   readonly key: string;
   readonly title: string;
-  /** Spans of the part; times count from its start. */
+  /** Spans of this part of the trace. Times are relative to the start of the part. */
   readonly ranks: () => readonly RankSpans[];
-  /** Whether it has several steps, which then get their own track. */
+  /** Whether the part contains several steps, which are then drawn on a separate track. */
   readonly hasSteps: boolean;
 }
 
-/** Maximum number of spans that can be drawn responsively. */
+/** Maximum number of spans that can be drawn without noticeable delay. */
 export const maxSpans = 40_000;
 
-/** Iterate over lines without an array of all lines, because a trace may have a million. */
+/** Iterates over lines without an array of all lines, because a trace may have a million lines. */
 function* linesOf(text: string): Generator<string, void> {
   for (let from = 0; from < text.length; ) {
     const end = text.indexOf("\n", from);
@@ -44,10 +44,10 @@ function* linesOf(text: string): Generator<string, void> {
 }
 
 /**
- * Read a Skein trace.
+ * Reads a Skein trace.
  *
- * @param name of its file, for errors.
- * @throws ArgumentError in one line for another format.
+ * @param name File name, for error messages.
+ * @throws ArgumentError with a one-line message for another format.
  */
 export const readTraceText = (text: string, name: string): TraceView => {
   const { ranks, cut } = parseTrace(linesOf(text), traceFacts, name);
@@ -67,7 +67,7 @@ export const readTraceText = (text: string, name: string): TraceView => {
 
 const numberOf = (step: WorldStep): number => step[0]!.number;
 
-/** The last spans of all ranks, for a trace without steps that has too many spans. */
+/** Returns the last spans of all ranks, for a trace without steps that has too many spans. */
 const lastSpans = (ranks: readonly RankSpans[]): RankSpans[] => {
   const begins = ranks.flatMap(({ spans }) => spans.map(({ startSeconds }) => startSeconds)).sort((a, b) => b - a);
   const from = begins[maxSpans - 1]!;
@@ -79,8 +79,8 @@ const lastSpans = (ranks: readonly RankSpans[]): RankSpans[] => {
 };
 
 /**
- * Parts that can be shown: the whole trace if it is short enough, and each of its steps. The first part is shown
- * initially.
+ * Returns the parts of a trace that can be displayed: the complete trace if it is short enough, and each of its steps.
+ * The first part is displayed initially.
  */
 export const windowsOf = (
   { ranks, steps, numSpans }: TraceView,
@@ -101,7 +101,7 @@ export const windowsOf = (
   return [...whole, ...each.toReversed()];
 };
 
-/** All spans of one name on a track of a rank. */
+/** Totals of all spans with the same name on one track of a rank. */
 export interface SpanRow {
   readonly rank: number;
   readonly track: Track;
@@ -111,9 +111,9 @@ export interface SpanRow {
 }
 
 /**
- * A timeline as a table, for users who cannot see it: the longest spans of each rank and track.
+ * Returns a timeline as table rows, for users who cannot see the figure: the longest spans of each rank and track.
  *
- * @param most number of rows per track; the remaining names share one row, whose name gives their number.
+ * @param most Maximum number of rows per track. The remaining names share one row, whose name contains their number.
  */
 export const rowsOfSpans = (ranks: readonly RankSpans[], most: number): SpanRow[] =>
   ranks.flatMap(({ rank, spans }) =>

@@ -17,17 +17,17 @@ import { type FoundSample, numbered } from "../split-samples.ts";
 import { formatOf, lineEndings, requireFields } from "../text-format.ts";
 import { isCompressed } from "./piecewise.ts";
 
-/** Options of reading a stream. */
+/** Options for reading a stream. */
 export interface StreamOptions {
-  /** Number of samples that are shuffled together; up to twice as many stay in memory. */
+  /** Number of samples that are shuffled together. Up to twice as many samples are in memory. */
   readonly shuffleBuffer: number;
-  /** Number of shards that all ranks together read concurrently. Default: 8, or the number of ranks if larger. */
+  /** Number of shards read concurrently over all ranks. Default: 8, or the number of ranks if larger. */
   readonly shardsAtOnce?: number | undefined;
 }
 
 const cure = "check that the file exists and is readable";
 
-/** Returns the size of a local shard; undefined for an address, because thousands of requests would take too long. */
+/** Returns the size of a local shard. Undefined for a URL, because thousands of requests would take too long. */
 const sizeOf = (location: string): number | undefined => {
   if (isAddress(location)) return undefined;
   const stats = statsAt(location);
@@ -35,7 +35,7 @@ const sizeOf = (location: string): number | undefined => {
   return stats.size;
 };
 
-/** @param what parameters that determine how samples are made from the shards; part of the digest. */
+/** @param what Parameters that determine how samples are made from the shards; included in the digest. */
 const streamOf = (
   shards: readonly string[],
   samples: TextShards | ImageShards,
@@ -53,22 +53,24 @@ const streamOf = (
 const shardsText = (shards: readonly string[]): string =>
   `samples are streamed from ${shards.length} ${shards.length === 1 ? "shard" : "shards"}: ${someOf(shards.map(pathOf))}`;
 
-/** Text files to stream and their conversion to tokens. */
+/** Text files to stream, and their conversion to tokens. */
 export interface TextStreamOptions extends StreamOptions {
-  /** Text, JSON Lines or Parquet files (paths or addresses), or folders with such files; .gz is decompressed. */
+  /** Text, JSON Lines or Parquet files (paths or URLs), or folders with such files. `.gz` files are decompressed. */
   readonly file: string | readonly string[];
-  /** Key of the text in JSON lines, column of the text in Parquet. Default: text. */
+  /** Key of the text in JSON lines, or column of the text in Parquet. Default: text. */
   readonly field?: string | undefined;
-  /** Text after each document. Default: the tokenizer's end-of-text token, or an empty line if there is none. */
+  /**
+   * Text inserted after each document. Default: the tokenizer's end-of-text token, or an empty line if there is none.
+   */
   readonly separator?: string | undefined;
-  /** Whether lines and rows without a text are skipped instead of causing an error. */
+  /** Whether lines and rows without text are skipped instead of causing an error. */
   readonly skipDamaged?: boolean | undefined;
   /**
-   * Location of the tokenizer, and the file URL of the module from which its package is resolved. Absent: each byte is
-   * a token.
+   * Location of the tokenizer, and file URL of the module from which its package is resolved. Absent: each byte is a
+   * token.
    */
   readonly tokenizer?: { readonly place: string; readonly from: string } | undefined;
-  /** Tokens per sample. */
+  /** Number of tokens per sample. */
   readonly window: number;
 }
 
@@ -76,8 +78,8 @@ const textEndings = [...lineEndings, ".md", ".txt"];
 const textCure = "give text, JSON Lines or Parquet files";
 
 /**
- * Opens texts as a stream of windows that are read during training: fields `inputs` and `labels` as in `textRecords`,
- * from the concatenated texts of each shard. No text is read here.
+ * Opens texts as a stream of windows that are read during training. Fields `inputs` and `labels` as in `textRecords`,
+ * from the concatenated texts of each shard. This function reads no text.
  *
  * @throws DataError for missing shards.
  */
@@ -118,9 +120,9 @@ export type ImageStreamOptions = ImageOptions &
     readonly shards:
       | ({ readonly of: "webdataset" } & ShardOptions)
       | ({ readonly of: "image-parquet" } & ParquetOptions);
-    /** Class names in label order, or the number of classes. Default: the classes of the test images. */
+    /** Class names in the order of labels, or the number of classes. Default: the classes of the test images. */
     readonly classes?: number | readonly string[] | undefined;
-    /** Decodes test images when batches need them. Absent: test images are decoded once, now. */
+    /** Options for decoding test images when batches need them. Absent: this function decodes all test images. */
     readonly lazy?: LazyOptions | undefined;
     /** Maximum number of concurrent decodes per thread that assembles batches. Default: four per thread of libuv. */
     readonly decodesAtOnce?: number | undefined;
@@ -129,7 +131,7 @@ export type ImageStreamOptions = ImageOptions &
 interface FoundShards {
   readonly training: readonly string[];
   readonly heldOut: readonly FoundSample[];
-  /** Class names in label order, if the files list them. */
+  /** Class names in the order of labels, if the files list them. */
   readonly classes?: readonly string[] | undefined;
 }
 
@@ -154,8 +156,9 @@ const findShards = async (shards: ImageStreamOptions["shards"], incomplete: stri
 };
 
 /**
- * Opens images that are read and decoded during training, `inputs` u8 [rows, columns, channels] and `labels` i32 [],
- * from WebDataset shards (.tar, also .gz) or Parquet rows. Test images are read here, training images are not.
+ * Opens images that are read and decoded during training, from WebDataset shards (.tar, also .gz) or Parquet rows.
+ * Fields: `inputs` u8 [rows, columns, channels] and `labels` i32 []. This function reads the test images, but not the
+ * training images.
  *
  * @throws DataError if there are no test files, and like `findInShards` and `findInParquet` for the test images.
  */

@@ -9,7 +9,7 @@ import { cutOff, type TarBytes } from "../tar-entries.ts";
 
 const cure = "check that the file still exists and is complete";
 
-/** Size of one read, bytes. On a web server each read costs one request. */
+/** Size of one read in bytes. On a web server each read costs one request. */
 const pieceBytes = 2 ** 22;
 
 export const isCompressed = (location: string): boolean => /\.(gz|tgz)$/i.test(pathOf(location));
@@ -28,12 +28,12 @@ async function* storedPieces(
   }
 }
 
-/** Active decompressors of this thread. */
+/** Decompressors in use on this thread. */
 const decompressors = new Set<Gunzip>();
 let isClosed = false;
 
 /**
- * Stops decompression in this thread. Must be called before the thread is terminated from outside: Node.js 24 ends the
+ * Stops decompression on this thread. Must be called before another thread terminates this thread: Node.js 24 ends the
  * whole process if a thread is terminated while it starts to decompress a file.
  */
 export const closeDecompressors = (): void => {
@@ -45,7 +45,7 @@ async function* decompressedPieces(location: string): AsyncGenerator<Uint8Array,
   if (isClosed) throw new DataError(`${pathOf(location)} was closed`);
   const gunzip = createGunzip();
   decompressors.add(gunzip);
-  // Errors of the pipeline reach the reader of gunzip.
+  // The reader of `gunzip` receives errors of the pipeline.
   const pumped = pipeline(Readable.from(storedPieces(location, 0, "gzip")), gunzip);
   pumped.catch(() => undefined);
   try {
@@ -64,13 +64,12 @@ async function* decompressedPieces(location: string): AsyncGenerator<Uint8Array,
 }
 
 /**
- * Yields the content of a local or remote file from an offset, decompressed for .gz files. Each piece has its own
+ * Yields the content of a local or remote file from an offset; `.gz` files are decompressed. Each chunk has its own
  * memory.
  *
- * @param from offset in the decompressed content, bytes.
- * @param holds expected content, after decompression.
- * Cost: a compressed file is decompressed from its beginning.
- * @throws DataError if the file cannot be read, is damaged, or changes during reading.
+ * @param from Byte offset in the decompressed content.
+ * @param holds Expected content, after decompression. Cost: a compressed file is decompressed from its beginning.
+ * @throws DataError if the file cannot be read, is damaged, or changes while it is read.
  */
 export async function* piecesOf(location: string, from: number, holds: FileContent): AsyncGenerator<Uint8Array, void> {
   if (!isCompressed(location)) {
@@ -86,7 +85,7 @@ export async function* piecesOf(location: string, from: number, holds: FileConte
   }
 }
 
-/** Forward-only random access to the content of a file: bytes before the last requested offset are dropped. */
+/** Forward-only access to the content of a file. Bytes before the last requested offset are dropped. */
 export class PiecewiseBytes implements TarBytes {
   readonly name: string;
   private readonly pieces: AsyncGenerator<Uint8Array, void>;
@@ -123,7 +122,7 @@ export class PiecewiseBytes implements TarBytes {
     return this.first + this.buffer.length;
   }
 
-  /** Fills the buffer with `count` bytes from `begin`, or fewer at the end of the file. */
+  /** Fills the buffer with `count` bytes from offset `begin`, or with fewer bytes at the end of the file. */
   private async fill(begin: number, count: number): Promise<void> {
     this.forget(begin);
     const further: Uint8Array[] = [];

@@ -19,14 +19,14 @@ import { PiecewiseBytes } from "./piecewise.ts";
 
 /** An image of a stream. */
 export interface StreamedImage {
-  /** Its shard, and its name in the shard. */
+  /** Name of the shard, and name of the image in the shard. */
   readonly name: string;
-  /** The encoded image. */
+  /** Encoded bytes of the image. */
   readonly bytes: Uint8Array;
   readonly label: number;
 }
 
-/** A sample in a shard; image or label may be missing. */
+/** A sample found in a shard. Its image or label may be missing. */
 interface Found {
   readonly name: string;
   readonly bytes: Uint8Array | undefined;
@@ -61,7 +61,7 @@ async function* inTar(location: string, names: ImageShards, from: number): Async
 }
 
 async function* inRows(location: string, names: ImageShards, from: number): AsyncGenerator<Found, void> {
-  // a copy, because a view would keep a page of the file in memory
+  // copied, because a view would keep a page of the file in memory
   for await (const { row, bytes, label } of imageRows(location, names, from))
     yield { name: `${pathOf(location)}, row ${row}`, bytes: bytes?.slice(), label, offset: row };
 }
@@ -69,7 +69,7 @@ async function* inRows(location: string, names: ImageShards, from: number): Asyn
 /**
  * Returns a reader of the images in a shard, in order.
  *
- * @param reportSkipped is called for each sample without an image or a label if such samples are skipped.
+ * @param reportSkipped Called for each skipped sample, which has no image or no label.
  */
 export const imageReader = (
   { shards, skipDamaged }: Pick<SampleStream, "shards" | "skipDamaged">,

@@ -12,15 +12,15 @@ import { damagedText, lineEntry, rowEntry, type TextEntry } from "../text-entrie
 import { contentOf, formatOf, requireUtf8 } from "../text-format.ts";
 import { piecesOf } from "./piecewise.ts";
 
-/** A text or a piece of a text, and its offset in the shard. */
+/** A complete text or a part of a text, with its offset in the shard. */
 interface Piece extends TextEntry {
   readonly offset: number;
-  /** Whether the piece starts its text; `isLast`: whether it ends its text. */
+  /** `isFirst`: whether this is the first part of its text. `isLast`: whether this is the last part of its text. */
   readonly isFirst: boolean;
   readonly isLast: boolean;
 }
 
-/** Yields the lines of a file from an offset, without line ends, each with its own offset. */
+/** Yields the lines of a file from an offset, without newlines, each with the offset of the line. */
 async function* linesOf(
   location: string,
   from: number,
@@ -51,7 +51,9 @@ async function* rowPieces(location: string, field: string, from: number): AsyncG
     yield { ...rowEntry(location, row, value, field), offset: row, isFirst: true, isLast: true };
 }
 
-/** Minimum length of a piece, bytes; a text is split after the first line that reaches this length. */
+/**
+ * Minimum length in bytes of a part of a long text. The text is split after the first line that reaches this length.
+ */
 const cutAfterBytes = 2 ** 16;
 
 async function* textPieces(location: string, from: number): AsyncGenerator<Piece, void> {
@@ -91,9 +93,9 @@ const joinTokens = (one: Tokens, other: Tokens): Tokens => {
 
 /**
  * Returns a reader of windows of the texts in a shard, concatenated with a separator after each text. Each text is
- * encoded separately; a long text file is encoded in pieces that end at line ends.
+ * encoded separately; a long text file is encoded in parts that end at newlines.
  *
- * @param reportSkipped is called for each text that cannot be used if such texts are skipped.
+ * @param reportSkipped Called for each skipped text, which cannot be used.
  */
 export const textReader = (
   { shards, skipDamaged }: Pick<SampleStream, "shards" | "skipDamaged">,

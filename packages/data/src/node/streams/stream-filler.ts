@@ -20,14 +20,14 @@ import { Semaphore } from "../semaphore.ts";
 import { imageReader, type StreamedImage } from "./read-images.ts";
 import { textReader } from "./read-texts.ts";
 
-/** Parameters of the batches of a stream. */
+/** Parameters for filling batches from a stream. */
 export interface StreamFillerOptions {
   readonly batchSize: number;
   readonly seed: number;
   readonly rank: number;
   readonly worldSize: number;
   readonly numLanes: number;
-  /** Positions of the lanes. Absent: the lanes start at their beginnings. */
+  /** Positions of the lanes. Undefined: lanes start at their beginnings. */
   readonly lanes?: readonly PlacedLane[] | undefined;
   readonly augmentation: Augmentation | undefined;
   readonly damaged: (image: DamagedImage) => void;
@@ -39,18 +39,18 @@ type Writer<Of> = (drawn: Drawn<Of>, lane: number, target: Uint8Array, i: number
 /** Fills batches from a stream. */
 export interface StreamFiller {
   /**
-   * Writes the next batch; resolves with the positions of this rank's lanes after the batch. Several calls may be
-   * pending.
+   * Writes the next batch. Resolves with the positions of this rank's lanes after the batch. Several calls may be
+   * pending at the same time.
    */
   fill(target: Uint8Array): Promise<readonly PlacedLane[]>;
   /** Resolves when a pending read of a lane ends. Undefined: no read is pending. */
   readonly reading: Promise<unknown> | undefined;
 }
 
-/** Maximum time for which a thread reads without yielding to its event loop. */
+/** Maximum time in milliseconds for which a thread reads without yielding to its event loop. */
 const turnMilliseconds = 5;
 
-/** Wraps a reader so that it yields to the event loop regularly. */
+/** Wraps a reader, so that it periodically yields to the event loop. */
 const yielding = <Of>(read: ShardReader<Of>): ShardReader<Of> => {
   let began = performance.now();
   return async function* (shard, from) {
@@ -95,7 +95,7 @@ const fillerOf = <Of>(
 
 const numSamplesOf = ({ batchSize, worldSize }: StreamFillerOptions): number => batchSize / worldSize;
 
-/** Writes windows: inputs are all tokens except the last, labels all tokens except the first. */
+/** Returns a writer of windows: `inputs` are all tokens except the last, `labels` all tokens except the first. */
 const windowWriter = ({ fields }: StreamedRecords, numSamples: number): Writer<Tokens> => {
   const bytes = sampleBytes(fields["inputs"]!);
   const { offsets } = batchLayout({ count: numSamples, fields }, numSamples);
@@ -107,8 +107,8 @@ const windowWriter = ({ fields }: StreamedRecords, numSamples: number): Writer<T
 };
 
 /**
- * Writes decoded images. If damaged images are skipped, the next intact image of the same block replaces a damaged one,
- * so that the result is the same on all ranks and after resuming.
+ * Returns a writer of decoded images. If damaged images are skipped, the next intact image of the same block replaces a
+ * damaged image, so that the result is equal on all ranks and after a resume.
  */
 const imageWriter = (
   { fields, stream }: StreamedRecords,
@@ -140,7 +140,8 @@ const imageWriter = (
       const pixels = await pixelsOf(image);
       if (pixels === undefined) continue;
       const shown = target.subarray(inputs + i * bytes, inputs + (i + 1) * bytes);
-      // The key uses the drawn sample, so that an image that replaces a damaged one is augmented differently each time.
+      // The random key depends on the drawn sample, so that an image that replaces several damaged images is augmented
+      // differently for each.
       if (augmentation === undefined) cropCenter(pixels, decodedSize, shown, size);
       else augmentImage(pixels, decodedSize, shown, size, augmentation, augmentationKey(seed, lane, ordinal));
       new DataView(target.buffer, target.byteOffset + labels + 4 * i, 4).setInt32(0, image.label, true);
@@ -152,7 +153,7 @@ const imageWriter = (
   };
 };
 
-/** Reports each image only once, even if it is read again. */
+/** Wraps a callback, so that each damaged image is reported only once, even if it is read again. */
 const reportOnce = (damaged: (image: DamagedImage) => void): ((image: DamagedImage) => void) => {
   const reported = new Set<string>();
   return (image) => {
@@ -161,7 +162,7 @@ const reportOnce = (damaged: (image: DamagedImage) => void): ((image: DamagedIma
   };
 };
 
-/** Returns the filler of a stream. @throws DataError if a package is missing. */
+/** Returns the batch filler of a stream. @throws DataError if a package is missing. */
 export const streamFiller = (records: StreamedRecords, given: StreamFillerOptions): StreamFiller => {
   const { stream } = records;
   const { samples } = stream;
