@@ -3,7 +3,7 @@ import type { MatmulVariant, Product, SumOrder } from "./product.ts";
 import { type Splits, splitInner, whole } from "./split-inner.ts";
 import { supportsMatrices } from "./subgroup-matrix.ts";
 
-/** Side of the tiles from which the number of pieces is computed. */
+/** Side of the tiles that determine the number of pieces, in elements. */
 const side = 64;
 /** Number of workgroups that keep a large GPU busy: a few for each of the 132 cores of the largest GPU. */
 const wantedGroups = 384;
