@@ -72,7 +72,10 @@ function exchange<T>(operation: i32, a: usize, b: usize, count: i32): void {
   }
 }
 
-/** Bits of 16-bit floats, low in each lane. Decodes both, applies the operation, rounds and encodes. */
+/**
+ * Operands are the bits of 16-bit floats, low in each lane. Decodes both operands, applies the operation, rounds and
+ * encodes.
+ */
 // @ts-ignore: decorator
 @inline
 function applyHalf<T>(operation: i32, a: T, b: T): T {
@@ -199,7 +202,7 @@ export function accumulateMinBF16(target: usize, a: usize, b: usize, count: i32)
   accumulate16(MIN, true, target, a, b, count);
 }
 
-/** Copy bytes between regions that may overlap. */
+/** Copies bytes between regions that may overlap. */
 export function copyRegion(target: usize, source: usize, bytes: i32): void {
   memory.copy(target, source, bytes);
 }

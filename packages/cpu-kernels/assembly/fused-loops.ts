@@ -1,5 +1,6 @@
 // One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes. A step is the width of T, or 0 if
-// one value is used for the complete tile. `n` lanes, a multiple of the lanes of T. A result may overwrite an operand.
+// one value is used for the complete tile. `n` is the number of lanes, a multiple of the lanes of T. A result may
+// overwrite an operand.
 import * as Opcode from "./fused-opcode";
 import { byteOf } from "./fused-runs";
 import { roundToBf16, roundToF16 } from "./half";
@@ -239,8 +240,8 @@ export function ternary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, 
 }
 
 /**
- * Two's-complement quotient, rounded towards zero. A zero divisor gives 0. The smallest integer divided by -1 gives
- * itself.
+ * Returns the two's-complement quotient, rounded towards zero. If the divisor is 0, returns 0. The smallest integer
+ * divided by -1 returns the smallest integer.
  */
 function divideSigned(x: i32, y: i32): i32 {
   if (y == 0) return 0;

@@ -7,7 +7,8 @@ import { partBegin } from "../team/team.ts";
 const elementNanoseconds = 0.3;
 
 /**
- * Sums over columns, then the rows from these sums; see `assembly/batch-norm.ts`. Scratch: three factors per column.
+ * Computes sums over columns, then the rows from these sums; see `assembly/batch-norm.ts`. Scratch: three factors per
+ * column.
  */
 export const batchNormBackwardKernel: Kernel = kernelOf({
   op: "batch-norm-backward",

@@ -7,8 +7,8 @@ import { partBegin } from "../team/team.ts";
 const elementNanoseconds = 0.3;
 
 /**
- * Statistics of columns, then the rows from these statistics; see `assembly/batch-norm.ts`. Scratch: scales, and 2 ·
- * width words.
+ * Computes statistics of columns, then the rows from these statistics; see `assembly/batch-norm.ts`. Scratch: scales,
+ * and 2 · width words.
  */
 export const batchNormKernel: Kernel = kernelOf({
   op: "batch-norm",

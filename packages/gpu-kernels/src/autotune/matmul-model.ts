@@ -105,7 +105,7 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
 };
 
 /**
- * Train a model that chooses, for each product, the fastest variant of the nearest measured product.
+ * Learn the fastest variant of each product from the nearest measured product.
  *
  * - The fallback is the best fixed choice: the rule, or a variant that ran on all samples.
  * - Products are kept only if their regret with each shape held out is smaller than the fallback's. Times that do not
