@@ -63,7 +63,7 @@ export function unary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): voi
   unaryRest<T>(op, d, a, stepA, end);
 }
 
-// Operations of one or two instructions: four vectors per iteration.
+// Operations of one or two instructions, processed four vectors per iteration.
 // @ts-ignore: decorator
 @inline
 export function hotUnary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): void {
@@ -134,8 +134,8 @@ export function binary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, s
   }
 }
 
-// The arithmetic of optimizers and activations: four vectors per iteration. A value for the complete tile is held in a
-// register.
+// Arithmetic of optimizers and activations, processed four vectors per iteration. A value that is used for the complete
+// tile stays in a register.
 // @ts-ignore: decorator
 @inline
 export function hotBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -259,7 +259,7 @@ function laneByLane(op: i32, x: u32, y: u32): u32 {
   return x >> (y & 31);
 }
 
-// Operators without a vector form: one lane at a time.
+// Operators without a vector form, one lane at a time.
 // @ts-ignore: decorator
 @inline
 export function scalarBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -281,7 +281,7 @@ function shiftLane<T>(op: i32, x: T, by: i32): T {
   return op == Opcode.ShiftRightI ? shrI<T>(x, by) : shrU<T>(x, by);
 }
 
-// Shifts by one amount for the complete tile, the usual case, have a vector form.
+// Shifts. If one amount is used for the complete tile, the usual case, the shift has a vector form.
 // @ts-ignore: decorator
 @inline
 export function shift<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {

@@ -6,8 +6,8 @@ import { transposeTile } from "./movement";
 import { reflector, reflectRows } from "./reflectors";
 
 /**
- * Thin factors q [n, m], r [m, m] of `batch` matrices [n, m], n ≥ m. The diagonal of r is not negative. Scratch
- * (computed in `src/ops/qr.ts`): two transposed matrices, m signs, the scratch of `reflectRows`.
+ * Computes the thin factors q [n, m], r [m, m] of `batch` matrices [n, m], n ≥ m. The diagonal of r is not negative.
+ * Scratch (computed in `src/ops/qr.ts`): two transposed matrices, m signs, the scratch of `reflectRows`.
  */
 export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scratch: usize): void {
   const rows = <usize>n, columns = <usize>m;
@@ -35,7 +35,8 @@ export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scr
             const other = work + j * stride + (k << 2);
             addMultiple(other, row + (k << 2), -dot(row + (k << 2), other, (rows - k) << 2), (rows - k) << 2);
           }
-          // Entries before the diagonal are final: copy them to r. The row becomes the reflection's vector.
+          // Entries before the diagonal are final, so they are copied to r. The rest of the row becomes the vector of
+          // the reflection.
           for (let i: usize = 0; i < k; i++) {
             store<f32>(r + ((i * columns + k) << 2), load<f32>(signs + (i << 2)) * load<f32>(row + (i << 2)));
           }

@@ -57,7 +57,7 @@ export function minF<T>(a: T, b: T): T {
   else return min<f32>(a, b);
 }
 
-// `pmax` and `pmin` return `a` if it is NaN, and take one instruction instead of the eight of `max`.
+// `pmax` and `pmin` return `a` if `a` is NaN, and compile to one instruction; `max` needs eight.
 
 // @ts-ignore: decorator
 @inline

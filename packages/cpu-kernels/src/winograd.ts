@@ -120,8 +120,8 @@ const forColumns = (columns: number, work: (first: number, count: number) => voi
 };
 
 /**
- * Estimates the nanoseconds in one thread. The products take a quarter of the time of direct sums; products and
- * transforms together take at most half of the time of direct sums.
+ * Estimates the nanoseconds in one thread as half of the time of direct sums: the products take a quarter of this time,
+ * and products and transforms together take at most all of this time.
  */
 const nanoseconds = (s: ConvolutionSizes): number => convolutionNanoseconds(s) / 2;
 

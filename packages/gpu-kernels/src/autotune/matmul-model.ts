@@ -105,11 +105,11 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
 };
 
 /**
- * Learn the fastest variant of each product from the nearest measured product.
+ * Train a model that chooses, for each product, the fastest variant of the nearest measured product.
  *
  * - The fallback is the best fixed choice: the rule, or a variant that ran on all samples.
- * - Products are kept only if their regret with each shape held out is smaller than the fallback's. Times that do not
- *   depend on sizes teach nothing.
+ * - Products are kept only if their regret with each shape held out is smaller than the fallback's. If times do not
+ *   depend on sizes, no products are kept.
  * - On the measured products, the model's choice is then the best measured variant.
  *
  * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest product

@@ -9,7 +9,7 @@ const side = 64;
 const wantedGroups = 384;
 /** Assumed number of row tiles of a product whose rows are samples or positions. */
 const usualTiles = 32;
-/** Minimum number of terms of a piece: in general, and for products whose rows are samples or positions. */
+/** Minimum number of terms of a piece, if the first operand is transposed and if it is not. */
 const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const maxPieces = 64;
 /** Number of terms that the length of a piece is a multiple of. */
