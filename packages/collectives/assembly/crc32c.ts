@@ -1,24 +1,24 @@
 import { longHistory, longRest, longStep, shortHistory, shortRest, shortStep } from "./fold";
 
-// Message bytes per pass through the work area. With its history, the work area stays in the L1 cache together with the
-// message.
+// Number of message bytes per pass through the work area. The work area, its history and the message bytes of a pass
+// fit in the L1 cache together.
 const blockBytes: usize = 16384;
 
-// Offsets in the caller's scratch memory.
+// Byte offset of the work area in the caller's scratch memory.
 const workOffset: usize = 0;
 const foldedOffset: usize = workOffset + blockBytes + 2 * longRest;
 const shortWorkOffset: usize = foldedOffset + 2048;
 const scratchEnd: usize = shortWorkOffset + 2048 + 2 * shortRest;
 
-/** Scratch memory that `foldMessage` needs, bytes. */
+/** Returns the bytes of scratch memory that `foldMessage` needs. */
 export function foldScratchBytes(): usize {
   return scratchEnd;
 }
 
 /**
- * Writes a message to `rest` that has the same remainder as the message at `message` with `initial` added to its first
- * four bytes. The message at `message` has `bytes` ≥ 256 and is only read. Returns the length of the short message, 224
- * to 239 bytes.
+ * Writes a short message to `rest` that has the same CRC remainder as the message at `message` with `initial` added to
+ * its first four bytes. The message at `message` has `bytes` ≥ 256 bytes and is not modified. Returns the length of the
+ * short message, 224 to 239 bytes.
  */
 export function foldMessage(message: usize, bytes: usize, initial: u32, scratch: usize, rest: usize): usize {
   if (bytes < 2048) return foldShort(message, bytes, initial, scratch + shortWorkOffset, rest);
@@ -44,7 +44,7 @@ function foldLong(message: usize, bytes: usize, initial: u32, work: usize, rest:
     memory.copy(work, w, longHistory);
     left -= block;
   }
-  // The remaining bytes are not struck out; other bytes are only added to them.
+  // The last bytes are not removed; other bytes are only added to them.
   memory.fill(work + longHistory, 0, longRest);
   for (let i: usize = 0; i < longRest; i += 16) v128.store(rest + i, longStep(message + i, work + i));
   memory.copy(rest + longRest, message + longRest, left - longRest);

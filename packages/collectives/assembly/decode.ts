@@ -2,8 +2,8 @@ import { blockCodeBytes, blockSize, joinHalf, setUpperHalf } from "./halves";
 import { listBits, tileSize } from "./outside-list";
 
 /**
- * Decodes elements i to i + 15 from their codes; elements outside the window get exponent `before`. Returns a bit mask
- * of those elements.
+ * Decodes elements i to i + 15 from their codes. Elements outside of the window get exponent `before`. Returns a bit
+ * mask of the elements outside of the window.
  */
 // @ts-ignore: decorator
 @inline
@@ -101,8 +101,8 @@ function decode(from: usize, count: usize, wide: bool, first: u32, to: usize, nu
 
 /**
  * Decodes `count` elements from the bytes after a header. The caller has checked that the number of bytes matches the
- * header, and provides `listBytes` of memory at `list`. Returns 0, or a fault: 1 wrong number of escapes, 2 an escape
- * that has a code, 3 a bit after the last element.
+ * header, and provides `listBytes` of memory at `list`. Returns 0, or the number of a fault: 1 for a wrong number of
+ * escapes, 2 for an escape that has a code, 3 for a nonzero bit after the last element.
  */
 export function decodeBf16(from: usize, count: usize, first: u32, to: usize, numEscapes: usize, list: usize): i32 {
   return decode(from, count, false, first, to, numEscapes, list);

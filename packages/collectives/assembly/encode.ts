@@ -11,8 +11,8 @@ export function windowF32(from: usize, count: usize, counts: usize): u32 {
 }
 
 /**
- * Writes the uncoded parts of elements i to i + 15 and returns their codes: 1 to 7 inside the window that begins after
- * exponent `before`, otherwise 0.
+ * Writes the uncoded bits of elements i to i + 15 and returns the codes of these elements: 1 to 7 inside the window,
+ * which begins after exponent `before`, and 0 outside of the window.
  */
 // @ts-ignore: decorator
 @inline
@@ -20,15 +20,15 @@ function encode16(from: usize, i: usize, wide: bool, before: v128, lower: usize,
   const a = upperHalves(from, i, wide);
   const b = upperHalves(from, i + 8, wide);
   const byte = i16x8.splat(0xff);
-  const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // The exponent's last bit, and the mantissa.
-  const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // The sign, and the rest of the exponent.
+  const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // The last bit of the exponent, and the mantissa.
+  const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // The sign, and the upper bits of the exponent.
   const top = i8x16.splat(-128);
   v128.store(signs + i, v128.bitselect(high, low, top), 0, 1);
   if (wide) {
     v128.store(lower + (i << 1), lowerHalves(from, i), 0, 1);
     v128.store(lower + (i << 1), lowerHalves(from, i + 8), 16, 1);
   }
-  // The comparison is −1 if the last bit is set.
+  // The comparison gives −1 if the last bit is set.
   const exponent = i8x16.sub(i8x16.add(high, high), i8x16.gt_s(i8x16.splat(0), low));
   const code = i8x16.sub(exponent, before);
   return v128.and(code, i8x16.le_u(code, i8x16.splat(7)));
@@ -109,7 +109,7 @@ function encode(from: usize, count: usize, wide: bool, first: u32, to: usize, ma
 
 /**
  * Encodes `count` elements after a header, with `listBytes` of memory at `list`. Returns the number of escapes, or −1
- * if it exceeds `maxEscapes`.
+ * if this number exceeds `maxEscapes`.
  */
 export function encodeBf16(from: usize, count: usize, first: u32, to: usize, maxEscapes: usize, list: usize): i32 {
   return encode(from, count, false, first, to, maxEscapes, list);

@@ -1,21 +1,22 @@
 import { exponentOf, upperHalf } from "./halves";
 
-/** Number of elements sampled to choose the window. */
+/** Number of elements that are sampled to choose the window. */
 export const sampleSize: usize = 512;
-/** Scratch memory for the counts, bytes: one u32 per exponent. */
+/** Bytes of scratch memory for the counts: one u32 per exponent. */
 export const countBytes: usize = 1024;
 
 /**
- * Returns the seven adjacent exponents that cover most of a sample: the first exponent, and above 8 bits the number of
- * sampled elements outside. The sample has one element from each of 512 equal parts, at a position that changes from
- * part to part, so that a column of a matrix is not sampled by all parts.
+ * Returns the window: the seven adjacent exponents that cover the most elements of a sample. The low 8 bits of the
+ * result are the first exponent, the upper bits are the number of sampled elements outside of the window. The sample
+ * has one element from each of 512 equal segments of the array, at a position that changes from segment to segment, so
+ * that the sample of a matrix does not consist of a single column.
  */
 // @ts-ignore: decorator
 @inline
 export function chooseWindow(from: usize, count: usize, wide: bool, counts: usize): u32 {
   memory.fill(counts, 0, countBytes);
   const samples = min(count, sampleSize);
-  const part = <u64>count * 65536 / samples; // Fixed point with 16 fractional bits.
+  const part = <u64>count * 65536 / samples; // Length of a segment in fixed point with 16 fractional bits.
   for (let s: u64 = 0; s < samples; s++) {
     const within = ((<u32>s * 0x9e3779b9) >> 16) as u64;
     const i = <usize>((s * part + ((within * part) >> 16)) >> 16);

@@ -1,22 +1,22 @@
-// CRC-32C without tables. P has multiples with only six terms: x^8c + x^8(c−d1) + … + x^8(c−d4) + 1 ≡ 0 (mod P). So a
-// byte of a message can be struck out if it is added (xor) to the bytes d1, …, d4 and c positions later. Striking out
-// all bytes from the front, each after the earlier bytes were added to it, leaves a short message with the same
-// remainder:
+// CRC-32C without tables. P has multiples with only six terms: x^8c + x^8(c−d1) + … + x^8(c−d4) + 1 ≡ 0 (mod P).
+// Therefore a byte of a message can be removed if it is added (xor) to the bytes d1, …, d4 and c positions later.
+// Removing all bytes from the front, each after the earlier bytes were added to it, leaves a short message with the
+// same remainder:
 //
 //   w[i] = m[i] ^ w[i − d1] ^ w[i − d2] ^ w[i − d3] ^ w[i − d4] ^ w[i − c]
 //
-// Found by a search over all c ≤ 330 (times 1, 4 and 16 bytes) with distances of at least 16, one vector. 836 is 209 · 4
-// with the distances · 4, because P(x)^4 = P(x^4). Longer distances wait less for stores that are still in flight.
+// Found by a search over all c ≤ 330 (times 1, 4 and 16 bytes) with distances of at least 16, one vector. 836 is 209 ·
+// 4 with the distances · 4, because P(x)^4 = P(x^4). With longer distances, loads wait less for preceding stores.
 
-/** Minimum number of bytes that a fold over the long distances leaves; a multiple of 64 from 836 on. */
+/** Number of bytes that a fold over the long distances leaves; a multiple of 64, at least 836. */
 export const longRest: usize = 896;
-/** Minimum number of bytes that a fold over the short distances leaves, from 209 on, in whole vectors. */
+/** Number of bytes that a fold over the short distances leaves; complete vectors, at least 209. */
 export const shortRest: usize = 224;
 
 export const longHistory: usize = 836;
 export const shortHistory: usize = 209;
 
-/** Returns the folded 16 bytes of the message at `m`, given the history of `c` bytes before them at `w`. */
+/** Returns the folded 16 bytes of the message at `m`, given the history of `c` bytes before `w`. */
 // @ts-ignore: decorator
 @inline
 export function longStep(m: usize, w: usize): v128 {

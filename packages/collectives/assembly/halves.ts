@@ -1,7 +1,7 @@
-// Shared by bf16 and f32: their upper 16 bits are the sign, 8 exponent bits and 7 bits of mantissa. An f32 has 16 more
-// bits of mantissa below, which are stored uncoded.
+// Functions for the upper 16 bits of bf16 and f32, which are the sign, 8 exponent bits and 7 bits of mantissa. The
+// lower 16 bits of an f32 are mantissa bits, which are stored uncoded.
 
-/** Upper halves of elements i to i + 7 of an array at `from`. */
+/** Returns the upper halves of elements i to i + 7 of an array at `from`. */
 // @ts-ignore: decorator
 @inline
 export function upperHalves(from: usize, i: usize, wide: bool): v128 {
@@ -11,7 +11,7 @@ export function upperHalves(from: usize, i: usize, wide: bool): v128 {
   return v128.shuffle<u16>(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
 }
 
-/** Lower halves of elements i to i + 7 of an f32 array. */
+/** Returns the lower halves of elements i to i + 7 of an f32 array. */
 // @ts-ignore: decorator
 @inline
 export function lowerHalves(from: usize, i: usize): v128 {
@@ -20,7 +20,7 @@ export function lowerHalves(from: usize, i: usize): v128 {
   return v128.shuffle<u16>(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
 }
 
-/** Upper half of element i. */
+/** Returns the upper half of element i. */
 // @ts-ignore: decorator
 @inline
 export function upperHalf(from: usize, i: usize, wide: bool): u32 {
@@ -35,21 +35,21 @@ export function setUpperHalf(to: usize, i: usize, half: u32, wide: bool): void {
   else store<u16>(to + (i << 1), half as u16);
 }
 
-/** Sign and mantissa of an upper half as a byte. */
+/** Returns the sign and mantissa of an upper half as a byte. */
 // @ts-ignore: decorator
 @inline
 export function signAndMantissa(half: u32): u32 {
   return ((half >> 8) & 0x80) | (half & 0x7f);
 }
 
-/** Exponent of an upper half. */
+/** Returns the exponent of an upper half. */
 // @ts-ignore: decorator
 @inline
 export function exponentOf(half: u32): u32 {
   return (half >> 7) & 0xff;
 }
 
-/** Joins an upper half from its parts. */
+/** Combines sign, mantissa and exponent to an upper half. */
 // @ts-ignore: decorator
 @inline
 export function joinHalf(signMantissa: u32, exponent: u32): u32 {
@@ -57,8 +57,8 @@ export function joinHalf(signMantissa: u32, exponent: u32): u32 {
 }
 
 /**
- * Number of elements whose codes share three vectors: byte l of the vectors holds the codes of elements l, 16 + l, …,
- * 112 + l, three bits each.
+ * Number of elements whose codes share three vectors: byte l of the three vectors holds the codes of elements l, 16 +
+ * l, …, 112 + l, three bits each.
  */
 export const blockSize: usize = 128;
 export const blockCodeBytes: usize = 48;

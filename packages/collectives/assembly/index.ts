@@ -6,14 +6,14 @@ export { decodeBf16, decodeF32 } from "./decode";
 export { encodeBf16, encodeF32, windowBf16, windowF32 } from "./encode";
 
 /**
- * Scratch memory of the codec in addition to source and target, bytes: for the sample's counts, then for the list of
- * elements outside the window.
+ * Returns the bytes of scratch memory that the codec needs in addition to source and target: the counts of the sample,
+ * and the list of elements outside of the window.
  */
 export function codecScratchBytes(): usize {
   return max(countBytes, listBytes);
 }
 
-/** Number of elements that are sampled to choose the window of `count` elements. */
+/** Returns the number of elements that are sampled to choose the window for `count` elements. */
 export function sampleOf(count: usize): usize {
   return min(count, sampleSize);
 }

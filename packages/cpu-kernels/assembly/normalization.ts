@@ -249,7 +249,7 @@ function backwardRows(
 /**
  * Adds the sums of all blocks of rows to totals: for `layerNormBackward` the sums for gamma and beta as 2 · `width`
  * columns, for `rmsNormBackward` the sums for gamma. In memory, the sums are followed by space for the sums of a group.
- * Overwrites the sums.
+ * Sets the sums to zero.
  */
 export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, columns: i32, first: i32): void {
   const bytes = <usize>width << 2;
