@@ -20,8 +20,8 @@ function encode16(from: usize, i: usize, wide: bool, before: v128, lower: usize,
   const a = upperHalves(from, i, wide);
   const b = upperHalves(from, i + 8, wide);
   const byte = i16x8.splat(0xff);
-  const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // The last bit of the exponent, and the mantissa.
-  const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // The sign, and the upper bits of the exponent.
+  const low = i8x16.narrow_i16x8_u(v128.and(a, byte), v128.and(b, byte)); // Last bit of the exponent, and the mantissa.
+  const high = i8x16.narrow_i16x8_u(i16x8.shr_u(a, 8), i16x8.shr_u(b, 8)); // Sign, and the upper bits of the exponent.
   const top = i8x16.splat(-128);
   v128.store(signs + i, v128.bitselect(high, low, top), 0, 1);
   if (wide) {

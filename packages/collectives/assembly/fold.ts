@@ -16,7 +16,9 @@ export const shortRest: usize = 224;
 export const longHistory: usize = 836;
 export const shortHistory: usize = 209;
 
-/** Returns the folded 16 bytes of the message at `m`, given the history of `c` bytes before `w`. */
+/**
+ * Returns the folded 16 bytes of the message at `m`. `w` is the address of the `c` folded bytes before these 16 bytes.
+ */
 // @ts-ignore: decorator
 @inline
 export function longStep(m: usize, w: usize): v128 {

@@ -31,7 +31,7 @@ export function patches(
         const c = (at % across) / perGroup;
         const before = at % perGroup;
         const stop = min(end, (r + 1) * across);
-        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // adjacent taps that are copied together
+        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // adjacent taps copied together
         const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // number of channels to copy of each tap
         const from = image + ((<usize>before) << 2);
         copyPadded(from, height, width, pixel, some, y0 + r * dilationY, x0 + c * dilationX, 1, max(1, taps), to);

@@ -7,7 +7,7 @@ import { COLUMN_BLOCK, INNER_BLOCK } from "./blocks";
 import { madd } from "./lanes";
 import { evenBlock } from "./tile";
 
-/** Number of rows of `b` per block. The sums of a block of columns fit in L1 (16 KiB). */
+/** Maximum length of a strip of sums, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
 const STRIP_ROWS: i32 = 8;
 
 /** Computes y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */

@@ -51,7 +51,7 @@ const wholeOf =
   (y) =>
     reduce(prepare(y));
 
-/** The operand of a reduction, from x `[rows, size]`, a value per row, a value per column and bools. */
+/** Operands of a reduction, computed from x `[rows, size]`, a value per row, a value per column and bools. */
 const programs: { readonly [name: string]: (x: Tensor, row: Tensor, column: Tensor, mask: Tensor) => Tensor } = {
   "the operand itself": (x) => x,
   magnitudes: (x) => absolute(x),
@@ -141,7 +141,7 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
   test("read operands before results overwrite them", async () => {
     const a = NdArray.from(Array.from({ length: 2050 }, (_, i) => (i % 5) - 2));
     const x = ((await evaluate(cumsum, backend)(a)) as NdArray).toNumbers();
-    // Intermediates whose last use is here, so that the plan may place results over them.
+    // Returns intermediates that are not used later, so that the plan may place results over them.
     const joined = (own: Tensor): readonly Tensor[] => {
       const magnitudes = absolute(cumsum(own));
       return [sum(magnitudes), cumsum(multiply(magnitudes, 3))];
