@@ -60,7 +60,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {
       fill(b, 2);
       for (const [name, apply] of Object.entries(operations)) {
         const want = canonical(expected(dtype, apply, a, b));
-        const addresses = [64, 32_768 + bytesPerElement[dtype], 65_536] as const; // not all addresses are aligned to a vector
+        const addresses = [64, 32_768 + bytesPerElement[dtype], 65_536] as const; // not all aligned to a vector
         const reset = (): void => {
           at(addresses[0], count).set(a.bytes());
           at(addresses[1], count).set(b.bytes());

@@ -94,7 +94,7 @@ const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly v
   }));
 };
 
-/** Number of rows for which a kernel variant is compiled with a different text. */
+/** Maximum number of rows per kernel variant that may compile new shaders. */
 const rowsOfVariant = 1;
 
 /**

@@ -262,8 +262,8 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
           const held = new Set<Held>();
           const arrayBytes = (): number => [...held].reduce((sum, { values }) => sum + poolSize(4 * values.length), 0);
           /**
-           * Runs `work`, and ignores a lack of memory. After a failure, no state has changed, and the work must not
-           * have fitted into memory if it ran alone.
+           * Runs `work`, which may fail because of insufficient memory. After a failure of work that ran alone, checks
+           * that no state has changed and that the work would have exceeded the budget.
            */
           const attempt = async (alone: boolean, work: () => Promise<void>): Promise<void> => {
             const before = backend.bytesInUse();
