@@ -13,7 +13,7 @@ Function find(void* handle, const char* symbol) {
   return reinterpret_cast<Function>(dlsym(handle, symbol));
 }
 
-/** Returns the second word of a text such as "OpenBLAS 0.3.21 DYNAMIC_ARCH …". */
+/** Returns the second word of a text. Example: "0.3.21" of "OpenBLAS 0.3.21 DYNAMIC_ARCH …". */
 std::string secondWord(const std::string& text) {
   std::istringstream words(text);
   std::string first, second;

@@ -35,7 +35,7 @@ const compile = async (compiler: string, output: string): Promise<void> => {
   }
 };
 
-/** Returns the library that the caller names, or the first installed library that works. */
+/** Returns the library that the caller names, or the first installed library that can be used. */
 const chooseLibrary = (
   addon: BlasAddon,
   requested: string | undefined,

@@ -49,7 +49,7 @@ const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
 
 /**
  * 3×3 convolutions of images of three sizes. Convolutions with many channels are also measured with a stride of two
- * pixels, which WebAssembly computes with another algorithm.
+ * pixels, which WebAssembly computes with a different algorithm.
  */
 const convolutions = [8, 16, 32].flatMap((size) =>
   [1, 8, 32, 128].flatMap((channels) =>

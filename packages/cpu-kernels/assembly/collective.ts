@@ -1,6 +1,6 @@
 // Reductions between buffers of different ranks. Each export is named after its operation and dtype, and
-// @skein/collectives looks up the name. `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b
-// ← a ∘ b, the complete all-reduce of two ranks in one pass.
+// @skein/collectives looks up the name. `accumulate*` computes target ← a ∘ b, where target may be a or b. `exchange*`
+// computes a ∘ b and writes the result to a and b, which is the complete all-reduce of two ranks in one pass.
 import { decodeF16, encodeF16, roundToBf16, roundToF16 } from "./half";
 import { addF, maxF, minF, shlI, shrU } from "./vectors";
 

@@ -1,4 +1,4 @@
-// Block size of the triangular kernels. Both AssemblyScript and TypeScript, see `blocks.ts`.
+// Block size of the triangular kernels. This file is both AssemblyScript and TypeScript; see `blocks.ts`.
 
 /**
  * Number of rows of a diagonal block: a multiple of tiles of 6 and panels of 8. The transposed block (9 KiB) stays in

@@ -115,7 +115,10 @@ function divideRow(row: usize, by: f32, bytes: usize): void {
   for (; j < bytes; j += 4) store<f32>(row + j, load<f32>(row + j) / by);
 }
 
-/** Whether zeros of the right-hand side stay zeros: the triangle that is read is finite, and no pivot is zero. */
+/**
+ * Whether zeros of the right-hand side stay zeros. This is true if the triangle that is read is finite and no pivot is
+ * zero.
+ */
 function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
   for (let i: usize = 0; i < n; i++) {
     const pivot = l + ((i * n + i) << 2);

@@ -1,4 +1,4 @@
-// 16-bit floats in 32-bit lanes. Rounded values stay f32 inside a kernel, and are exact when their 16 bits are stored.
+// 16-bit floats in 32-bit lanes. Inside a kernel, rounded values stay f32, so storing their 16 bits is exact.
 import { absF, addF, addI, andB, leF, leI, ltF, mulF, neF, orB, select, shlI, shrU, splat, splatBits, subF, subI, truncI, xorB } from "./vectors";
 
 /** Rounds to the nearest f16 (ties to even, subnormals kept), as f32. */

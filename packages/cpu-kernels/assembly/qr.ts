@@ -1,5 +1,5 @@
-// Thin QR factors by Householder reflections, f32, by blocks of columns. Works on transposes, in which a column of the
-// matrix is a row.
+// Thin QR factors by Householder reflections, f32, by blocks of columns. Computes with the transposed matrix, so that a
+// column of the matrix is a row in memory.
 import { REFLECTOR_BLOCK } from "./decomposition-blocks";
 import { addMultiple, dot, fillNaN, INFINITE, largestBits } from "./dot";
 import { transposeTile } from "./movement";

@@ -4,7 +4,7 @@ import { sumLanes } from "./lanes";
 
 /** Number of terms of a block. Each lane of a block sum adds 16 terms in sequence. */
 const BLOCK: i32 = 512;
-/** Number of terms that fill eight vectors. */
+/** Number of terms that fill eight vectors of four. */
 const FEW: i32 = 32;
 /** Number of rows of a block of column sums. */
 const ROWS: i32 = 128;

@@ -1,5 +1,5 @@
-// Elementary functions on lanes, accurate to about two units in the last place (see test/transcendental.test.ts).
-// Polynomials are least-squares fits at Chebyshev nodes, weighted for relative error.
+// Elementary functions on vectors or single lanes, accurate to about two units in the last place (see
+// test/transcendental.test.ts). Polynomials are least-squares fits at Chebyshev nodes, weighted for relative error.
 import {
   absF, addF, addI, andB, divF, eqF, fromI, leF, ltF, maddF, mulF, nearestF, negF, nmaddF, notB, orB, pmaxF, pminF, select, shlI, shrI, splat,
   splatBits, sqrtF, subF, subI, truncI, xorB,

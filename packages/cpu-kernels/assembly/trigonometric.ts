@@ -60,7 +60,7 @@ export function trigonometric(x: f32, turn: i32): f32 {
   let product = ((m * twoOverPiBits(s - 2)) << 32) + m * twoOverPiBits(s + 30) + ((m * twoOverPiBits(s + 62)) >> 32);
   let n = <i32>((product + (1 << 61)) >> 62);
   product -= (<u64>n) << 62;
-  let r = <f64>(<i64>product) * 3.4061215800865545e-19; // π/2 · 2^-62
+  let r = <f64>(<i64>product) * 3.4061215800865545e-19; // scale of the product: π/2 · 2^-62
   if (x < 0) {
     r = -r;
     n = -n;

@@ -27,7 +27,7 @@ export const uploadBytes = (device: Device, pool: BufferPool, bytes: Uint8Array)
   if (idle !== undefined) return { buffer: write(idle, bytes) };
   const kept = bytes.slice();
   const pending = pool.take([request]).then(([buffer]) => (block.buffer = write(buffer!, kept)));
-  pending.catch(() => undefined); // reported when the array is used
+  pending.catch(() => undefined); // a rejection is reported when the array is used
   const block: ArrayBlock = { buffer: pending };
   return block;
 };

@@ -24,7 +24,7 @@ const usages: { readonly [kind in BufferKind]: number } = {
   uniform: 0x40 | 0x08, // UNIFORM | COPY_DST
 };
 
-/** Idle buffers of one kind and size. The buffer that was released last is reused first. */
+/** Idle buffers of one kind and size. The most recently released buffer is reused first. */
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
   /**
@@ -71,7 +71,7 @@ export class BufferPool {
     return this.inUse;
   }
 
-  /** Bytes of all buffers, including idle buffers. */
+  /** Bytes of all buffers of the pool, including idle buffers and padding. */
   get bytesReserved(): number {
     return this.reserved;
   }
@@ -210,7 +210,7 @@ const allOf = async (pending: readonly Promise<void>[]): Promise<void> => {
   await Promise.all(pending);
 };
 
-/** Smallest size of a pooled buffer that holds `bytes`. */
+/** Returns the size of the smallest pooled buffer that holds `bytes` bytes. */
 export const poolSize = (bytes: number): number => {
   const least = 256;
   if (bytes <= least) return least;

@@ -90,8 +90,8 @@ const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
 export class Device {
   readonly gpu: GpuDevice;
   readonly facts: DeviceFacts;
-  // Dawn in Node aborts the process if an instance is garbage-collected while one of its promises is pending. So the
-  // instance lives as long as the device.
+  // WebGPU instance of the device. Stored here, because Dawn in Node aborts the process if an instance is
+  // garbage-collected while one of its promises is pending.
   readonly instance: Gpu;
   private failure: SkeinError | undefined;
   private closed = false;
@@ -117,11 +117,11 @@ export class Device {
     });
   }
 
-  /** @throws the first device error since the last call. */
+  /** Checks the device for errors. @throws the first device error since the previous call. */
   check(): void {
     const { failure } = this;
     if (failure === undefined) return;
-    // A lost device stays lost. A rejected command is reported once.
+    // The loss of a device is reported by every call. All other errors are reported once.
     if (!(failure instanceof DeviceLostError)) this.failure = undefined;
     throw failure;
   }

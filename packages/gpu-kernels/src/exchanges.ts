@@ -77,7 +77,7 @@ export class Exchanges {
       spans?.handedOver();
       return { handle: beginCollective(plan, inputs, outputs, communicators) };
     })();
-    started.catch(() => undefined); // reported when the collective is awaited
+    started.catch(() => undefined); // a rejection is reported when the collective is awaited
     let isAllocated = true;
     const release = (): void => {
       if (!isAllocated) return;

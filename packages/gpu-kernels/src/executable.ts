@@ -256,7 +256,7 @@ export class WebGpuExecutable implements Executable {
     const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
     this.buffers.fill(undefined, this.regions.firstOutput); // the buffers now belong to the outputs
     if (spanSink !== undefined) await this.recordSpans(spanSink, timer, began);
-    // a lost device is reported by the next call
+    // the loss of a device is reported by the next call
     const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined);
     this.inFlight.push(finished);
     return outputs;

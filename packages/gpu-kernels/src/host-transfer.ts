@@ -25,7 +25,7 @@ export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uin
   }
 };
 
-/** Pads bytes to a multiple of 4, as `writeBuffer` requires. */
+/** Returns bytes padded to a multiple of 4, as `writeBuffer` requires. */
 export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {
   if (bytes.byteLength % 4 === 0 && bytes.buffer instanceof ArrayBuffer) return bytes as Uint8Array<ArrayBuffer>;
   const copy = new Uint8Array(Math.ceil(bytes.byteLength / 4) * 4);

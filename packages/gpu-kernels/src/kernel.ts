@@ -1,6 +1,9 @@
 import type { KernelNode, OperatorName, OperatorParams, Params } from "@skein/tensor-core/backend";
 
-/** Properties of the device that planning may depend on. Plain data: plans are made and inspected without a device. */
+/**
+ * Properties of the device that planning may depend on, as plain data. Plans can be made and inspected without a
+ * device.
+ */
 export interface DeviceFacts {
   /** Vendor, architecture and device name of the adapter. Key for measurements of this adapter. */
   readonly adapter: string;
@@ -19,7 +22,7 @@ export interface DeviceFacts {
   readonly maxBindings: number;
   readonly maxBindingBytes: number;
   readonly maxBufferBytes: number;
-  /** Binding offset alignment in bytes; at least 16. */
+  /** Alignment of binding offsets in bytes; at least 16. */
   readonly bindingAlignment: number;
 }
 

@@ -20,7 +20,7 @@ export const elementsPerWord = (dtype: DType): number => 4 / bytesPerElement[dty
 export const bindingType = (dtype: DType): string =>
   `array<${bytesPerElement[dtype] === 4 ? registerType[dtype] : "u32"}>`;
 
-/** WGSL of the bits of element `index` of packed words in `name`, in the low bits of a u32. */
+/** Returns WGSL of the bits of element `index` of packed words in `name`, in the low bits of a u32. */
 const packedBits = (name: string, dtype: DType, index: string): string => {
   const width = 8 * bytesPerElement[dtype];
   const [shift, mask, step] = width === 16 ? ["1u", "0xffffu", "1u"] : ["2u", "0xffu", "3u"];
@@ -38,8 +38,8 @@ const decoded: { readonly [D in DType]: (bits: string) => string } = {
 };
 
 /**
- * WGSL of `fn load_<name>(i: u32) -> <registerType>`, which returns element i of the binding `name`. The binding must
- * be declared with `bindingType(dtype)`.
+ * Returns WGSL of `fn load_<name>(i: u32) -> <registerType>`, which returns element i of the binding `name`. The
+ * binding must be declared with `bindingType(dtype)`.
  *
  * @param fn Name of the function. Default: `load_<name>`.
  */
@@ -49,8 +49,8 @@ export const loadFunction = (name: string, dtype: DType, fn: string = `load_${na
   }; }`;
 
 /**
- * WGSL of `fn bits_<name>(i: u32) -> u32`, which returns the raw bits of element i, for kernels that only move data.
- * The binding holds u32 words.
+ * Returns WGSL of `fn bits_<name>(i: u32) -> u32`, which returns the raw bits of element i, for kernels that only move
+ * data. The binding holds u32 words.
  */
 export const bitsFunction = (name: string, dtype: DType): string =>
   `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }`;

@@ -122,8 +122,8 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
         const [begin, end] = [partBegin(groups, part, parts), partBegin(groups, part + 1, parts)];
         const gradients = weights + 4 * block * keys;
         const delta = gradients + 4 * block * keys;
-        // Keys that no query attends to keep zero gradients. All other gradients are sums over blocks of queries and
-        // over heads that share keys.
+        // The gradients of keys that no query attends to stay zero. All other gradients are sums over blocks of queries
+        // and over heads that share keys.
         call(fill, dk! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         call(fill, dv! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         for (let head = group * begin; head < group * end; head++) {

@@ -36,7 +36,7 @@ const canBlock = (): boolean => {
 /**
  * Start the helper threads of a backend.
  *
- * @throws ArgumentError for an invalid number of threads. HostError, HelperError or ThreadFileError if the helper
+ * @throws ArgumentError if the number of threads is invalid. HostError, HelperError or ThreadFileError if the helper
  * threads cannot be started.
  */
 export const openTeam = async ({ threads, module, arena, functions, blas }: TeamOptions): Promise<ThreadTeam> => {

@@ -64,7 +64,7 @@ const startInBrowser = (setup: HelperSetup): HelperThread => {
  * Start a helper.
  *
  * @throws HostError if threads cannot share memory, that is, in a page that is not cross-origin isolated.
- * ThreadFileError in a bundle for Node without the helper's file.
+ * ThreadFileError if a bundle for Node does not contain the helper's file.
  */
 export const startHelper = (setup: HelperSetup): HelperThread => {
   if (builtinModule !== undefined) return startInNode(builtinModule, setup);

@@ -29,7 +29,7 @@ export interface Team {
   run(parts: number, write: (part: number, call: Call) => void): void;
 }
 
-/** Functions of one thread of a team. All threads use the same memory. */
+/** Numbered functions of one thread of a team. All threads use the same memory. */
 export class TeamFunctions {
   private readonly functions: readonly ((...args: number[]) => unknown)[];
   private readonly numbers: ReadonlyMap<string, number>;

@@ -1,7 +1,7 @@
 import type { MatmulModel } from "./matmul-model.ts";
 import { readMatmulModel } from "./parse-matmul-model.ts";
 
-/** Stores measured models, by adapter. */
+/** Store of measured models, by adapter. */
 export interface ChoiceStore {
   /**
    * Returns the model stored for an adapter, or undefined if no model is stored. @throws ArgumentError if the stored
@@ -13,7 +13,7 @@ export interface ChoiceStore {
 
 /** Returns the storage key of an adapter, for stores whose keys may only contain simple characters. */
 export const storeKey = (adapter: string): string => {
-  let hash = 0x811c9dc5; // FNV-1a, so that adapters with equal simple names have different keys
+  let hash = 0x811c9dc5; // hashed with FNV-1a, so that adapters with equal simple names have different keys
   for (const char of adapter) hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0;
   const plain = adapter
     .toLowerCase()
@@ -28,7 +28,7 @@ export interface TextStorage {
   setItem(key: string, text: string): void;
 }
 
-/** A store in `localStorage` of a page, or in any object with the same methods. */
+/** Creates a store in `localStorage` of a page, or in any object with the same methods. */
 export const webChoiceStore = (storage: TextStorage): ChoiceStore => ({
   load: async (adapter) => {
     const text = storage.getItem(storeKey(adapter));

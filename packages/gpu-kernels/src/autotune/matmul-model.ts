@@ -23,13 +23,13 @@ export interface SelectionQuality {
   readonly regret: number;
 }
 
-/** A product and its fastest variants, fastest first. */
+/** A product, and the names of its fastest variants, fastest first. */
 export interface RankedProduct {
   readonly request: MatmulRequest;
   readonly fastest: readonly string[];
 }
 
-/** Measured choices for one adapter. Plain data, can be stored as JSON. */
+/** Measured choices for one adapter, as plain data that can be stored as JSON. */
 export interface MatmulModel {
   readonly version: 2;
   readonly adapter: string;

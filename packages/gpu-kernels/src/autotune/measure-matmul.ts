@@ -235,6 +235,7 @@ const timeRuns = async (
   };
   const timed: Timed = { run, repeats, best };
   const seconds = spanSink === undefined ? 0 : await secondsByTimestamps(timed, spanSink);
-  // Timestamps may be so coarse that a small product takes 0 s.
+  // Timestamps may be so coarse that the measured time of a small product is 0 s. Such a product is measured with the
+  // host clock.
   return seconds > 0 ? seconds : secondsByClock(timed, bench.device.gpu.queue);
 };

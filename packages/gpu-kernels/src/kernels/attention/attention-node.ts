@@ -18,7 +18,7 @@ export interface AttentionNode {
   readonly width: number;
   readonly causal: boolean;
   readonly scale: number;
-  /** dtype of q, k, v, the result and the gradients. Sums are f32. */
+  /** dtype of q, k, v, the result and the gradients. Sums are always f32. */
   readonly dtype: DType;
 }
 
@@ -91,13 +91,13 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
   access,
 });
 
-/** WGSL that declares `key_line`, the first row of k and v for a line of queries. */
+/** Returns WGSL that declares `key_line`, the first row of k and v for a line of queries. */
 export const keyLine = ({ group }: AttentionNode): string =>
   `let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
 
 /**
- * WGSL of `fn seen_by(query: u32, keys: u32, start: i32) -> u32`, which returns the number of the `keys` that a query
- * attends to.
+ * Returns WGSL of `fn seen_by(query: u32, keys: u32, start: i32) -> u32`, which returns the number of the `keys` that a
+ * query attends to.
  */
 export const seenBy = ({ causal }: AttentionNode): string =>
   causal

@@ -18,7 +18,7 @@ export const lanes = 8;
 export const each = (count: number, text: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** WGSL that sets `<target><i>[n]` to row i of `a` · column n of `b`, for several pairs of operands. */
+/** Returns WGSL that sets `<target><i>[n]` to row i of `a` · column n of `b`, for several pairs of operands. */
 export const products = (
   rows: number,
   pairs: readonly (readonly [target: string, a: string, b: string])[],
@@ -37,7 +37,7 @@ export const products = (
     }
   `;
 
-/** WGSL that adds Σₙ `weights<i>[n]` · column n of `b` to `<result><i>`, for several results. */
+/** Returns WGSL that adds Σₙ `weights<i>[n]` · column n of `b` to `<result><i>`, for several results. */
 export const additions = (
   rows: number,
   sums: readonly (readonly [result: string, weights: string, b: string])[],
@@ -58,8 +58,8 @@ export const additions = (
 export const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
 /**
- * WGSL that declares the line, the first row of the workgroup, and `row0` …, the rows of the invocation. Rows after the
- * end repeat the last row.
+ * Returns WGSL that declares the line, the first row of the workgroup, and `row0` …, the rows of the invocation. Rows
+ * after the end repeat the last row.
  */
 export const declareRows = (
   node: AttentionNode,
@@ -98,7 +98,7 @@ export const reads = (node: AttentionNode): ReturnType<typeof readRows>[] => [
   readRows("v", node, { input: 2 }),
 ];
 
-/** WGSL that writes rows of results, each row multiplied by a factor. */
+/** Returns WGSL that writes rows of results, each row multiplied by a factor. */
 export const put = (
   rows: number,
   results: readonly (readonly [result: string, name: string, factor: (i: number) => string])[],
@@ -114,10 +114,13 @@ export const put = (
     `,
   );
 
-/** WGSL that declares `<name><i>`, a private array for each row of results. */
+/** Returns WGSL that declares `<name><i>`, a private array for each row of results. */
 export const arrays = (rows: number, vectors: number, name: string): string[] =>
   each(rows, (i) => `var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
 
-/** WGSL of the key row of column `n`, one of four. Columns after the end read the last row and do not contribute. */
+/**
+ * Returns WGSL of the key row of column `n`, one of four. Columns after the end read the last row and do not
+ * contribute.
+ */
 export const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;
 export const queryAt = (n: number): string => `query_line + min(j + ${n}u, sizes.queries - 1u)`;

@@ -10,13 +10,13 @@ import {
 } from "./tile.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL of the steps that the three tiled kernels share. In scope: `lane`, and the invocation's coordinates in the tile,
-// `r` and `c`.
+// WGSL that the three tiled kernels share. The WGSL may use `lane`, and the invocation's coordinates in the tile, `r`
+// and `c`.
 
 const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** WGSL that declares the workgroup memory. `near` contains the names of the row operands. */
+/** Returns WGSL that declares the workgroup memory. `near` contains the names of the row operands. */
 export const tileMemory = (tile: AttentionTile, near: readonly string[]): string => {
   const nearRows = near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`);
   return wgsl`
@@ -26,7 +26,7 @@ export const tileMemory = (tile: AttentionTile, near: readonly string[]): string
   `;
 };
 
-/** WGSL that declares `r` and `c`, the invocation's coordinates in the tile. */
+/** Returns WGSL that declares `r` and `c`, the invocation's coordinates in the tile. */
 export const declareCoordinates = ({ columnLanes }: AttentionTile): string =>
   wgsl`
     let r = lane / ${columnLanes}u;
@@ -40,8 +40,8 @@ const copyLoop = (tile: AttentionTile, count: number, body: string): string => w
 `;
 
 /**
- * WGSL that loads vectors from `base` on, of rows from `first` on, of an operand into `near`. Rows from `end` on are
- * zeros. All arguments are WGSL. `line` is row 0 of the operand.
+ * Returns WGSL that loads vectors from `base` on, of rows from `first` on, of an operand into `near`. Rows from `end`
+ * on are zeros. All arguments are WGSL. `line` is row 0 of the operand.
  */
 export const loadNear = (
   tile: AttentionTile,
@@ -86,7 +86,10 @@ export const loadFar = (
     `,
   );
 
-/** WGSL that adds rows of `near` · columns of `far` to `target0` … `target3`, over the vectors of the current chunk. */
+/**
+ * Returns WGSL that adds rows of `near` · columns of `far` to `target0` … `target3`, over the vectors of the current
+ * chunk.
+ */
 const multiplyChunk = (tile: AttentionTile, target: string, near: string): string => {
   const stride = strideOf(tile);
   const column = (n: number): string => wgsl`
@@ -115,8 +118,8 @@ export interface Rows {
 }
 
 /**
- * WGSL that declares `target0` … and sets them to rows · columnsᵀ of the tile. Before and after this code, the contents
- * of `far` are unused, and so are the contents of `near` unless resident.
+ * Returns WGSL that declares `target0` … and sets them to rows · columnsᵀ of the tile. Before and after this code, the
+ * contents of `far` are unused, and so are the contents of `near` unless resident.
  */
 export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
   const declared = times(4, (i) => `var ${target}${i} = vec4<f32>();`);
@@ -140,7 +143,7 @@ export const productOfRows = (tile: AttentionTile, target: string, near: string,
   `;
 };
 
-/** WGSL that adds weight t of `w<i>` · the row of `far` at `at` to `target<i>_<o>`. */
+/** Returns WGSL that adds weight t of `w<i>` · the row of `far` at `at` to `target<i>_<o>`. */
 const addColumn = (tile: AttentionTile, target: string, t: string, at: string): string[] =>
   times(
     resultVectors(tile),
@@ -151,8 +154,8 @@ const addColumn = (tile: AttentionTile, target: string, t: string, at: string): 
   );
 
 /**
- * WGSL that adds the four columns from 4·`k` on, multiplied by their weights. Unrolled, four columns share one read of
- * the weights; as a loop, the text is a quarter as long.
+ * Returns WGSL that adds the four columns from 4·`k` on, multiplied by their weights. Unrolled, four columns share one
+ * read of the weights; as a loop, the text is a quarter as long.
  */
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
   const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
@@ -178,7 +181,7 @@ const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string)
 };
 
 /**
- * WGSL that adds weights · columns to `target<i>_<o>`. `far` holds complete rows of the columns, as written by
+ * Returns WGSL that adds weights · columns to `target<i>_<o>`. `far` holds complete rows of the columns, as written by
  * `loadFar`.
  */
 export const addFar = (tile: AttentionTile, target: string): string => wgsl`
@@ -188,8 +191,8 @@ export const addFar = (tile: AttentionTile, target: string): string => wgsl`
 `;
 
 /**
- * WGSL that loads the columns of the tile and adds weights · columns to `target<i>_<o>`. The caller has written the
- * weights. Includes barriers before and after.
+ * Returns WGSL that loads the columns of the tile and adds weights · columns to `target<i>_<o>`. The caller has written
+ * the weights. Includes barriers before and after.
  */
 export const addWeighted = (tile: AttentionTile, target: string, columns: Rows): string => {
   if (tile.resident)
@@ -225,11 +228,11 @@ export const addWeighted = (tile: AttentionTile, target: string, columns: Rows):
 export const resultNames = (tile: AttentionTile, target: string, i: number): string[] =>
   times(resultVectors(tile), (o) => `${target}${i}_${o}`);
 
-/** WGSL that declares `target<i>_<o>`, the result vectors that the invocation owns, initialized to zeros. */
+/** Returns WGSL that declares `target<i>_<o>`, the result vectors that the invocation owns, initialized to zeros. */
 export const resultVariables = (tile: AttentionTile, target: string): string[] =>
   times(4, (i) => resultNames(tile, target, i).map((name) => `var ${name} = vec4<f32>();`)).flat();
 
-/** WGSL that writes the result vectors of the invocation, each row multiplied by `factor(i)`. */
+/** Returns WGSL that writes the result vectors of the invocation, each row multiplied by `factor(i)`. */
 export const storeResult = (
   tile: AttentionTile,
   target: string,

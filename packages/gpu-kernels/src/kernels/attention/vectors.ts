@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 
 // Rows of `width` f32 or f16 values, read and written in vectors of four for any width.
 
-/** Number of vectors of four that cover a row. A row without entries has one vector, of zeros. */
+/** Returns the number of vectors of four that cover a row. A row without entries has one vector, of zeros. */
 export const vectorsOf = (width: number): number => Math.max(1, Math.ceil(width / 4));
 
 const whole = (width: number): boolean => width > 0 && width % 4 === 0;
@@ -21,8 +21,8 @@ export const vectorBindingType = (dtype: DType, width: number): string => {
 };
 
 /**
- * WGSL of `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`, which returns entries 4·part … 4·part+3 of a row, with
- * zeros after the end of the row.
+ * Returns WGSL of `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`, which returns entries 4·part … 4·part+3 of a
+ * row, with zeros after the end of the row.
  */
 export const loadVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);
@@ -59,8 +59,8 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
 };
 
 /**
- * WGSL of `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`, which writes entries 4·part … 4·part+3 of a row and omits
- * entries after the end of the row.
+ * Returns WGSL of `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`, which writes entries 4·part … 4·part+3 of a row
+ * and omits entries after the end of the row.
  */
 export const storeVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);

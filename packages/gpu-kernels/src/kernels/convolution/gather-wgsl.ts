@@ -40,7 +40,7 @@ const phaseBody = (name: string, { phases }: Axis): string => {
 };
 
 /**
- * WGSL of `dividend / divisor` for a divisor with few possible values. A division by a constant compiles to a
+ * Returns WGSL of `dividend / divisor` for a divisor with few possible values. A division by a constant compiles to a
  * multiplication.
  */
 const quotient = (dividend: string, divisor: string, values: readonly number[]): string =>
@@ -53,8 +53,8 @@ const quotient = (dividend: string, divisor: string, values: readonly number[]):
     ) || "0u";
 
 /**
- * WGSL of `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`. `target_of` returns the target
- * pixel, or −1 if the phase has no pixel in this row. Uses `sizes.rows`.
+ * Returns WGSL of `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`. `target_of` returns
+ * the target pixel, or −1 if the phase has no pixel in this row. Uses `sizes.rows`.
  */
 export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
   const [py, px] = [vertical.phases.length, horizontal.phases.length];
@@ -92,8 +92,8 @@ export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
 };
 
 /**
- * WGSL of `pixel_at(at, tap_y, tap_x) -> i32`, which returns the source pixel of a tap, or −1 outside of the image, and
- * of `split_tap(tap, taps_x) -> vec2<u32>`.
+ * Returns WGSL of `pixel_at(at, tap_y, tap_x) -> i32`, which returns the source pixel of a tap, or −1 outside of the
+ * image, and of `split_tap(tap, taps_x) -> vec2<u32>`.
  */
 export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
   const checks = [
@@ -115,9 +115,9 @@ export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
 };
 
 /**
- * WGSL of `source_at(at, k, end, phase, channel) -> vec4<f32>`, which returns four source values from k on, `k = tap ·
- * inner + q`, with zeros outside of the image and from `end` on. `channel` is the first channel of the group. Reads
- * binding `source`.
+ * Returns WGSL of `source_at(at, k, end, phase, channel) -> vec4<f32>`, which returns four source values from k on, `k
+ * = tap · inner + q`, with zeros outside of the image and from `end` on. `channel` is the first channel of the group.
+ * Reads binding `source`.
  */
 export const sourceFunction = (gather: Gather): string => {
   const { inner, groups } = gather;
@@ -143,9 +143,10 @@ export const sourceFunction = (gather: Gather): string => {
 };
 
 /**
- * WGSL of the function that reads the weights from binding `weight`. For layout [tap, q, column]: `weight_row(k, end,
- * column, group) -> vec4<f32>` returns four columns of one k. For the transposed layout: `weight_run(k, end, column,
- * phase, group)` returns four k of one column. Values from `end` on and after the last column are zeros.
+ * Returns WGSL of the function that reads the weights from binding `weight`. For layout [tap, q, column]:
+ * `weight_row(k, end, column, group) -> vec4<f32>` returns four columns of one k. For the transposed layout:
+ * `weight_run(k, end, column, phase, group)` returns four k of one column. Values from `end` on and after the last
+ * column are zeros.
  */
 export const weightFunction = ({ inner, columns, groups, horizontal, vertical, transposed }: Gather): string => {
   if (!transposed) {
@@ -195,8 +196,8 @@ export const weightFunction = ({ inner, columns, groups, horizontal, vertical, t
 };
 
 /**
- * WGSL of `put(pixel, column, group, value)`, which writes four columns of a target pixel and omits columns after the
- * last. Writes binding `result` at an offset of `shift` elements.
+ * Returns WGSL of `put(pixel, column, group, value)`, which writes four columns of a target pixel and omits columns
+ * after the last. Writes binding `result` at an offset of `shift` elements.
  */
 export const putFunction = ({ columns, groups }: Gather, result: Stored, shift: string): string => {
   const index = `${shift}u32(pixel) * ${groups * columns}u + group * ${columns}u + column`.replace(/^0u \+ /, "");

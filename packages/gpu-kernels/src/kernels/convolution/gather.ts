@@ -10,7 +10,7 @@ export interface Phase {
   readonly offset: number;
 }
 
-/** One dimension of a gather, vertical or horizontal. */
+/** One dimension of a gather: the vertical or the horizontal dimension. */
 export interface Axis {
   readonly source: number;
   readonly target: number;
@@ -25,8 +25,9 @@ export interface Axis {
 }
 
 /**
- * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group. In this form,
- * one invocation can compute each sum independently, both for a convolution and for its image gradient.
+ * Sizes of a gather, `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by
+ * group. In this form, one invocation can compute each sum independently, both for a convolution and for its image
+ * gradient.
  */
 export interface Gather {
   readonly batch: number;
@@ -38,8 +39,8 @@ export interface Gather {
   /** Number of target channels per group. */
   readonly columns: number;
   /**
-   * Whether the weight has layout [tap, column, q], q over all groups. Otherwise the layout is [tap, q, column], column
-   * over all groups.
+   * Whether the weight has layout [tap, column, q], with q over all groups. If false, the layout is [tap, q, column],
+   * with column over all groups.
    */
   readonly transposed: boolean;
 }
@@ -114,7 +115,7 @@ export const backwardGather = (geometry: Geometry): Gather => {
 
 export const phasesOf = ({ vertical, horizontal }: Gather): number => vertical.phases.length * horizontal.phases.length;
 
-/** Target pixels of one phase, over all images. */
+/** Returns the number of target pixels of one phase, over all images. */
 export const rowsOf = ({ batch, vertical, horizontal }: Gather): number =>
   batch * vertical.positions * horizontal.positions;
 

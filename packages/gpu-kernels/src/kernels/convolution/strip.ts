@@ -33,8 +33,8 @@ const isSliding = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.kernel <= 7;
 
 /**
- * WGSL that loads the weights of a tap as `w0 … w3`: rows q … q+3, or only row q, by four columns. If transposed and
- * vectored: four columns of q … q+3.
+ * Returns WGSL that loads the weights of a tap as `w0 … w3`: rows q … q+3, or only row q, by four columns. If
+ * transposed and vectored: four columns of q … q+3.
  */
 const weightLoads = ({ inner, columns, groups, transposed }: Gather, tap: string): string[] => {
   const depth = isVectored(inner) ? 4 : 1;
@@ -95,8 +95,8 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const depth = inner > step ? opaqueBound(inner) : `${inner}u`;
 
   /**
-   * WGSL of the taps in one kernel row, with each pixel loaded once. Pixel t is counted from the first pixel that any
-   * tap reads.
+   * Returns WGSL of the taps in one kernel row, with each pixel loaded once. Pixel t is counted from the first pixel
+   * that any tap reads.
    */
   const slidingTaps = (): string => {
     const backwards = horizontal.dilation < 0;

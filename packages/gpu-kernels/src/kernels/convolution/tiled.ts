@@ -47,8 +47,8 @@ export const share = (count: number, threads: number, body: (piece: string, i: n
   });
 
 /**
- * WGSL that stores four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j], v1[j],
- * v2[j], v3[j])`.
+ * Returns WGSL that stores four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j],
+ * v1[j], v2[j], v3[j])`.
  */
 export const storeTransposed = (tile: string, first: string, stride: number, at: string): string[] =>
   range(4).map(
@@ -56,8 +56,8 @@ export const storeTransposed = (tile: string, first: string, stride: number, at:
   );
 
 /**
- * WGSL that adds rows of `tile_a` times columns of `tile_b`, over the inner elements in workgroup memory, to the
- * accumulators `sum_<row>_<column vector>`.
+ * Returns WGSL that adds rows of `tile_a` times columns of `tile_b`, over the inner elements in workgroup memory, to
+ * the accumulators `sum_<row>_<column vector>`.
  */
 export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: Tile): string => {
   const [lanesDown, lanesAcross] = [rows / rowsEach, columns / columnsEach];

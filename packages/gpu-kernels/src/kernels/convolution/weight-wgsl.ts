@@ -21,8 +21,8 @@ export const weightSizes = ({
 export const pixelsOf = ({ batch, positions }: Geometry): number => batch * positions[0] * positions[1];
 
 /**
- * WGSL of `corner_of(p) -> vec3<i32>`, which returns the image, row and column that tap 0 of result pixel p reads;
- * `shift_of(tap) -> vec2<i32>`; and `image_pixel(corner, shift) -> i32`, which returns −1 outside of the image.
+ * Returns WGSL of `corner_of(p) -> vec3<i32>`, which returns the image, row and column that tap 0 of result pixel p
+ * reads; `shift_of(tap) -> vec2<i32>`; and `image_pixel(corner, shift) -> i32`, which returns −1 outside of the image.
  */
 export const cornerFunctions = ({ image, kernel, positions, stride, before, dilation }: Geometry): string => {
   const checks = ([0, 1] as const).flatMap((dim) => {
@@ -46,8 +46,8 @@ export const cornerFunctions = ({ image, kernel, positions, stride, before, dila
 };
 
 /**
- * WGSL of `cotangent_at(p, column, group) -> vec4<f32>`, which returns four columns of result pixel p. Columns after
- * the last are undefined.
+ * Returns WGSL of `cotangent_at(p, column, group) -> vec4<f32>`, which returns four columns of result pixel p. Columns
+ * after the last are undefined.
  */
 export const cotangentFunction = (columns: number, groups: number): string => {
   const width = groups * columns;
@@ -67,8 +67,8 @@ export const cotangentFunction = (columns: number, groups: number): string => {
 };
 
 /**
- * WGSL of `put_weight(row, column, group, value)`, which writes four columns of a row at an offset of `shift` elements,
- * and omits columns after the last.
+ * Returns WGSL of `put_weight(row, column, group, value)`, which writes four columns of a row at an offset of `shift`
+ * elements, and omits columns after the last.
  */
 export const putWeightFunction = ({
   rows,

@@ -147,9 +147,9 @@ const trailingPass = (batch: number, size: number, first: number, parts: number)
 };
 
 /**
- * Plan of the lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, one workgroup per
- * matrix. More rows: three passes per block of 64 columns. Nearly all flops are in the trailing updates, which read and
- * write the remaining matrix once per block.
+ * Returns the plan of the lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, one
+ * workgroup per matrix. More rows: three passes per block of 64 columns. Nearly all flops are in the trailing updates,
+ * which read and write the remaining matrix once per block.
  */
 export const choleskyPlan = (
   batch: number,

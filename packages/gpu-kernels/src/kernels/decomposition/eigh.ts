@@ -314,9 +314,9 @@ const vectorPass = ({ batch, size, padded }: Blocks): Pass => ({
 });
 
 /**
- * Plan of the eigenvalues and eigenvectors of `batch` symmetric matrices [size, size] by Jacobi rotations. Up to 32
- * rows: one pass, one workgroup per matrix. More rows: two passes for each of the `padded`/16 − 1 rounds of a sweep.
- * After a sweep without rotations, the passes of later sweeps return immediately.
+ * Returns the plan of the eigenvalues and eigenvectors of `batch` symmetric matrices [size, size] by Jacobi rotations.
+ * Up to 32 rows: one pass, one workgroup per matrix. More rows: two passes for each of the `padded`/16 − 1 rounds of a
+ * sweep. After a sweep without rotations, the passes of later sweeps return immediately.
  */
 export const eighPlan = (batch: number, size: number): KernelPlan => {
   if (size <= jacobiRows) return { passes: [smallEighPass(batch, size)] };

@@ -222,8 +222,8 @@ const finishPass = ({ batch, rows, columns }: QrSizes): Pass => ({
 });
 
 /**
- * Plan of the thin QR factors of `batch` matrices [rows, columns]. Three passes per block of 16 columns. Matrices are
- * read and written once per reflection, from caches if they fit.
+ * Returns the plan of the thin QR factors of `batch` matrices [rows, columns]. Three passes per block of 16 columns.
+ * Matrices are read and written once per reflection, from caches if they fit.
  */
 export const qrPlan = (sizes: QrSizes): KernelPlan => {
   const { batch, rows, columns } = sizes;

@@ -37,7 +37,7 @@ const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   };
 };
 
-/** WGSL that returns an entry of op(l), by row and column of the complete matrix. */
+/** Returns WGSL that returns an entry of op(l), by row and column of the complete matrix. */
 const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   wgsl`
     var<private> corner: u32;
@@ -45,8 +45,8 @@ const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   `;
 
 /**
- * WGSL that returns the row for a position in the order of substitution: the last row comes first if op(l) is upper
- * triangular.
+ * Returns WGSL that returns the row for a position in the order of substitution: the last row comes first if op(l) is
+ * upper triangular.
  */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
   `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;
@@ -130,8 +130,8 @@ const remainingPass = (system: TriangularSystem, first: number, parts: number): 
 };
 
 /**
- * Plan that solves op(l) x = b for `batch` triangular matrices. Up to 64 rows: one pass, one workgroup per matrix and
- * 64 columns. More rows: two passes per block of 64 rows, with nearly all flops in the products.
+ * Returns the plan that solves op(l) x = b for `batch` triangular matrices. Up to 64 rows: one pass, one workgroup per
+ * matrix and 64 columns. More rows: two passes per block of 64 rows, with nearly all flops in the products.
  */
 export const triangularSolvePlan = (
   system: TriangularSystem,

@@ -51,7 +51,7 @@ export const conversionFunctions: { readonly [name: string]: string } = {
     }
   `,
   decode_bf16: "fn decode_bf16(h: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(h << vec4<u32>(16u)); }",
-  // Integers divided by 0 give 0.
+  // If the divisor is 0, the quotient is 0.
   divide_i32: wgsl`
     fn divide_i32(a: vec4<i32>, b: vec4<i32>) -> vec4<i32> {
       let none = b == vec4<i32>();

@@ -21,7 +21,7 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
       return fma(q, r * r, r);
     }
   `,
-  // x - n ln 2
+  // x - n ln 2, computed with both parts of ln 2.
   reduce_ln2: wgsl`
     fn reduce_ln2(x: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
       return fma(n, vec4<f32>(-(${ln2Low})), settled(fma(n, vec4<f32>(-${ln2High}), x)));

@@ -8,9 +8,9 @@ import { trigonometricFunctions } from "./trigonometric.ts";
 import { vectorFunctions } from "./vectors.ts";
 
 /**
- * WGSL that hides a value from simplification. Compilers simplify `(a + b) - a` and combine `n·c + n·d`, which breaks
- * compensated arithmetic (Mesa on every driver, Metal in fast math). A value that passes through bits that are unknown
- * to the compiler cannot be simplified.
+ * Returns WGSL that hides a value from simplification. Compilers simplify `(a + b) - a` and combine `n·c + n·d`, which
+ * breaks compensated arithmetic (Mesa on every driver, Metal in fast math). A value that passes through bits that are
+ * unknown to the compiler cannot be simplified.
  */
 const settled =
   "fn settled(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) | vec4<u32>(sizes.never)); }";

@@ -16,7 +16,7 @@ export const vectorBinding = (dtype: DType): string =>
       ? "array<vec2<u32>>"
       : "array<u32>";
 
-/** WGSL that unpacks four values from one element of a binding. */
+/** Returns WGSL that unpacks four values from one element of a binding. */
 export const unpackVector = (stored: string, dtype: DType): string =>
   bytesPerElement[dtype] === 4
     ? stored
@@ -25,7 +25,7 @@ export const unpackVector = (stored: string, dtype: DType): string =>
       : `unpack_${dtype}(${stored})`;
 
 /**
- * WGSL that packs four values into one element of a binding.
+ * Returns WGSL that packs four values into one element of a binding.
  *
  * @param encoded WGSL of the bits of 16-bit floats, if they have already been computed.
  */

@@ -25,7 +25,7 @@ const isDense = (shape: readonly number[], strides: readonly number[]): boolean 
 };
 
 /**
- * WGSL of the offset in an operand for flat index `at` over `shape`. Does not depend on the size of the first
+ * Returns WGSL of the offset in an operand for flat index `at` over `shape`. Does not depend on the size of the first
  * dimension.
  */
 const offsetOf = (shape: readonly number[], strides: readonly number[], at: string): string => {
@@ -40,7 +40,7 @@ const offsetOf = (shape: readonly number[], strides: readonly number[], at: stri
 };
 
 /**
- * WGSL that declares `row` and `column` of the first of the four elements. If rows consist of complete vectors,
+ * Returns WGSL that declares `row` and `column` of the first of the four elements. If rows consist of complete vectors,
  * `column` counts vectors.
  */
 export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): string[] => {

@@ -8,8 +8,8 @@ const rotations = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = "0x1bd11bdau";
 
 /**
- * WGSL of `fn threefry(key: vec2<u32>, low, high) -> array<T, 2>`, which returns both words for each counter `(low,
- * high)`. T is `u32` or a vector of `u32`.
+ * Returns WGSL of `fn threefry(key: vec2<u32>, low, high) -> array<T, 2>`, which returns both words for each counter
+ * `(low, high)`. T is `u32` or a vector of `u32`.
  */
 const threefryFunction = (type: "u32" | "vec4<u32>"): string => {
   const splat = (x: string | number): string => (type === "u32" ? `${x}` : `vec4<u32>(${x})`);

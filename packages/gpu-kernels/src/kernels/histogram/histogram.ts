@@ -23,8 +23,8 @@ export const maxLocalBins = 4096;
 const maxCopies = 32;
 
 /**
- * Binding of the range: `x: low, y: high, z: scale` as bits of f32. `w` is 0 if nothing is counted, 1 if values are
- * counted in bins, and 2 if all values in the range are counted in the last bin.
+ * Returns the binding of the range: `x: low, y: high, z: scale` as bits of f32. `w` is 0 if nothing is counted, 1 if
+ * values are counted in bins, and 2 if all values in the range are counted in the last bin.
  */
 const rangeBinding = (source: BindingSource, access: "read" | "write") =>
   ({ name: "range", type: "array<vec4<u32>>", source, access }) as const;

@@ -38,7 +38,7 @@ const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { re
   count,
 });
 
-/** WGSL of the coordinates of invocation `at`: unit `unit` of index number `k`, in block `block`. */
+/** Returns WGSL of the coordinates of invocation `at`: unit `unit` of index number `k`, in block `block`. */
 const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
   let at = group * ${lanes}u + lane;
   if (at >= sizes.units) { return; }
@@ -162,7 +162,7 @@ export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
 /** Maximum number of index reads for which the variant without sorting is cheaper than the dozen passes of a sort. */
 const maxComparisons = 2 ** 22;
 
-/** Choose the variant for floats of these sizes. */
+/** Chooses the variant for floats of these sizes. */
 export const scatterAddFloats = (sizes: IndexedSizes): KernelPlan =>
   sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= maxComparisons
     ? { passes: [scatterAddDirectPass(sizes)] }

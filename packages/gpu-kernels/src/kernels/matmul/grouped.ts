@@ -38,7 +38,7 @@ interface GroupedSizes {
   readonly groups: number;
 }
 
-/** Plan of `y[r] = x[r] · w[g]`. Cost: one product of all rows, plus up to one tile per group. */
+/** Returns the plan of `y[r] = x[r] · w[g]`. Cost: one product of all rows, plus up to one tile per group. */
 export const groupedPlan = (
   { rows, inner, columns, groups }: GroupedSizes,
   transposeB: boolean,
@@ -57,7 +57,7 @@ export const groupedPlan = (
   return plan(product, rowsOfGroups(product, groups), rows / groups, facts);
 };
 
-/** Plan of `dw[g] = Σ_r x[r]ᵀ · dy[r]`. Cost: `groups` products whose sums are as long as the groups. */
+/** Returns the plan of `dw[g] = Σ_r x[r]ᵀ · dy[r]`. Cost: `groups` products whose sums are as long as the groups. */
 export const groupedWeightPlan = ({ rows, inner, columns, groups }: GroupedSizes, facts: DeviceFacts): KernelPlan => {
   const product: Product = {
     batch: groups,

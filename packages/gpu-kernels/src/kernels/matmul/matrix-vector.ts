@@ -44,7 +44,7 @@ const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorP
         vectorAt: (r, k) => (transposeA ? `base_v + ${k} * ${rows}u + ${r}` : `base_v + ${r} * ${inner}u + ${k}`),
       };
 
-/** WGSL that declares `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
+/** Returns WGSL that declares `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
 const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
   let layer = group / sizes.groups;
   let o0 = (group - layer * sizes.groups) * ${resultsOfGroup}u;
@@ -56,15 +56,15 @@ const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resul
 `;
 
 /**
- * WGSL that loads both operands into workgroup memory. All invocations load, and each half of the invocations sums half
- * of the results.
+ * Returns WGSL that loads both operands into workgroup memory. All invocations load, and each half of the invocations
+ * sums half of the results.
  */
 const stagedCode = (product: Product, vectors: VectorProduct, element: string): string => {
   const { side, count, outer, vectorAt } = vectors;
   const { innerContiguous, code } = operandOf(product, side);
   const [blocksOuter, blocksInner] = [width / 4, depth / 4];
   const rounds = range((blocksOuter * blocksInner) / lanes);
-  // Adjacent invocations read adjacent memory.
+  // Adjacent invocations must read adjacent memory.
   const blocksOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
     const block = `(lane + ${round * lanes}u)`;
     return innerContiguous

@@ -106,7 +106,7 @@ export const sinkOf = ({ columns, resultDtype }: Product, partial: boolean): Sin
   };
 };
 
-/** Fields of `sizes` that the code of operands and sinks reads. */
+/** Returns the fields of `sizes` that the code of operands and sinks reads. */
 export const matrixSizes = ({
   rows,
   columns,

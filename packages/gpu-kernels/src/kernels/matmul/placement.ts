@@ -9,7 +9,7 @@ export interface Placement {
   readonly bindings: readonly Binding[];
   /** WGSL outside of functions. */
   readonly declarations: string;
-  /** Fields of `sizes` in addition to the fields of the product. */
+  /** Fields of `sizes` that the placement needs in addition to the fields of the product. */
   readonly sizes: { readonly [name: string]: number };
   readonly layers: number;
   /** Returns the number of tiles of `tileRows` rows that cover a layer. */
@@ -17,7 +17,7 @@ export interface Placement {
   /** Whether all sums start at a multiple of `step` and have a multiple of `step` terms. */
   readonly inSteps: (step: number) => boolean;
   /**
-   * WGSL that defines, from `tile_m` and `layer`: `m0`, the first row of the tile, and `row_end`; `base_a` and
+   * Returns WGSL that defines, from `tile_m` and `layer`: `m0`, the first row of the tile, and `row_end`; `base_a` and
    * `base_b`, the starts of its matrices; and `k_begin` and `k_end`, the range of its sum. For a tile without rows, the
    * WGSL returns from `main`. With `shared`, all invocations of a workgroup have the same tile, and all definitions are
    * uniform.
@@ -26,8 +26,8 @@ export interface Placement {
 }
 
 /**
- * Placement of a plain product. Each layer is one product of the batch, or one piece of a product if the inner
- * dimension is split.
+ * Returns the placement of a plain product. Each layer is one product of the batch, or one piece of a product if the
+ * inner dimension is split.
  */
 export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits): Placement => {
   const partial = splits.count > 1;
@@ -54,7 +54,10 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
 
 const counts: Binding = { name: "counts", type: "array<i32>", source: { input: 2 }, access: "read" };
 
-/** WGSL that evaluates `call`. If `shared`, the value is passed through workgroup memory, which makes it uniform. */
+/**
+ * Returns WGSL that evaluates `call`. If `shared`, the value is passed through workgroup memory, which makes it
+ * uniform.
+ */
 const found = (shared: boolean, call: string): string =>
   shared
     ? wgsl`
@@ -64,9 +67,9 @@ const found = (shared: boolean, call: string): string =>
     : `let place = ${call};`;
 
 /**
- * Placement of rows by group: tiles start at the start of a group, so no tile has rows of two groups. A tile finds its
- * group from the counts; tiles after the last group have empty sums. At most one tile per group, and one at the end,
- * are partly filled, so `groups` + 1 additional workgroups are started.
+ * Returns the placement of rows by group: tiles start at the start of a group, so no tile has rows of two groups. A
+ * tile finds its group from the counts; tiles after the last group have empty sums. At most one tile per group, and one
+ * at the end, are partly filled, so `groups` + 1 additional workgroups are started.
  */
 export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placement => ({
   label: "grouped-matmul",
@@ -102,7 +105,7 @@ export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placemen
   `,
 });
 
-/** Placement of sums by group: layer g is the product over the rows of group g. */
+/** Returns the placement of sums by group: layer g is the product over the rows of group g. */
 export const sumsOfGroups = ({ rows }: Product, groups: number): Placement => ({
   label: "grouped-matmul-backward-weight",
   bindings: [counts],

@@ -84,7 +84,7 @@ export const registerTiledPass = (
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
-  /** WGSL of the work in round r on the block of the invocation, for either operand. */
+  /** Returns WGSL of the work in round r on the block of the invocation, for either operand. */
   const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
     const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
     const [first, last] = [round * lanes, (round + 1) * lanes];

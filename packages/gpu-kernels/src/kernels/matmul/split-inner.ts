@@ -56,7 +56,10 @@ export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
   };
 };
 
-/** Plan of a product whose inner dimension is split: both passes, and the block of partial sums between them. */
+/**
+ * Returns the plan of a product whose inner dimension is split: both passes, and the block of partial sums between
+ * them.
+ */
 export const splitPlan = (product: Product, splits: Splits, pass: (splits: Splits) => Pass): KernelPlan =>
   splits.count === 1
     ? { passes: [pass(splits)] }

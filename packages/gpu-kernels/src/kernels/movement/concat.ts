@@ -39,8 +39,8 @@ const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most:
 };
 
 /**
- * WGSL that reads the unit at `row` and `column`, counted from the first unit of the group. A chain of comparisons
- * finds the operand.
+ * Returns WGSL that reads the unit at `row` and `column`, counted from the first unit of the group. A chain of
+ * comparisons finds the operand.
  */
 const choose = (group: readonly Columns[], step: number): string => {
   const first = group[0]!.begin;

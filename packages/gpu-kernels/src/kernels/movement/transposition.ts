@@ -53,7 +53,7 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   };
 };
 
-/** WGSL that decomposes the index of a matrix in the batch: `b<d>` for each batch dimension. */
+/** Returns WGSL that decomposes the index of a matrix in the batch: `b<d>` for each batch dimension. */
 export const batchCode = (batch: readonly BatchDim[]): string =>
   coordinates(
     "matrix",

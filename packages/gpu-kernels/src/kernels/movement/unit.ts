@@ -22,8 +22,8 @@ const unitArray = (bytes: UnitBytes): string => `array<${unitType(bytes)}>`;
 const unitDtype = (bytes: 1 | 2 | 4): DType => (bytes === 1 ? "u8" : bytes === 2 ? "f16" : "u32");
 
 /**
- * WGSL of `fn bits_<name>(i: u32) -> <unit>`, which returns unit i of the binding `name`. The binding must be declared
- * with `unitArray(bytes)`.
+ * Returns WGSL of `fn bits_<name>(i: u32) -> <unit>`, which returns unit i of the binding `name`. The binding must be
+ * declared with `unitArray(bytes)`.
  */
 export const unitFunction = (name: string, bytes: UnitBytes): string =>
   bytes < 4
@@ -47,7 +47,7 @@ export const unitBinding = (
 export const repeatBits = (bits: number, elementBytes: number): number =>
   (elementBytes === 4 ? bits : elementBytes === 2 ? (bits & 0xffff) * 0x10001 : (bits & 0xff) * 0x1010101) >>> 0;
 
-/** WGSL of a unit that repeats `word`. */
+/** Returns WGSL of a unit that repeats `word`. */
 export const unitOfWord = (word: string, bytes: UnitBytes): string =>
   bytes <= 4 ? word : `${unitType(bytes)}(${word})`;
 
@@ -117,8 +117,8 @@ export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPas
 };
 
 /**
- * WGSL that decomposes a flat index, last dimension first: `let <name><d> = …` for each of `sizes`. The sizes are part
- * of the shader text, so that divisions compile to shifts and multiplications.
+ * Returns WGSL that decomposes a flat index, last dimension first: `let <name><d> = …` for each of `sizes`. The sizes
+ * are part of the shader text, so that divisions compile to shifts and multiplications.
  */
 export const coordinates = (at: string, sizes: readonly number[], name = "c"): string => {
   const lines: string[] = [];
@@ -134,7 +134,7 @@ export const coordinates = (at: string, sizes: readonly number[], name = "c"): s
   return lines.join("\n");
 };
 
-/** WGSL of `offset + Σ c<d>·stride`. */
+/** Returns WGSL of `offset + Σ c<d>·stride`. */
 export const affine = (
   strides: readonly number[],
   offset: number,

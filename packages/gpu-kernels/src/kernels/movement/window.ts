@@ -54,14 +54,15 @@ const startsBinding = (input: number): Binding => ({
   access: "read",
 });
 
-/** WGSL of `let s<d>`: start of the window in each dimension that the window does not fill. */
+/** Returns WGSL of `let s<d>`: start of the window in each dimension that the window does not fill. */
 const windowStarts = ({ dims }: UnitWindow): string[] =>
   dims.flatMap(({ size, whole }, dim) =>
     size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
   );
 
 /**
- * WGSL of the index of the tensor's unit at coordinates `c<d>` of the window. The last coordinate is within the row.
+ * Returns WGSL of the index of the tensor's unit at coordinates `c<d>` of the window. The last coordinate is within the
+ * row.
  */
 const unitIndex = ({ dims }: UnitWindow): string =>
   [

@@ -16,8 +16,8 @@ const workgroupSize = 64;
 const groupsFor = (count: number): number => Math.ceil(count / workgroupSize);
 
 /**
- * WGSL that declares `best` and `at_best` (pixel of the window, `r · width + c`), the first maximum of a window. The
- * bounds of the window must be declared before.
+ * Returns WGSL that declares `best` and `at_best` (pixel of the window, `r · width + c`), the first maximum of a
+ * window. The bounds of the window must be declared before.
  */
 const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => wgsl`
   var best = ${lanes.float}();
@@ -35,8 +35,8 @@ const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string =
 `;
 
 /**
- * Gradient of a maximum for windows without common pixels. One invocation per window reads the window once and writes
- * all pixels from the window's corner to the next window's corner, including pixels that no window covers.
+ * Computes the gradient of a maximum for windows without common pixels. One invocation per window reads the window once
+ * and writes all pixels from the window's corner to the next window's corner, including pixels that no window covers.
  *
  * Bytes: the image gradient is written, the image and the cotangent are read.
  */
@@ -146,8 +146,9 @@ const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "
 };
 
 /**
- * Plan of the gradient of a maximum: each cotangent is added to the first maximum of its window. The forward pass
- * stores no index. Overlapping windows are searched once, then every pixel checks the windows that contain it.
+ * Returns the plan of the gradient of a maximum: each cotangent is added to the first maximum of its window. The
+ * forward pass stores no index. Overlapping windows are searched once, then every pixel checks the windows that contain
+ * it.
  */
 export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   if (isDisjoint(geometry)) return { passes: [disjointPass(geometry)] };

@@ -23,8 +23,8 @@ export const lanesOf = (channels: number): Lanes =>
     : { vectored: false, float: "f32", word: "u32", flag: "bool", perPixel: channels };
 
 /**
- * WGSL of `place_of(at, …) -> vec4<u32>(image, row, column, channel)` for a grid of `rows × columns` positions per
- * image. `channel` counts vectors.
+ * Returns WGSL of `place_of(at, …) -> vec4<u32>(image, row, column, channel)` for a grid of `rows × columns` positions
+ * per image. `channel` counts vectors.
  */
 export const coordinatesFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
   fn ${name}(at: u32) -> vec4<u32> {
@@ -35,8 +35,8 @@ export const coordinatesFunction = (name: string, rows: number, columns: number,
 `;
 
 /**
- * WGSL that declares the range of the window's pixels inside the image, for the window at `(i, j)`, as `first_y`,
- * `end_y`, `first_x`, `end_x`.
+ * Returns WGSL that declares the range of the window's pixels inside the image, for the window at `(i, j)`, as
+ * `first_y`, `end_y`, `first_x`, `end_x`.
  */
 export const windowBounds = ({ image, window, stride, before }: PoolingGeometry, i: string, j: string): string =>
   (
@@ -54,7 +54,7 @@ export const windowBounds = ({ image, window, stride, before }: PoolingGeometry,
     )
     .join("\n");
 
-/** WGSL of the index of the vector at `(image n, row, column, channel)` of images of `rows × columns`. */
+/** Returns WGSL of the index of the vector at `(image n, row, column, channel)` of images of `rows × columns`. */
 export const vectorIndex = (
   n: string,
   row: string,
@@ -65,8 +65,8 @@ export const vectorIndex = (
 ): string => `((${n} * ${rows}u + ${row}) * ${columns}u + ${column}) * ${perPixel}u + ${channel}`;
 
 /**
- * WGSL of `beats(value, best) -> flag`, the comparison for a maximum: true for a larger value or the first NaN, false
- * for equal values. Works on bits, because WGSL does not define comparisons with NaN.
+ * Returns WGSL of `beats(value, best) -> flag`, the comparison for a maximum: true for a larger value or the first NaN,
+ * false for equal values. Works on bits, because WGSL does not define comparisons with NaN.
  */
 export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
   fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
@@ -76,8 +76,8 @@ export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
 `;
 
 /**
- * WGSL that declares the range of the windows that contain row `y` (column `x`) of the image, as `first_i`, `end_i`,
- * `first_j`, `end_j`. Windows after the last are omitted.
+ * Returns WGSL that declares the range of the windows that contain row `y` (column `x`) of the image, as `first_i`,
+ * `end_i`, `first_j`, `end_j`. Windows after the last are omitted.
  */
 export const windowsOver = ({ positions, window, stride, before }: PoolingGeometry, y: string, x: string): string =>
   (

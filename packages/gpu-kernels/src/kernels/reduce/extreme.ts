@@ -8,7 +8,10 @@ import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize 
 import { type KeyKind, keyFunction, keyKindOf, minKey, unkeyFunction } from "./order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Fold to the largest key. For a minimum, keys are flipped, so that the smallest element has the largest key. */
+/**
+ * Returns the fold to the largest key. For a minimum, keys are flipped, so that the smallest element has the largest
+ * key.
+ */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
   label: `reduce-${which}`,
   fields: [{ name: "key", type: "u32", start: minKey(kind) }],
@@ -70,9 +73,9 @@ const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Bin
 });
 
 /**
- * Plan of the maximum or minimum over `steps`, computed as the maximum of keys, so that NaN is treated as in the
- * reference, and the result has exactly the bits of an element. Reads all data once. Byte dtypes need an additional
- * pass, because complete words must be written.
+ * Returns the plan of the maximum or minimum over `steps`, computed as the maximum of keys, so that NaN is treated as
+ * in the reference, and the result has exactly the bits of an element. Reads all data once. Byte dtypes need an
+ * additional pass, because complete words must be written.
  */
 export const extremePlan = (
   which: "max" | "min",

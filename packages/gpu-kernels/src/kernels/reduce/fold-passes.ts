@@ -9,9 +9,9 @@ const take = (fold: Fold, blocks: ScratchBlocks, states: number): StateBlocks =>
   fold.fields.map(() => blocks.take(states));
 
 /**
- * Passes that fold step by step from `source` to `sink`. If several workgroups share a result, additional passes
- * combine their states. Work: one combination per element. Memory: all data is read once, and one state per part is
- * written and read.
+ * Returns the passes that fold step by step from `source` to `sink`. If several workgroups share a result, additional
+ * passes combine their states. Work: one combination per element. Memory: all data is read once, and one state per part
+ * is written and read.
  */
 export const foldPasses = (
   fold: Fold,

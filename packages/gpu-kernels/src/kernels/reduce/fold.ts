@@ -54,7 +54,7 @@ export interface Sink {
 
 export const laneType = (type: string, lanes: Lanes): string => (lanes === 1 ? type : `vec4<${type}>`);
 
-/** WGSL of `struct <name>`, `fn start_<name>() -> <name>` and `fn join_<name>(a, b) -> <name>`. */
+/** Returns WGSL of `struct <name>`, `fn start_<name>() -> <name>` and `fn join_<name>(a, b) -> <name>`. */
 const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string => {
   const joined = join(lanes);
   return wgsl`
@@ -68,8 +68,8 @@ const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string 
 };
 
 /**
- * WGSL of the types and functions of a fold: `State` of `lanes` elements, `Result`, which is the state of one element
- * if `narrows` and equal to `State` if not, and `fn narrow(s: State) -> Result`.
+ * Returns WGSL of the types and functions of a fold: `State` of `lanes` elements, `Result`, which is the state of one
+ * element if `narrows` and equal to `State` if not, and `fn narrow(s: State) -> Result`.
  */
 export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => {
   const state = structText(fold, "State", lanes);
@@ -90,9 +90,9 @@ export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => 
 };
 
 /**
- * WGSL of `fn tree(lane: u32, rank: u32, own: Result) -> Result`, which combines the states of `count` invocations that
- * are `stride` apart. The invocation of rank 0 receives the result. The order of combination depends only on `count`.
- * Must be called by the complete workgroup.
+ * Returns WGSL of `fn tree(lane: u32, rank: u32, own: Result) -> Result`, which combines the states of `count`
+ * invocations that are `stride` apart. The invocation of rank 0 receives the result. The order of combination depends
+ * only on `count`. Must be called by the complete workgroup.
  */
 export const treeText = (
   fold: Fold,
@@ -146,14 +146,14 @@ const stateBindings = (
     access,
   }));
 
-/** Source that reads the states of an earlier pass. */
+/** Returns a source that reads the states of an earlier pass. */
 export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "from", "read"),
   code: () =>
     `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }`,
 });
 
-/** Sink that writes states for a later pass. */
+/** Returns a sink that writes states for a later pass. */
 export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
   code: () =>

@@ -25,12 +25,15 @@ const flips: { readonly [kind in KeyKind]: string } = {
   bool: "1u",
 };
 
-/** WGSL of the smallest key, the result of empty folds: the key of −∞ for f32 values, and of the smallest integer. */
+/**
+ * Returns WGSL of the smallest key, the result of empty folds: the key of −∞ for f32 values, and of the smallest
+ * integer.
+ */
 export const minKey = (kind: KeyKind): string => (kind === "value" ? "0x007fffffu" : "0u");
 
 const wide = (lanes: Lanes, value: string): string => (lanes === 1 ? value : `vec4<u32>(${value})`);
 
-/** WGSL of `fn key_of(bits) -> key` on u32 or on vectors of four u32. */
+/** Returns WGSL of `fn key_of(bits) -> key` on u32 or on vectors of four u32. */
 export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string => {
   const type = lanes === 1 ? "u32" : "vec4<u32>";
   const mask = flip ? ` ^ ${wide(lanes, flips[kind])}` : "";
@@ -57,7 +60,9 @@ export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string 
   `;
 };
 
-/** WGSL of `fn bits_of(key: u32) -> u32`, the inverse of `key_of`. NaN becomes the quiet NaN, and -0 becomes 0. */
+/**
+ * Returns WGSL of `fn bits_of(key: u32) -> u32`, the inverse of `key_of`. NaN becomes the quiet NaN, and -0 becomes 0.
+ */
 export const unkeyFunction = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): string => {
   const mask = flip ? ` ^ ${flips[kind]}` : "";
   const bodies: { readonly [kind in Exclude<KeyKind, "magnitude">]: string } = {

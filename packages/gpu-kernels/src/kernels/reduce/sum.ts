@@ -13,7 +13,7 @@ export const sumFold = (type: SumType): Fold => ({
   join: () => ({ fields: ["a.total + b.total"] }),
 });
 
-/** Source that reads words of memory as states of a fold with one field. */
+/** Returns a source that reads words of memory as states of a fold with one field. */
 export const wordSource = (type: SumType, source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType(type, lanes)}>`, source, access: "read" }],
   code: () => "fn lift(at: u32, place: u32, column: u32) -> State { return State(x[at]); }",
@@ -25,7 +25,8 @@ const totalSink = (type: SumType, source: BindingSource): Sink => ({
 });
 
 /**
- * Plan of `y[outer, inner] = Σ x[outer, size, inner]`, step by step. Cost: one flop per element; all data is read once.
+ * Returns the plan of `y[outer, inner] = Σ x[outer, size, inner]`, step by step. Cost: one flop per element; all data
+ * is read once.
  */
 export const sumPlan = (type: SumType, steps: readonly ReductionStep[], facts: DeviceFacts): KernelPlan => {
   const blocks = new ScratchBlocks();

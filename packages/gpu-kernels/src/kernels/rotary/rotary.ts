@@ -32,9 +32,9 @@ const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array 
 };
 
 /**
- * Plan that rotates the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. One invocation
- * processes up to `rowsEach` rows of one position, and computes their common angle once. If D/2 is a multiple of 4,
- * each invocation processes four pairs.
+ * Returns the plan that rotates the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. One
+ * invocation processes up to `rowsEach` rows of one position, and computes their common angle once. If D/2 is a
+ * multiple of 4, each invocation processes four pairs.
  *
  * Error of an angle: 2⁻³² turns. Flops: 3 per element, and about 40 per angle.
  */

@@ -28,10 +28,10 @@ export interface NormKind {
  */
 const farFromZero = "16.0";
 
-/** WGSL of x̂ of vector `id`, up to the rounding error of the mean. */
+/** Returns WGSL of x̂ of vector `id`, up to the rounding error of the mean. */
 const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
 
-/** WGSL of x̂ of vector `id`, corrected with `rest`, the rounding error of the row's mean. */
+/** Returns WGSL of x̂ of vector `id`, corrected with `rest`, the rounding error of the row's mean. */
 const exactNormal = (kind: NormKind, id: string): string =>
   kind.centred ? `((x${id} - center) - rest) * rstd` : normal(kind, id);
 
@@ -47,9 +47,9 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 `;
 
 /**
- * Program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ. The term Σh is absent if the normalization is not
- * centred. If a row is far from zero, the rounding of its mean is a large fraction of a standard deviation. `rest`, the
- * mean of x − mean, corrects x̂.
+ * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ. The term Σh is absent if the
+ * normalization is not centred. If a row is far from zero, the rounding of its mean is a large fraction of a standard
+ * deviation. `rest`, the mean of x − mean, corrects x̂.
  *
  * @param restsAt Index of the scratch block for `rest` of each row. Absent: `rest` is not stored.
  */
@@ -250,7 +250,7 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
       };
 };
 
-/** Terms x̂·g and g of each element, for rows that do not fit in registers. */
+/** Returns the terms x̂·g and g of each element, for rows that do not fit in registers. */
 const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
   bindings: [
     { name: "x", per: "element", source: { input: 0 } },
@@ -263,8 +263,8 @@ const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
 });
 
 /**
- * Plan of the gradients of a normalization: dx of each row, and for γ (and β) the sums over rows, in two steps with a
- * fixed order. Rows of up to 4096 entries are read once; longer rows are read two more times.
+ * Returns the plan of the gradients of a normalization: dx of each row, and for γ (and β) the sums over rows, in two
+ * steps with a fixed order. Rows of up to 4096 entries are read once; longer rows are read two more times.
  */
 export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(x);

@@ -45,7 +45,7 @@ const momentFunctions = wgsl`
 /** Formats a number as a WGSL literal. */
 const literal = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
 
-/** Program of `(x − mean) · rstd · γ + β` with rstd = 1/√(variance + ε). Stores the mean and rstd. */
+/** Returns the program of `(x − mean) · rstd · γ + β` with rstd = 1/√(variance + ε). Stores the mean and rstd. */
 export const layerNormProgram = (epsilon: number): RowProgram => ({
   label: "layer-norm",
   inputs: [
@@ -71,7 +71,7 @@ export const layerNormProgram = (epsilon: number): RowProgram => ({
   finish: (id) => `y[at${id}] = ((x${id} - pivot) - center) * rstd * gamma[c${id}] + beta[c${id}];`,
 });
 
-/** Program of `x · rstd · γ` with rstd = 1/√(mean x² + ε). Stores rstd. */
+/** Returns the program of `x · rstd · γ` with rstd = 1/√(mean x² + ε). Stores rstd. */
 export const rmsNormProgram = (epsilon: number, columns: number): RowProgram => ({
   label: "rms-norm",
   inputs: [

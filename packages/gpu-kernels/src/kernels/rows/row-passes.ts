@@ -38,8 +38,8 @@ export const rowPass = (
 };
 
 /**
- * WGSL that declares `live`, `row`, `row_columns` and `base` of a lane whose workgroup processes complete rows. Lanes
- * after the last row repeat the last row, so that barriers stay uniform.
+ * Returns WGSL that declares `live`, `row`, `row_columns` and `base` of a lane whose workgroup processes complete rows.
+ * Lanes after the last row repeat the last row, so that barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   wgsl`
@@ -54,7 +54,7 @@ const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
 const rowGroups = ({ lanes, workgroupSize }: RowLayout, rows: number): number =>
   Math.ceil(rows / (workgroupSize / lanes));
 
-/** WGSL that loads vector `id` of each operand at column `column`. */
+/** Returns WGSL that loads vector `id` of each operand at column `column`. */
 const load = (program: RowProgram, id: string, column: string): string =>
   wgsl`
     let c${id} = ${column};
@@ -62,7 +62,7 @@ const load = (program: RowProgram, id: string, column: string): string =>
     ${elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`)}
   `;
 
-/** WGSL of `body` under `condition`. Empty if `body` is empty. */
+/** Returns WGSL of `body` under `condition`. Empty if `body` is empty. */
 const conditional = (condition: string, body: string): string =>
   body === ""
     ? ""
@@ -117,7 +117,8 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
 const unrolled = ["0", "1", "2", "3"];
 
 /**
- * WGSL that executes `apply` for all vectors of a lane between columns `begin` and `end`, with several loads at a time.
+ * Returns WGSL that executes `apply` for all vectors of a lane between columns `begin` and `end`, with several loads at
+ * a time.
  */
 const forward = (
   program: RowProgram,
@@ -192,8 +193,8 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
 };
 
 /**
- * WGSL that declares `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that processes
- * one of the `parts` of a row.
+ * Returns WGSL that declares `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that
+ * processes one of the `parts` of a row.
  */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   const each = Math.ceil(columns / parts / lanes) * lanes;

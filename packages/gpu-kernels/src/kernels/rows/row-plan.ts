@@ -10,7 +10,7 @@ export const rowsOf = ({ shape }: TensorSpec): { rows: number; columns: number }
   columns: shape.at(-1)!,
 });
 
-/** Plan of a program under a layout: one pass, or two passes if a row is split over workgroups. */
+/** Returns the plan of a program under a layout: one pass, or two passes if a row is split over workgroups. */
 export const planWith = (program: RowProgram, layout: RowLayout, rows: number): KernelPlan => {
   if (layout.kind === "resident") return { passes: [residentPass(program, layout, rows)] };
   if (layout.parts === 1) return { passes: [streamedPass(program, layout, rows)] };
@@ -21,7 +21,7 @@ export const planWith = (program: RowProgram, layout: RowLayout, rows: number): 
   };
 };
 
-/** Plan of a program over the rows of `spec`, which must have at least one element. */
+/** Returns the plan of a program over the rows of `spec`, which must have at least one element. */
 export const rowPlan = (program: RowProgram, spec: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(spec);
   return planWith(program, rowLayout(columns, facts, program.finish !== undefined), rows);

@@ -55,7 +55,7 @@ export interface RowProgram {
  */
 export const vectorWidth = (columns: number): 1 | 2 | 4 => (columns % 4 === 0 ? 4 : columns % 2 === 0 ? 2 : 1);
 
-/** WGSL of types, sums over components and maxima over components for vectors of `width` elements. */
+/** Returns WGSL of types, sums over components and maxima over components for vectors of `width` elements. */
 export const vectorFunctions = (width: 1 | 2 | 4): string => {
   const [values, words] = width === 1 ? ["f32", "u32"] : [`vec${width}<f32>`, `vec${width}<u32>`];
   const over = (combine: (a: string, b: string) => string): string =>
@@ -94,7 +94,7 @@ export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, w
 export const elementNames = (program: RowProgram): string[] =>
   program.inputs.flatMap(({ name, per }) => (per === "element" ? [name] : []));
 
-/** WGSL of `struct State`, its empty value, `join`, and the functions of the program. */
+/** Returns WGSL of `struct State`, its empty value, `join`, and the functions of the program. */
 export const programFunctions = ({ statistics, functions = "" }: RowProgram): string =>
   statistics === undefined
     ? functions

@@ -30,9 +30,10 @@ const serial = (
   `;
 
 /**
- * WGSL of `fn <name>(lane: u32, value: T) -> T`, which returns `value` combined over the lanes of a row, bitwise
- * identical in each lane. Uses a butterfly of shuffles within a subgroup. The values of the subgroups are combined
- * through workgroup memory in one step, or in two steps if there are many. Must be called in uniform control flow.
+ * Returns WGSL of `fn <name>(lane: u32, value: T) -> T`, which returns `value` combined over the lanes of a row,
+ * bitwise identical in each lane. Uses a butterfly of shuffles within a subgroup. The values of the subgroups are
+ * combined through workgroup memory in one step, or in two steps if there are many. Must be called in uniform control
+ * flow.
  */
 const reduction = (
   name: string,

@@ -102,7 +102,7 @@ export const logSoftmaxProgram: RowProgram = {
   finish: (id) => `y[at${id}] = (x${id} - values(state.largest)) - values(log_total);`,
 };
 
-/** WGSL of sums over the row, with one `values` accumulator per term. */
+/** Returns WGSL of sums over the row, with one `values` accumulator per term. */
 const sumOf = (term: (id: string) => string): NonNullable<RowProgram["statistics"]> => ({
   fields: ["sum"],
   begin: "var seen = values();",
@@ -136,8 +136,8 @@ export const logSoftmaxBackwardProgram: RowProgram = {
 };
 
 /**
- * Program of `logsumexp(logits) − logits[label]`, and of the row's maximum and sum of exponentials (NaN if the softmax
- * is undefined). Reads the logits once. The result is NaN if the label is not a class.
+ * Returns the program of `logsumexp(logits) − logits[label]`, and of the row's maximum and sum of exponentials (NaN if
+ * the softmax is undefined). Reads the logits once. The result is NaN if the label is not a class.
  */
 export const crossEntropyProgram = (classes: number): RowProgram => ({
   label: "cross-entropy",
@@ -164,8 +164,8 @@ export const crossEntropyProgram = (classes: number): RowProgram => ({
 });
 
 /**
- * Program of `(exp(logits − maximum) / total − onehot(label)) · g`. The gradients of a row are NaN if its label is not
- * a class.
+ * Returns the program of `(exp(logits − maximum) / total − onehot(label)) · g`. The gradients of a row are NaN if its
+ * label is not a class.
  */
 export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
   label: "cross-entropy-backward",

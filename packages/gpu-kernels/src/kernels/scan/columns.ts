@@ -96,8 +96,8 @@ const segmentPass = (
 };
 
 /**
- * Passes that compute the running sums of columns. Short columns need one pass. For longer columns: sums of segments,
- * running sums of these sums (recursively), and running sums within segments.
+ * Returns the passes that compute the running sums of columns. Short columns need one pass. For longer columns: sums of
+ * segments, running sums of these sums (recursively), and running sums within segments.
  */
 export const columnScanPasses = (
   scan: ColumnScan,

@@ -6,8 +6,8 @@ import { columnScanPasses } from "./columns.ts";
 import { rowScanPasses } from "./rows.ts";
 
 /**
- * Plan of running sums along the middle dimension of a dense [outer, size, inner] tensor. Reads all data once or twice,
- * writes it once.
+ * Returns the plan of running sums along the middle dimension of a dense [outer, size, inner] tensor. Reads all data
+ * once or twice, writes it once.
  */
 export const cumsumPlan = (
   type: SumType,

@@ -85,8 +85,9 @@ const scanPass = (
 });
 
 /**
- * Passes of the exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²: reduce blocks of
- * 4096, scan their sums recursively, then scan within blocks. The target may be the same memory as the source.
+ * Returns the passes of the exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²:
+ * reduce blocks of 4096, scan their sums recursively, then scan within blocks. The target may be the same memory as the
+ * source.
  *
  * Memory after the last number may have any content, because it does not affect earlier sums. Cost: 2·count reads and
  * count writes; one pass up to 4096 numbers, three up to 2²⁴, five up to 2³⁶.

@@ -42,8 +42,8 @@ const each = (registers: number, line: (j: number) => string): string[] =>
   Array.from({ length: registers }, (_, j) => line(j));
 
 /**
- * WGSL of `fn load(row, v)`, which returns register v of a row in the order of the scan, with zeros after the end of
- * the row, and of `row`, `tile` and `rank` of an invocation.
+ * Returns WGSL of `fn load(row, v)`, which returns register v of a row in the order of the scan, with zeros after the
+ * end of the row, and of `row`, `tile` and `rank` of an invocation.
  */
 const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles }: Tile): string => {
   const vector = laneType(type, lanes);
@@ -173,9 +173,9 @@ const scanPass = (
 };
 
 /**
- * Passes that compute the running sums of rows. A row that fits in a tile of 4096 needs one pass. For longer rows: sums
- * of tiles, running sums of these sums (recursively), and running sums within tiles (reduce, then scan: the order of
- * additions depends only on the shape). Reads all data twice, writes it once.
+ * Returns the passes that compute the running sums of rows. A row that fits in a tile of 4096 needs one pass. For
+ * longer rows: sums of tiles, running sums of these sums (recursively), and running sums within tiles (reduce, then
+ * scan: the order of additions depends only on the shape). Reads all data twice, writes it once.
  */
 export const rowScanPasses = (scan: RowScan, from: BindingSource, to: BindingSource, blocks: ScratchBlocks): Pass[] => {
   const tile = tileOf(scan);

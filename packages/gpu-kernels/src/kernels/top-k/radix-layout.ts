@@ -37,7 +37,7 @@ export const keySizes = (
 });
 
 /**
- * WGSL of `fn keys_at(row, v) -> <keys>`, which returns the keys of register v of a row, and `fn is_there(v) ->
+ * Returns WGSL of `fn keys_at(row, v) -> <keys>`, which returns the keys of register v of a row, and `fn is_there(v) ->
  * <bools>`, which returns whether each element of the register belongs to the row.
  */
 export const keysText = ({ by, size }: Selection, { lanes }: Layout): string => {

@@ -19,8 +19,8 @@ export const rounds = [
 export const binsPerRow: number = rounds.reduce((sum, { bins }) => sum + bins, 0);
 
 /**
- * Binding of the states [round, row]: the digits of the threshold picked so far, and the number of winners to select
- * among the keys with these digits.
+ * Returns the binding of the states [round, row]: the digits of the threshold picked so far, and the number of winners
+ * to select among the keys with these digits.
  */
 export const state = (source: BindingSource, access: "read" | "write"): Binding => ({
   name: "states",

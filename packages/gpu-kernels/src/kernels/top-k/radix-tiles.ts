@@ -12,8 +12,8 @@ import { wgsl } from "../../wgsl.ts";
 const lastRound = rounds.length - 1;
 
 /**
- * WGSL that the passes over tiles share: the threshold, and the keys above and equal to the threshold in registers,
- * packed as two counts in the halves of a word.
+ * Returns WGSL that the passes over tiles share: the threshold, and the keys above and equal to the threshold in
+ * registers, packed as two counts in the halves of a word.
  */
 const tileText = (selection: Selection, layout: Layout): string => {
   const { lanes } = layout;

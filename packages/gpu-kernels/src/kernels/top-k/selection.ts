@@ -19,7 +19,7 @@ export interface Winners {
   readonly positions: BindingSource;
 }
 
-/** Binding of the elements as bits, so that elements are returned unchanged. */
+/** Returns the binding of the elements as bits, so that elements are returned unchanged. */
 export const elementsBinding = (vector = false): Binding => ({
   name: "x",
   type: vector ? "array<vec4<u32>>" : "array<u32>",
@@ -35,8 +35,8 @@ const words = (name: string, source: BindingSource, access: "read" | "write"): B
 });
 
 /**
- * WGSL of `fn win(at: u32, bits: u32, key: u32, place: u32)`, which writes a winner to `row · k + rank`, in the results
- * or in the input of the sort.
+ * Returns WGSL of `fn win(at: u32, bits: u32, key: u32, place: u32)`, which writes a winner to `row · k + rank`, in the
+ * results or in the input of the sort.
  */
 export const winText = (to: Winners | undefined): { readonly bindings: readonly Binding[]; readonly code: string } =>
   to === undefined
