@@ -162,7 +162,7 @@ class GuardedExecutable implements Executable {
   release(): void {}
 }
 
-// The arrays of this backend are host arrays, so the cast is safe.
+// Casts a host array to an array of this backend, whose arrays are host arrays.
 const deviceArray = (array: NdArray): DeviceArray => array as unknown as DeviceArray;
 const hostArray = (array: DeviceArray): NdArray => array as unknown as NdArray;
 

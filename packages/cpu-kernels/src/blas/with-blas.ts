@@ -9,7 +9,10 @@ import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-ma
 import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
-/** The nodes of each entry have the parameters of the entry's operator, so the cast is safe. */
+/**
+ * Casts an entry to the general type of rows. The cast is safe, because the nodes of each entry have the parameters of
+ * the entry's operator.
+ */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 
 /**

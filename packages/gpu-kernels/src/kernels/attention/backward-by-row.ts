@@ -174,7 +174,8 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
 };
 
 /**
- * `attentionBackward` for software adapters: invocations own rows of queries for dq, and rows of keys for dk and dv.
+ * Computes `attentionBackward` on software adapters: invocations own rows of queries for dq, and rows of keys for dk
+ * and dv.
  */
 export const attentionBackwardByRow = (node: AttentionNode): KernelPlan =>
   gradientPlan(node, (delta, indirect) => [

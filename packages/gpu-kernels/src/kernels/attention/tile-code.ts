@@ -64,7 +64,9 @@ export const loadNear = (
     `,
   );
 
-/** WGSL like `loadNear`, for the column operand. Columns are stored in the order in which invocations own them. */
+/**
+ * Returns WGSL like `loadNear`, for the column operand. Columns are stored in the order in which invocations own them.
+ */
 export const loadFar = (
   tile: AttentionTile,
   operand: string,

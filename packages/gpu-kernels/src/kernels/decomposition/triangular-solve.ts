@@ -45,7 +45,7 @@ const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   `;
 
 /**
- * Returns WGSL that returns the row for a position in the order of substitution: the last row comes first if op(l) is
+ * Returns WGSL of a function from positions in the order of substitution to rows: the last row comes first if op(l) is
  * upper triangular.
  */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>

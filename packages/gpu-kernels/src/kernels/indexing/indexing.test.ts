@@ -114,7 +114,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     },
   );
 
-  /** Reference implementation: a loop over the updates, in f32. */
+  /** Computes the reference with a loop over the updates, in f32. */
   const scatterLoop = (
     base: NdArray,
     indices: NdArray,

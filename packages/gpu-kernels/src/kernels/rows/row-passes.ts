@@ -141,7 +141,7 @@ const forward = (
   `;
 };
 
-/** Like `forward`, in reverse order, because the vectors that were read last are still in the cache. */
+/** Returns WGSL like `forward`, in reverse order, because the vectors that were read last are still in the cache. */
 const backward = (
   program: RowProgram,
   { lanes }: RowLayout,

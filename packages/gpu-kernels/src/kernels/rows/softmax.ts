@@ -59,7 +59,9 @@ const functions = wgsl`
   }
 `;
 
-/** WGSL for vectors in registers: x is replaced by exp(x − largest), so that each exponential is computed once. */
+/**
+ * Returns WGSL for vectors in registers: x is replaced by exp(x − largest), so that each exponential is computed once.
+ */
 const residentExponentials = (ids: readonly string[], tail: string | undefined): string => {
   const all = tail === undefined ? ids : [...ids, tail];
   const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
