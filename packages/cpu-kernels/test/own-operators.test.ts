@@ -231,7 +231,7 @@ describe("user-defined operators on the CPU", () => {
 
 const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
-/** The module above, encoded by hand, so that the test does not need an assembler. */
+/** Returns the module above, encoded by hand, so that the test does not need an assembler. */
 const twiceModule = (): Uint8Array<ArrayBuffer> => {
   const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
   const name = (text: string): number[] => [text.length, ...new TextEncoder().encode(text)];

@@ -43,8 +43,8 @@ const plainSgemm =
   };
 
 /**
- * A slow and correct BLAS for tests, which needs no library. Preferred for all contractions, or for those selected by
- * `prefers`.
+ * Creates a slow and correct BLAS for tests, which needs no library. The BLAS is preferred for all contractions, or for
+ * those selected by `prefers`.
  */
 export const plainBlas = (prefers: (contraction: Contraction) => boolean = () => true): Blas => ({
   identity: "plain loops",

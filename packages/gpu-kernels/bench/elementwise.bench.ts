@@ -53,7 +53,8 @@ const words = (count: number): NdArray =>
   );
 
 /**
- * One step of Adam with decoupled decay. Inputs: parameter, gradient and two moments. Results: parameter and moments.
+ * Computes one step of Adam with decoupled decay. Inputs: parameter, gradient and two moments. Results: parameter and
+ * moments.
  */
 const adamStep = (p: Tensor, g: Tensor, m: Tensor, v: Tensor): readonly Tensor[] => {
   const m1 = add(multiply(m, 0.9), multiply(g, 0.1));

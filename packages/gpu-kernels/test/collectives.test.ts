@@ -114,7 +114,7 @@ const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => 
   ragged!.receivedRows.set(new Uint8Array(Int32Array.from(received).buffer));
 };
 
-/** A mesh with one axis is never split. */
+/** Throws, because a mesh with one axis is never split. */
 const split = (): never => {
   throw new Error("these tests split no group");
 };

@@ -85,8 +85,8 @@ const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement
 type Rule = (request: MatmulRequest) => string;
 
 /**
- * Quality of nearest-product selection, leave-one-shape-out: each product is predicted only from products of other
- * sizes, of any layout or dtype.
+ * Computes the quality of nearest-product selection, leave-one-shape-out: each product is predicted only from products
+ * of other sizes, of any layout or dtype.
  */
 export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule): SelectionQuality | undefined => {
   const shapes = samples.map(shapeOf);

@@ -38,9 +38,9 @@ const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">):
   software ? /naive|direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
 
 /**
- * Products that occur in training: square products, batches of activations with weights, their gradients (long inner
- * dimensions), products with few rows, and batches of small products as in attention. Sizes are smaller for software
- * adapters.
+ * Returns products that occur in training: square products, batches of activations with weights, their gradients (long
+ * inner dimensions), products with few rows, and batches of small products as in attention. Sizes are smaller for
+ * software adapters.
  */
 export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" | "f16">): readonly MatmulRequest[] => {
   const sizes = software ? [8, 48, 160, 384] : [16, 64, 256, 1024, 2560];

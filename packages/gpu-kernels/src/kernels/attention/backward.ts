@@ -233,10 +233,10 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
 };
 
 /**
- * Gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk and dv over
- * tiles of keys. Each value is summed by one invocation in a fixed order, so results are bitwise reproducible. The cost
- * of this order: scores and their gradients are computed twice, which takes 14·D flops per visible pair instead of
- * 10·D.
+ * Computes the gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk
+ * and dv over tiles of keys. Each value is summed by one invocation in a fixed order, so results are bitwise
+ * reproducible. The cost of this order: scores and their gradients are computed twice, which takes 14·D flops per
+ * visible pair instead of 10·D.
  *
  * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4. The loop order of that algorithm needs atomics for dq; the
  * two passes here need no atomics.

@@ -127,8 +127,8 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
 };
 
 /**
- * WGSL in which each invocation sums four results directly from memory, because software adapters stop all invocations
- * at a barrier.
+ * Returns WGSL in which each invocation sums four results directly from memory, because software adapters stop all
+ * invocations at a barrier.
  */
 const plainCode = (product: Product, vectors: VectorProduct, element: string): string => {
   const { side, count, outer, vectorAt } = vectors;

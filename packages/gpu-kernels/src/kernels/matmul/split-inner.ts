@@ -22,8 +22,8 @@ export const splitInner = ({ inner }: Product, wanted: number, step: number): Sp
 const workgroupSize = 64;
 
 /**
- * Second pass of a split product: `y = Σ_s partial[s]`, in order of s, so that the result is bitwise independent of the
- * order of workgroups. Reads and writes 4·(splits + 1) bytes per element.
+ * Adds the partial sums of a split product in a second pass: `y = Σ_s partial[s]`, in order of s, so that the result is
+ * bitwise independent of the order of workgroups. Reads and writes 4·(splits + 1) bytes per element.
  */
 export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
   const { batch, rows, columns, resultDtype } = product;

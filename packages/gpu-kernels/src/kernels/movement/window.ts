@@ -125,9 +125,9 @@ const writeWordsPass = (units: UnitWindow): Pass => {
 };
 
 /**
- * `writeWordsPass` for units smaller than a word. Only one invocation may write a word, so there is one invocation per
- * word of the result, which replaces the word's elements in the window. Cost: every word of the result and every
- * element of the update is read once.
+ * Like `writeWordsPass`, for units smaller than a word. Only one invocation may write a word, so there is one
+ * invocation per word of the result, which replaces the word's elements in the window. Cost: every word of the result
+ * and every element of the update is read once.
  */
 const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
   const perWord = 4 / bytes;
