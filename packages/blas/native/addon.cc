@@ -1,5 +1,5 @@
-// Uses the plain C interface of Node: a product has 17 arguments, and the C++ wrapper would allocate an object for
-// each.
+// Uses the plain C interface of Node: a product has 17 arguments, and the C++ wrapper would allocate an object for each
+// argument.
 #include <node_api.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr int rowMajor = 101;
 constexpr int plain = 111;
 constexpr int transposed = 112;
 
-/** A library's product, bound to one memory. */
+/** Product of a library, bound to one memory. */
 struct Product {
   Sgemm sgemm;
   bool concurrent;
@@ -25,7 +25,7 @@ struct Product {
   napi_ref view;
 };
 
-/** Held while a library multiplies that is not safe to call from several threads. */
+/** Lock for libraries that are not safe to call from several threads. The lock is held during a product. */
 std::mutex oneAtATime;
 
 napi_value fail(napi_env env, const std::string& message) {
@@ -33,7 +33,10 @@ napi_value fail(napi_env env, const std::string& message) {
   return nullptr;
 }
 
-/** (transposeA, transposeB, rows, columns, inner, alpha, a, aStride, b, bStride, beta, y, yStride, batch, aNext, bNext, yNext). */
+/**
+ * Computes products. Arguments: (transposeA, transposeB, rows, columns, inner, alpha, a, aStride, b, bStride, beta, y,
+ * yStride, batch, aNext, bNext, yNext).
+ */
 napi_value multiply(napi_env env, napi_callback_info info) {
   constexpr size_t expected = 17;
   size_t count = expected;
@@ -52,7 +55,7 @@ napi_value multiply(napi_env env, napi_callback_info info) {
     return static_cast<float>(value);
   };
   const auto* product = static_cast<const Product*>(data);
-  // An address above 2 GiB may arrive as a negative number.
+  // An address above 2 GiB may be passed as a negative number.
   const auto address = [&](size_t i) { return reinterpret_cast<float*>(product->memory + static_cast<uint32_t>(integer(i))); };
   const int transposeA = integer(0) == 0 ? plain : transposed;
   const int transposeB = integer(1) == 0 ? plain : transposed;
@@ -119,8 +122,8 @@ napi_value describe(napi_env env, napi_callback_info info) {
 }
 
 /**
- * open(library, memory): returns the library's product, bound to a memory that does not move. `memory` is a Uint8Array
- * that starts at the memory's first byte.
+ * open(library, memory): returns the product of the library, bound to a memory that does not move. `memory` is a
+ * Uint8Array that starts at the memory's first byte.
  */
 napi_value open(napi_env env, napi_callback_info info) {
   size_t count = 2;
@@ -130,7 +133,7 @@ napi_value open(napi_env env, napi_callback_info info) {
   size_t offset = 0;
   if (count < 2 || napi_get_typedarray_info(env, arguments[1], nullptr, nullptr, &bytes, nullptr, &offset) != napi_ok)
     return fail(env, "open needs a library's name and a Uint8Array");
-  // The pointer should be the start of the view, but some versions of Node do not add the view's offset.
+  // The pointer should be the start of the view, but some versions of Node do not add the offset of the view.
   if (offset != 0) return fail(env, "open needs a view that starts at the memory's first byte");
   auto* product = new Product{nullptr, true, static_cast<char*>(bytes), nullptr};
   try {

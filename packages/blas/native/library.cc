@@ -13,7 +13,7 @@ Function find(void* handle, const char* symbol) {
   return reinterpret_cast<Function>(dlsym(handle, symbol));
 }
 
-/** Returns the second word of a text such as "OpenBLAS 0.3.21 DYNAMIC_ARCH …". */
+/** Returns the second word of a text. Example: "0.3.21" of "OpenBLAS 0.3.21 DYNAMIC_ARCH …". */
 std::string secondWord(const std::string& text) {
   std::istringstream words(text);
   std::string first, second;
@@ -30,7 +30,8 @@ bool isOpenBlas(void* handle, Library& library) {
   library.family = "OpenBLAS";
   library.version = secondWord(config());
   if (core != nullptr) library.core = core();
-  // 0: a build without threads. Concurrent callers of such a build sometimes share a buffer and get wrong products.
+  // The value 0 means a build without threads. Concurrent callers of such a build sometimes share a buffer and get
+  // wrong products.
   const auto parallel = find<int (*)()>(handle, "openblas_get_parallel");
   library.concurrent = parallel != nullptr && parallel() != 0;
   return true;
@@ -50,7 +51,8 @@ bool isBlis(void* handle, Library& library) {
 }
 
 bool isMkl(void* handle, Library& library) {
-  // The C functions. The lower-case functions of the same names are the Fortran interface and take pointers.
+  // Looks up the C functions. The lower-case functions of the same names are the Fortran interface, whose arguments are
+  // pointers.
   const auto version = find<void (*)(char*, int)>(handle, "MKL_Get_Version_String");
   const auto threads = find<void (*)(int)>(handle, "MKL_Set_Num_Threads");
   if (version == nullptr || threads == nullptr) return false;
@@ -60,7 +62,8 @@ bool isMkl(void* handle, Library& library) {
   char text[256] = "";
   version(text, sizeof text - 1);
   library.family = "MKL";
-  // "Intel(R) oneAPI Math Kernel Library Version 2024.0-Product Build … for Intel(R) 64 architecture applications"
+  // For example "Intel(R) oneAPI Math Kernel Library Version 2024.0-Product Build … for Intel(R) 64 architecture
+  // applications"
   const std::string whole = text;
   const auto at = whole.find("Version ");
   library.version = at == std::string::npos ? whole : whole.substr(at + 8, whole.find(" for ", at) - at - 8);
@@ -69,7 +72,7 @@ bool isMkl(void* handle, Library& library) {
 
 /**
  * Whether the function multiplies as the CBLAS header specifies. A build for 64-bit integers reads its arguments from
- * other places.
+ * different registers and stack offsets.
  */
 bool multiplies(Sgemm sgemm) {
   const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 0, 1, 3};

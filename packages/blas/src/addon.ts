@@ -1,33 +1,33 @@
 import type { Sgemm } from "@skein/cpu-kernels";
 
-/** Identity of a library, as a table of measured shapes records it. */
+/** Identity of a BLAS library, as recorded in a table of measured shapes. */
 export interface LibraryIdentity {
   readonly family: string;
   readonly version: string;
-  /** Kernels that the library has chosen for this processor. Empty if the library does not report them. */
+  /** Name of the kernels that the library has chosen for this processor. Empty if the library does not report it. */
   readonly core: string;
 }
 
 /** Facts that a library reports about itself. */
 export interface LibraryFacts extends LibraryIdentity {
-  /** Whether several threads may multiply at once. If not, threads take turns. */
+  /** Whether several threads can multiply concurrently. If false, threads multiply one at a time. */
   readonly concurrent: boolean;
 }
 
 /**
- * The native module, as native/addon.cc exports it. Both functions throw an Error with a one-line message if the
+ * Interface of the native module in native/addon.cc. Both functions throw an Error with a one-line message if the
  * library cannot be used.
  */
 export interface BlasAddon {
   describe(library: string): LibraryFacts;
-  /** @param memory view that starts at the memory's first byte; the memory must not move when it grows. */
+  /** @param memory View that starts at the first byte of the memory. The memory must not move when it grows. */
   open(library: string, memory: Uint8Array): Sgemm;
 }
 
-/** Text that identifies a library, for people and for the comparison between ranks. */
+/** Returns text that identifies a library, for messages and for the comparison between ranks. */
 export const libraryText = ({ family, version, core }: LibraryIdentity): string =>
   `${family} ${version}${core === "" ? "" : ` (${core})`}`;
 
-/** Explains in output that only one thread at a time may call a library. */
+/** Message for libraries in which only one thread can multiply at a time. */
 export const noLocksAdvice: string =
   "built without locks, so threads multiply one at a time; install one with them (Debian: libopenblas0-pthread)";

@@ -7,7 +7,7 @@ export const sources: AddonSources = new AddonSources(new URL("../native/", impo
 /** Files that a build writes to its folder. */
 export interface BlasFiles {
   readonly addon: string;
-  /** Path of the table of measured shapes, JSON. */
+  /** Path of the JSON table of measured shapes. */
   readonly table: string;
 }
 
@@ -17,8 +17,8 @@ export const filesIn = (folder: string): BlasFiles => ({
 });
 
 /**
- * Cache folder of this machine's addons and their measurements: `skein/blas` in `$XDG_CACHE_HOME`. Default: in
- * `~/.cache`.
+ * Returns the cache folder of this machine's addons and their measurements: `skein/blas` in `$XDG_CACHE_HOME`, or by
+ * default in `~/.cache`.
  */
 export const defaultCacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
   cacheFolder("blas", environment);
@@ -28,5 +28,8 @@ const fileName = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0
 export const cachedFolder = (cache: string, { family, version }: LibraryIdentity): string =>
   join(cache, `${fileName(`${family}-${version}`)}-${sources.key()}`);
 
-/** Complete builds in `cache`, newest first. A build writes its table last. */
+/**
+ * Returns the complete builds in `cache`, newest first. A build is complete if it has a table, because the table is
+ * written last.
+ */
 export const completeBuilds = (cache: string): BlasFiles[] => builtFolders(cache, sources, "table.json").map(filesIn);

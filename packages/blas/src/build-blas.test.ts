@@ -101,7 +101,7 @@ test("finds a build, chooses by its measurements, and rejects another library", 
   expect(measured).toBe(kernels.length);
   expect(faster).toBeLessThanOrEqual(measured);
   expect(openBlas(files).identity).toContain(library);
-  expect(concurrent || openBlas(files).sliceRows === undefined).toBe(true); // taking turns gains nothing from slices
+  expect(concurrent || openBlas(files).sliceRows === undefined).toBe(true); // slices need concurrency
 
   writeFileSync(files.table, JSON.stringify({ ...table, library: { ...table.library, version: "0.0.1" } }));
   expect(() => openBlas(files)).toThrow(/was measured with \S+ 0\.0\.1, but .* is now .*skein-train blas build/);

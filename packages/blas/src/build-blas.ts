@@ -16,9 +16,9 @@ const headers = (): string =>
 
 const cure = "Debian: apt install g++ libopenblas0-pthread; a BLAS is optional, WebAssembly computes without one";
 
-/** @throws BlasError with a one-line message. */
+/** Compiles the addon. @throws BlasError with a one-line message if the compiler fails. */
 const compile = async (compiler: string, output: string): Promise<void> => {
-  // Before glibc 2.34, dlopen is in a separate library.
+  // Before glibc 2.34, dlopen was in a separate library.
   const libraries = process.platform === "darwin" ? [] : ["dl"];
   try {
     await compileAddon({ compiler, sources, output, include: [headers()], libraries });
@@ -35,7 +35,7 @@ const compile = async (compiler: string, output: string): Promise<void> => {
   }
 };
 
-/** Returns the library that the caller names, or the first installed library that works. */
+/** Returns the library that the caller names, or the first installed library that can be used. */
 const chooseLibrary = (
   addon: BlasAddon,
   requested: string | undefined,
@@ -45,7 +45,7 @@ const chooseLibrary = (
     try {
       return { name, facts: addon.describe(name) };
     } catch {
-      // not installed, or not a BLAS of these families: try the next name
+      // not installed, or not a supported BLAS: try the next name
     }
   }
   throw new BlasError(
@@ -55,32 +55,34 @@ const chooseLibrary = (
 };
 
 export interface BuildBlasOptions extends Pick<MeasureOptions, "onProgress" | "kernels"> {
-  /** C++ compiler. Default: $CXX, or `g++` if $CXX is not set. */
+  /** C++ compiler to use. Default: $CXX, or `g++` if $CXX is not set. */
   readonly compiler?: string;
-  /** The BLAS, a name or path for the loader. Default: the first installed library of OpenBLAS, MKL and BLIS. */
+  /**
+   * Name or path of the BLAS library for the loader. Default: the first installed library of OpenBLAS, MKL and BLIS.
+   */
   readonly library?: string;
-  /** The folder to write. Default: a folder in the user's cache that `findBlas` finds. */
+  /** Folder to write the build to. Default: a folder in the user's cache that `findBlas` finds. */
   readonly output?: string;
-  /** The cache. Default: $XDG_CACHE_HOME/skein/blas or ~/.cache/skein/blas. */
+  /** Cache folder. Default: $XDG_CACHE_HOME/skein/blas or ~/.cache/skein/blas. */
   readonly cacheFolder?: string;
 }
 
 export interface BuiltBlas extends BlasFiles {
   /** Text that identifies the library, such as "OpenBLAS 0.3.21 (Cooperlake)". */
   readonly library: string;
-  /** Whether several threads may multiply at once. */
+  /** Whether several threads can multiply concurrently. */
   readonly concurrent: boolean;
-  /** Number of measured shapes, and the number of these shapes that the library computes faster. */
+  /** Number of measured shapes, and number of shapes among them that the library computes faster. */
   readonly measured: number;
   readonly faster: number;
 }
 
 /**
  * Build the addon, and measure on this machine which shapes its BLAS computes faster. Takes about a minute on an idle
- * core. Other load slows both implementations equally, but makes the choice less certain. The folder receives both
- * files complete or keeps its old content, even if several builds run at once.
+ * core. Other load slows both implementations equally, but makes the choice less certain. The folder is replaced
+ * atomically: it has two complete files or its old content, even if several builds run at the same time.
  *
- * @throws BlasError `blas-missing` without a compiler or a BLAS, `blas-build` when the compiler fails.
+ * @throws BlasError `blas-missing` if there is no compiler or no BLAS, `blas-build` if the compiler fails.
  */
 export const buildBlas = async (options: BuildBlasOptions = {}): Promise<BuiltBlas> => {
   const { compiler = process.env["CXX"] || "g++", cacheFolder = defaultCacheFolder(), onProgress, kernels } = options;

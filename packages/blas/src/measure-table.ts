@@ -5,14 +5,16 @@ import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
 import type { MeasuredShape } from "./shape-table.ts";
 
 /**
- * Runs of each implementation: pairs until both together have taken `seconds`, with a minimum and a maximum number of
- * pairs.
+ * Limits of the runs of each shape. Runs are in pairs, one of each implementation. Pairs are repeated until they have
+ * taken `seconds` in total, with a minimum and a maximum number of pairs.
  */
 const pairs = { seconds: 0.016, least: 5, most: 31 };
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
-/** A kernel bound to one backend, ready to be called. A call returns the seconds that the kernel alone took. */
+/**
+ * Prepares a kernel on one backend. The returned function runs the kernel and returns the seconds of the kernel alone.
+ */
 const prepare = async (
   { op, fn, shapes }: MeasuredKernel,
   backend: Backend,
@@ -39,17 +41,17 @@ const prepare = async (
 };
 
 export interface MeasureOptions {
-  /** Called after each shape. */
+  /** Called after each measured shape. */
   readonly onProgress?: (done: number, total: number) => void;
   /** Kernels to measure. Default: all `measuredKernels`. */
   readonly kernels?: readonly MeasuredKernel[];
 }
 
 /**
- * Time each kernel in WebAssembly and with a BLAS, and compare medians of pairs. The two alternate, so that a slow
- * phase of the machine affects both. Takes about 30 s.
+ * Time each kernel in WebAssembly and with a BLAS, and compare medians of pairs. The two implementations alternate, so
+ * that a slow phase of the machine affects both implementations. Takes about 30 s.
  *
- * @param open returns the product of the BLAS, bound to a memory.
+ * @param open Returns the product of the BLAS, bound to a memory.
  */
 export const measureTable = async (
   open: (memory: WasmMemory) => Sgemm,
@@ -69,7 +71,7 @@ export const measureTable = async (
     measuredOp = kernel.op;
     const [inWasm, byBlas] = [await prepare(kernel, wasm), await prepare(kernel, blas)];
     try {
-      // The first call binds kernels and runs with cold caches.
+      // The first call is not timed, because it binds kernels and runs with cold caches.
       await inWasm.call();
       await byBlas.call();
       const [wasmSeconds, blasSeconds]: [number[], number[]] = [[], []];

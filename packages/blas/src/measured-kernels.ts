@@ -1,7 +1,7 @@
 import type { ContractionOp } from "@skein/cpu-kernels";
 import { attention, conv2d, matmul, type Shape, type Tensor, vjp } from "@skein/tensor-core";
 
-/** A function with one node of the measured operator, and the input shapes to call the function with. */
+/** A function whose graph has one node of the measured operator, and the input shapes to call the function with. */
 export interface MeasuredKernel {
   readonly op: ContractionOp;
   readonly fn: (...inputs: Tensor[]) => readonly Tensor[];
@@ -9,7 +9,7 @@ export interface MeasuredKernel {
 }
 
 const sizes = [1, 8, 32, 128, 512, 2048];
-/** Larger products take long and add no information. */
+/** Maximum number of multiplications of a measured product. Larger products would take long and add no information. */
 const maxMultiplications = 2 ** 28;
 
 const transposes = [
@@ -38,7 +38,10 @@ const imagesPerBatch = 8;
 
 const convolve = (stride: number, x: Tensor, w: Tensor): Tensor => conv2d(x, w, { stride, padding: "same" });
 
-/** The gradient with respect to one operand of a convolution. The forward pass is dropped because nothing reads it. */
+/**
+ * Gradient operators, and the operand of the convolution that each gradient belongs to. The forward pass is removed
+ * from the graph, because its result is not used.
+ */
 const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
   ["conv2d-backward-input", 0],
   ["conv2d-backward-weight", 1],
@@ -46,7 +49,7 @@ const gradients: readonly (readonly [ContractionOp, operand: 0 | 1])[] = [
 
 /**
  * 3×3 convolutions of images of three sizes. Convolutions with many channels are also measured with a stride of two
- * pixels, which WebAssembly computes with another algorithm.
+ * pixels, which WebAssembly computes with a different algorithm.
  */
 const convolutions = [8, 16, 32].flatMap((size) =>
   [1, 8, 32, 128].flatMap((channels) =>
@@ -72,7 +75,7 @@ const convolutions = [8, 16, 32].flatMap((size) =>
 
 const headsPerBatch = 4;
 
-/** Numbers of queries and keys: whole sequences, and a single query that attends to many earlier keys. */
+/** Numbers of queries and keys: complete sequences, and a single query that attends to many earlier keys. */
 const lengths = [
   [1, 64],
   [1, 1024],
@@ -103,7 +106,7 @@ const attentions = lengths.flatMap(([queries, keys]) =>
 );
 
 /**
- * All measured kernels: products of 1 to 2048 rows in three transposes, convolutions and their gradients, attention and
- * its gradient.
+ * All kernels to measure: products of 1 to 2048 rows in three transpositions, convolutions and their gradients,
+ * attention and its gradient.
  */
 export const measuredKernels: readonly MeasuredKernel[] = [...products, ...convolutions, ...attentions];

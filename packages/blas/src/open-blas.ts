@@ -11,7 +11,7 @@ import { chooser, readTable, type ShapeTable, tableDigest } from "./shape-table.
 const rebuild =
   "build it on this machine with: skein-train blas build, or set blas: off in the job to compute without a BLAS";
 
-/** @throws BlasError `blas-missing`. */
+/** Loads the addon. @throws BlasError `blas-missing` if the addon cannot be loaded. */
 export const loadAddon = (file: string): BlasAddon => {
   try {
     return createRequire(import.meta.url)(resolve(file)) as BlasAddon;
@@ -23,7 +23,10 @@ export const loadAddon = (file: string): BlasAddon => {
   }
 };
 
-/** @throws BlasError `blas-missing` if the library cannot be used. */
+/**
+ * Returns the facts that a library reports about itself. @throws BlasError `blas-missing` if the library cannot be
+ * used.
+ */
 export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts => {
   try {
     return addon.describe(library);
@@ -36,7 +39,7 @@ export const describeLibrary = (addon: BlasAddon, library: string): LibraryFacts
 
 /**
  * Find the addon and table that `buildBlas` has written: in the folder $SKEIN_BLAS, or the newest build in the cache.
- * Undefined if there is no build, in which case WebAssembly computes everything.
+ * Returns undefined if there is no build; WebAssembly then computes everything.
  *
  * @throws BlasError `blas-missing` if $SKEIN_BLAS names a folder without an addon or a table.
  */
@@ -56,18 +59,18 @@ export const findBlas = (
 };
 
 /**
- * Returns a library's product, bound to a memory. The address is passed only once, because a shared WebAssembly memory
- * does not move when it grows.
+ * Returns the product of a library, bound to a memory. The address is passed only once, because a shared WebAssembly
+ * memory does not move when it grows.
  */
 export const openProduct = (addon: BlasAddon, library: string, memory: WasmMemory): ReturnType<BlasAddon["open"]> =>
   addon.open(library, new Uint8Array(memory.buffer));
 
-/** A BLAS, and whether several threads may multiply with it at once. */
+/** A BLAS, and whether several threads can multiply with it concurrently. */
 interface MeasuredBlas extends Blas {
   readonly concurrent: boolean;
 }
 
-/** Open the BLAS that a table was measured with. @throws BlasError as `openBlas` does. */
+/** Open the BLAS that a table was measured with. @throws BlasError under the same conditions as `openBlas`. */
 export const openMeasured = (files: BlasFiles, table: ShapeTable): MeasuredBlas => {
   const addon = loadAddon(files.addon);
   const { name, ...measured } = table.library;
@@ -82,7 +85,7 @@ export const openMeasured = (files: BlasFiles, table: ShapeTable): MeasuredBlas 
     concurrent: found.concurrent,
     prefers: chooser(table),
     open: (memory) => openProduct(addon, name, memory),
-    // Threads that take turns gain nothing from slices.
+    // If threads multiply one at a time, slices do not save time.
     sliceRows: found.concurrent ? table.sliceRows : undefined,
     inThreads: {
       module: new URL("./thread-product.ts", import.meta.url).href,
@@ -92,10 +95,10 @@ export const openMeasured = (files: BlasFiles, table: ShapeTable): MeasuredBlas 
 };
 
 /**
- * Open a built BLAS, for `createCpuBackend({ blas })`. Each thread opens the BLAS for itself, and the BLAS
- * computes in the calling thread.
+ * Open a built BLAS, for `createCpuBackend({ blas })`. Each thread opens its own instance, and the BLAS computes in the
+ * calling thread.
  *
- * @throws BlasError `blas-missing` if the addon or the library does not load, `blas-table` for a broken table,
+ * @throws BlasError `blas-missing` if the addon or the library cannot be loaded, `blas-table` if the table is invalid,
  * `blas-changed` if the library is not the measured version.
  * @example const files = findBlas(); const backend = await createCpuBackend({ blas: files && openBlas(files) });
  */

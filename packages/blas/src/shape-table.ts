@@ -8,20 +8,23 @@ import { BlasError } from "./errors.ts";
 const size = z.int().min(1);
 const microseconds = z.number().positive();
 
-/** Times of one shape, in WebAssembly and with the BLAS. */
+/** Times of one shape in WebAssembly and with the BLAS. */
 export interface MeasuredShape extends Contraction {
   readonly wasmMicroseconds: number;
   readonly blasMicroseconds: number;
 }
 
-/** Times of shapes on one machine, from which the faster implementation is chosen. */
+/** Measured times of shapes on one machine. The choice of the faster implementation is based on this table. */
 export interface ShapeTable {
   readonly format: "skein-blas-table";
   readonly version: 1;
-  /** Name that the loader accepts, and the identity that the library reported. */
+  /** Identity that the library reported, and the name under which the loader finds the library. */
   readonly library: LibraryIdentity & { readonly name: string };
   readonly shapes: readonly MeasuredShape[];
-  /** A product can be split at multiples of this number of rows, see `measureSliceRows`. Absent: unknown. */
+  /**
+   * Number of rows at whose multiples a product can be split; see `measureSliceRows`. Absent: unknown, so products are
+   * not split.
+   */
   readonly sliceRows?: number | undefined;
 }
 
@@ -45,7 +48,7 @@ const shapeTable: z.ZodType<ShapeTable> = z.strictObject({
   sliceRows: size.max(4096).optional(),
 });
 
-/** @throws BlasError `blas-table` if the file is not a table of measured shapes. */
+/** Reads a table. @throws BlasError `blas-table` if the file is not a table of measured shapes. */
 export const readTable = (file: string): ShapeTable => {
   const wrong = (reason: string, cause: unknown): BlasError =>
     new BlasError(
@@ -66,28 +69,30 @@ export const readTable = (file: string): ShapeTable => {
 };
 
 /**
- * Digest of all table content that choices depend on. Together with the library's name and version, the digest
- * distinguishes tables.
+ * Returns the digest of all table content that choices depend on. The digest, together with the library's name and
+ * version, identifies a table.
  */
 export const tableDigest = ({ shapes }: ShapeTable): string =>
   createHash("sha256").update(JSON.stringify(shapes)).digest("hex").slice(0, 12);
 
-/** Minimum speedup for a BLAS to be chosen. Two measurements of the same implementation differ by smaller factors. */
+/**
+ * Minimum speedup for which the BLAS is chosen. Two measurements of the same implementation differ by smaller factors.
+ */
 const minGain = 1.05;
 
 export const isFaster = ({ wasmMicroseconds, blasMicroseconds }: MeasuredShape): boolean =>
   wasmMicroseconds > minGain * blasMicroseconds;
 
-/** Distance between two shapes: the sum of squares of the log2 ratios of their sizes. */
+/** Returns the distance between two shapes: the sum of the squared log2 ratios of their sizes. */
 const distance = (shape: Contraction, other: Contraction): number =>
   Math.log2(shape.rows / other.rows) ** 2 +
   Math.log2(shape.columns / other.columns) ** 2 +
   Math.log2(shape.inner / other.inner) ** 2;
 
 /**
- * Returns a function that decides by the nearest measured shape of the same kind, the first of several equally near
- * shapes. Kinds that were not measured and shapes with a size of 0 stay in WebAssembly. Pure: the same table and shape
- * give the same answer.
+ * Returns a function that decides by the nearest measured shape of the same operator and variant. Ties are resolved in
+ * favor of the first shape in the table. Work of operators and variants that were not measured, and shapes with a size
+ * of 0, are computed in WebAssembly. The result depends only on the table and the shape.
  */
 export const chooser = ({ shapes }: ShapeTable): ((contraction: Contraction) => boolean) => {
   const kinds = new Map<string, MeasuredShape[]>();

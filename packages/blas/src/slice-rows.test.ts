@@ -3,7 +3,7 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
 import { measureSliceRows } from "./slice-rows.ts";
 
-/** A product that sums complete tiles of `tile` rows forwards, and the remaining rows backwards. */
+/** Returns an `sgemm` that sums complete tiles of `tile` rows forwards, and the last rows backwards. */
 const tiled =
   (tile: number) =>
   (memory: WasmMemory): Sgemm =>

@@ -1,12 +1,12 @@
 import { createSharedMemory, type Sgemm } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Typical row counts of libraries' register tiles, and multiples of these counts. */
+/** Row counts to test: typical heights of register tiles in libraries, and multiples of these heights. */
 const candidates = [4, 8, 12, 16, 24, 32, 48, 64, 96];
 const trials = 48;
 const most = { rows: 260, columns: 200, inner: 700 };
 
-/** Deterministic pseudo-random numbers. */
+/** Returns a generator of deterministic pseudo-random numbers. */
 const generator = (): (() => number) => {
   let state = 1;
   return () => {
@@ -16,11 +16,11 @@ const generator = (): (() => number) => {
 };
 
 /**
- * Minimum number of rows at whose multiples a library's product can be split in two without changing a bit, measured on
- * products of many sizes. Undefined if each candidate changes a product. Takes about a second.
+ * Measures, with products of many sizes, the minimum number of rows at whose multiples a library's product can be split
+ * in two with bitwise identical results. Returns undefined if every candidate changes a result. Takes about a second.
  *
- * Libraries compute tiles of rows, and the last rows of a product with another loop: OpenBLAS 0.3.21 on Zen cores has
- * tiles of 12 rows. Splits of the columns change bits everywhere.
+ * Libraries compute rows in tiles, and compute the last rows of a product with a different loop. OpenBLAS 0.3.21 on Zen
+ * cores has tiles of 12 rows. Splits of the columns change results in every library.
  */
 export const measureSliceRows = (open: (memory: WasmMemory) => Sgemm): number | undefined => {
   const memory = createSharedMemory();

@@ -5,26 +5,26 @@ import { knownLibraries } from "./system-libraries.ts";
 
 /** State of the BLAS build on this machine. */
 export type BlasSurvey =
-  /** Built. Jobs use the build unless their `blas` option is `off`. */
+  /** A build exists and works. Jobs use the build unless their `blas` option is `off`. */
   | {
       readonly state: "ready";
       readonly identity: string;
       readonly table: string;
-      /** Whether several threads may multiply at once. */
+      /** Whether several threads can multiply concurrently. */
       readonly concurrent: boolean;
       readonly measured: number;
       readonly faster: number;
     }
-  /** Built, but no longer usable. */
+  /** A build exists but cannot be used. */
   | { readonly state: "broken"; readonly reason: string }
-  /** Not built. */
+  /** No build exists. */
   | {
       readonly state: "not-built";
-      /** Names of installed libraries, as far as the loader's cache knows them. */
+      /** Names of installed libraries that the loader's cache contains. */
       readonly libraries: readonly string[];
     };
 
-/** Find the build of `buildBlas` on this machine, and check that the build works. */
+/** Find the `buildBlas` build on this machine, and check that the build works. */
 export const surveyBlas = (environment: NodeJS.ProcessEnv = process.env): BlasSurvey => {
   try {
     const files = findBlas(environment);

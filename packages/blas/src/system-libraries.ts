@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 
 /**
- * Names under which the loader may find a suitable library, in order of preference. Debian's libblas.so.3 is a link to
+ * Names under which the loader may find a supported library, in order of preference. Debian's libblas.so.3 is a link to
  * any installed BLAS; the addon rejects libraries other than OpenBLAS, MKL and BLIS.
  */
 export const libraryNames: readonly string[] =
@@ -23,7 +23,7 @@ export const libraryNames: readonly string[] =
         "libblas.so.3",
       ];
 
-/** Names in `libraryNames` that the loader's cache contains. Empty if there is no such cache. */
+/** Returns the names in `libraryNames` that the loader's cache contains. Empty if there is no loader cache. */
 export const knownLibraries = (): string[] => {
   let cache: string;
   try {

@@ -2,15 +2,15 @@ import type { Sgemm } from "@skein/cpu-kernels";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import { loadAddon, openProduct } from "./open-blas.ts";
 
-/** Data that `openBlas` passes to helper threads. Can be posted. */
+/** Data that `openBlas` passes to helper threads with postMessage. */
 interface ThreadProductData {
   readonly addon: string;
   readonly library: string;
 }
 
 /**
- * Open the product in a helper thread. Helper threads of `@skein/cpu-kernels` import this file by its URL and call this
- * function.
+ * Open the product of a library in a helper thread. Helper threads of `@skein/cpu-kernels` import this file by its URL
+ * and call this function.
  */
 export const openInThread = ({ addon, library }: ThreadProductData, memory: WasmMemory): Sgemm =>
   openProduct(loadAddon(addon), library, memory);

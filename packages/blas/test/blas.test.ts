@@ -31,15 +31,15 @@ const problem = fc.record({
   transposeB: fc.integer({ min: 0, max: 1 }),
   alpha: fc.constantFrom(1, -0.5, 0),
   beta: fc.constantFrom(0, 1, 0.25),
-  /** Number of unused elements after each row, per operand. */
+  /** Number of unused elements after each row, for each operand. */
   gaps: fc.tuple(...[0, 1, 2].map(() => fc.integer({ min: 0, max: 5 }))),
-  /** Above 2 GiB an address has its highest bit set. */
+  /** Whether operands are above 2 GiB, where the highest bit of an address is set. */
   high: fc.boolean(),
 });
 
 const unwritten = 777;
 
-/** A deterministic value for each index. */
+/** Returns a deterministic value for each index. */
 const valueAt = (i: number): number => ((i * 7919) % 2001) / 1000 - 1;
 
 for (const requested of [undefined, "libblis.so.4"]) {
@@ -98,7 +98,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
       const memory = createSharedMemory();
       let sgemm: Sgemm;
       beforeAll(() => {
-        // The product is opened while the memory has one page. The operands are in pages that were added later.
+        // The product is opened while the memory has one page. The operands are in pages that are added later.
         sgemm = openBlas(files).open(memory);
         memory.grow(34_000);
       });
@@ -118,7 +118,7 @@ for (const requested of [undefined, "libblis.so.4"]) {
               for (let i = 0; i < rows; i++)
                 for (let j = 0; j < columns; j++)
                   floats[y + p * yNext + i * yStride + j] = beta === 0 ? NaN : valueAt(i + j);
-            // Addresses as kernels pass them: addresses above 2 GiB are negative.
+            // Returns an address as kernels pass it: addresses above 2 GiB are negative.
             const at = (offset: number): number => (begin + 4 * offset) | 0;
             sgemm(
               transposeA,

@@ -8,7 +8,7 @@ import { measuredKernels } from "../src/measured-kernels.ts";
 import { type MeasuredShape, readTable, type ShapeTable } from "../src/shape-table.ts";
 
 export interface Built {
-  /** Text for people: the BLAS, and the reason why its tests are skipped. */
+  /** Name of the BLAS for test titles, with the reason if its tests are skipped. */
   readonly name: string;
   readonly missing: boolean;
   readonly folder: string;
@@ -16,8 +16,8 @@ export interface Built {
 }
 
 /**
- * Build for the BLAS of this machine, or for a named library, with a table that prefers the BLAS for all shapes.
- * Without a BLAS, returns the reason.
+ * Builds the addon for the BLAS of this machine, or for a named library, with a table that prefers the BLAS for all
+ * shapes. Returns the reason if there is no BLAS.
  */
 export const buildForAll = async (library?: string): Promise<Built> => {
   const name = library ?? "the BLAS of this machine";

@@ -1,4 +1,4 @@
-// A thread that repeats a product with a BLAS, on a part of the memory that all threads share.
+// A thread that repeats a product with a BLAS, on its own region of the memory that all threads share.
 import { parentPort, workerData } from "node:worker_threads";
 import { createCpuBackend } from "@skein/cpu-kernels";
 import { evaluate, matmul, NdArray, type Tensor } from "@skein/tensor-core";

@@ -1,7 +1,7 @@
 import { longHistory, longRest, longStep, shortHistory, shortRest, shortStep } from "./fold";
 
-// Message bytes per pass through the work area. With its history, the work area stays in the L1 cache together with the
-// message.
+// Number of message bytes per pass through the work area. The work area, its history and the message bytes of a pass
+// fit in the L1 cache together.
 const blockBytes: usize = 16384;
 
 // Offsets of the regions in the caller's scratch memory.
@@ -16,9 +16,9 @@ export function foldScratchBytes(): usize {
 }
 
 /**
- * Writes a message to `rest` that has the same remainder as the message at `message` with `initial` added to its first
- * four bytes. The message at `message` has `bytes` ≥ 256 and is only read. Returns the length of the short message, 224
- * to 239 bytes.
+ * Writes a short message to `rest` that has the same CRC remainder as the message at `message` with `initial` added to
+ * its first four bytes. The message at `message` has `bytes` ≥ 256 bytes and is not modified. Returns the length of the
+ * short message, 224 to 239 bytes.
  */
 export function foldMessage(message: usize, bytes: usize, initial: u32, scratch: usize, rest: usize): usize {
   if (bytes < 2048) return foldShort(message, bytes, initial, scratch + shortWorkOffset, rest);

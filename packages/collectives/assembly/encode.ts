@@ -109,7 +109,7 @@ function encode(from: usize, count: usize, wide: bool, first: u32, to: usize, ma
 
 /**
  * Encodes `count` elements after a header, with `listBytes` of memory at `list`. Returns the number of escapes, or −1
- * if it exceeds `maxEscapes`.
+ * if this number exceeds `maxEscapes`.
  */
 export function encodeBf16(from: usize, count: usize, first: u32, to: usize, maxEscapes: usize, list: usize): i32 {
   return encode(from, count, false, first, to, maxEscapes, list);

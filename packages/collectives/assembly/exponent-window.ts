@@ -1,6 +1,6 @@
 import { exponentOf, upperHalf } from "./halves";
 
-/** Number of elements sampled to choose the window. */
+/** Number of elements that are sampled to choose the window. */
 export const sampleSize: usize = 512;
 /** Scratch memory for the histogram of exponents, in bytes: one u32 per exponent. */
 export const countBytes: usize = 1024;
@@ -16,7 +16,7 @@ export const countBytes: usize = 1024;
 export function chooseWindow(from: usize, count: usize, wide: bool, counts: usize): u32 {
   memory.fill(counts, 0, countBytes);
   const samples = min(count, sampleSize);
-  const part = <u64>count * 65536 / samples; // Fixed point with 16 fractional bits.
+  const part = <u64>count * 65536 / samples; // Length of a segment in fixed point with 16 fractional bits.
   for (let s: u64 = 0; s < samples; s++) {
     const within = ((<u32>s * 0x9e3779b9) >> 16) as u64;
     const i = <usize>((s * part + ((within * part) >> 16)) >> 16);

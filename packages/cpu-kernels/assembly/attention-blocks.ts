@@ -1,5 +1,5 @@
-// Both AssemblyScript and TypeScript, like blocks.ts: attention divides its work into tiles of this size, and the host
-// computes the scratch memory from it.
+// This file is both AssemblyScript and TypeScript, like blocks.ts: attention splits its work into tiles of this size,
+// and the host computes the scratch memory from the size.
 
-/** Queries and keys per tile. The square of scores (16 KiB) stays in L1 while it is used. */
+/** Number of queries and of keys per tile. The square of scores (16 KiB) stays in the L1 cache while it is used. */
 export const ATTENTION_TILE = 64;

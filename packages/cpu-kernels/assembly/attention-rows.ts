@@ -1,11 +1,11 @@
-// The steps of attention between its products, for products that run outside of WebAssembly. Works on complete rows of
-// scores.
+// Steps of attention between its products, for products that run outside of WebAssembly. The steps process complete
+// rows of scores.
 import { deltas, visible, weightsOfRow } from "./attention";
 import { maxOfRow, scaleRow, sumOfExps } from "./softmax";
 import { logOf } from "./transcendental";
 
 /**
- * Replace rows of scaled scores [rows, wide] by weights, in place, and write the logsumexp of each row. If `causal`,
+ * Replaces rows of scaled scores [rows, wide] by weights, in place, and write the logsumexp of each row. If `causal`,
  * query i attends to keys up to its own position: `ahead` is the position of key 0 minus the position of query 0.
  * Weights of hidden keys are 0. A query without visible keys has a logsumexp of −∞.
  */
@@ -27,13 +27,13 @@ export function attentionWeights(scores: usize, logSums: usize, rows: i32, wide:
   }
 }
 
-/** δ of each query, Σ g · out over its width, for `queries` rows. */
+/** Computes δ = Σ g · out over the width, for each of `queries` rows. */
 export function attentionDeltas(to: usize, g: usize, out: usize, queries: i32, width: i32): void {
   deltas(to, g, out, queries, <usize>width << 2);
 }
 
 /**
- * Replace rows of scores [rows, wide] by weights, and gradients of the weights by gradients of the scores, both in
+ * Replaces rows of scores [rows, wide] by weights, and gradients of the weights by gradients of the scores, both in
  * place. Hidden entries become 0.
  */
 export function attentionWeightGradients(

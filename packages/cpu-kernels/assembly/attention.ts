@@ -1,4 +1,4 @@
-// Scaled dot-product attention by tiles of 64 queries × 64 keys. Only one such square of scores is in memory at a time.
+// Scaled dot-product attention by tiles of 64 queries × 64 keys. The scores of only one tile are in memory at a time.
 // Source: Dao et al. 2022, arXiv 2205.14135, algorithms 1 and 4. The five products of a tile run on the GEMM tiles.
 import { scaleRow, sumOfBlockExps } from "./softmax";
 import { expOf, logOf } from "./transcendental";
@@ -11,7 +11,10 @@ import { copyTile, tile4, tile6, tileRows } from "./tile";
 const SCORE_ROW: usize = 4 * ATTENTION_TILE;
 const SCORE_BYTES: usize = SCORE_ROW * ATTENTION_TILE;
 
-/** Bytes of a packed operand of 64 sum indices and `width` columns, or of `width` sum indices and 64 columns. */
+/**
+ * Returns the bytes of a packed operand of 64 sum indices and `width` columns, or of `width` sum indices and 64
+ * columns.
+ */
 // @ts-ignore: decorator
 @inline
 function panelBytes(width: i32): usize {
@@ -19,8 +22,8 @@ function panelBytes(width: i32): usize {
 }
 
 /**
- * y (+)= a · panels. Row i of `a` starts `aRow` bytes after row i − 1, and its terms are `aInner` bytes apart; panels
- * are [inner][8].
+ * Computes y = a · panels, or adds the product to y if `accumulate`. Row i of `a` starts `aRow` bytes after row i − 1,
+ * and its terms are `aInner` bytes apart; panels are [inner][8].
  */
 function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: usize, yRow: usize, rows: i32, columns: i32, inner: i32, accumulate: bool, head: usize): void {
   const table = head;
@@ -51,8 +54,8 @@ function multiplyPanels(a: usize, aRow: usize, aInner: usize, panels: usize, y: 
 }
 
 /**
- * Number of a tile's keys that a query attends to. `ahead`: position of the tile's first key minus the query's
- * position.
+ * Returns the number of keys of a tile that a query attends to. `ahead` is the position of the tile's first key minus
+ * the query's position.
  */
 // @ts-ignore: decorator
 @inline
@@ -60,7 +63,7 @@ export function visible(causal: bool, ahead: i32, keys: i32): i32 {
   return causal ? max(0, min(keys, 1 - ahead)) : keys;
 }
 
-/** Number of keys of a batch entry: the limit of the entry, or all keys without limits. */
+/** Returns the number of keys of a batch entry: the limit of the entry, or all keys if there are no limits. */
 // @ts-ignore: decorator
 @inline
 function keysOf(limits: usize, entry: i32, keys: i32): i32 {
@@ -68,8 +71,8 @@ function keysOf(limits: usize, entry: i32, keys: i32): i32 {
 }
 
 /**
- * Position of a batch entry's first query among the keys. Clamped to the range from no visible keys to all keys, so
- * that sums of positions do not overflow.
+ * Returns the position of a batch entry's first query among the keys. Clamped to the range from no visible keys to all
+ * keys, so that sums of positions do not overflow.
  */
 // @ts-ignore: decorator
 @inline
@@ -77,7 +80,7 @@ function startOf(limits: usize, entry: i32, batch: i32, queries: i32, keys: i32)
   return limits == 0 ? keys - queries : max(-queries, min(keys, load<i32>(limits + (<usize>(batch + entry) << 2))));
 }
 
-/** Multiply a row by `scale` and return its maximum. Ignores NaN. */
+/** Multiplies a row by `scale` and returns its maximum. Ignores NaN. */
 // @ts-ignore: decorator
 @inline
 function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
@@ -101,10 +104,11 @@ function scaleAndMax(row: usize, bytes: usize, scale: f32): f32 {
 }
 
 /**
- * out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times [queries, width].
- * `group` consecutive heads share [capacity, width] of keys and values. `limits` (0: none) are the key lengths of all
- * entries, followed by the starts of their queries. Computes lines (heads of all entries) `first` … `last` − 1. Scratch
- * (computed in `src/ops/attention.ts`): head, scores, two packed operands, a maximum per query of the tile.
+ * Computes out = softmax(scale · q kᵀ) v and the logsumexp of the scores, for `batch` entries of `heads` times
+ * [queries, width]. `group` consecutive heads share keys and values of shape [capacity, width]. `limits` is the address
+ * of the key lengths of all entries, followed by the starts of their queries; 0 means no limits. Computes lines (heads
+ * of all entries) `first` … `last` − 1. Scratch (computed in `src/ops/attention.ts`): head, scores, two packed
+ * operands, a maximum per query of the tile.
  */
 export function attention(
   out: usize, logSums: usize, q: usize, k: usize, v: usize, limits: usize,
@@ -149,7 +153,7 @@ export function attention(
           const largest = max(before, scaleAndMax(row, bytes, scale));
           const total = sumOfBlockExps(row, row, bytes, largest, true);
           if (largest != before) {
-            // Rescale sums that were computed with a smaller maximum. Before the first tile these sums are empty.
+            // Rescale sums that were computed with a smaller maximum. Before the first tile, the sums are empty.
             const shrink = expOf<f32>(before - largest);
             store<f32>(maxima + at, largest);
             store<f32>(sums + at, load<f32>(sums + at) * shrink + total);
@@ -162,7 +166,7 @@ export function attention(
       }
       for (let i: usize = 0; i < <usize>tall; i++) {
         const total = load<f32>(sums + (i << 2));
-        // A query without visible keys keeps zeros.
+        // The result of a query without visible keys stays zero.
         if (total != 0) scaleRow(result + i * rowBytes, result + i * rowBytes, rowBytes, <f32>1 / total);
         store<f32>(sums + (i << 2), load<f32>(maxima + (i << 2)) + logOf<f32>(total));
       }
@@ -178,7 +182,7 @@ export function attention(
 }
 
 /**
- * Replace a row of scores by weights exp(scale · s − logSum), and gradients of the weights by gradients of the scores:
+ * Replaces a row of scores by weights exp(scale · s − logSum), and gradients of the weights by gradients of the scores:
  * scale · weight · (d − delta).
  */
 // @ts-ignore: decorator
@@ -200,7 +204,7 @@ export function weightsOfRow(weights: usize, gradients: usize, bytes: usize, sca
   }
 }
 
-/** δ of each query: Σ g · out. */
+/** Computes δ = Σ g · out of each query. */
 export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: usize): void {
   for (let query = 0; query < queries; query++) {
     let total: f32 = 0;
@@ -218,9 +222,9 @@ export function deltas(to: usize, g: usize, out: usize, queries: i32, rowBytes: 
 }
 
 /**
- * Gradients of `attention`. The weights of each tile are recomputed from the logsumexp. Scratch (computed in
- * `src/ops/attention-backward.ts`): head, weights and their gradients, five packed operands, δ of all queries. Computes
- * lines `first` … `last` − 1, which are complete groups.
+ * Computes the gradients of `attention`. The weights of each tile are recomputed from the logsumexp. Scratch (computed
+ * in `src/ops/attention-backward.ts`): head, weights and their gradients, five packed operands, δ of all queries.
+ * Computes lines `first` … `last` − 1, which are complete groups.
  */
 export function attentionBackward(
   dq: usize, dk: usize, dv: usize, q: usize, k: usize, v: usize, out: usize, logSums: usize, g: usize, limits: usize,

@@ -1,18 +1,18 @@
 // Batch normalization over the columns (channels) of a matrix of f32.
 //
 // Statistics are computed block by block of 64 rows: the mean and squared deviations of a block in two passes while the
-// block is in the first-level cache, then combined with the statistics of the previous rows (Chan, Golub and LeVeque
-// 1979). So the matrix is read once and there is no cancellation.
+// block is in the first-level cache, which are then combined with the statistics of the previous rows (Chan, Golub and
+// LeVeque 1979). Therefore the matrix is read once, and no cancellation occurs.
 import { madd } from "./lanes";
 
 const BLOCK_ROWS: i32 = 64;
 /**
- * Rows whose gradient sums are added to the total at once, if there are more rows: the error grows like 128 + n/4096
- * instead of n.
+ * Number of rows whose gradient sums are added to the total at once. Because of these partial sums, the error grows
+ * like 128 + n/4096 instead of n.
  */
 const GROUP_ROWS: i32 = 64 * BLOCK_ROWS;
 
-/** Sum of (x − centre)^power over `rows` rows of four columns. */
+/** Returns the sum of (x − centre)^power over `rows` rows of four columns. The power is 2 if `squared`, otherwise 1. */
 // @ts-ignore: decorator
 @inline
 function sumOfLanes(x: usize, step: usize, rows: i32, centre: v128, squared: bool): v128 {
@@ -33,7 +33,7 @@ function sumOfLanes(x: usize, step: usize, rows: i32, centre: v128, squared: boo
   return f32x4.add(even, odd);
 }
 
-/** `sumOfLanes` for one column. */
+/** Like `sumOfLanes`, for one column. */
 // @ts-ignore: decorator
 @inline
 function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: bool): f32 {
@@ -47,9 +47,9 @@ function sumOfColumn(x: usize, step: usize, rows: i32, centre: f32, squared: boo
 }
 
 /**
- * Mean of each column, and mean squared deviation from the mean. The rounding error of each block is stored in `rests`
- * (2 · width words) and added to the next block. Without this compensation, the error of the mean of n rows grows like
- * √(n/64).
+ * Computes the mean of each column, and the mean squared deviation from the mean. The rounding error of each block is
+ * stored in `rests` (2 · width words) and added to the next block. Without this compensation, the error of the mean of
+ * n rows grows like √(n/64).
  */
 function statistics(means: usize, variances: usize, x: usize, rows: i32, width: i32, rests: usize, first: i32, last: i32): void {
   const bytes = <usize>width << 2;
@@ -63,8 +63,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
   for (let done = 0; done < rows; done += BLOCK_ROWS) {
     const count = min(BLOCK_ROWS, rows - done);
     const weight = <f32>count / <f32>(done + count);
-    // Squared deviations add up, plus a term for the distance of the two means. Before the first block this term must
-    // be 0, even if the distance is infinite.
+    // Squared deviations are added, plus a term for the distance between the two means. Before the first block, this
+    // term must be 0 even if the distance is infinite.
     const spread = <f32>done * weight;
     const share = <f32>1 / <f32>count;
     let i: usize = begin;
@@ -72,7 +72,7 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
       for (; i + 16 <= end; i += 16) {
         const before = v128.load(means + i);
         const rest = v128.load(rests + i);
-        // Relative to the mean so far, because a plain sum would round if all values are far from zero.
+        // Relative to the current mean, because a plain sum would lose precision if all values are far from zero.
         const distance = f32x4.mul(sumOfLanes(x + i, bytes, count, before, false), f32x4.splat(share));
         const squares = sumOfLanes(x + i, bytes, count, f32x4.add(before, distance), true);
         const ahead = f32x4.sub(distance, rest);
@@ -109,8 +109,8 @@ function statistics(means: usize, variances: usize, x: usize, rows: i32, width: 
 }
 
 /**
- * Mean and variance of columns `first` … `last` − 1, and the factors of `normalizeColumns`, gamma / √(variance + ε), in
- * `scales`. Scratch: 2 · width words.
+ * Computes the mean and variance of columns `first` … `last` − 1, and writes the factors of `normalizeColumns`, gamma /
+ * √(variance + ε), to `scales`. Scratch: 2 · width words.
  */
 export function columnStatistics(
   means: usize, variances: usize, scales: usize, x: usize, gamma: usize, rows: i32, width: i32, epsilon: f32, scratch: usize, first: i32, last: i32,
@@ -119,7 +119,7 @@ export function columnStatistics(
   for (let i = <usize>first << 2; i < <usize>last << 2; i += 4) store<f32>(scales + i, load<f32>(gamma + i) / sqrt<f32>(load<f32>(variances + i) + epsilon));
 }
 
-/** `(x − mean) · scale + beta` per column. */
+/** Computes `(x − mean) · scale + beta` per column. */
 export function normalizeColumns(y: usize, x: usize, means: usize, scales: usize, beta: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -135,7 +135,7 @@ export function normalizeColumns(y: usize, x: usize, means: usize, scales: usize
   }
 }
 
-/** `dBeta += Σ g` and `dGamma += Σ g·(x − mean)` over a block of rows. */
+/** Adds Σ g to `dBeta` and Σ g·(x − mean) to `dGamma`, over a block of rows. */
 // @ts-ignore: decorator
 @inline
 function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize, rows: i32, bytes: usize, begin: usize, end: usize): void {
@@ -173,8 +173,8 @@ function addBlock(dGamma: usize, dBeta: usize, x: usize, means: usize, g: usize,
 }
 
 /**
- * Gradients of gamma and beta of columns `first` … `last` − 1, and the three factors of `columnGradients`: a = γ·rstd,
- * b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N, into `factors` (3 · width words).
+ * Computes the gradients of gamma and beta of columns `first` … `last` − 1, and the three factors of `columnGradients`:
+ * a = γ·rstd, b = −γ·rstd²·dγ/N and c = −γ·rstd·dβ/N. Writes these factors to `factors` (3 · width words).
  */
 export function columnFactors(
   dGamma: usize, dBeta: usize, factors: usize, x: usize, gamma: usize, means: usize, variances: usize, g: usize, rows: i32, width: i32, epsilon: f32, first: i32, last: i32,
@@ -214,7 +214,7 @@ export function columnFactors(
   }
 }
 
-/** `dx = g·a + (x − mean)·b + c` per column. */
+/** Computes `dx = g·a + (x − mean)·b + c` per column. */
 export function columnGradients(dx: usize, x: usize, g: usize, means: usize, factors: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   const second = factors + bytes;

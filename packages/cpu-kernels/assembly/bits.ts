@@ -1,13 +1,15 @@
 // Bools packed as single bits, 32 per word.
 
-/** Pack four bytes that are 0 or 1 into four bits. The multiplication moves the bits next to each other at the top. */
+/**
+ * Packs four bytes with value 0 or 1 into four bits. The multiplication moves the bits next to each other at the top.
+ */
 // @ts-ignore: decorator
 @inline
 function nibble(bytes: u32): u32 {
   return (bytes * 0x10204080) >> 28;
 }
 
-/** Pack rows of `count` bools into rows of ⌈count/32⌉ words. Bits after the last element are 0. */
+/** Packs rows of `count` bools into rows of ⌈count/32⌉ words. Bits after the last element are 0. */
 export function packBits(output: usize, input: usize, rows: i32, count: i32): void {
   for (let row = 0; row < rows; row++) {
     let left = count;
@@ -34,7 +36,7 @@ export function packBits(output: usize, input: usize, rows: i32, count: i32): vo
   }
 }
 
-/** Narrow eight masks to eight bytes that are 0 or -1. */
+/** Narrows eight masks to eight bytes with value 0 or -1. */
 // @ts-ignore: decorator
 @inline
 function narrowMasks(masks: usize): v128 {
@@ -42,7 +44,7 @@ function narrowMasks(masks: usize): v128 {
 }
 
 /**
- * Pack rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the format of
+ * Packs rows of `count` masks (32 bits each, all set or all clear) into rows of ⌈count/32⌉ words, in the format of
  * `packBits`.
  */
 export function packLanes(masks: usize, output: usize, rows: i32, count: i32): void {
@@ -63,7 +65,7 @@ export function packLanes(masks: usize, output: usize, rows: i32, count: i32): v
   }
 }
 
-/** Unpack rows of ⌈count/32⌉ words into rows of `count` bools. */
+/** Unpacks rows of ⌈count/32⌉ words into rows of `count` bools. */
 export function unpackBits(output: usize, input: usize, rows: i32, count: i32): void {
   for (let row = 0; row < rows; row++) {
     for (let left = count; left > 0; left -= 32) {
@@ -71,7 +73,7 @@ export function unpackBits(output: usize, input: usize, rows: i32, count: i32): 
       input += 4;
       if (left >= 32) {
         if (ASC_FEATURE_SIMD) {
-          // Each byte of the word eight times; each copy is masked to a different bit.
+          // Each byte of the word is repeated eight times; each copy is masked to a different bit.
           const bytes = i32x4.splat(word);
           const bits = i64x2.splat(0x8040201008040201);
           const low = v128.and(v128.shuffle<i8>(bytes, bytes, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1), bits);
@@ -80,7 +82,7 @@ export function unpackBits(output: usize, input: usize, rows: i32, count: i32): 
           v128.store(output, v128.and(i8x16.eq(high, bits), i8x16.splat(1)), 16);
           output += 32;
         } else {
-          // The multiplication shifts copies of the nibble so that each byte gets its bit.
+          // The multiplication shifts copies of the nibble so that each byte receives its bit.
           for (let i = 0; i < 8; i++) {
             store<u32>(output, ((word & 15) * 0x00204081) & 0x01010101);
             word >>= 4;

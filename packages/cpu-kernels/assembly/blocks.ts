@@ -1,67 +1,68 @@
-// Block sizes of the contractions. This file is both AssemblyScript and TypeScript: the kernels divide their work by
-// these sizes, and the host computes the scratch memory from them. Measured on an EPYC of the Zen 5 family (48 KiB L1,
-// 1 MiB L2, 4.2 GHz, peak 67 GFLOP/s).
+// Block sizes of the contractions. This file is both AssemblyScript and TypeScript: the kernels split their work into
+// blocks of these sizes, and the host computes the scratch memory from them. Measured on an EPYC of the Zen 5 family
+// (48 KiB L1, 1 MiB L2, 4.2 GHz, peak 67 GFLOP/s).
 
 /** Bytes of one tile of results, 6 rows × 8 columns, which holds the results of edge tiles before they are copied. */
 export const TILE_BYTES = 192;
-/** Rows and columns of the largest tile. */
+/** Number of rows of the largest tile. */
 export const TILE_ROWS = 6;
 export const TILE_COLUMNS = 8;
 
 /**
- * Matrix product, terms of the sum per block. A packed panel of 8 columns (16 KiB) and six rows (12 KiB) then fit in L1
- * together.
+ * Matrix product: terms of the sum per block. A packed panel of 8 columns (16 KiB) and six rows (12 KiB) of this length
+ * fit in L1 together.
  */
 export const INNER_BLOCK = 512;
-/** Matrix product, columns packed at a time: at most 1 MiB, which is streamed from L2. */
+/** Matrix product: number of columns packed at a time. The packed columns, at most 1 MiB, are streamed from L2. */
 export const COLUMN_BLOCK = 512;
-/** Matrix product, rows per block: at most 240 KiB of the other operand are multiplied with each panel. */
+/** Matrix product: number of rows per block. At most 240 KiB of the other operand are multiplied with each panel. */
 export const ROW_BLOCK = 120;
 /**
- * Matrix product, maximum number of panels for which the rows are read in place, whatever their stride, instead of
+ * Matrix product: maximum number of panels for which the rows are read in place, whatever their stride, instead of
  * packed. GFLOP/s packed / in place: 8×512×512 39 / 62, 16×512×512 50 / 64, 8×4096×1024 36 / 46. With four panels,
- * 32×512×512 gains (56 / 65), but rows 4 KiB apart, which share cache sets, lose (32×1024×1024 55 / 46).
+ * 32×512×512 is faster in place (56 / 65), but rows 4 KiB apart, which share cache sets, are slower in place
+ * (32×1024×1024 55 / 46).
  */
 export const READ_ONCE_PANELS = 2;
-/** Matrix product, bytes before the panels: three tables of 6 addresses and a tile. */
+/** Matrix product: bytes of scratch before the panels, for three tables of 6 addresses and a tile. */
 export const PRODUCT_HEAD_BYTES = 288;
 
-/** Convolution, terms of the sum per block of taps. A panel of 8 columns is then at most 24 KiB, half of L1. */
+/** Convolution: terms of the sum per block of taps. A panel of 8 columns is at most 24 KiB, half of L1. */
 export const TAP_BLOCK = 768;
 /**
- * Convolution, pixels per block. Their addresses (4 bytes per tap) and values stay in L1 and L2 while all panels are
- * multiplied with them.
+ * Convolution: number of pixels per block. Their addresses (4 bytes per tap) and values stay in L1 and L2 while all
+ * panels are multiplied with them.
  */
 export const PIXEL_BLOCK = 120;
 /**
- * Convolution, number of channels below which the columns of a block are copied: a tap then takes less time than the
+ * Convolution: number of channels below which the columns of a block are copied, because a tap takes less time than the
  * loads of its six addresses.
  */
 export const FEW_CHANNELS = 8;
-/** Weight gradient, pixels per block: a packed panel of 8 output channels is at most 16 KiB. */
+/** Weight gradient: number of pixels per block. A packed panel of 8 output channels is at most 16 KiB. */
 export const SUM_BLOCK = 512;
 /**
- * Convolution, bytes per entry of the list of taps: weight address, row offset, column offset, and the sum of both
- * offsets in bytes.
+ * Convolution: bytes per entry of the list of taps, which holds the weight address, row offset, column offset, and the
+ * sum of both offsets in bytes.
  */
 export const TAP_BYTES = 16;
 
 /**
- * Gradient of a normalization of rows, rows whose terms for gamma and beta are summed before they are added to other
- * sums.
+ * Gradient of a normalization of rows: number of rows whose terms for gamma and beta are summed before the sum is added
+ * to the total.
  */
 export const NORM_BLOCK_ROWS = 64;
 /** Winograd's F(4, 3): number of pairs of points, which is the number of products. */
 export const WINOGRAD_POINTS = 36;
 /**
- * Winograd, bytes of padding between the values of consecutive pairs of points. At a power of two, all values would
- * share cache sets.
+ * Winograd: bytes of padding between the values of consecutive pairs of points. At distances of a power of two, all
+ * values would share cache sets.
  */
 export const WINOGRAD_SPACING = 64;
 /**
- * Winograd, terms of the sum per pass over a panel. Longer sums have larger rounding errors: the root mean square error
- * of 256 channels is 1.6e-6 of the results in one pass, 8.4e-7 in four passes.
+ * Winograd: terms of the sum per pass over a panel. Longer sums have larger rounding errors: for 256 channels, the root
+ * mean square error is 1.6e-6 of the results in one pass, 8.4e-7 in four passes.
  */
 export const WINOGRAD_DEPTH = 64;
-/** Winograd, bytes of scratch before the addresses: 36 vectors between passes, and four kernels of four columns. */
+/** Winograd: bytes of scratch before the addresses, for 36 vectors between passes, and four kernels of four columns. */
 export const WINOGRAD_HEAD_BYTES = 1152;

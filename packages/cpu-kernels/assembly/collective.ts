@@ -1,6 +1,6 @@
 // Reductions between buffers of different ranks. Each export is named after its operation and dtype, and
-// @skein/collectives looks up the name. `accumulate*`: target ← a ∘ b, where target may be a or b. `exchange*`: a and b
-// ← a ∘ b, the complete all-reduce of two ranks in one pass.
+// @skein/collectives looks up the name. `accumulate*` computes target ← a ∘ b, where target may be a or b. `exchange*`
+// computes a ∘ b and writes the result to a and b, which is the complete all-reduce of two ranks in one pass.
 import { decodeF16, encodeF16, roundToBf16, roundToF16 } from "./half";
 import { addF, maxF, minF, shlI, shrU } from "./vectors";
 
@@ -72,7 +72,10 @@ function exchange<T>(operation: i32, a: usize, b: usize, count: i32): void {
   }
 }
 
-/** Bits of 16-bit floats, low in each lane. Decodes both, applies the operation, rounds and encodes. */
+/**
+ * Operands are the bits of 16-bit floats, low in each lane. Decodes both operands, applies the operation, rounds and
+ * encodes.
+ */
 // @ts-ignore: decorator
 @inline
 function applyHalf<T>(operation: i32, a: T, b: T): T {
@@ -199,7 +202,7 @@ export function accumulateMinBF16(target: usize, a: usize, b: usize, count: i32)
   accumulate16(MIN, true, target, a, b, count);
 }
 
-/** Copy bytes between regions that may overlap. */
+/** Copies bytes between regions that may overlap. */
 export function copyRegion(target: usize, source: usize, bytes: i32): void {
   memory.copy(target, source, bytes);
 }

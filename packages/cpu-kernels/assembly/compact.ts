@@ -1,6 +1,6 @@
-// Compacts the entries of a vector whose magnitude reaches a bound, in one pass.
+// Compacts the entries of a vector whose magnitude is at least a bound, in one pass.
 
-/** Bits of infinity. The bits of NaN are above. */
+/** Bits of infinity. The bits of NaN are larger. */
 const INFINITY: i32 = 0x7f800000;
 
 // @ts-ignore: decorator
@@ -10,10 +10,10 @@ function keysAt(at: usize, offset: usize): v128 {
 }
 
 /**
- * Write the first `capacity` of the `n` f32 whose magnitude reaches the magnitude at `bound`: values and positions,
- * followed by zeros. `count` receives the number of all such entries, including entries without space. `greatest`
- * receives the maximum of all magnitudes. Zeros never reach the bound, NaN always does. Bits without the sign have the
- * order of the magnitudes.
+ * Writes values and positions of the first `capacity` of `n` f32 whose magnitude is at least the magnitude at `bound`,
+ * followed by zeros. `count` receives the number of all such entries, including entries beyond the capacity. `greatest`
+ * receives the maximum of all magnitudes. Zeros are never selected, NaN is always selected. Bits without the sign have
+ * the order of the magnitudes.
  */
 export function compact(x: usize, bound: usize, values: usize, indices: usize, count: usize, greatest: usize, n: i32, capacity: i32): void {
   const least = min<i32>(INFINITY, max<i32>(1, load<i32>(bound) & 0x7fffffff));

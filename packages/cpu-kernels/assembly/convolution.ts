@@ -1,5 +1,5 @@
-// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels, read by
-// address. The column matrix (im2col) is not written, except block by block if a pixel has so few channels that
+// Convolution of NHWC images with HWIO weights and its two gradients, as matrix products whose rows are pixels, which
+// are read by address. The column matrix (im2col) is only written, block by block, if a pixel has so few channels that
 // addresses would cost more.
 import { FEW_CHANNELS, PIXEL_BLOCK, SUM_BLOCK, TAP_BLOCK, TAP_BYTES, TILE_BYTES, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { depthwise, depthwiseBackwardWeight } from "./depthwise";
@@ -21,8 +21,8 @@ function align16(bytes: i32): i32 {
 }
 
 /**
- * Words for the addresses of one block of pixels. With few channels: words for one address and one row of the column
- * matrix per pixel.
+ * Returns the number of words for the addresses of one block of pixels. With few channels: words for one address and
+ * one row of the column matrix per pixel.
  */
 // @ts-ignore: decorator
 @inline
@@ -31,12 +31,12 @@ function tableWords(block: i32, inner: i32): i32 {
 }
 
 /**
- * Write the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and the
+ * Writes the address of every tap of pixels [first, first + count) of the grid (images × rows × across), and the
  * addresses of the results.
  *
  * A tile's addresses are stored together, [tap][row of the tile], in the order in which `tile6` reads them. Tile p
  * begins at table + p · taps words. With few channels, the values themselves are copied, [pixel][tap][channel], after
- * the addresses, and each row has a single address, which points to its copy.
+ * the addresses, and each row has a single address, the address of its copy.
  */
 function addressPixels(
   source: usize, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32, tapList: usize, taps: i32,
@@ -105,7 +105,7 @@ function addressPixels(
         }
       }
     }
-    // Unused rows of the last tile repeat its first row.
+    // Unused rows of the last tile repeat the first row of the tile.
     const entries = few ? 1 : taps;
     for (let t = 0; t < entries; t++) {
       const slot = addresses + ((<usize>(t * take)) << 2);
@@ -116,14 +116,14 @@ function addressPixels(
 }
 
 /**
- * Results at a grid of pixels: result(n, i, j)[c] = Σ over taps t and q < inner of source(n, i · stepY + offsetY(t), j
- * · stepX + offsetX(t))[q] · weight(t)[q][c]. Pixels outside of the source count as zero. A convolution and each phase
- * of its transpose have this form.
+ * Computes results at a grid of pixels: result(n, i, j)[c] = Σ over taps t and q < inner of source(n, i · stepY +
+ * offsetY(t), j · stepX + offsetX(t))[q] · weight(t)[q][c]. Pixels outside of the source count as zero. A convolution
+ * and each phase of its transpose have this form.
  *
  * `scratch` holds, in this order: edge addresses, tile, zeros, result addresses, table, panels (sizes:
- * `src/contraction-scratch.ts`). `tapList`: per tap the address of its weights, its two offsets, and space for the sum
- * of the offsets in bytes. `columnStep` and `innerStep`: bytes between weights. result(n, i, j) is at result + n ·
- * imageBytes + i · rowBytes + j · pixelBytes.
+ * `src/contraction-scratch.ts`). `tapList` holds, per tap, the address of its weights, its two offsets, and space for
+ * the sum of the offsets in bytes. `columnStep` and `innerStep` are the bytes between weights of consecutive columns
+ * and of consecutive channels. result(n, i, j) is at result + n · imageBytes + i · rowBytes + j · pixelBytes.
  */
 function gatherProduct(
   source: usize, images: i32, height: i32, width: i32, sourcePixel: usize, inner: i32, stepY: i32, stepX: i32,
@@ -197,7 +197,7 @@ function isDepthwise(channels: i32, outChannels: i32, groups: i32): bool {
   return channels == groups && outChannels == groups && groups > 1;
 }
 
-/** y[n, i, j, o] = Σ x[n, i · stride − top + r · dilation, …, q] · w[r, c, q, o]. Sizes in elements. */
+/** Computes y[n, i, j, o] = Σ x[n, i · stride − top + r · dilation, …, q] · w[r, c, q, o]. Sizes are in elements. */
 export function conv2d(
   x: usize, w: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
   outChannels: i32, outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32, groups: i32, scratch: usize,
@@ -239,10 +239,11 @@ export function conv2d(
 }
 
 /**
- * x[n, h, v, q] = Σ g[n, i, j, o] · w[r, c, q, o] over i · stride − top + r · dilation = h, likewise for columns.
+ * Computes x[n, h, v, q] = Σ g[n, i, j, o] · w[r, c, q, o] over i · stride − top + r · dilation = h, and likewise for
+ * columns.
  *
- * All pixels h ≡ phase (mod stride) have the same set of taps. So each phase is a convolution of `g` with step 1,
- * without multiplications by padding. With stride 1 there is one phase, the convolution with the flipped kernel.
+ * All pixels h ≡ phase (mod stride) have the same set of taps. Therefore each phase is a convolution of `g` with step
+ * 1, without multiplications by padding. With stride 1 there is one phase, the convolution with the flipped kernel.
  */
 export function conv2dBackwardInput(
   g: usize, w: usize, x: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -295,7 +296,10 @@ export function conv2dBackwardInput(
   }
 }
 
-/** Output rows per block of the weight gradient. Blocks contain several images if images are smaller. */
+/**
+ * Returns the number of output rows per block of the weight gradient. Blocks contain several images if images are
+ * smaller than a block.
+ */
 // @ts-ignore: decorator
 @inline
 function sumRows(outHeight: i32, outWidth: i32): i32 {
@@ -323,12 +327,12 @@ function clearFloats(to: usize, bytes: usize): void {
 }
 
 /**
- * Copy rows [firstRow, firstRow + rows) × [firstColumn, …) of an image, `channels` of each pixel, with zeros outside of
- * the image.
+ * Copies a window of an image to `to`: `rows` rows from `firstRow`, `across` columns from `firstColumn`, and the first
+ * `channels` channels of each pixel. Pixels outside of the image are zero.
  */
 export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: usize, channels: i32, firstRow: i32, firstColumn: i32, rows: i32, across: i32, to: usize): void {
   const bytes = (<usize>channels) << 2;
-  const left = min(across, max(0, -firstColumn)); // columns before the image, followed by columns inside of it
+  const left = min(across, max(0, -firstColumn)); // columns before the image, followed by columns inside of the image
   const inside = max(0, min(across - left, width - max(0, firstColumn)));
   for (let i = 0; i < rows; i++) {
     const y = firstRow + i;
@@ -355,15 +359,15 @@ export function copyPadded(image: usize, height: i32, width: i32, pixelBytes: us
 }
 
 /**
- * w[r, c, q, o] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, o].
+ * Computes w[r, c, q, o] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, o].
  *
- * For each block of output pixels, the corresponding part of the image is copied with its padding, and `g` is packed
+ * For each block of output pixels, the corresponding window of the image is copied with its padding, and `g` is packed
  * into panels. A tile holds 6 rows of the weight × 8 output channels while the pixels of the block are summed, one
  * segment per output row. Without dilation, the taps of one kernel row are adjacent in the image and in the weight, so
  * their channels are treated as consecutive rows. `scratch` holds, in this order: edge addresses, results, tile, table,
  * image block, panels.
  *
- * Computes part `part` of `parts`: some of the panels of output channels of all groups.
+ * Computes part `part` of `parts`, a range of the panels of output channels of all groups.
  */
 export function conv2dBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
@@ -395,7 +399,7 @@ export function conv2dBackwardWeight(
   const paddedMost = (rows - 1) * strideY + (kernelHeight - 1) * dilationY + 1;
   const panels = block + <usize>align16(4 * images * paddedMost * paddedWidth * perGroup);
   for (let r: usize = 0; r < 6; r++) store<u32>(edge + (r << 2), <u32>(tile + (r << 5)));
-  const joined = dilationX == 1 ? kernelWidth : 1; // taps whose rows are consecutive
+  const joined = dilationX == 1 ? kernelWidth : 1; // number of taps whose rows are consecutive
   const tall = joined * perGroup;
   if (batch == 0 && part == 0) memory.fill(w, 0, <usize>(kernelHeight * kernelWidth * perGroup) * outPixel);
   const panelsEach = max(1, (outPerGroup + TILE_COLUMNS - 1) / TILE_COLUMNS);

@@ -1,14 +1,14 @@
 // Cholesky factors and triangular solves, f32, row-major, by blocks of rows. Earlier rows contribute through one matrix
-// product per block ("left-looking"), which contains nearly all flops. Only the diagonal blocks are computed row by
-// row.
+// product per block ("left-looking" order), which contains nearly all flops. Only the diagonal blocks are computed row
+// by row.
 import { TRIANGLE_BLOCK } from "./decomposition-blocks";
 import { addMultiple, dot, INFINITE, largestBits } from "./dot";
 import { product } from "./gemm";
 import { madd } from "./lanes";
 
 /**
- * Factor a block of `size` rows, `stride` bytes apart, in place, row by row. Writes zeros above the diagonal. A pivot
- * that is not positive gives NaN.
+ * Factors a block of `size` rows, `stride` bytes apart, in place, row by row. Writes zeros above the diagonal. If a
+ * pivot is not positive, the factor is NaN.
  */
 function factorBlock(block: usize, stride: usize, size: usize): void {
   for (let i: usize = 0; i < size; i++) {
@@ -24,7 +24,7 @@ function factorBlock(block: usize, stride: usize, size: usize): void {
   }
 }
 
-/** x ← x · l⁻ᵀ for one row of a panel; `columns` holds lᵀ with TRIANGLE_BLOCK entries per row. */
+/** Computes x ← x · l⁻ᵀ for one row of a panel. `columns` holds lᵀ with TRIANGLE_BLOCK entries per row. */
 // @ts-ignore: decorator
 @inline
 function solveRow(x: usize, columns: usize, size: usize): void {
@@ -38,8 +38,9 @@ function solveRow(x: usize, columns: usize, size: usize): void {
 }
 
 /**
- * Lower Cholesky factors of `batch` matrices [n, n]. The upper triangle of `a` is not read; the upper triangle of `y`
- * is zero. Scratch (computed in `src/ops/cholesky.ts`): TRIANGLE_BLOCK rows of n, a transposed block, a matrix product.
+ * Computes the lower Cholesky factors of `batch` matrices [n, n]. The upper triangle of `a` is not read; the upper
+ * triangle of `y` is zero. Scratch (computed in `src/ops/cholesky.ts`): TRIANGLE_BLOCK rows of n, a transposed block, a
+ * matrix product.
  */
 export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize): void {
   const stride = <usize>n << 2;
@@ -75,7 +76,7 @@ export function cholesky(a: usize, y: usize, batch: i32, n: i32, scratch: usize)
   }
 }
 
-/** y −= Σ l[t] · x[t] for rows x[t] of `bytes`. Four rows at a time share the loads and stores of y. */
+/** Computes y −= Σ l[t] · x[t] for rows x[t] of `bytes` bytes. Four rows at a time share the loads and stores of y. */
 function subtractRows(y: usize, x: usize, xStep: usize, l: usize, lStep: usize, count: i32, bytes: usize): void {
   let t = 0;
   if (ASC_FEATURE_SIMD) {
@@ -114,7 +115,10 @@ function divideRow(row: usize, by: f32, bytes: usize): void {
   for (; j < bytes; j += 4) store<f32>(row + j, load<f32>(row + j) / by);
 }
 
-/** Whether zeros of the right-hand side stay zeros: the triangle that is read is finite, and no pivot is zero. */
+/**
+ * Whether zeros of the right-hand side stay zeros. This is true if the triangle that is read is finite and no pivot is
+ * zero.
+ */
 function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
   for (let i: usize = 0; i < n; i++) {
     const pivot = l + ((i * n + i) << 2);
@@ -125,7 +129,10 @@ function keepsZeros(l: usize, n: usize, lower: bool, unitDiagonal: bool): bool {
   return true;
 }
 
-/** Number of complete blocks of rows, in the order of the solution, in which `bytes` of each row of `x` are zero. */
+/**
+ * Returns the number of complete blocks of rows, in the order of the solution, in which the first `bytes` bytes of each
+ * row of `x` are zero.
+ */
 function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: usize): i32 {
   for (let step: usize = 0; step < n; step++) {
     if (largestBits(x + (forward ? step : n - 1 - step) * rowBytes, bytes) != 0) return <i32>(step / TRIANGLE_BLOCK);
@@ -134,10 +141,10 @@ function zeroBlocks(x: usize, rowBytes: usize, n: usize, forward: bool, bytes: u
 }
 
 /**
- * Solve op(l) x = b for `batch` triangles [n, n] and right-hand sides [n, m], where op may transpose. Only the selected
- * triangle is read. Columns whose right-hand side begins with zeros, as in an inverse, are solved from the first block
- * with nonzero entries: a third of the work remains if b is 1. Scratch (computed in `src/ops/triangular-solve.ts`):
- * TRIANGLE_BLOCK rows of n, a matrix product.
+ * Solves op(l) x = b for `batch` triangles [n, n] and right-hand sides [n, m], where op is the transpose if
+ * `transpose`. Only the selected triangle is read. Columns whose right-hand side begins with zeros, as in an inverse,
+ * are solved from the first block with nonzero entries on: if b is the identity, a third of the work remains. Scratch
+ * (computed in `src/ops/triangular-solve.ts`): TRIANGLE_BLOCK rows of n, a matrix product.
  */
 export function triangularSolve(
   l: usize, b: usize, x: usize, batch: i32, n: i32, m: i32, lower: bool, transpose: bool, unitDiagonal: bool, scratch: usize,
@@ -169,12 +176,12 @@ export function triangularSolve(
   }
 }
 
-/** Solve for `m` columns in place. Their first `zeros` rows, in the order of the solution, are zero. */
+/** Solves for `m` columns in place. Their first `zeros` rows, in the order of the solution, are zero. */
 function solveColumns(
   l: usize, x: usize, rowBytes: usize, n: i32, m: i32, zeros: i32, transpose: bool, forward: bool, unitDiagonal: bool, scratch: usize,
 ): void {
   const bytes = <usize>m << 2;
-  // Bytes between consecutive entries of op(l) in a column and in a row.
+  // Bytes between consecutive entries of op(l) in a column.
   const down: usize = transpose ? 4 : <usize>n << 2;
   const along: usize = transpose ? <usize>n << 2 : 4;
   const rest = scratch + ((<usize>TRIANGLE_BLOCK * <usize>n) << 2);

@@ -1,12 +1,12 @@
-// Depthwise convolution of NHWC images, one input and one output channel per group. Consecutive channels are in one
-// vector, and every tap is a multiply-add of complete pixels with one row of the weight.
+// Depthwise convolution of NHWC images, with one input and one output channel per group. Consecutive channels are in
+// one vector, and every tap is a multiply-add of complete pixels with one row of the weight.
 import { TAP_BYTES } from "./blocks";
 import { madd } from "./lanes";
 
-/** Bytes per entry of a list of taps inside the image: weight address, offset in bytes. */
+/** Bytes per entry of a list of taps inside the image: weight address, and offset in bytes. */
 const ENTRY_BYTES: usize = 8;
 
-/** Σ of x · weight over the list, for one pixel. */
+/** Computes Σ of x · weight over the list, for one pixel. */
 function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
   let c: usize = 0;
@@ -27,8 +27,8 @@ function onePixel(corner: usize, list: usize, taps: i32, pixel: usize, to: usize
 }
 
 /**
- * `onePixel` for four pixels, `step` bytes apart, with results `toStep` bytes apart. The pixels share the loads of
- * weights.
+ * Like `onePixel`, for four pixels that are `step` bytes apart, with results `toStep` bytes apart. The pixels share the
+ * loads of weights.
  */
 function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: usize, to: usize, toStep: usize): void {
   const end = list + <usize>taps * ENTRY_BYTES;
@@ -54,7 +54,7 @@ function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: u
     }
   }
   if (c == pixel) return;
-  // The remaining channels, fewer than four. In the scalar build, all channels.
+  // The last channels, fewer than four. In the scalar build, all channels.
   for (let p = 0; p < 4; p++) {
     const from = corner + <usize>p * step, result = to + <usize>p * toStep;
     for (let d = c; d < pixel; d += 4) {
@@ -66,9 +66,9 @@ function fourPixels(corner: usize, step: usize, list: usize, taps: i32, pixel: u
 }
 
 /**
- * result(n, i, j)[c] = Σ over taps t of source(n, i · stepY + offsetY(t), j · stepX + offsetX(t))[c] · weight(t)[c],
- * with zeros outside of the source. Sizes as in `gatherProduct`; a pixel of the source has `pixel` bytes. `lists`:
- * space for two lists with one entry per tap.
+ * Computes result(n, i, j)[c] = Σ over taps t of source(n, i · stepY + offsetY(t), j · stepX + offsetX(t))[c] ·
+ * weight(t)[c], with zeros outside of the source. Sizes as in `gatherProduct`; a pixel of the source has `pixel` bytes.
+ * `lists` is space for two lists with one entry per tap.
  */
 export function depthwise(
   source: usize, images: i32, height: i32, width: i32, pixel: usize, stepY: i32, stepX: i32, tapList: usize, taps: i32,
@@ -128,8 +128,8 @@ export function depthwise(
 }
 
 /**
- * w[c] += Σ over j < count of x(j)[c] · g(j)[c], pixels `step` and `pixel` bytes apart. The row is summed separately
- * before it is added to w.
+ * Computes w[c] += Σ over j < count of x(j)[c] · g(j)[c] for pixels that are `step` and `pixel` bytes apart. The row is
+ * summed separately before it is added to w.
  */
 function addRow(x: usize, step: usize, g: usize, pixel: usize, count: i32, w: usize): void {
   let c: usize = 0;
@@ -174,7 +174,7 @@ function addRow(x: usize, step: usize, g: usize, pixel: usize, count: i32, w: us
   }
 }
 
-/** w[r, c, 0, q] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, q]. */
+/** Computes w[r, c, 0, q] = Σ over n, i, j of x[n, i · stride − top + r · dilation, …, q] · g[n, i, j, q]. */
 export function depthwiseBackwardWeight(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, kernelHeight: i32, kernelWidth: i32,
   outHeight: i32, outWidth: i32, strideY: i32, strideX: i32, top: i32, left: i32, dilationY: i32, dilationX: i32,

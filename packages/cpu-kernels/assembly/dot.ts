@@ -1,9 +1,9 @@
-// Sums and multiples of rows of floats, for the parts of decompositions outside of matrix products.
+// Sums and multiples of rows of floats, for the steps of decompositions outside of matrix products.
 import { madd, sumLanes } from "./lanes";
 
 /**
- * Σ a[i] · b[i] over `bytes`. Four independent sums, because each addition must wait for the previous addition of the
- * same sum.
+ * Returns Σ a[i] · b[i] over `bytes` bytes. Uses four independent sums, because each addition must wait for the
+ * previous addition of the same sum.
  */
 // @ts-ignore: decorator
 @inline
@@ -29,7 +29,7 @@ export function dot(a: usize, b: usize, bytes: usize): f32 {
   return sum;
 }
 
-/** y[i] += factor · x[i] over `bytes`. */
+/** Computes y[i] += factor · x[i] over `bytes` bytes. */
 // @ts-ignore: decorator
 @inline
 export function addMultiple(y: usize, x: usize, factor: f32, bytes: usize): void {
@@ -42,7 +42,8 @@ export function addMultiple(y: usize, x: usize, factor: f32, bytes: usize): void
 }
 
 /**
- * Bits of the largest magnitude over `bytes`. As integers, NaN is above infinity, and infinity is above all numbers.
+ * Returns the bits of the largest magnitude over `bytes` bytes. As integers, NaN is larger than infinity, and infinity
+ * is larger than all numbers.
  */
 export function largestBits(x: usize, bytes: usize): u32 {
   let i: usize = 0;
@@ -60,10 +61,10 @@ export function largestBits(x: usize, bytes: usize): u32 {
   return largest;
 }
 
-/** Bits of infinity. Bits of finite numbers are below. */
+/** Bits of infinity. Finite numbers have smaller bits. */
 export const INFINITE: u32 = 0x7f800000;
 
-/** Fill with NaN. */
+/** Fills `bytes` bytes with NaN. */
 export function fillNaN(y: usize, bytes: usize): void {
   for (let i: usize = 0; i < bytes; i += 4) store<f32>(y + i, f32.NaN);
 }

@@ -1,6 +1,6 @@
 // Eigenvalues and eigenvectors of symmetric matrices, f32. Reflections reduce a matrix to tridiagonal form, then
-// implicit QR steps run in f64. Their rotations are collected, and applied to a few entries of all eigenvectors at a
-// time.
+// implicit QR steps run in f64. The rotations of the QR steps are collected, and applied to a few entries of all
+// eigenvectors at a time.
 import { REFLECTOR_BLOCK, ROTATION_LANES, ROTATION_LIST } from "./decomposition-blocks";
 import { fillNaN, INFINITE, largestBits } from "./dot";
 import { maddF, mulF, nmaddF } from "./vectors";
@@ -8,20 +8,20 @@ import { reflectRows } from "./reflectors";
 import { blockBegin, shiftedStep, tridiagonalize, wilkinsonShift } from "./tridiagonal";
 
 /**
- * Off-diagonal entries of at most this fraction of the largest entry are treated as zero. Eigenvalues change by less
- * than a hundredth of an f32 rounding of the largest eigenvalue.
+ * Fraction of the largest entry. Off-diagonal entries of at most this fraction of the largest entry are treated as
+ * zero. Eigenvalues change by less than a hundredth of an f32 rounding of the largest eigenvalue.
  */
 const NEGLIGIBLE: f64 = 1.0 / 4294967296.0;
 
-/** Maximum number of QR steps per row. Two steps are usual. */
+/** Maximum number of QR steps per row. Usually two steps suffice. */
 const MOST_STEPS: i32 = 30;
 
 const LANE_BYTES: usize = (<usize>ROTATION_LANES) << 2;
 
 /**
- * Apply the steps between `list` and `end` to a panel: ROTATION_LANES entries of every eigenvector, in sequence. A step
- * is its first row and its number of rotations, both i32, followed by its rotations. The second row of a rotation is
- * the first row of the next rotation, so it stays in registers.
+ * Applies the QR steps between `list` and `end` in sequence to a panel, which holds ROTATION_LANES entries of every
+ * eigenvector. A step is stored as its first row and its number of rotations, both i32, followed by its rotations. The
+ * second row of a rotation is the first row of the next rotation, so it stays in registers.
  */
 function rotatePanel(panel: usize, list: usize, end: usize): void {
   while (list < end) {
@@ -63,9 +63,10 @@ function rotatePanel(panel: usize, list: usize, end: usize): void {
 }
 
 /**
- * Diagonalize the tridiagonal matrix. If `numPanels` is not 0, the panels of eigenvectors are rotated with it;
- * otherwise the rotations are dropped. `shifts`: eigenvalues in the order in which they are found. Each is tried first,
- * so one step finds an eigenvalue that otherwise takes 1.7 steps.
+ * Diagonalizes the tridiagonal matrix with diagonal `d` and off-diagonal `e`. If `numPanels` is not 0, the panels of
+ * eigenvectors are rotated accordingly; if 0, the rotations are discarded. `shifts` holds the eigenvalues in the order
+ * in which they are found. Each eigenvalue is used as the first shift, so finding it takes one step instead of 1.7
+ * steps on average.
  *
  * @returns false if the iteration did not converge.
  */
@@ -104,7 +105,7 @@ function diagonalize(d: usize, e: usize, n: i32, shifts: usize, panels: usize, n
   return true;
 }
 
-/** Positions of the numbers `d` in ascending order. Stable. */
+/** Writes the positions of the numbers `d` in ascending order. The sort is stable. */
 function sortPositions(d: usize, n: i32, order: usize): void {
   for (let i: usize = 0; i < <usize>n; i++) {
     const value = load<f64>(d + (i << 3));
@@ -119,8 +120,8 @@ function sortPositions(d: usize, n: i32, order: usize): void {
 }
 
 /**
- * Factor that normalizes eigenvector `at` to length 1 and makes its entry of largest magnitude, the first if several
- * are equal, positive.
+ * Returns the factor that normalizes eigenvector `at` to length 1 and makes its entry of largest magnitude positive
+ * (the first such entry if several are equal).
  */
 function factorOf(panels: usize, n: i32, at: i32): f32 {
   let sum: f64 = 0;
@@ -134,7 +135,7 @@ function factorOf(panels: usize, n: i32, at: i32): f32 {
 }
 
 /**
- * Write the upper triangle of the matrix whose lower triangle is at `from`, times `scale`. Rows of the result are
+ * Writes the upper triangle of the matrix whose lower triangle is at `from`, times `scale`. Rows of the result are
  * `stride` bytes apart.
  */
 function fillUpper(from: usize, n: i32, scale: f64, to: usize, stride: usize): void {
@@ -146,8 +147,8 @@ function fillUpper(from: usize, n: i32, scale: f64, to: usize, stride: usize): v
 }
 
 /**
- * 2^−k for the largest magnitude in [2^k, 2^(k + 1)). After scaling by this factor, no significant value overflows or
- * underflows.
+ * Returns 2^−k for a largest magnitude in [2^k, 2^(k + 1)). After scaling by this factor, no significant value
+ * overflows or underflows.
  */
 function scaleOf(bits: u32): f64 {
   const exponent = <i64>max<u32>(bits >> 23, 1) - 127;
@@ -155,10 +156,10 @@ function scaleOf(bits: u32): f64 {
 }
 
 /**
- * Eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n], of which the lower
- * triangle is read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete panels,
- * a list of rotations, and the larger of the scratch of `reflectRows` and `tridiagonalize` and a second copy of d and
- * e.
+ * Computes eigenvalues [n], ascending, and eigenvectors [n, n], as columns, of `batch` matrices [n, n]. Only the lower
+ * triangles are read. Scratch (computed in `src/ops/eigh.ts`): d and e in f64, two matrices with rows of complete
+ * panels, a list of rotations, and the larger of two regions: the scratch of `reflectRows` and `tridiagonalize`, and a
+ * second copy of d and e.
  */
 export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32, scratch: usize): void {
   const size = <usize>n;
@@ -193,7 +194,8 @@ export function eigh(a: usize, values: usize, vectors: usize, batch: i32, n: i32
           memory.copy(work + (p * size + i) * LANE_BYTES, turned + i * stride + p * LANE_BYTES, LANE_BYTES);
         }
       }
-      // First compute only the values, on copies of d and e. These values are the shifts with the fewest steps.
+      // First compute only the eigenvalues, on copies of d and e. With these eigenvalues as shifts, the second pass
+      // needs the fewest steps.
       const shifts = rest, eCopy = shifts + (size << 3);
       memory.copy(shifts, d, size << 3);
       memory.copy(eCopy, e, size << 3);

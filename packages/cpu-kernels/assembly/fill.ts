@@ -1,6 +1,6 @@
 // Generators: values without operands.
 
-/** Write `bits` into `count` words. */
+/** Writes `bits` to `count` words. */
 export function fill32(output: usize, bits: u32, count: i32): void {
   const end = output + ((<usize>count) << 2);
   if (ASC_FEATURE_SIMD) {
@@ -10,17 +10,17 @@ export function fill32(output: usize, bits: u32, count: i32): void {
   for (; output < end; output += 4) store<u32>(output, bits);
 }
 
-/** Write `bits` into `count` half-words. */
+/** Writes `bits` to `count` half-words. */
 export function fill16(output: usize, bits: u32, count: i32): void {
   for (const end = output + ((<usize>count) << 1); output < end; output += 2) store<u16>(output, <u16>bits);
 }
 
-/** Write `bits` into `count` bytes. */
+/** Writes `bits` to `count` bytes. */
 export function fill8(output: usize, bits: u32, count: i32): void {
   memory.fill(output, <u8>bits, count);
 }
 
-/** Repeat `outer` times: count from 0 to `size - 1` and write each number `inner` times, as f32 or as integers. */
+/** Writes `outer` repetitions of the numbers 0 to `size - 1`, each number `inner` times, as f32 or as integers. */
 export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i32): void {
   for (let o = 0; o < outer; o++) {
     for (let i = 0; i < size; i++) {
@@ -30,7 +30,9 @@ export function iota(output: usize, outer: i32, size: i32, inner: i32, float: i3
   }
 }
 
-/** Write rows of `depth` elements of `width` bytes: `one` (its bits) at the row's index, 0 at all other positions. */
+/**
+ * Writes rows of `depth` elements of `width` bytes: the bits `one` at the index of the row, 0 at all other positions.
+ */
 export function oneHot(indices: usize, output: usize, rows: i32, depth: i32, one: u32, width: i32): void {
   memory.fill(output, 0, <usize>rows * <usize>depth * <usize>width);
   for (let row = 0; row < rows; row++) {

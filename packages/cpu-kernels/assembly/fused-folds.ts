@@ -4,7 +4,7 @@ import * as Fold from "./fused-fold";
 import { maxF32, maxMagnitudes, minF32 } from "./reduce";
 import { sumBlocks, sumF32, sumMagnitudes, sumMagnitudesBlocks } from "./sum";
 
-/** Number of set masks among `n` masks. */
+/** Returns the number of set masks among `n` masks. */
 function countMasks(masks: usize, n: i32): i32 {
   let count = 0;
   if (ASC_FEATURE_SIMD) {
@@ -22,9 +22,9 @@ function countMasks(masks: usize, n: i32): i32 {
 }
 
 /**
- * Reduce a tile: `n` lanes at `x`, which are elements `first` and up. If rows of `size` elements fit in a tile of
- * `most` lanes, the tile holds complete rows. Otherwise the tile is a part of one row, and `total` holds 8 bytes
- * between the parts. `output`: address of the first row's result.
+ * Reduces a tile of `n` lanes at `x`, which are the elements from `first` on. If rows of `size` elements fit in a tile
+ * of `most` lanes, the tile holds complete rows. If the rows are longer, the tile is a section of one row, and `total`
+ * holds 8 bytes between sections. `output` is the address of the first row's result.
  */
 export function foldLanes(fold: i32, x: usize, n: i32, first: i32, size: i32, most: i32, output: usize, total: usize): void {
   const row = <usize>(first / size);

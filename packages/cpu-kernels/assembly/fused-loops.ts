@@ -1,5 +1,6 @@
 // One loop per micro-operation over a tile of 32-bit lanes. Pointers are in bytes. A step is the width of T, or 0 if
-// one value is used for the complete tile. `n` lanes, a multiple of the lanes of T. A result may overwrite an operand.
+// one value is used for the complete tile. `n` is the number of lanes, a multiple of the lanes of T. A result may
+// overwrite an operand.
 import * as Opcode from "./fused-opcode";
 import { byteOf } from "./fused-runs";
 import { roundToBf16, roundToF16 } from "./half";
@@ -62,7 +63,7 @@ export function unary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): voi
   unaryRest<T>(op, d, a, stepA, end);
 }
 
-// Operations of one or two instructions: four vectors per iteration.
+// Operations of one or two instructions, processed four vectors per iteration.
 // @ts-ignore: decorator
 @inline
 export function hotUnary<T>(op: i32, d: usize, a: usize, stepA: usize, n: i32): void {
@@ -133,8 +134,8 @@ export function binary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, s
   }
 }
 
-// The arithmetic of optimizers and activations: four vectors per iteration. A value for the complete tile is held in a
-// register.
+// Arithmetic of optimizers and activations, processed four vectors per iteration. A value that is used for the complete
+// tile stays in a register.
 // @ts-ignore: decorator
 @inline
 export function hotBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -239,8 +240,8 @@ export function ternary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, 
 }
 
 /**
- * Two's-complement quotient, rounded towards zero. A zero divisor gives 0. The smallest integer divided by -1 gives
- * itself.
+ * Returns the two's-complement quotient, rounded towards zero. If the divisor is 0, returns 0. The smallest integer
+ * divided by -1 returns the smallest integer.
  */
 function divideSigned(x: i32, y: i32): i32 {
   if (y == 0) return 0;
@@ -258,7 +259,7 @@ function laneByLane(op: i32, x: u32, y: u32): u32 {
   return x >> (y & 31);
 }
 
-// Operators without a vector form: one lane at a time.
+// Operators without a vector form, one lane at a time.
 // @ts-ignore: decorator
 @inline
 export function scalarBinary<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {
@@ -280,7 +281,7 @@ function shiftLane<T>(op: i32, x: T, by: i32): T {
   return op == Opcode.ShiftRightI ? shrI<T>(x, by) : shrU<T>(x, by);
 }
 
-// Shifts by one amount for the complete tile, the usual case, have a vector form.
+// Shifts. If one amount is used for the complete tile, the usual case, the shift has a vector form.
 // @ts-ignore: decorator
 @inline
 export function shift<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, n: i32): void {

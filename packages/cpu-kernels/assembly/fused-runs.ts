@@ -1,5 +1,5 @@
-// Conversions between memory and lanes: every dtype becomes a 32-bit lane (f16 and bf16 as f32, u8 as u32, bool as a
-// mask) and back.
+// Conversions between memory and lanes: every dtype is converted to a 32-bit lane (f16 and bf16 to f32, u8 to u32, bool
+// to a mask) and back.
 import { decodeF16, encodeF16 } from "./half";
 import { pmaxF, pminF, splat, truncSmall } from "./vectors";
 
@@ -9,18 +9,21 @@ export const enum Kind {
   Bool = 2,
   F16 = 3,
   Bf16 = 4,
-  /** For stores only: floats in lanes, bytes in memory. */
+  /** Used for stores only: lanes hold floats, memory holds bytes. */
   FloatByte = 5,
 }
 
-/** Convert to an integer from 0 to 255. The bound is the first operand of `pmax`, which returns it if x is NaN. */
+/**
+ * Converts to an integer from 0 to 255. The bound is the first operand of `pmax`, because `pmax` returns its first
+ * operand if x is NaN.
+ */
 // @ts-ignore: decorator
 @inline
 export function byteOf<T>(x: T): T {
   return truncSmall<T>(pminF<T>(splat<T>(255.0), pmaxF<T>(splat<T>(0.0), x)));
 }
 
-/** Bytes of one element. */
+/** Returns the bytes of one element. */
 // @ts-ignore: decorator
 @inline
 export function widthOf(kind: i32): usize {
@@ -35,14 +38,14 @@ function loadLane(kind: i32, source: usize): u32 {
   return reinterpret<u32>(decodeF16<f32>(reinterpret<f32>(<u32>load<u16>(source))));
 }
 
-/** Load four consecutive bytes, each 0 … 255. */
+/** Loads four consecutive bytes, each with value 0 … 255. */
 // @ts-ignore: decorator
 @inline
 function loadBytes(source: usize): v128 {
   return v128.extend_low<u16>(v128.extend_low<u8>(v128.load32_zero(source)));
 }
 
-/** Widen sixteen bytes to sixteen lanes: 0 … 255, or masks of bools. */
+/** Widens sixteen bytes to sixteen lanes: numbers 0 … 255, or masks for bools. */
 // @ts-ignore: decorator
 @inline
 function widenSixteen(kind: i32, source: usize, target: usize): void {
@@ -56,7 +59,7 @@ function widenSixteen(kind: i32, source: usize, target: usize): void {
   v128.store(target, kind == Kind.Bool ? i32x4.extend_high_i16x8_s(high) : i32x4.extend_high_i16x8_u(high), 48);
 }
 
-/** Copy `n` elements, `stride` elements apart, into dense lanes. */
+/** Copies `n` elements, `stride` elements apart, to dense lanes. */
 export function loadRun<T>(kind: i32, source: usize, stride: i32, target: usize, n: i32): void {
   if (isVector<T>()) {
     const blocks = target + ((<usize>(n & ~3)) << 2);
@@ -99,7 +102,7 @@ function storeLane(kind: i32, lane: u32, target: usize): void {
   else store<u16>(target, <u16>reinterpret<u32>(encodeF16<f32>(reinterpret<f32>(lane))));
 }
 
-/** Convert sixteen floats to sixteen bytes. */
+/** Converts sixteen floats to sixteen bytes. */
 // @ts-ignore: decorator
 @inline
 function castSixteen(source: usize): v128 {
@@ -108,7 +111,7 @@ function castSixteen(source: usize): v128 {
   return i8x16.narrow_i16x8_u(a, b);
 }
 
-/** Narrow sixteen lanes to sixteen bytes. Numbers from 0 to 255 stay numbers, masks stay masks. */
+/** Narrows sixteen lanes to sixteen bytes. Numbers from 0 to 255 stay numbers, masks stay masks. */
 // @ts-ignore: decorator
 @inline
 function narrowSixteen(kind: i32, source: usize): v128 {
@@ -117,7 +120,7 @@ function narrowSixteen(kind: i32, source: usize): v128 {
   return kind == Kind.Byte ? i8x16.narrow_i16x8_u(a, b) : i8x16.narrow_i16x8_s(a, b);
 }
 
-/** Narrow four lanes to four bytes. */
+/** Narrows four lanes to four bytes. */
 // @ts-ignore: decorator
 @inline
 function narrowToBytes(lanes: v128): u32 {
@@ -126,8 +129,8 @@ function narrowToBytes(lanes: v128): u32 {
 }
 
 /**
- * Write `n` dense lanes as elements of their dtype. The lanes hold values that the dtype represents exactly, so nothing
- * is rounded here.
+ * Writes `n` dense lanes as elements of their dtype. The lanes hold values that the dtype represents exactly, so no
+ * value is rounded here.
  */
 export function storeRun<T>(kind: i32, source: usize, target: usize, n: i32): void {
   if (isVector<T>()) {

@@ -80,7 +80,7 @@ import {
   toU8Tile,
 } from "./fused-unary";
 
-/** Run one micro-operation over a tile. */
+/** Runs one micro-operation over a tile. */
 export function runTile<T>(op: i32, d: usize, a: usize, stepA: usize, b: usize, stepB: usize, c: usize, stepC: usize, n: i32): void {
   switch (op) {
     case Opcode.Copy:

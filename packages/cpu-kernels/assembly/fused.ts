@@ -1,6 +1,6 @@
-// The virtual machine of elementwise programs. It iterates over the shape in tiles that stay in the first-level cache,
-// and runs each micro-operation over a complete tile. `src/fused-program.ts` writes the programs and documents their
-// words.
+// Interpreter of elementwise programs. The interpreter iterates over the shape in tiles that stay in the first-level
+// cache, and runs each micro-operation over a complete tile. `src/fused-program.ts` writes the programs and documents
+// the words of a program.
 import { TILE } from "./fused-blocks";
 import { foldLanes } from "./fused-folds";
 import { loadRun, storeRun, widthOf } from "./fused-runs";
@@ -22,7 +22,7 @@ function alignUp16(address: usize): usize {
   return (address + 15) & ~15;
 }
 
-/** Write four words. The host passes operand addresses with this function. */
+/** Writes four words. The host passes operand addresses with this function. */
 export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
   store<i32>(at, a);
   store<i32>(at, b, 4);
@@ -31,8 +31,8 @@ export function setWords(at: usize, a: i32, b: i32, c: i32, d: i32): void {
 }
 
 /**
- * Run part `part` of `parts` of a program: some of its tiles, or some of its rows if a fold continues through all tiles
- * of a row. `scratch` begins with the addresses of the inputs, followed by the outputs.
+ * Runs part `part` of `parts` of a program: a range of its tiles, or a range of its rows if a fold continues through
+ * all tiles of a row. `scratch` begins with the addresses of the inputs, followed by the addresses of the outputs.
  */
 export function fused(program: usize, scratch: usize, part: i32, parts: i32): void {
   if (ASC_FEATURE_SIMD) drive<v128>(program, scratch, part, parts);
@@ -84,7 +84,8 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
       for (let done = 0; done < length; ) {
         const left = length - done;
         const whole = left & ~(<i32>(sizeof<T>() >> 2) - 1);
-        // Fewer elements than a vector are processed in cells, so that no memory outside the operands is accessed.
+        // If there are fewer elements than in a vector, they are processed in cells, so that no memory outside of the
+        // operands is accessed.
         const staged = whole == 0;
         const n = staged ? left : whole;
         const first = begin + <usize>done;
@@ -126,7 +127,7 @@ function drive<T>(program: usize, scratch: usize, part: i32, parts: i32): void {
   }
 }
 
-/** Direct the results of micro-operations with slots to their slots. */
+/** Sets the destination of micro-operations with slots to their slots. */
 function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void {
   for (let at = code; at < end; at += 24) {
     const slot = load<i32>(at, 20);
@@ -134,7 +135,7 @@ function bindSlots<T>(code: usize, end: usize, table: usize, slots: usize): void
   }
 }
 
-/** Direct the results of micro-operations with slots to cells. */
+/** Sets the destination of micro-operations with slots to cells. */
 function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void {
   for (let at = code; at < end; at += 24) {
     const r = load<i32>(at, 4);
@@ -143,7 +144,7 @@ function bindCells<T>(code: usize, end: usize, table: usize, cells: usize): void
 }
 
 /**
- * Copy the last `n` elements of a tile from cells to their positions in the slots. The latest result of a slot is
+ * Copies the last `n` elements of a tile from cells to their positions in the slots. The latest result of a slot is
  * copied last.
  */
 function moveToSlots(code: usize, end: usize, cells: usize, slots: usize, n: i32): void {
@@ -166,9 +167,9 @@ function fillCell(cell: usize, bits: i32): void {
 }
 
 /**
- * Point register `r` to the elements of an input that the tile needs: in place if the elements are stored as lanes, at
- * a single cell if one value is used for the row (filled at the row's `begin`), otherwise at a converted copy. Returns
- * the position of the next input's words.
+ * Sets the address of register `r` to the elements of an input that the tile needs: in place if the elements are stored
+ * as lanes, at a single cell if one value is used for the row (the cell is filled at the `begin` of the row), and at a
+ * converted copy in all other cases. Returns the index of the next input's words.
  */
 function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usize, slots: usize, base: usize, row: i32, inner: i32, column: i32, n: i32, staged: bool, begin: bool): i32 {
   const kind = word(program, at);
@@ -207,7 +208,7 @@ function bindInput<T>(program: usize, at: i32, r: i32, table: usize, cells: usiz
   return at + 4 + rank;
 }
 
-/** Copy elements `first` … `first + n - 1` of a strided view, row by row. */
+/** Copies elements `first` … `first + n - 1` of a strided view, row by row. */
 function walk<T>(program: usize, at: i32, rank: i32, kind: i32, base: usize, first: i32, target: usize, n: i32): void {
   const size = word(program, at + rank - 1);
   const stride = word(program, at + 2 * rank - 1);

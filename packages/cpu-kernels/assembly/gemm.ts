@@ -1,4 +1,4 @@
-// Matrix products: y (+)= op(a) · op(b), f32, row-major, either operand transposed.
+// Matrix products y = op(a) · op(b), or y += op(a) · op(b), f32, row-major. Either operand can be transposed.
 import { COLUMN_BLOCK, INNER_BLOCK, PRODUCT_HEAD_BYTES, READ_ONCE_PANELS, ROW_BLOCK, TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { transposeTile } from "./movement";
 import { packPanels, packRows } from "./pack";
@@ -7,8 +7,8 @@ import { copyTile, evenBlock, tile4, tile6, tileRows } from "./tile";
 import { combineRows, dotRows } from "./vector-product";
 
 /**
- * One product with fixed roles: rows come from `a` by address, columns from packed panels of `b`. y[i][j] is at y + i ·
- * stride + 4 j, or at y + j · stride + 4 i if `swapped`.
+ * Computes one product with fixed roles of the operands: rows of `a` are read by address, columns of `b` from packed
+ * panels. y[i][j] is at y + i · stride + 4 j, or at y + j · stride + 4 i if `swapped`.
  */
 export function product(
   a: usize,
@@ -29,7 +29,7 @@ export function product(
   productAbove(rows, a, aRow, aInner, b, bColumn, bInner, y, stride, rows, columns, inner, swapped, accumulate, scratch);
 }
 
-/** `product`, limited to tiles that contain an entry i ≤ j + `diagonal`. Tiles below are not computed. */
+/** Like `product`, limited to tiles that contain an entry with i ≤ j + `diagonal`. Tiles below are not computed. */
 function productAbove(
   diagonal: i32,
   a: usize,
@@ -66,8 +66,8 @@ function productAbove(
       const lowest = min(rows, diagonal + j0 + wide);
       for (let i0 = 0; i0 < lowest; i0 += rowBlock) {
         const tall = min(rowBlock, lowest - i0);
-        // Every panel would read adjacent rows with a step of `aInner` bytes. Pack the rows, unless few panels read
-        // them.
+        // Without packing, every panel would read adjacent rows with a step of `aInner` bytes. The rows are packed
+        // unless only a few panels read them.
         const packing = aRow == 4 && aInner != 4 && wide > READ_ONCE_PANELS * TILE_COLUMNS;
         if (packing) {
           for (let i = 0; i < tall; ) {
@@ -106,12 +106,12 @@ function productAbove(
 }
 
 /**
- * y[rows, columns] = op(a) · op(b), or += if `accumulate`.
+ * Computes y[rows, columns] = op(a) · op(b), or adds the product to y if `accumulate`.
  *
- * The operand that is read by address needs no preparation; the other operand is packed. So `b` takes the row role, and
- * the result is written transposed, if packing `b` would cost more: if `b` is transposed and larger than `a` (its rows
- * then run along the sum), or if `a` has so few rows that each packed value would be used once or twice (8 × 512 × 512:
- * 39 GFLOP/s packed, 62 by address).
+ * The operand that is read by address needs no preparation; the other operand is packed. The roles are exchanged, so
+ * that `b` is read by address and the result is written transposed, if packing `b` would cost more: if `b` is
+ * transposed and larger than `a` (the rows of `b` then run along the sum), or if `a` has so few rows that each packed
+ * value would be used once or twice (8 × 512 × 512: 39 GFLOP/s packed, 62 by address).
  */
 export function gemm(
   a: usize,
@@ -129,9 +129,10 @@ export function gemm(
 }
 
 /**
- * Part `part` of `parts` of `gemm`: some of the columns of the packed operand, or some of the rows of the other operand
- * if these can be divided evenly. A sum depends only on its row, its column and `inner`. So the parts have the bits of
- * the complete product, and a row has the same bits alone and in a batch.
+ * Computes part `part` of `parts` of `gemm`: a range of the columns of the packed operand, or a range of the rows of
+ * the unpacked operand if the rows can be split evenly. A sum depends only on its row, its column and `inner`.
+ * Therefore the parts are bitwise identical to the complete product, and the result of a row is bitwise identical alone
+ * and in a batch.
  */
 export function gemmPart(
   a: usize,
@@ -175,12 +176,12 @@ export function gemmPart(
   }
 }
 
-/** Results in a cache line. Threads that write to the same line would slow each other down. */
+/** Number of results in a cache line. Threads that write to the same line slow each other down. */
 const LINE_RESULTS: i32 = 16;
 
 /**
- * Part of the product of the vector `x` [inner] and a matrix [outer, inner] if `rowsAreSums`, otherwise [inner, outer].
- * The matrix is read once, so memory bandwidth is the limit, and packing would double the traffic.
+ * Computes a part of the product of the vector `x` [inner] and a matrix, [outer, inner] if `rowsAreSums`, otherwise
+ * [inner, outer]. The matrix is read once, so memory bandwidth is the limit, and packing would double the traffic.
  */
 // @ts-ignore: decorator
 @inline
@@ -197,7 +198,7 @@ function vectorPart(
   else combineRows(x, matrix + from, <usize>outer << 2, y + from, count, inner, accumulate, scratch);
 }
 
-/** Number of panels per part above which an imbalance of one panel does not matter. */
+/** Number of panels per part above which the imbalance caused by one panel is negligible. */
 const MANY_PANELS: i32 = 4;
 
 // @ts-ignore: decorator
@@ -222,10 +223,10 @@ function productPart(
 }
 
 /**
- * Part of `xᵀx` [n, n], or of `xxᵀ` if not `transposed`. About half of the work of a product, with the same bits,
- * because the product of two factors does not depend on their order. Columns from the diagonal up are computed, and
- * also written to the corresponding rows. Each part has columns with about the same number of entries above the
- * diagonal.
+ * Computes a part of `xᵀx` [n, n], or of `xxᵀ` if not `transposed`. Needs about half of the work of a product. The
+ * result is bitwise identical, because the product of two factors does not depend on their order. The entries of each
+ * column on and above the diagonal are computed, and also written to the corresponding row. The columns of each part
+ * have about the same number of entries above the diagonal.
  */
 function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scratch: usize, part: i32, parts: i32): void {
   const stride = (<usize>n) << 2;
@@ -235,7 +236,7 @@ function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scra
   if (first >= last) return;
   const side: usize = transposed ? 4 : (<usize>inner) << 2;
   const along: usize = transposed ? stride : 4;
-  // Omit rows after `last`: overlapping tiles would add to the rows of the next part.
+  // Omit rows after `last`, because overlapping tiles would add to the rows of the next part.
   productAbove(
     first, x, side, along, x + <usize>first * side, side, along, y + ((<usize>first) << 2), stride,
     last, last - first, inner, false, false, scratch,
@@ -244,14 +245,16 @@ function gramPart(x: usize, y: usize, n: i32, inner: i32, transposed: bool, scra
     transposeTile<f32>(y + <usize>j * stride, stride, y + ((<usize>j) << 2), stride, j, min(TILE_COLUMNS, last - j));
 }
 
-/** First panel of a part. The columns of a triangle grow longer, so the parts have equal areas. */
+/**
+ * Returns the first panel of a part. Later columns of a triangle are longer, so the split gives all parts equal areas.
+ */
 // @ts-ignore: decorator
 @inline
 function triangleBegin(panels: i32, part: i32, parts: i32): i32 {
   return <i32>Math.round(<f64>panels * Math.sqrt(<f64>part / <f64>parts));
 }
 
-/** `gemm` over `batch` products with consecutive operands and results. */
+/** Computes `gemm` for `batch` products with consecutive operands and results. */
 export function gemmBatched(
   a: usize,
   b: usize,
@@ -272,7 +275,7 @@ export function gemmBatched(
   }
 }
 
-/** The definition with three loops; reference for tests of `gemm`. */
+/** Computes the product by its definition with three loops. Reference for tests of `gemm`. */
 export function gemmNaive(a: usize, b: usize, y: usize, rows: i32, columns: i32, inner: i32, transposeA: bool, transposeB: bool): void {
   for (let i = 0; i < rows; i++) {
     for (let j = 0; j < columns; j++) {

@@ -1,14 +1,14 @@
-// 16-bit floats in 32-bit lanes. Rounded values stay f32 inside a kernel, and are exact when their 16 bits are stored.
+// 16-bit floats in 32-bit lanes. Inside a kernel, rounded values stay f32, so storing their 16 bits is exact.
 import { absF, addF, addI, andB, leF, leI, ltF, mulF, neF, orB, select, shlI, shrU, splat, splatBits, subF, subI, truncI, xorB } from "./vectors";
 
-/** Round to the nearest half (ties to even, subnormals kept), as f32. */
+/** Rounds to the nearest f16 (ties to even, subnormals kept), as f32. */
 // @ts-ignore: decorator
 @inline
 export function roundToF16<T>(x: T): T {
   const magnitude = absF<T>(x);
   const even = andB<T>(shrU<T>(magnitude, 13), splatBits<T>(1));
   const normal = andB<T>(addI<T>(addI<T>(magnitude, splatBits<T>(0xfff)), even), splatBits<T>(0xffffe000));
-  // Below 2^-14 the spacing of halves is 2^-24, which is the spacing of f32 at 0.5.
+  // Below 2^-14 the spacing of f16 is 2^-24, which is the spacing of f32 at 0.5.
   const subnormal = subF<T>(addF<T>(magnitude, splat<T>(0.5)), splat<T>(0.5));
   let rounded = select<T>(ltF<T>(magnitude, splat<T>(6.103515625e-5)), subnormal, normal);
   rounded = select<T>(leF<T>(splat<T>(65520.0), magnitude), splat<T>(Infinity), rounded);
@@ -16,7 +16,7 @@ export function roundToF16<T>(x: T): T {
   return orB<T>(rounded, xorB<T>(x, magnitude));
 }
 
-/** Round to the nearest bfloat16 (ties to even), as f32. */
+/** Rounds to the nearest bfloat16 (ties to even), as f32. */
 // @ts-ignore: decorator
 @inline
 export function roundToBf16<T>(x: T): T {
@@ -25,18 +25,18 @@ export function roundToBf16<T>(x: T): T {
   return select<T>(neF<T>(x, x), orB<T>(andB<T>(x, splatBits<T>(0x80000000)), splatBits<T>(0x7fc00000)), rounded);
 }
 
-/** f32 value of the half in the low 16 bits of each lane. */
+/** Returns the f32 value of the f16 in the low 16 bits of each lane. */
 // @ts-ignore: decorator
 @inline
 export function decodeF16<T>(h: T): T {
   const magnitude = andB<T>(h, splatBits<T>(0x7fff));
   const moved = shlI<T>(magnitude, 13);
-  const finite = mulF<T>(moved, splatBits<T>(0x77800000)); // · 2^112 rebases the exponent, subnormals included
+  const finite = mulF<T>(moved, splatBits<T>(0x77800000)); // rebases the exponent by 2^112, also of subnormals
   const value = select<T>(leI<T>(splatBits<T>(0x7c00), magnitude), orB<T>(moved, splatBits<T>(0x7f800000)), finite);
   return orB<T>(value, shlI<T>(andB<T>(h, splatBits<T>(0x8000)), 16));
 }
 
-/** The 16 bits, low in each lane, of an f32 that is exactly a half. */
+/** Returns the 16 bits, low in each lane, of an f32 that is exactly representable as f16. */
 // @ts-ignore: decorator
 @inline
 export function encodeF16<T>(x: T): T {

@@ -1,9 +1,9 @@
-// Counts of values by bins of equal width. Each step rounds as in the reference, so counts match exactly.
+// Counts of values in bins of equal width. Each operation rounds as in the reference, so counts match exactly.
 
-/** The smallest normal number. Numbers closer to 0 are treated as 0. */
+/** The smallest normal number. Numbers of smaller magnitude are treated as 0. */
 const SMALLEST: f32 = reinterpret<f32>(0x00800000);
 const GREATEST_SUBNORMAL: f32 = reinterpret<f32>(0x007fffff);
-/** 2^126. */
+/** 2^126. Values are only counted if the range is narrower. */
 const WIDEST: f32 = reinterpret<f32>(0x7e800000);
 /** 2^-96. If no bin is narrower, flushing numbers below `SMALLEST` to 0 moves no value to another bin. */
 const WIDE_BIN: f32 = reinterpret<f32>(0x0f800000);
@@ -20,7 +20,7 @@ function countAt(at: usize): void {
   store<i32>(at, load<i32>(at) + 1);
 }
 
-/** Increment the counts at four addresses. */
+/** Increments the counts at four addresses. */
 // @ts-ignore: decorator
 @inline
 function countAt4(addresses: v128): void {
@@ -32,21 +32,21 @@ function countAt4(addresses: v128): void {
   countAt(<usize>(<u32>(odd >>> 32)));
 }
 
-/** The bins of four values; -1 for values outside. */
+/** Returns the bins of four values; -1 for values outside of the range. */
 // @ts-ignore: decorator
 @inline
 function bins4(x: v128, low: v128, high: v128, origin: v128, scale: v128, last: v128): v128 {
   const inside = v128.and(f32x4.ge(x, low), f32x4.le(x, high));
   const position = f32x4.pmin(last, f32x4.mul(f32x4.sub(x, origin), scale));
-  // Inside, positions are from 0 to `last`, where both instructions agree.
+  // Inside the range, positions are from 0 to `last`, for which both instructions return the same result.
   const bin = ASC_FEATURE_RELAXED_SIMD ? i32x4.relaxed_trunc_f32x4_s(position) : i32x4.trunc_sat_f32x4_s(position);
   return v128.or(bin, v128.not(inside));
 }
 
 /**
- * `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; the operator documents the rule. `scratch` holds
- * four counts for each bin and for values outside: adjacent values often fall into the same bin, and each increment
- * would wait for the previous increment.
+ * Computes `counts[bin] = |{x : bin of x}|` over `bins` bins of [low, high]; the operator documents the rule. `scratch`
+ * holds four counts for each bin, and four for values outside of the range, because adjacent values often fall into the
+ * same bin, and with a single count each increment would wait for the previous increment.
  */
 export function histogram(x: usize, lowest: usize, highest: usize, counts: usize, n: i32, bins: i32, scratch: usize): void {
   const low = flush(load<f32>(lowest));
@@ -75,7 +75,8 @@ export function histogram(x: usize, lowest: usize, highest: usize, counts: usize
       countAt4(i32x4.add(i32x4.shl(b, 4), begins));
     }
   }
-  // A product with infinity would be NaN for x = low. All values inside go to the last bin, whatever the product.
+  // If the scale is infinite, its product with 0 would be NaN for x = low. In this case all values in the range are
+  // counted in the last bin.
   const pointed = scale > f32.MAX_VALUE;
   for (; i < n; i++) {
     const own = flush(load<f32>(x + ((<usize>i) << 2)));

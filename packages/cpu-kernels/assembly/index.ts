@@ -1,4 +1,4 @@
-// One line per family. `src/ops/` binds these exports.
+// One line per kernel family. `src/ops/` binds these exports.
 export { attention, attentionBackward } from "./attention";
 export * from "./attention-rows";
 export * from "./batch-norm";

@@ -1,9 +1,9 @@
-// Gather and scatter of rows. Indices are compared as unsigned, so negative indices are out of range, too.
+// Gather and scatter of rows. Indices are compared as unsigned integers, so negative indices are out of range.
 import { copyBytes, fillBytes } from "./movement";
 
 /**
- * Copy row `indices[i]` of each of `outer` blocks, `size` rows of `rowBytes` bytes, to row i of the output's block of
- * `count` rows. For an index out of range, repeat the 4-byte `pattern`.
+ * Copies row `indices[i]` of each of `outer` blocks of `size` rows of `rowBytes` bytes to row i of the output's block
+ * of `count` rows. If an index is out of range, its row is filled with the 4-byte `pattern`.
  */
 export function gatherRows(output: usize, input: usize, indices: usize, outer: i32, size: i32, rowBytes: usize, count: i32, pattern: u32): void {
   for (let block = 0; block < outer; block++) {
@@ -39,13 +39,14 @@ function addRows<T>(output: usize, indices: usize, updates: usize, outer: i32, s
 }
 
 /**
- * Add row i of each block of `updates` to row `indices[i]` of the output's block, in order; rows of `inner` elements.
+ * Adds row i of each block of `updates` to row `indices[i]` of the output's block, in order. Rows have `inner`
+ * elements.
  */
 export function scatterAddF32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
   addRows<f32>(output, indices, updates, outer, size, inner, count);
 }
 
-/** `scatterAddF32` for signed or unsigned 32-bit integers. Sums wrap. */
+/** Like `scatterAddF32`, for signed or unsigned 32-bit integers. Sums are modulo 2^32. */
 export function scatterAddI32(output: usize, indices: usize, updates: usize, outer: i32, size: i32, inner: i32, count: i32): void {
   addRows<i32>(output, indices, updates, outer, size, inner, count);
 }

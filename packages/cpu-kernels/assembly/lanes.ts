@@ -1,7 +1,7 @@
 // Vector width and fused multiply-add of the current build. A kernel is a vector loop under `if (ASC_FEATURE_SIMD)`,
-// followed by a scalar loop for the rest. In the scalar build, the second loop does all the work.
+// followed by a scalar loop for the remaining elements. In the scalar build, the second loop does all the work.
 
-/** a · b + c in each lane. Rounds once in the relaxed build, twice in the plain build. */
+/** Returns a · b + c in each lane. Rounds once in the relaxed build, twice in the plain build. */
 // @ts-ignore: decorator
 @inline
 export function madd(a: v128, b: v128, c: v128): v128 {
@@ -10,19 +10,20 @@ export function madd(a: v128, b: v128, c: v128): v128 {
 }
 
 /**
- * Bytes of a block of terms that are summed in f32, 128 in each lane. Longer rows add the sums of their blocks in f64.
- * The rounding error of one long running sum grows with its length, and does not even cancel if all terms are equal.
+ * Bytes of a block of terms that are summed in f32, 128 terms in each lane. Longer rows add the sums of their blocks in
+ * f64. The rounding error of one long running sum grows with its length, and does not even cancel if all terms are
+ * equal.
  */
 export const BLOCK_BYTES: usize = ASC_FEATURE_SIMD ? 2048 : 512;
 
-/** Sum of the four lanes, in a fixed order. */
+/** Returns the sum of the four lanes, in a fixed order. */
 // @ts-ignore: decorator
 @inline
 export function sumLanes(v: v128): f32 {
   return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
 }
 
-/** Largest of the four lanes, or NaN if a lane is NaN. */
+/** Returns the largest of the four lanes, or NaN if a lane is NaN. */
 // @ts-ignore: decorator
 @inline
 export function maxLanes(v: v128): f32 {
@@ -30,8 +31,8 @@ export function maxLanes(v: v128): f32 {
 }
 
 /**
- * Transpose four rows of four floats at `from`, `stride` bytes apart. Element k of all four rows is written to to + k ·
- * step.
+ * Transposes four rows of four floats at `from`, `stride` bytes apart. Element k of all four rows is written to to + k
+ * · step.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,13 +1,13 @@
 // Copies of elements without arithmetic. Every movement operator is a copy between two strided views
 // (`src/strided-copy.ts` writes the table). The cases differ in the innermost pair of dimensions: rows, repeated
-// elements, a transposed tile, or none of these.
+// elements, a transposed tile, or single strided elements.
 import { transpose4 } from "./lanes";
 
-/** Copy `bytes` bytes. The ranges must not overlap. */
+/** Copies `bytes` bytes. The ranges must not overlap. */
 // @ts-ignore: decorator
 @inline
 export function copyBytes(output: usize, input: usize, bytes: usize): void {
-  // Copying a short row costs less than the call of memory.copy.
+  // Copying a short row in a loop costs less than a call of memory.copy.
   if (bytes > 512) {
     memory.copy(output, input, bytes);
     return;
@@ -20,7 +20,7 @@ export function copyBytes(output: usize, input: usize, bytes: usize): void {
   for (; i < bytes; i++) store<u8>(output + i, load<u8>(input + i));
 }
 
-/** Write `bytes` bytes of the repeated 4-byte `pattern`. */
+/** Writes `bytes` bytes of the repeated 4-byte `pattern`. */
 export function fillBytes(output: usize, pattern: u32, bytes: usize): void {
   let i: usize = 0;
   if (ASC_FEATURE_SIMD) {
@@ -34,12 +34,12 @@ export function fillBytes(output: usize, pattern: u32, bytes: usize): void {
   }
 }
 
-/** Copy `bytes` contiguous bytes. */
+/** Copies `bytes` contiguous bytes. */
 export function copyDense(output: usize, input: usize, bytes: usize): void {
   memory.copy(output, input, bytes);
 }
 
-/** Fill a row of `count` elements with a single element. */
+/** Fills a row of `count` elements with a single element. */
 // @ts-ignore: decorator
 @inline
 function repeatElement<T>(output: usize, input: usize, count: i32): void {
@@ -52,7 +52,7 @@ function repeatElement<T>(output: usize, input: usize, count: i32): void {
 }
 
 /**
- * Transpose a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows are
+ * Transposes a matrix: `rows` rows of the input, `inputStep` bytes apart, become columns of the output, whose rows are
  * `outputStep` bytes apart. A block has 16 columns, so that each input cache line is used completely, and 64 rows. This
  * is the largest block that fits if rows are a power of two apart and share cache sets (1024 × 1024 words on an EPYC of
  * the Zen 5 family: 11 GB/s, compared with 7 for blocks of 32 × 32; 85 GB/s at other widths).
@@ -86,12 +86,13 @@ export function transposeTile<T>(output: usize, outputStep: usize, input: usize,
   }
 }
 
-// A table entry is three words: number of steps, bytes of a step in the output, bytes of a step in the input.
+// Bytes of a table entry. An entry has three words: size of the dimension, stride in the output in bytes, stride in the
+// input in bytes.
 const ENTRY: usize = 12;
 
 /**
- * Iterate over `count` steps of the first dimension of `table` and over all other dimensions. The last two dimensions
- * are copied together.
+ * Iterates over the first `count` indices of the first dimension of `table` and over all other dimensions. The last two
+ * dimensions are copied together.
  */
 function copyDims<T>(output: usize, input: usize, table: usize, dims: i32, count: i32): void {
   const outputStep = <usize>load<i32>(table, 4);
@@ -144,7 +145,7 @@ function copySteps<T>(output: usize, input: usize, table: usize, dims: i32, firs
 }
 
 /**
- * Copy a strided view of bytes, steps `first` … `last` − 1 of its first dimension. `table` has `dims` ≥ 2 entries,
+ * Copies a strided view of bytes, indices `first` … `last` − 1 of its first dimension. `table` has `dims` ≥ 2 entries,
  * outermost first.
  */
 export function copyStrided8(output: usize, input: usize, table: usize, dims: i32, first: i32, last: i32): void {

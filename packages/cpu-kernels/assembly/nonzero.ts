@@ -1,7 +1,8 @@
 // Positions of true elements.
 
 /**
- * Write the positions of the first `capacity` true elements of `n` bools, followed by 0, and their number to `count`.
+ * Writes the positions of the first `capacity` true elements of `n` bools, followed by 0, and the number of true
+ * elements that were written to `count`.
  */
 export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capacity: i32): void {
   const end = indices + ((<usize>capacity) << 2);
@@ -18,7 +19,7 @@ export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capac
       if (!v128.any_true(v128.or(v128.or(a, b), v128.or(c, d)))) continue;
       let selected: u64 = <u64>(<u32>(i8x16.bitmask(i8x16.ne(a, zero)) | (i8x16.bitmask(i8x16.ne(b, zero)) << 16)));
       selected |= (<u64>(<u32>(i8x16.bitmask(i8x16.ne(c, zero)) | (i8x16.bitmask(i8x16.ne(d, zero)) << 16)))) << 32;
-      // If fewer than 64 positions are free, the loop checks the space for each position.
+      // If fewer than 64 positions are free, the loop checks the free space before each position.
       if (<usize>(end - to) >= 256) {
         for (; selected != 0; selected &= selected - 1) {
           store<i32>(to, i + <i32>ctz(selected));
@@ -33,7 +34,7 @@ export function nonzero(mask: usize, indices: usize, count: usize, n: i32, capac
     }
   } else {
     for (; i + 8 <= n && to < end; i += 8) {
-      // Bytes are 0 or 1. The multiplication moves the bits next to each other at the top.
+      // Bytes have value 0 or 1. The multiplication moves the bits next to each other at the top.
       let selected = <u32>((load<u64>(mask + <usize>i) * 0x0102040810204080) >> 56);
       for (; selected != 0 && to < end; selected &= selected - 1) {
         store<i32>(to, i + <i32>ctz(selected));

@@ -4,7 +4,7 @@ import { BLOCK_BYTES, madd, sumLanes } from "./lanes";
 import { partBegin } from "./parts";
 import { sumRow } from "./sum";
 
-/** Σ (row − centre)² over a block. */
+/** Returns Σ (row − centre)² over a block. */
 // @ts-ignore: decorator
 @inline
 function sumOfBlockSquares(row: usize, bytes: usize, centre: f32): f32 {
@@ -45,7 +45,7 @@ function sumOfSquares(row: usize, bytes: usize, centre: f32): f32 {
   return bytes <= BLOCK_BYTES ? sumOfBlockSquares(row, bytes, centre) : sumOfLongSquares(row, bytes, centre);
 }
 
-/** Σ (row − centre) over a block. */
+/** Returns Σ (row − centre) over a block. */
 // @ts-ignore: decorator
 @inline
 function sumOfBlockDeviations(row: usize, bytes: usize, centre: f32): f32 {
@@ -61,7 +61,7 @@ function sumOfBlockDeviations(row: usize, bytes: usize, centre: f32): f32 {
   return total;
 }
 
-/** Rounding error of the mean of a row, given the rounded mean. Cost: one pass over the row. */
+/** Returns the rounding error of the mean of a row, given the rounded mean. Cost: one pass over the row. */
 function restOfMean(row: usize, width: i32, mean: f32): f32 {
   const bytes = <usize>width << 2;
   let total: f64 = 0;
@@ -70,14 +70,15 @@ function restOfMean(row: usize, width: i32, mean: f32): f32 {
 }
 
 /**
- * Ratio of the mean to the standard deviation from which the rounding error of the mean is also subtracted. Below this
- * ratio, the rounding of the mean is about 1e-6 of a standard deviation.
+ * Ratio of the mean to the standard deviation above which the rounding error of the mean is corrected. Below this
+ * ratio, the rounding error is about 1e-6 of a standard deviation.
  */
 const FAR_FROM_ZERO: f32 = 16;
 
 /**
- * `(x − mean) · rstd · gamma + beta` per row. Stores the mean and rstd of each row. Two passes over a row, because a
- * sum of squares alone would cancel, and one more pass if the row is far from zero.
+ * Computes `(x − mean) · rstd · gamma + beta` per row. Stores the mean and rstd of each row. Needs two passes over a
+ * row, because a plain sum of squares would lose precision by cancellation, and one more pass if the row is far from
+ * zero.
  */
 export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma: usize, beta: usize, rows: i32, width: i32, epsilon: f32): void {
   const bytes = <usize>width << 2;
@@ -109,7 +110,7 @@ export function layerNorm(y: usize, means: usize, rstds: usize, x: usize, gamma:
   }
 }
 
-/** `x · rstd · gamma` per row. Stores the rstd of each row. */
+/** Computes `x · rstd · gamma` per row. Stores the rstd of each row. */
 export function rmsNorm(y: usize, rstds: usize, x: usize, gamma: usize, rows: i32, width: i32, epsilon: f32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -125,7 +126,7 @@ export function rmsNorm(y: usize, rstds: usize, x: usize, gamma: usize, rows: i3
   }
 }
 
-/** Add `partial` to `total` and clear it. */
+/** Adds `partial` to `total` and sets `partial` to zero. */
 // @ts-ignore: decorator
 @inline
 function flush(total: usize, partial: usize, bytes: usize): void {
@@ -138,16 +139,16 @@ function flush(total: usize, partial: usize, bytes: usize): void {
 }
 
 /**
- * Hierarchy of sums: the terms of a block of rows are summed, then the sums of a group of 64 blocks, then the groups.
- * The error of a sum of n terms grows like 128 + n/4096 instead of n.
+ * Number of blocks of rows per group. The terms of a block of rows are summed, then the sums of a group of 64 blocks,
+ * then the groups. The error of a sum of n terms grows like 128 + n/4096 instead of n.
  */
 const GROUP_BLOCKS: i32 = 64;
 const BLOCK_ROWS: i32 = NORM_BLOCK_ROWS;
 const GROUP_ROWS: i32 = GROUP_BLOCKS * BLOCK_ROWS;
 
 /**
- * Compute the gradients of all rows, and write the sums of each block of rows for gamma and beta to `sums`. Computes
- * part `part` of `parts`.
+ * Computes the gradients of the rows of part `part` of `parts`, and writes the sums of each block of rows for gamma and
+ * beta to `sums`.
  */
 // @ts-ignore: decorator
 @inline
@@ -156,7 +157,7 @@ function backwardRows(
 ): void {
   const bytes = <usize>width << 2;
   const blockBytes = centred ? 2 * bytes : bytes;
-  const long = bytes > BLOCK_BYTES; // otherwise one block is the complete row
+  const long = bytes > BLOCK_BYTES; // if the row is not long, one block is the complete row
   const blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const begin = partBegin(blocks, part, parts) * BLOCK_ROWS;
   const end = min(rows, partBegin(blocks, part + 1, parts) * BLOCK_ROWS);
@@ -223,7 +224,8 @@ function backwardRows(
       sumH = <f32>wideH;
       sumHN = <f32>wideHN;
     }
-    // dx = h·rstd + ((x − mean)·factor + term). The sums and the rounding error of the mean are in two numbers per row.
+    // dx = h·rstd + ((x − mean)·factor + term). `factor` and `term` contain the sums and the rounding error of the
+    // mean.
     const factor = -rstd * rstd * sumHN / <f32>width;
     const term = -rstd * sumH / <f32>width - rest * factor;
     i = 0;
@@ -245,15 +247,16 @@ function backwardRows(
 }
 
 /**
- * Totals of the sums of all blocks of rows: for `layerNormBackward` the sums for gamma and beta as 2 · `width` columns,
- * for `rmsNormBackward` the sums for gamma. The sums are followed by space for the sums of a group. Clears the sums.
+ * Adds the sums of all blocks of rows to totals: for `layerNormBackward` the sums for gamma and beta as 2 · `width`
+ * columns, for `rmsNormBackward` the sums for gamma. In memory, the sums are followed by space for the sums of a group.
+ * Sets the sums to zero.
  */
 export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, columns: i32, first: i32): void {
   const bytes = <usize>width << 2;
   const blockBytes = <usize>columns << 2;
   const blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const grouped = rows > GROUP_ROWS;
-  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // otherwise one group is the total
+  const group = grouped ? sums + <usize>blocks * blockBytes : totals; // if there is only one group, it is the total
   memory.fill(totals, 0, bytes);
   memory.fill(group, 0, bytes);
   for (let block = 0; block < blocks; block++) {
@@ -262,14 +265,14 @@ export function normTotals(totals: usize, sums: usize, rows: i32, width: i32, co
   }
 }
 
-/** Gradients of `layerNorm` except the totals. `sums`: 2 · width words per block of rows. */
+/** Computes the gradients of `layerNorm` except the totals. `sums` has 2 · width words per block of rows. */
 export function layerNormBackward(
   dx: usize, sums: usize, x: usize, gamma: usize, means: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32,
 ): void {
   backwardRows(true, dx, sums, x, gamma, means, rstds, g, rows, width, part, parts);
 }
 
-/** Gradients of `rmsNorm` except the total. `sums`: width words per block of rows. */
+/** Computes the gradients of `rmsNorm` except the total. `sums` has width words per block of rows. */
 export function rmsNormBackward(dx: usize, sums: usize, x: usize, gamma: usize, rstds: usize, g: usize, rows: i32, width: i32, part: i32, parts: i32): void {
   backwardRows(false, dx, sums, x, gamma, 0, rstds, g, rows, width, part, parts);
 }

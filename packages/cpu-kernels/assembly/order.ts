@@ -1,4 +1,4 @@
-// Keys: u32 whose order is the order of the values. NaN is above everything, and -0 equals +0.
+// Kind of keys. Keys are u32 with the same order as the values. NaN has the largest key, and -0 equals +0.
 
 export const enum Order {
   Float = 0,
@@ -8,7 +8,7 @@ export const enum Order {
   Magnitude = 4,
 }
 
-/** Key of an f32 by value, from its bits. */
+/** Returns the key of an f32 by value, from its bits. */
 // @ts-ignore: decorator
 @inline
 export function floatKey(bits: u32, flip: u32): u32 {
@@ -18,7 +18,7 @@ export function floatKey(bits: u32, flip: u32): u32 {
   return key ^ flip;
 }
 
-/** Key of an f32 by magnitude, from its bits. */
+/** Returns the key of an f32 by magnitude, from its bits. */
 // @ts-ignore: decorator
 @inline
 export function magnitudeKey(bits: u32): u32 {
@@ -26,7 +26,7 @@ export function magnitudeKey(bits: u32): u32 {
   return magnitude > 0x7f800000 ? 0xffffffff : magnitude;
 }
 
-/** Key of the element at an address. `flip` of all ones reverses the order of all keys except NaN. */
+/** Returns the key of the element at an address. `flip` of all ones reverses the order of all keys except NaN. */
 // @ts-ignore: decorator
 @inline
 export function keyOf(kind: i32, at: usize, flip: u32): u32 {

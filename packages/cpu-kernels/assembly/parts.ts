@@ -1,8 +1,8 @@
-// Division of work between threads: part `part` of `parts`.
+// Split of work between threads: each thread computes part `part` of `parts`.
 
 /**
- * First unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of the next
- * part.
+ * Returns the first unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of
+ * the next part.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,12 +1,12 @@
-// Convolutions by patches, for products that run outside of WebAssembly: the column matrix (im2col) of a block of
-// pixels, and its transpose.
+// Convolutions by the column matrix, for products that run outside of WebAssembly: the column matrix (im2col) of a
+// block of pixels, and the transposed operation.
 import { copyPadded } from "./convolution";
 
 /**
- * Write columns [begin, end) of rows [first, first + count) of the column matrix of one group. The row of output pixel
- * p holds [kernelHeight][kernelWidth][perGroup] values of the image, with zeros for taps outside of it. Pixels are
- * numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Rows of the result have end −
- * begin values.
+ * Writes columns [begin, end) of rows [first, first + count) of the column matrix of one group. The row of output pixel
+ * p holds [kernelHeight][kernelWidth][perGroup] values of the image, with zeros for taps outside of the image. Pixels
+ * are numbered over [batch][outHeight][outWidth]. `x` begins at the group's first channel. Rows of the result have end
+ * − begin values.
  */
 export function patches(
   x: usize, to: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,
@@ -14,7 +14,7 @@ export function patches(
 ): void {
   const pixel = (<usize>channels) << 2;
   const imageBytes = <usize>(height * width) * pixel;
-  const across = kernelWidth * perGroup; // columns of a row of taps
+  const across = kernelWidth * perGroup; // number of matrix columns per kernel row
   const whole = begin == 0 && end == kernelHeight * across && dilationY == 1 && dilationX == 1;
   let i = (first / outWidth) % outHeight;
   let j = first % outWidth;
@@ -31,8 +31,8 @@ export function patches(
         const c = (at % across) / perGroup;
         const before = at % perGroup;
         const stop = min(end, (r + 1) * across);
-        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // adjacent taps, copied together
-        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // channels of each tap
+        const taps = before == 0 && dilationX == 1 ? (stop - at) / perGroup : 0; // adjacent taps copied together
+        const some = taps > 0 ? perGroup : min(perGroup - before, stop - at); // number of channels to copy of each tap
         const from = image + ((<usize>before) << 2);
         copyPadded(from, height, width, pixel, some, y0 + r * dilationY, x0 + c * dilationX, 1, max(1, taps), to);
         at += max(1, taps) * some;
@@ -58,8 +58,8 @@ function addFloats(to: usize, from: usize, bytes: usize): void {
 }
 
 /**
- * Add rows of a column matrix to the pixels that `patches` reads: the transpose of `patches`. Values outside of rows
- * `firstRow` … `lastRow` − 1 of the images, numbered over [batch][height], are dropped.
+ * Adds rows of a column matrix to the pixels that `patches` reads: the transposed operation of `patches`. Values
+ * outside of rows `firstRow` … `lastRow` − 1 of the images, numbered over [batch][height], are discarded.
  */
 export function addPatches(
   from: usize, x: usize, height: i32, width: i32, channels: i32, perGroup: i32, kernelHeight: i32, kernelWidth: i32, outHeight: i32, outWidth: i32,

@@ -2,9 +2,9 @@
 import { madd } from "./lanes";
 
 /**
- * y[n, i, j, c] = max of x over the window. Padding never wins; NaN does.
+ * Computes y[n, i, j, c] = max of x over the window. Padding is never the maximum; NaN is the maximum if present.
  *
- * `top`, `left`: padding before the first row and column. A window contains at least one pixel.
+ * `top` and `left` are the padding before the first row and column. A window contains at least one pixel.
  */
 export function maxPool2d(
   x: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
@@ -21,8 +21,8 @@ export function maxPool2d(
         let c: usize = 0;
         if (ASC_FEATURE_SIMD) {
           for (; c + 16 <= pixel; c += 16) {
-            // pmax returns the first operand unless it is smaller. It is a single instruction, but drops a NaN in the
-            // second operand, so NaN is tracked separately.
+            // pmax returns the first operand unless the first operand is smaller. It is a single instruction, but
+            // ignores a NaN in the second operand, so NaN is tracked separately.
             let best = f32x4.splat(-Infinity);
             let unordered = i32x4.splat(0);
             let start = corner + c;
@@ -59,12 +59,12 @@ export function maxPool2d(
 }
 
 /**
- * Gradient of max pooling with adjacent windows of 2 × 2, vectors only. Each pixel is read and written once: the two
- * pairs of a window are compared, then their winners. A NaN beats a number, and the first of equal values wins, as in
- * the general case below.
+ * Computes the gradient of max pooling with adjacent windows of 2 × 2, for complete vectors only. Each pixel is read
+ * and written once: the two pairs of a window are compared, then the maxima of the pairs. NaN counts as larger than
+ * numbers, and among equal values the first is the maximum, as in the general case below.
  *
- * `lines`: number of rows of all pooled images. Each pooled row corresponds to two rows of `row` bytes, with pixels of
- * `pixel` bytes.
+ * `lines` is the number of rows of all pooled images. Each pooled row corresponds to two rows of `row` bytes, with
+ * pixels of `pixel` bytes.
  */
 // @ts-ignore: decorator
 @inline
@@ -96,8 +96,8 @@ function maxPoolPairsBackward(x: usize, g: usize, dx: usize, lines: i32, outWidt
 }
 
 /**
- * dx[n, h, v, c] = Σ of g over the windows whose first maximum (in row-major order) is at that pixel. The first NaN
- * counts as the maximum.
+ * Computes dx[n, h, v, c] = Σ of g over the windows whose first maximum (in row-major order) is at this pixel. The
+ * first NaN counts as the maximum.
  */
 export function maxPool2dBackward(
   x: usize, g: usize, dx: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
@@ -123,12 +123,13 @@ export function maxPool2dBackward(
           for (; c + 16 <= pixel; c += 16) {
             let start = corner + c;
             let best = v128.load(start);
-            let chosen = i32x4.splat(<i32>start); // per lane, the start of the vector with the maximum so far
+            let chosen = i32x4.splat(<i32>start); // per lane, the start of the vector that contains the maximum so far
             for (let r = y0; r < y1; r++) {
               let at = start;
               for (let s = x0; s < x1; s++) {
                 const value = v128.load(at);
-                // Larger, or a NaN after a number: !(value <= best) holds for both, but also after a NaN.
+                // True for a larger value, or a NaN after a number. !(value <= best) is true in both cases, but also
+                // after a NaN, which is excluded here.
                 const wins = v128.andnot(f32x4.eq(best, best), f32x4.le(value, best));
                 best = v128.bitselect(value, best, wins);
                 chosen = v128.bitselect(i32x4.splat(<i32>at), chosen, wins);
@@ -178,8 +179,8 @@ function share(rows: i32, across: i32, windowY: i32, windowX: i32, countPadding:
 }
 
 /**
- * y[n, i, j, c] = mean of x over the complete window if `countPadding`, otherwise over the window's pixels inside of
- * the image.
+ * Computes y[n, i, j, c] = mean of x over the complete window if `countPadding`, otherwise over the window's pixels
+ * inside of the image.
  */
 export function avgPool2d(
   x: usize, y: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
@@ -229,7 +230,7 @@ export function avgPool2d(
   }
 }
 
-/** dx[n, h, v, c] = Σ of g / divisor over the windows that contain that pixel. */
+/** Computes dx[n, h, v, c] = Σ of g / divisor over the windows that contain this pixel. */
 export function avgPool2dBackward(
   g: usize, dx: usize, batch: i32, height: i32, width: i32, channels: i32, outHeight: i32, outWidth: i32,
   windowY: i32, windowX: i32, strideY: i32, strideX: i32, top: i32, left: i32, countPadding: bool,

@@ -1,11 +1,13 @@
-// `a^b` by logarithm and exponential in f64, which allows |b log a| up to 104 at full f32 precision.
+// Computes `a^b` by logarithm and exponential in f64. f64 gives full f32 precision for |b log a| up to 104.
 
 const LN2: f64 = 0.6931471805599453;
 const LOG2_E: f64 = 1.4426950408889634;
 
-/** Natural logarithm of a positive, finite x as `2 atanh f`, f = (m-1)/(m+1); relative error about 1e-13. */
+/**
+ * Returns the natural logarithm of a positive, finite x as `2 atanh f`, f = (m-1)/(m+1). Relative error: about 1e-13.
+ */
 function logWide(x: f64): f64 {
-  const shifted = reinterpret<i64>(x) - 0x3fe6a09e667f3bcd; // √½
+  const shifted = reinterpret<i64>(x) - 0x3fe6a09e667f3bcd; // bits of √½
   const e = <f64>(shifted >> 52);
   const m = reinterpret<f64>((shifted & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd);
   const f = (m - 1.0) / (m + 1.0);
@@ -15,7 +17,7 @@ function logWide(x: f64): f64 {
   return e * LN2 + 2.0 * f * series;
 }
 
-/** `e^x` for |x| ≤ 700; relative error about 1e-13. */
+/** Returns `e^x` for |x| ≤ 700. Relative error: about 1e-13. */
 function expWide(x: f64): f64 {
   const n = nearest<f64>(x * LOG2_E);
   const r = x - n * LN2;
@@ -35,12 +37,12 @@ function expWide(x: f64): f64 {
   return series * reinterpret<f64>((<i64>n + 1023) << 52);
 }
 
-/** `a^b` as defined by IEEE 754 `pow`, including its special cases. */
+/** Returns `a^b` as defined by IEEE 754 `pow`, including its special cases. */
 export function powerOf(a: f32, b: f32): f32 {
   if (b == 0 || a == 1) return 1;
   if (a != a || b != b) return NaN;
   const whole = floor<f32>(b) == b;
-  // From 2^24 up, every f32 is even.
+  // Every f32 of magnitude 2^24 or more is even.
   const odd = whole && abs(b) < 16777216.0 && (<i32>b & 1) != 0;
   const x = abs(a);
   let magnitude: f32;

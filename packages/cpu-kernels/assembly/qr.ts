@@ -1,13 +1,13 @@
-// Thin QR factors by Householder reflections, f32, by blocks of columns. Works on transposes, in which a column of the
-// matrix is a row.
+// Thin QR factors by Householder reflections, f32, by blocks of columns. Computes with the transposed matrix, so that a
+// column of the matrix is a row in memory.
 import { REFLECTOR_BLOCK } from "./decomposition-blocks";
 import { addMultiple, dot, fillNaN, INFINITE, largestBits } from "./dot";
 import { transposeTile } from "./movement";
 import { reflector, reflectRows } from "./reflectors";
 
 /**
- * Thin factors q [n, m], r [m, m] of `batch` matrices [n, m], n ≥ m. The diagonal of r is not negative. Scratch
- * (computed in `src/ops/qr.ts`): two transposed matrices, m signs, the scratch of `reflectRows`.
+ * Computes the thin factors q [n, m], r [m, m] of `batch` matrices [n, m], n ≥ m. The diagonal of r is not negative.
+ * Scratch (computed in `src/ops/qr.ts`): two transposed matrices, m signs, the scratch of `reflectRows`.
  */
 export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scratch: usize): void {
   const rows = <usize>n, columns = <usize>m;
@@ -35,7 +35,8 @@ export function qr(a: usize, q: usize, r: usize, batch: i32, n: i32, m: i32, scr
             const other = work + j * stride + (k << 2);
             addMultiple(other, row + (k << 2), -dot(row + (k << 2), other, (rows - k) << 2), (rows - k) << 2);
           }
-          // Entries before the diagonal are final: copy them to r. The row becomes the reflection's vector.
+          // Entries before the diagonal are final, so they are copied to r. The rest of the row becomes the vector of
+          // the reflection.
           for (let i: usize = 0; i < k; i++) {
             store<f32>(r + ((i * columns + k) << 2), load<f32>(signs + (i << 2)) * load<f32>(row + (i << 2)));
           }

@@ -2,14 +2,14 @@
 // §4.
 import { addI, orB, shlI, shrU, splatBits, xorB } from "./vectors";
 
-/** One of the twenty rounds for y. x has already been updated. */
+/** Computes y of one of the twenty rounds. x has already been updated. */
 // @ts-ignore: decorator
 @inline
 function mix<T>(y: T, by: i32, x: T): T {
   return xorB<T>(orB<T>(shlI<T>(y, by), shrU<T>(y, 32 - by)), x);
 }
 
-/** Encrypt the counters (`low`, `high`) with the key, and write both words of each counter next to each other. */
+/** Encrypts the counters (`low`, `high`) with the key, and writes the two words of each counter next to each other. */
 // @ts-ignore: decorator
 @inline
 function threefry<T>(key0: i32, key1: i32, low: T, high: i32, output: usize): void {
@@ -76,8 +76,8 @@ function threefry<T>(key0: i32, key1: i32, low: T, high: i32, output: usize): vo
 }
 
 /**
- * Random words `first` … `last` − 1; `first` is even. Word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. `scratch` holds
- * 8 bytes.
+ * Writes random words `first` … `last` − 1; `first` is even. Word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`.
+ * `scratch` holds 8 bytes.
  */
 export function randomBits(key: usize, output: usize, first: i32, last: i32, scratch: usize): void {
   const key0 = load<i32>(key);
@@ -93,7 +93,7 @@ export function randomBits(key: usize, output: usize, first: i32, last: i32, scr
   }
 }
 
-/** Encrypt counter `(data, 1)` with the key. */
+/** Writes a derived key: counter `(data, 1)` encrypted with the key. */
 export function foldIn(key: usize, data: usize, output: usize): void {
   threefry<f32>(load<i32>(key), load<i32>(key, 4), load<f32>(data), 1, output);
 }

@@ -1,5 +1,5 @@
-// Reductions over the middle dimension of [outer, size, inner], dense. A reduction over any set of dimensions is a
-// chain of such reductions.
+// Reductions over the middle dimension of a dense [outer, size, inner] tensor. A reduction over any set of dimensions
+// is a chain of such reductions.
 import { addI, maxF, maxI, maxU, minF, minI, minU, splatBits } from "./vectors";
 
 const enum Fold {
@@ -25,9 +25,9 @@ function combine<T>(fold: i32, x: T, y: T): T {
 }
 
 /**
- * Extreme of `n` consecutive elements, with instructions that neither propagate NaN nor distinguish zeros. Returns NaN
- * if this may matter, in which case the caller uses the slow fold. The slow fold takes eight instructions instead of
- * three.
+ * Returns the maximum or minimum of `n` consecutive elements, with instructions that neither propagate NaN nor
+ * distinguish zeros. Returns NaN if NaN or the sign of a zero may affect the result; the caller then uses the slow
+ * fold, which takes eight instructions instead of three.
  */
 // @ts-ignore: decorator
 @inline
@@ -56,7 +56,7 @@ function fastExtreme(fold: i32, x: usize, n: i32): f32 {
   return result == 0 ? f32.NaN : result;
 }
 
-/** Fold `n` consecutive elements into one lane, starting from `empty`. */
+/** Folds `n` consecutive elements to one number, starting from `empty`. */
 // @ts-ignore: decorator
 @inline
 function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
@@ -96,8 +96,8 @@ function foldRow(fold: i32, empty: f32, x: usize, n: i32): f32 {
 }
 
 /**
- * Maximum of |x| over each row of `size` > 0 elements. The bits of magnitudes, as integers, have the order of the
- * magnitudes, with NaN above infinity.
+ * Computes the maximum of |x| over each row of `size` > 0 elements. The bits of magnitudes, as integers, have the order
+ * of the magnitudes, with NaN above infinity.
  */
 export function maxMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, output += 4) {
@@ -126,7 +126,7 @@ export function maxMagnitudes(x: usize, output: usize, rows: i32, size: i32): vo
   }
 }
 
-/** `output[i] = fold(output[i], x[i])` */
+/** Computes `output[i] = fold(output[i], x[i])`. */
 // @ts-ignore: decorator
 @inline
 function foldInto(fold: i32, x: usize, output: usize, n: i32): void {
@@ -156,7 +156,7 @@ function foldMiddle(fold: i32, empty: u32, x: usize, output: usize, outer: i32, 
   }
 }
 
-/** Wrapping sum of i32 or u32. */
+/** Sums i32 or u32, modulo 2^32. */
 export function sumI32(x: usize, output: usize, outer: i32, size: i32, inner: i32): void {
   foldMiddle(Fold.SumI, 0, x, output, outer, size, inner);
 }
@@ -197,7 +197,7 @@ function extremeBytes(greatest: i32, a: v128, b: v128): v128 {
   return greatest ? i8x16.max_u(a, b) : i8x16.min_u(a, b);
 }
 
-/** Fold `n` consecutive bytes into one byte, starting from `empty`. */
+/** Folds `n` consecutive bytes to one byte, starting from `empty`. */
 function foldByteRow(greatest: i32, empty: i32, x: usize, n: i32): i32 {
   let result = empty;
   let i = 0;
@@ -222,7 +222,7 @@ function foldByteRow(greatest: i32, empty: i32, x: usize, n: i32): i32 {
   return result;
 }
 
-/** Largest (`greatest` = 1) or smallest byte. `empty` if there are no elements. */
+/** Computes the largest (`greatest` = 1) or smallest (`greatest` = 0) byte, or `empty` if there are no elements. */
 export function extremeU8(x: usize, output: usize, outer: i32, size: i32, inner: i32, greatest: i32, empty: i32): void {
   for (let o = 0; o < outer; o++) {
     if (inner == 1) {

@@ -1,5 +1,5 @@
-// Householder reflections H = 1 − v vᵀ with |v|² = 2, f32. Several reflections together are 1 − V T Vᵀ with a small
-// triangle T, so that nearly all flops are in matrix products.
+// Householder reflections H = 1 − v vᵀ with |v|² = 2, f32. The product of several reflections is 1 − V T Vᵀ with a
+// small triangle T, so that nearly all flops are in matrix products.
 //
 // Source: Schreiber and Van Loan 1989, "A storage-efficient WY representation".
 import { REFLECTOR_BLOCK } from "./decomposition-blocks";
@@ -7,11 +7,11 @@ import { dot } from "./dot";
 import { product } from "./gemm";
 
 /**
- * Replace the vector x by the vector v of the reflection that sets all entries of x except the first to zero.
+ * Replaces the vector x by the vector v of the reflection that sets all entries of x except the first to zero.
  *
- * @returns the first entry after the reflection. Its magnitude is the length of x, and its sign is opposite to x[0], so
- * that there is no cancellation. If all other entries are already zero, v is zero and x[0] stays. Lengths are summed in
- * f64, in which squares neither overflow nor underflow.
+ * @returns the first entry of x after the reflection. Its magnitude is the length of x, and its sign is opposite to the
+ * sign of x[0], so that there is no cancellation. If all other entries are already zero, v is zero and x[0] is
+ * unchanged. Lengths are summed in f64, in which squares neither overflow nor underflow.
  */
 export function reflector(x: usize, bytes: usize): f64 {
   let rest: f64 = 0;
@@ -32,8 +32,8 @@ export function reflector(x: usize, bytes: usize): f64 {
 }
 
 /**
- * Write −T of `count` reflections, applied in order from the last column to the first: H₀ H₁ … = 1 − V T Vᵀ. Vectors
- * are rows of `v`, `stride` bytes apart. T is upper triangular, with REFLECTOR_BLOCK floats per row.
+ * Writes −T of `count` reflections, which are applied in order from the last column to the first: H₀ H₁ … = 1 − V T Vᵀ.
+ * Vectors are rows of `v`, `stride` bytes apart. T is upper triangular, with REFLECTOR_BLOCK floats per row.
  */
 function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: usize): void {
   const row = <usize>REFLECTOR_BLOCK << 2;
@@ -45,7 +45,8 @@ function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: u
       store<f32>(t + j * row + (i << 2), 0);
     }
     store<f32>(column + j * row, -1);
-    // column[0..j) ← (−T)[0..j, 0..j) · column[0..j), from the top, because each entry depends only on entries below.
+    // Computes column[0..j) ← (−T)[0..j, 0..j) · column[0..j) from the top, because each entry depends only on entries
+    // below.
     for (let i: usize = 0; i < j; i++) {
       let sum: f32 = 0;
       for (let k = i; k < j; k++) sum += load<f32>(t + i * row + (k << 2)) * load<f32>(column + k * row);
@@ -55,8 +56,8 @@ function negatedTriangle(v: usize, stride: usize, count: i32, bytes: usize, t: u
 }
 
 /**
- * z ← z (1 − V T Vᵀ), or with Tᵀ if `transposed`, for `count` reflections of `length` entries as rows of `v`, and
- * `rows` rows of `z`. Scratch: T, two times `rows` × REFLECTOR_BLOCK floats, a matrix product.
+ * Computes z ← z (1 − V T Vᵀ), with Tᵀ instead of T if `transposed`, for `count` reflections of `length` entries as
+ * rows of `v`, and `rows` rows of `z`. Scratch: T, two times `rows` × REFLECTOR_BLOCK floats, a matrix product.
  */
 export function reflectRows(
   z: usize, zStride: usize, rows: i32, v: usize, vStride: usize, count: i32, length: i32, transposed: bool, scratch: usize,

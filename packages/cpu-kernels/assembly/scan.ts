@@ -1,11 +1,14 @@
-// Operations that depend on the order along the middle dimension of [outer, size, inner]: running sums, positions of
-// extremes.
+// Operations that depend on the order of elements along the middle dimension of [outer, size, inner]: running sums, and
+// positions of extremes.
 import { keyOf } from "./order";
 
 /** Number of columns that are summed together. Their f64 totals take 4 KiB of scratch memory. */
 const COLUMNS: i32 = 512;
 
-/** Running sum of f32 along the middle dimension, with f64 totals. From the end if `reverse`. `scratch` holds 4 KiB. */
+/**
+ * Computes running sums of f32 along the middle dimension, with f64 totals, from the end if `reverse`. `scratch` holds
+ * 4 KiB.
+ */
 export function cumsumF32(x: usize, output: usize, outer: i32, size: i32, inner: i32, reverse: i32, scratch: usize): void {
   const stride = (<usize>inner) << 2;
   const start: usize = reverse && size > 0 ? <usize>(size - 1) * stride : 0;
@@ -36,7 +39,7 @@ export function cumsumF32(x: usize, output: usize, outer: i32, size: i32, inner:
   }
 }
 
-/** Running sum of i32 or u32 along the middle dimension. Sums wrap. */
+/** Computes running sums of i32 or u32 along the middle dimension, modulo 2^32. */
 export function cumsumI32(x: usize, output: usize, outer: i32, size: i32, inner: i32, reverse: i32): void {
   const stride = (<usize>inner) << 2;
   for (let o = 0; o < outer; o++) {
@@ -54,8 +57,8 @@ export function cumsumI32(x: usize, output: usize, outer: i32, size: i32, inner:
 }
 
 /**
- * Position of the largest (`flip` = 0) or smallest (`flip` = -1) element along the middle dimension, the first if
- * several are equal. `kind`: see order.ts.
+ * Writes the position of the largest (`flip` = 0) or smallest (`flip` = -1) element along the middle dimension, the
+ * first position if several elements are equal. For `kind`, see order.ts.
  */
 export function argExtreme(x: usize, output: usize, outer: i32, size: i32, inner: i32, kind: i32, flip: u32): void {
   const width: usize = kind == 3 ? 1 : 4;

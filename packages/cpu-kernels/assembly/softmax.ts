@@ -1,12 +1,12 @@
-// Softmax, log-softmax and cross-entropy over rows of `width` f32. A row is read from the first-level cache after its
-// first pass.
+// Softmax, log-softmax and cross-entropy over rows of `width` f32. After the first pass, a row is read from the
+// first-level cache.
 import { BLOCK_BYTES, madd, maxLanes, sumLanes } from "./lanes";
 import { sumRow } from "./sum";
 import { expOf, logOf } from "./transcendental";
 
 /**
- * Maximum of a row. May ignore a NaN, because the exponentials contain the NaN again. `pmax` is one instruction; `max`,
- * which must propagate NaN, is a chain of six, and would cost as much as the exponentials.
+ * Returns the maximum of a row. May ignore a NaN, because the exponentials propagate the NaN. `pmax` is one
+ * instruction; `max`, which must propagate NaN, is a chain of six, and would cost as much as the exponentials.
  */
 // @ts-ignore: decorator
 @inline
@@ -28,7 +28,8 @@ export function maxOfRow(row: usize, bytes: usize): f32 {
 }
 
 /**
- * Sum of exp(row − shift) over a block in which no entry exceeds `shift`. If `keep`, the terms are written to `output`.
+ * Returns the sum of exp(row − shift) over a block in which no entry exceeds `shift`. If `keep`, the terms are written
+ * to `output`.
  */
 // @ts-ignore: decorator
 @inline
@@ -65,7 +66,7 @@ function sumOfKeptLongExps(output: usize, row: usize, bytes: usize, shift: f32):
   return <f32>total;
 }
 
-/** `sumOfBlockExps` for a row of any length. */
+/** Like `sumOfBlockExps`, for a row of any length. */
 // @ts-ignore: decorator
 @inline
 export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, keep: bool): f32 {
@@ -73,7 +74,7 @@ export function sumOfExps(output: usize, row: usize, bytes: usize, shift: f32, k
   return keep ? sumOfKeptLongExps(output, row, bytes, shift) : sumOfLongExps(row, bytes, shift);
 }
 
-/** `output = row · factor`. */
+/** Computes `output = row · factor`. */
 // @ts-ignore: decorator
 @inline
 export function scaleRow(output: usize, row: usize, bytes: usize, factor: f32): void {
@@ -99,7 +100,7 @@ export function logSoftmax(output: usize, input: usize, rows: i32, width: i32): 
   for (let row = 0; row < rows; row++) {
     const largest = maxOfRow(input, bytes);
     const logSum = logOf<f32>(sumOfExps(0, input, bytes, largest, false));
-    // Two subtractions. Adding both shifts first would lose the smaller shift next to a large maximum.
+    // Two subtractions, because adding both shifts first would lose the smaller shift next to a large maximum.
     let i: usize = 0;
     if (ASC_FEATURE_SIMD) {
       for (; i + 16 <= bytes; i += 16) {
@@ -112,7 +113,7 @@ export function logSoftmax(output: usize, input: usize, rows: i32, width: i32): 
   }
 }
 
-/** Sum of a · b over a block. */
+/** Returns the sum of a · b over a block. */
 // @ts-ignore: decorator
 @inline
 function dotOfBlocks(a: usize, b: usize, bytes: usize): f32 {
@@ -138,7 +139,7 @@ function dotOfLongRows(a: usize, b: usize, bytes: usize): f32 {
   return <f32>total;
 }
 
-/** `y · (g − Σ g·y)` per row. */
+/** Computes `y · (g − Σ g·y)` per row. */
 export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -154,7 +155,7 @@ export function softmaxBackward(output: usize, y: usize, g: usize, rows: i32, wi
   }
 }
 
-/** `g − exp(y) · Σ g` per row. */
+/** Computes `g − exp(y) · Σ g` per row. */
 export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
   for (let row = 0; row < rows; row++) {
@@ -171,8 +172,8 @@ export function logSoftmaxBackward(output: usize, y: usize, g: usize, rows: i32,
 }
 
 /**
- * Loss of each row, and its maximum and sum of exponentials. Both are NaN if the softmax is undefined. A label that is
- * not a class gives NaN.
+ * Computes the loss of each row, and its maximum and sum of exponentials. Maximum and sum are NaN if the softmax is
+ * undefined. The loss is NaN if the label is not a class.
  */
 export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits: usize, labels: usize, rows: i32, width: i32): void {
   const bytes = <usize>width << 2;
@@ -188,7 +189,7 @@ export function crossEntropy(losses: usize, maxima: usize, totals: usize, logits
   }
 }
 
-/** `(exp(logits − maximum) / total − onehot(label)) · g` per row. */
+/** Computes `(exp(logits − maximum) / total − onehot(label)) · g` per row. */
 export function crossEntropyBackward(
   output: usize, logits: usize, labels: usize, maxima: usize, totals: usize, g: usize, rows: i32, width: i32,
 ): void {
@@ -198,7 +199,7 @@ export function crossEntropyBackward(
     const label = load<i32>(labels + at);
     const largest = load<f32>(maxima + at);
     const total = load<f32>(totals + at);
-    // A label that is not a class makes the complete row NaN.
+    // If the label is not a class, the complete row is NaN.
     const gradient: f32 = <u32>label < <u32>width ? load<f32>(g + at) : NaN;
     const factor = gradient / total;
     let i: usize = 0;

@@ -1,17 +1,17 @@
 // Sums of f32 in two levels, so that the error stays near one rounding for any number of terms: short blocks are summed
-// in f32, the sums of blocks in f64. The order of additions depends only on the shape.
+// in f32, and the sums of blocks are added in f64. The order of additions depends only on the shape.
 import { sumLanes } from "./lanes";
 
-/** Terms of a block. Each lane of a block sum adds 16 terms in sequence. */
+/** Number of terms of a block. Each lane of a block sum adds 16 terms in sequence. */
 const BLOCK: i32 = 512;
-/** Number of terms that fill eight vectors. */
+/** Number of terms that fill eight vectors of four. */
 const FEW: i32 = 32;
-/** Rows of a block of column sums. */
+/** Number of rows of a block of column sums. */
 const ROWS: i32 = 128;
-/** Columns that are summed together. Their f32 and f64 totals take 12 KiB of scratch memory. */
+/** Number of columns that are summed together. Their f32 and f64 totals take 12 KiB of scratch memory. */
 const COLUMNS: i32 = 1024;
 
-/** Four terms, or their magnitudes. */
+/** Returns four terms, or their magnitudes. */
 // @ts-ignore: decorator
 @inline
 function terms(magnitudes: bool, at: usize): v128 {
@@ -32,7 +32,7 @@ function sumMagnitudesBlock(x: usize, n: i32): f32 {
   return sumTerms(true, x, n);
 }
 
-/** Sum of fewer consecutive elements than fill eight vectors. */
+/** Returns the sum of fewer consecutive elements than eight vectors hold. */
 // @ts-ignore: decorator
 @inline
 function sumFew(magnitudes: bool, x: usize, n: i32): f32 {
@@ -44,7 +44,7 @@ function sumFew(magnitudes: bool, x: usize, n: i32): f32 {
   return total;
 }
 
-/** Sum of at most BLOCK consecutive elements. */
+/** Returns the sum of at most BLOCK consecutive elements. */
 // @ts-ignore: decorator
 @inline
 function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
@@ -94,7 +94,7 @@ function sumTerms(magnitudes: bool, x: usize, n: i32): f32 {
   return total;
 }
 
-/** Sum of the sums of consecutive blocks. */
+/** Returns the sum of `n` consecutive elements, added block by block. */
 export function sumBlocks(x: usize, n: i32): f64 {
   let total: f64 = 0;
   for (; n > 0; n -= BLOCK, x += BLOCK * 4) total += <f64>sumBlock(x, min<i32>(n, BLOCK));
@@ -107,7 +107,10 @@ export function sumMagnitudesBlocks(x: usize, n: i32): f64 {
   return total;
 }
 
-/** Sum of `n` consecutive elements. A narrow row is summed inline, because a call would take as long as the sum. */
+/**
+ * Returns the sum of `n` consecutive elements. A narrow row is summed inline, because a call would take as long as the
+ * sum.
+ */
 // @ts-ignore: decorator
 @inline
 export function sumRow(x: usize, n: i32): f32 {
@@ -117,7 +120,7 @@ export function sumRow(x: usize, n: i32): f32 {
   return n <= BLOCK ? sumBlock(x, n) : <f32>sumBlocks(x, n);
 }
 
-/** Sum of |x| over each row of `size` elements. The order of additions is the order in `sumF32`. */
+/** Computes the sum of |x| over each row of `size` elements, in the order of additions of `sumF32`. */
 export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): void {
   for (; rows > 0; rows--, x += (<usize>size) << 2, output += 4) {
     store<f32>(output, size <= BLOCK ? sumMagnitudesBlock(x, size) : <f32>sumMagnitudesBlocks(x, size));
@@ -125,8 +128,8 @@ export function sumMagnitudes(x: usize, output: usize, rows: i32, size: i32): vo
 }
 
 /**
- * `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows, `stride` bytes apart. Adds four rows at a time, so that totals are
- * accessed a quarter as often.
+ * Computes `total[i] = Σ x[row][i]` over `rows` ≤ ROWS rows that are `stride` bytes apart. Adds four rows at a time, so
+ * that totals are accessed a quarter as often.
  */
 function sumRowsBlock(x: usize, total: usize, rows: i32, columns: i32, stride: usize): void {
   memory.fill(total, 0, (<usize>columns) << 2);
@@ -152,7 +155,7 @@ function sumRowsBlock(x: usize, total: usize, rows: i32, columns: i32, stride: u
   }
 }
 
-/** Sum over the middle dimension of [outer, size, inner]. `scratch` holds 12 KiB. */
+/** Sums over the middle dimension of [outer, size, inner]. `scratch` holds 12 KiB. */
 export function sumF32(x: usize, output: usize, outer: i32, size: i32, inner: i32, scratch: usize): void {
   if (inner == 1) {
     for (let o = 0; o < outer; o++, x += (<usize>size) << 2, output += 4) store<f32>(output, sumRow(x, size));
@@ -162,7 +165,7 @@ export function sumF32(x: usize, output: usize, outer: i32, size: i32, inner: i3
   for (let o = 0; o < outer; o++, x += <usize>size * stride, output += stride) sumColumns(x, output, size, inner, 0, inner, scratch);
 }
 
-/** Sums of columns `begin` … `end` − 1 of [size, inner]. `scratch` holds 12 KiB. */
+/** Sums columns `begin` … `end` − 1 of [size, inner]. `scratch` holds 12 KiB. */
 export function sumColumns(x: usize, output: usize, size: i32, inner: i32, begin: i32, end: i32, scratch: usize): void {
   const stride = (<usize>inner) << 2;
   const wide = scratch + COLUMNS * 4;

@@ -1,21 +1,24 @@
 // The inner tile of every contraction: 6 rows × 8 columns of the result stay in twelve vector registers during the sum.
 //
-// Rows are read through *pointers*, one per row and segment. So a single kernel reads a matrix in place, a transposed
-// matrix, a packed matrix, or the pixels of an image at each tap of a convolution (an indirect GEMM: no column matrix
-// is written). Columns are read from a panel packed as [sum index][8], zero-filled after the last column.
+// Rows are read through *pointers*, one per row and segment. Therefore a single kernel reads a matrix in place, a
+// transposed matrix, a packed matrix, or the pixels of an image at each tap of a convolution (an indirect GEMM: no
+// column matrix is written). Columns are read from a panel packed as [sum index][8], zero-filled after the last column.
 //
 // Why 6 × 8: the relaxed build issues 12 multiply-adds, 2 panel loads and 6 splat loads per sum index. 12 + 2 + 1
 // registers are exactly the 15 that V8 leaves available (V8 reserves xmm15). Measured on an EPYC of the Zen 5 family at
 // 4.2 GHz (peak 2 × 4 × 2 × 4.19 = 67 GFLOP/s), panel and rows in L1: 6×8 67, 5×8 64, 4×8 62, 3×12 62, 2×16 63, 4×12 42
 // and 8×8 41 (both spill), 8×4 52, 6×4 48. Unrolling the sum by two reduces 6×8 to 46, because V8 hoists the loads of
-// both halves and spills. So the loop is not unrolled.
+// both halves and spills. Therefore the loop is not unrolled.
 import { TILE_COLUMNS, TILE_ROWS } from "./blocks";
 import { madd, transpose4 } from "./lanes";
 
-/** Rows of the smaller tile. */
+/** Number of rows of the smaller tile. */
 const SMALL_TILE_ROWS: i32 = 4;
 
-/** Size of equal blocks of at most `limit`: 784 is divided into 392 + 392, not 512 + 272. */
+/**
+ * Returns the size of equal blocks of at most `limit`: 784 with a limit of 512 is split into 392 + 392, not into 512 +
+ * 272.
+ */
 // @ts-ignore: decorator
 @inline
 export function evenBlock(size: i32, limit: i32): i32 {
@@ -24,8 +27,8 @@ export function evenBlock(size: i32, limit: i32): i32 {
 }
 
 /**
- * Number of rows in the next tile, if `left` rows are left. Splits rows into sixes and fours so that the fewest rows
- * are unused (8 = 4 + 4, 7 = 4 + 3).
+ * Returns the number of rows of the next tile, if `left` rows are left. Splits rows into tiles of six and four so that
+ * the fewest rows are unused (8 = 4 + 4, 7 = 4 + 3).
  */
 // @ts-ignore: decorator
 @inline
@@ -66,11 +69,12 @@ function tileScalar(rows: i32, table: usize, segments: i32, inner: i32, step: us
 }
 
 /**
- * out[i][0..8) (+)= Σ over segments s, k < inner of *(table[s][i] + k · step) · panel[s · inner + k][0..8), i < 6.
+ * Computes out[i][0..8) = Σ, or += Σ if `accumulate`, over segments s, k < inner of *(table[s][i] + k · step) · panel[s
+ * · inner + k][0..8), i < 6.
  *
- * `table`: segments × 6 addresses. `step`: bytes between successive terms of a row. `out`: 6 addresses; the 8 floats
- * are written `offset` bytes after each address. An edge tile uses any readable row for its unused rows; its results
- * are written to scratch and copied.
+ * `table` holds segments × 6 addresses. `step` is the number of bytes between successive terms of a row. `out` holds 6
+ * addresses; the 8 floats are written `offset` bytes after each address. An edge tile uses any readable row for its
+ * unused rows; its results are written to scratch, and the valid results are copied.
  */
 export function tile6(table: usize, segments: i32, inner: i32, step: usize, panel: usize, out: usize, offset: usize, accumulate: bool): void {
   if (ASC_FEATURE_SIMD) {
@@ -125,8 +129,8 @@ export function tile6(table: usize, segments: i32, inner: i32, step: usize, pane
 }
 
 /**
- * `tile6` with four rows, for row counts that are not multiples of six. Takes a third less work than a tile of six with
- * two unused rows.
+ * Like `tile6`, with four rows, for row counts that are not multiples of six. Needs a third less work than a tile of
+ * six with two unused rows.
  */
 export function tile4(table: usize, segments: i32, inner: i32, step: usize, panel: usize, out: usize, offset: usize, accumulate: bool): void {
   if (ASC_FEATURE_SIMD) {
@@ -168,8 +172,8 @@ export function tile4(table: usize, segments: i32, inner: i32, step: usize, pane
 }
 
 /**
- * Copy the top left rows × columns of a tile to a matrix with `stride` bytes between rows, or to its transpose. Adds if
- * `accumulate`.
+ * Copies the top left rows × columns of a tile to a matrix with `stride` bytes between rows, or to the transpose of
+ * this matrix if `transposed`. Adds to the matrix if `accumulate`.
  */
 export function copyTile(tile: usize, output: usize, stride: usize, rows: i32, columns: i32, transposed: bool, accumulate: bool): void {
   let first = 0;

@@ -1,7 +1,7 @@
-// The k largest of a row by radix selection. Histograms of the keys, 11 bits at a time, find the k-th key. Then one
-// pass in order of position selects all keys above it, and as many equal keys as are still missing. A long row is first
-// filtered by a bound that is estimated from a sample, so that the row is read twice whatever its length. A bad
-// estimate only costs time.
+// Selects the k largest elements of a row by radix selection. Histograms of the keys, 11 bits at a time, find the k-th
+// key. Then one pass in order of position selects all keys above the k-th key, and the first keys equal to it until k
+// keys are selected. A long row is first filtered by a bound that is estimated from a sample, so that a row of any
+// length is read only twice. A bad estimate affects only the run time.
 import { keyOf, Order } from "./order";
 import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "./top-k-blocks";
 
@@ -17,14 +17,14 @@ function wordAt(base: usize, i: i32): usize {
   return base + ((<usize>i) << 2);
 }
 
-/** Target number of entries that reach the bound. */
+/** Returns the target number of entries that reach the bound. */
 // @ts-ignore: decorator
 @inline
 function aimOf(k: i32): i32 {
   return max<i32>(AIM_TIMES * k, LEAST_AIM);
 }
 
-/** Capacity for the candidates of a filtered row. */
+/** Returns the maximum number of candidates of a filtered row. */
 // @ts-ignore: decorator
 @inline
 function capacityOf(k: i32): i32 {
@@ -38,9 +38,9 @@ function thins(n: i32, k: i32): bool {
 }
 
 /**
- * Select from `rows` rows of `n`. The results of each row are `k` values and positions. `scratch`: the list, or a
- * histogram followed by the candidates, whose memory the sort reuses; `src/ops/top-k.ts` computes the bytes. `kind`: an
- * `Order`, which converts words to keys.
+ * Selects the k largest elements from each of `rows` rows of `n` elements. The results of each row are `k` values and
+ * positions. `scratch` holds the list, or a histogram followed by the candidates, whose memory the sort reuses;
+ * `src/ops/top-k.ts` computes the bytes. `kind` is an `Order`, which converts words to keys.
  */
 export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   if (k == 0) return;
@@ -56,7 +56,7 @@ export function topK(x: usize, values: usize, indices: usize, rows: i32, n: i32,
   }
 }
 
-/** Keep the k largest so far in a list, largest first. */
+/** Keeps the k largest elements so far in a list, largest first. */
 function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted: i32, kind: i32, scratch: usize): void {
   const keys = scratch;
   const positions = scratch + LIST * 4;
@@ -89,7 +89,7 @@ function byList(x: usize, values: usize, indices: usize, n: i32, k: i32, sorted:
 
 function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: i32, scratch: usize): void {
   let source = x;
-  let positions: usize = 0; // 0: position i is i
+  let positions: usize = 0; // 0 means that position i is i
   let count = n;
   if (thins(n, k)) {
     const capacity = capacityOf(k);
@@ -104,8 +104,8 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
     }
   }
 
-  // Find the k-th key from its highest bits to its lowest. `wanted`: number of keys still missing among the keys that
-  // share the bits found so far.
+  // Find the k-th key from its highest bits to its lowest. `wanted` is the number of winners among the keys that share
+  // the bits found so far.
   let prefix: u32 = 0;
   let mask: u32 = 0;
   let wanted = k;
@@ -141,9 +141,9 @@ function byRadix(x: usize, values: usize, indices: usize, n: i32, k: i32, kind: 
 }
 
 /**
- * Estimate a key that about `aimOf(k)` entries of the row reach, from evenly spaced samples. Returns 0 if a bound would
- * gain nothing. About 128 samples reach the bound, so the number in the row is within a third of the target (4 standard
- * deviations).
+ * Estimates, from evenly spaced samples, a key that about `aimOf(k)` entries of the row reach. Returns 0 if filtering
+ * by a bound would not save time. About 128 samples reach the bound, so the number of entries in the row is within a
+ * third of the target (4 standard deviations).
  */
 function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   const aim = <i64>aimOf(k);
@@ -168,12 +168,15 @@ function guessBound(x: usize, n: i32, k: i32, kind: i32, scratch: usize): u32 {
   return bound;
 }
 
-/** Copy the values whose key reaches `bound`, and their positions. Returns their number, or -1 if they do not fit. */
+/**
+ * Copies the values whose key reaches `bound`, and their positions. Returns the number of these values, or -1 if the
+ * capacity is exceeded.
+ */
 function thin(x: usize, n: i32, bound: u32, kind: i32, candidates: usize, positions: usize, capacity: i32): i32 {
   let count = 0;
   let i = 0;
   if (ASC_FEATURE_SIMD && (kind == Order.Float || kind == Order.Magnitude)) {
-    // The f32 whose key is the bound. All values that are not below pass, including NaN.
+    // The f32 whose key is the bound. All values that are not smaller are selected, including NaN.
     const edge = f32x4.splat(reinterpret<f32>(kind == Order.Magnitude ? bound : bound >> 31 ? bound & 0x7fffffff : ~bound));
     const bits = i32x4.splat(kind == Order.Magnitude ? 0x7fffffff : -1);
     const last = capacity - 16;
@@ -206,8 +209,8 @@ function thin(x: usize, n: i32, bound: u32, kind: i32, candidates: usize, positi
 }
 
 /**
- * Sort the selected values in descending order. Stable, least significant digit first, so equal values stay in order of
- * position.
+ * Sorts the selected values in descending order by a stable radix sort, least significant digit first, so equal values
+ * stay in order of position.
  */
 function sortSelected(values: usize, indices: usize, k: i32, kind: i32, scratch: usize): void {
   const otherValues = scratch + BINS * 4;
@@ -242,5 +245,5 @@ function sortSelected(values: usize, indices: usize, k: i32, kind: i32, scratch:
     toValues = swapValues;
     toIndices = swapIndices;
   }
-  // Four rounds, so the last round writes to the buffer that the first round read.
+  // The number of rounds is four, so the last round writes to the buffer that the first round read.
 }

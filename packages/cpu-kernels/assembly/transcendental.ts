@@ -1,16 +1,16 @@
-// Elementary functions on lanes, accurate to about two units in the last place (see test/transcendental.test.ts).
-// Polynomials are least-squares fits at Chebyshev nodes, weighted for relative error.
+// Elementary functions on vectors or single lanes, accurate to about two units in the last place (see
+// test/transcendental.test.ts). Polynomials are least-squares fits at Chebyshev nodes, weighted for relative error.
 import {
   absF, addF, addI, andB, divF, eqF, fromI, leF, ltF, maddF, mulF, nearestF, negF, nmaddF, notB, orB, pmaxF, pminF, select, shlI, shrI, splat,
   splatBits, sqrtF, subF, subI, truncI, xorB,
 } from "./vectors";
 
-// ln 2 in two parts. The first part has few enough bits that its product with an exponent is exact.
+// High part of ln 2. It has few enough bits that its product with an exponent is exact.
 const LN2_HIGH: f32 = 0.693359375;
 const LN2_LOW: f32 = -2.12194440e-4;
 const LOG2_E: f32 = 1.4426950408889634;
 
-/** `e^r - 1` for |r| ≤ ln 2 / 2. */
+/** Returns `e^r - 1` for |r| ≤ ln 2 / 2. */
 // @ts-ignore: decorator
 @inline
 function expm1Reduced<T>(r: T): T {
@@ -21,21 +21,22 @@ function expm1Reduced<T>(r: T): T {
   return maddF<T>(q, mulF<T>(r, r), r);
 }
 
-/** `2^n` for an integer -126 ≤ n ≤ 127. */
+/** Returns `2^n` for an integer -126 ≤ n ≤ 127. */
 // @ts-ignore: decorator
 @inline
 function powerOfTwo<T>(n: T): T {
   return shlI<T>(addI<T>(n, splatBits<T>(127)), 23);
 }
 
-/** `e^x`. Overflows to Infinity, underflows gradually. */
+/** Returns `e^x`. Overflows to Infinity, underflows gradually. */
 // @ts-ignore: decorator
 @inline
 export function expOf<T>(a: T): T {
   const x = pmaxF<T>(pminF<T>(a, splat<T>(89.0)), splat<T>(-104.0));
   const n = nearestF<T>(mulF<T>(x, splat<T>(LOG2_E)));
   const r = nmaddF<T>(n, splat<T>(LN2_LOW), nmaddF<T>(n, splat<T>(LN2_HIGH), x));
-  // Two factors with half of the exponent each, because 2^128 and 2^-150 are not representable as one factor.
+  // The scale is computed as two factors with half of the exponent each, because 2^128 and 2^-150 are not representable
+  // as one factor.
   const whole = truncI<T>(n);
   const half = shrI<T>(whole, 1);
   const first = powerOfTwo<T>(half);
@@ -43,7 +44,7 @@ export function expOf<T>(a: T): T {
   return mulF<T>(mantissa, powerOfTwo<T>(subI<T>(whole, half)));
 }
 
-/** `e^x` for |x| ≤ 87, without the second scaling and without bounds. */
+/** Returns `e^x` for |x| ≤ 87, without the second scaling and without checks of overflow. */
 // @ts-ignore: decorator
 @inline
 function expModerate<T>(x: T): T {
@@ -53,7 +54,7 @@ function expModerate<T>(x: T): T {
   return maddF<T>(expm1Reduced<T>(r), scale, scale);
 }
 
-/** Natural logarithm. */
+/** Returns the natural logarithm. */
 // @ts-ignore: decorator
 @inline
 export function logOf<T>(a: T): T {
@@ -77,15 +78,15 @@ export function logOf<T>(a: T): T {
   const finite = maddF<T>(e, splat<T>(LN2_HIGH), addF<T>(f, tail));
   const atZero = select<T>(eqF<T>(a, splat<T>(0.0)), splat<T>(-Infinity), finite);
   const valid = select<T>(ltF<T>(a, splat<T>(0.0)), splat<T>(NaN), atZero);
-  // Infinity and NaN are returned unchanged.
+  // If the argument is Infinity or NaN, it is returned unchanged.
   return select<T>(ltF<T>(a, splat<T>(Infinity)), valid, a);
 }
 
-/** `tanh x = u / (u + 2)` with `u = e^(2x) - 1`. */
+/** Returns `tanh x = u / (u + 2)` with `u = e^(2x) - 1`. */
 // @ts-ignore: decorator
 @inline
 export function tanhOf<T>(a: T): T {
-  // From 9.01 up, the result rounds to 1.
+  // For |x| ≥ 9.01, the result rounds to ±1.
   const x = pmaxF<T>(pminF<T>(addF<T>(a, a), splat<T>(18.1)), splat<T>(-18.1));
   const n = nearestF<T>(mulF<T>(x, splat<T>(LOG2_E)));
   const r = nmaddF<T>(n, splat<T>(LN2_LOW), nmaddF<T>(n, splat<T>(LN2_HIGH), x));
@@ -94,7 +95,7 @@ export function tanhOf<T>(a: T): T {
   return divF<T>(u, addF<T>(u, splat<T>(2.0)));
 }
 
-/** `1 / (1 + e^-x)`, computed as `e^x / (1 + e^x)` below 0, so that small results keep their relative accuracy. */
+/** Returns `1 / (1 + e^-x)`. Negative x use `e^x / (1 + e^x)`, so that small results keep their relative accuracy. */
 // @ts-ignore: decorator
 @inline
 export function sigmoidOf<T>(a: T): T {
@@ -103,18 +104,18 @@ export function sigmoidOf<T>(a: T): T {
   return divF<T>(select<T>(ltF<T>(a, splat<T>(0.0)), u, one), addF<T>(u, one));
 }
 
-/** `max(x, 0) + log(1 + e^-|x|)` */
+/** Returns `max(x, 0) + log(1 + e^-|x|)`. */
 // @ts-ignore: decorator
 @inline
 export function softplusOf<T>(a: T): T {
   const u = expOf<T>(negF<T>(absF<T>(a)));
   const w = addF<T>(u, splat<T>(1.0));
-  // Add the rounding error of 1 + u to first order, so that small u stay exact.
+  // The rounding error of 1 + u is added to first order, so that the result is accurate for small u.
   const lost = divF<T>(subF<T>(u, subF<T>(w, splat<T>(1.0))), w);
   return addF<T>(pmaxF<T>(a, splat<T>(0.0)), addF<T>(logOf<T>(w), lost));
 }
 
-/** `erf x` for |x| ≤ 1. */
+/** Returns `erf x` for |x| ≤ 1. */
 // @ts-ignore: decorator
 @inline
 function erfNear<T>(a: T): T {
@@ -128,7 +129,7 @@ function erfNear<T>(a: T): T {
   return maddF<T>(near, a, a);
 }
 
-/** `1 - erf x` for x ≥ 1, as the exponential of a polynomial; 0 above 4. */
+/** Returns `1 - erf x` for x ≥ 1, as the exponential of a polynomial; 0 above 4. */
 // @ts-ignore: decorator
 @inline
 function erfcFar<T>(t: T): T {
@@ -143,7 +144,7 @@ function erfcFar<T>(t: T): T {
   return andB<T>(expModerate<T>(far), notB<T>(ltF<T>(splat<T>(4.0), t)));
 }
 
-/** Error function. */
+/** Returns the error function of x. */
 // @ts-ignore: decorator
 @inline
 export function erfOf<T>(a: T): T {
@@ -153,7 +154,7 @@ export function erfOf<T>(a: T): T {
   return select<T>(leF<T>(x, splat<T>(1.0)), erfNear<T>(a), orB<T>(magnitude, sign));
 }
 
-/** `x/2 · (1 + erf(x/√2))`. Below 0 uses `1 - erf`, which does not cancel. */
+/** Returns `x/2 · (1 + erf(x/√2))`. Negative x use `1 - erf`, which does not cancel. */
 // @ts-ignore: decorator
 @inline
 export function geluOf<T>(a: T): T {
@@ -165,7 +166,10 @@ export function geluOf<T>(a: T): T {
   return mulF<T>(half, select<T>(leF<T>(x, splat<T>(1.0)), addF<T>(splat<T>(1.0), erfNear<T>(z)), far));
 }
 
-/** `x/2 · (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, computed as `x · sigmoid(2u)`, which does not cancel. */
+/**
+ * Returns `x/2 · (1 + tanh u)` with `u = √(2/π) (x + 0.044715 x³)`, computed as `x · sigmoid(2u)`, which does not
+ * cancel.
+ */
 // @ts-ignore: decorator
 @inline
 export function geluTanhOf<T>(a: T): T {
@@ -173,7 +177,7 @@ export function geluTanhOf<T>(a: T): T {
   return mulF<T>(a, sigmoidOf<T>(twice));
 }
 
-/** -1, 0, 1, or NaN. */
+/** Returns -1, 0, 1, or NaN. */
 // @ts-ignore: decorator
 @inline
 export function signOf<T>(a: T): T {
@@ -187,14 +191,14 @@ export function rsqrtOf<T>(a: T): T {
   return divF<T>(splat<T>(1.0), sqrtF<T>(a));
 }
 
-/** Mask with all bits set if x is finite. */
+/** Returns a mask with all bits set if x is finite, and clear if not. */
 // @ts-ignore: decorator
 @inline
 export function finiteOf<T>(a: T): T {
   return ltF<T>(absF<T>(a), splat<T>(Infinity));
 }
 
-/** `-x` in two's complement if the mask is set, otherwise x. */
+/** Returns `-x` in two's complement if the mask is set, otherwise x. */
 // @ts-ignore: decorator
 @inline
 export function negateWhere<T>(mask: T, a: T): T {

@@ -4,7 +4,7 @@ import { madd, sumLanes } from "./lanes";
 import { reflector } from "./reflectors";
 import { nmaddF } from "./vectors";
 
-/** a ← a − f · w − g · v over `bytes`. */
+/** Computes a ← a − f · w − g · v over `bytes` bytes. */
 // @ts-ignore: decorator
 @inline
 function subtractMultiples(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: usize): void {
@@ -18,7 +18,10 @@ function subtractMultiples(a: usize, w: usize, v: usize, f: f32, g: f32, bytes: 
   for (; j < bytes; j += 4) store<f32>(a + j, load<f32>(a + j) - f * load<f32>(w + j) - g * load<f32>(v + j));
 }
 
-/** One entry of the upper triangle: `subtractMultiples`, then its contribution to two entries of the product with u. */
+/**
+ * Updates one entry of the upper triangle as `subtractMultiples` does, then adds its contribution to two entries of the
+ * product with u.
+ */
 // @ts-ignore: decorator
 @inline
 function subtractEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usize, j: usize): void {
@@ -29,9 +32,9 @@ function subtractEntry(a: usize, w: usize, v: usize, u: usize, p: usize, i: usiz
 }
 
 /**
- * A ← A − v wᵀ − w vᵀ and p ← A u with the updated A, for rows and columns from `begin` of a symmetric matrix stored as
- * its upper triangle. Each entry is read and written once and contributes to both of its rows of the product. Two rows
- * at a time share the loads of the vectors. `begin` and `end` are byte offsets in a row.
+ * Computes A ← A − v wᵀ − w vᵀ, and p ← A u with the updated A, for rows and columns from `begin` to `end` of a
+ * symmetric matrix stored as its upper triangle. Each entry is read and written once and contributes to two rows of the
+ * product. Two rows at a time share the loads of the vectors. `begin` and `end` are byte offsets in a row.
  */
 function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p: usize, begin: usize, end: usize): void {
   memory.fill(p + begin, 0, end - begin);
@@ -72,13 +75,14 @@ function updateProduct(a: usize, stride: usize, w: usize, v: usize, u: usize, p:
 }
 
 /**
- * Reduce a symmetric matrix, given by its upper triangle, to a diagonal `d` and the off-diagonal entries `e`, both f64.
- * Row k of `a` becomes the vector v of reflection k < n − 2, zero up to its entry k. Q is the product of the
+ * Reduces a symmetric matrix, given by its upper triangle, to a diagonal `d` and the off-diagonal entries `e`, both
+ * f64. Row k of `a` becomes the vector v of reflection k < n − 2, whose entries 0 … k are zero. Q is the product of the
  * reflections, with the first reflection leftmost.
  *
- * Each step subtracts `v wᵀ + w vᵀ` from the remaining matrix and multiplies it by the next v. Both happen in one pass,
- * because the next v depends only on its own row of the update, which is computed first. So half of the matrix is read
- * and written once per step, whereas the usual order reads it twice.
+ * Each step subtracts `v wᵀ + w vᵀ` from the remaining matrix and multiplies the updated matrix by the next v. The
+ * update and the product share one pass, because the next v depends only on its own row of the update, which is
+ * computed first. Therefore half of the matrix is read and written once per step, whereas the usual order reads it
+ * twice.
  *
  * Rows are `stride` bytes apart, a multiple of 16. Scratch: 3 rows. Source: Golub and Van Loan, Matrix Computations,
  * algorithm 8.3.1.
@@ -109,8 +113,8 @@ export function tridiagonalize(a: usize, stride: usize, n: i32, d: usize, e: usi
 }
 
 /**
- * First row of the block that ends with row `last`. The off-diagonal entry before this row is at most `least`, and is
- * treated as zero.
+ * Returns the first row of the block that ends with row `last`. The off-diagonal entry before this row is at most
+ * `least`, and is treated as zero.
  */
 export function blockBegin(e: usize, last: i32, least: f64): i32 {
   let first = last;
@@ -124,7 +128,7 @@ export function blockBegin(e: usize, last: i32, least: f64): i32 {
   return first;
 }
 
-/** Wilkinson's shift: the eigenvalue of the last 2 × 2 block that is closer to the block's last entry. */
+/** Returns Wilkinson's shift: the eigenvalue of the last 2 × 2 block that is closer to the last entry of the block. */
 export function wilkinsonShift(d: usize, e: usize, last: i32): f64 {
   const at = <usize>last << 3;
   const lower = load<f64>(d + at);
@@ -135,11 +139,11 @@ export function wilkinsonShift(d: usize, e: usize, last: i32): f64 {
 }
 
 /**
- * One implicit QR step on rows `first` to `last` of a tridiagonal matrix.
+ * Computes one implicit QR step on rows `first` to `last` of a tridiagonal matrix.
  *
  * Writes `last − first` pairs of f32 to `list`: rotation i replaces rows x, y = first + i, first + i + 1 of the
- * transposed eigenvectors by `c x + s y` and `c y − s x`.
- * Source: Golub and Van Loan, Matrix Computations, algorithm 8.3.2.
+ * transposed eigenvectors by `c x + s y` and `c y − s x`. Source: Golub and Van Loan, Matrix Computations, algorithm
+ * 8.3.2.
  */
 export function shiftedStep(d: usize, e: usize, first: i32, last: i32, shift: f64, list: usize): void {
   const end = <usize>last << 3;
@@ -148,7 +152,8 @@ export function shiftedStep(d: usize, e: usize, first: i32, last: i32, shift: f6
   let z = load<f64>(e + at);
   for (; at < end; at += 8) {
     const length = sqrt<f64>(x * x + z * z);
-    // Both are 0 if the shift is an eigenvalue of the rows so far, in which case no rotation is needed.
+    // Both numbers are 0 if the shift is an eigenvalue of the rows processed so far. In this case no rotation is
+    // needed.
     const inverse = length > 0 ? 1 / length : 0;
     const c = length > 0 ? x * inverse : 1;
     const s = z * inverse;

@@ -1,14 +1,14 @@
-// Sine and cosine of any f32, absolute error about 6e-8. Angles below 2^26 are reduced in f64, larger angles with the
-// bits of 2/π.
+// Sine and cosine of any f32, with an absolute error of about 6e-8. Angles below 2^26 are reduced in f64, larger angles
+// with the bits of 2/π.
 import { addI, andB, maddF, mulF, neI, select, shlI, splat, splatBits, xorB } from "./vectors";
 
 const TWO_OVER_PI: f64 = 0.6366197723675814;
-// π/2 in two parts. The first part has 27 bits, so that its product with a quotient below 2^26 is exact.
+// High part of π/2. It has 27 bits, so that its product with a quotient below 2^26 is exact.
 const HALF_PI_HIGH: f64 = 1.570796325802803;
 const HALF_PI_LOW: f64 = 9.920935796805404e-10;
 const LARGE: f32 = 67108864.0;
 
-/** Sine (`turn` = 0) or cosine (`turn` = 1) of `r + n π/2`, |r| ≤ π/4. */
+/** Returns the sine (`turn` = 0) or cosine (`turn` = 1) of `r + n π/2`, for |r| ≤ π/4. */
 // @ts-ignore: decorator
 @inline
 function fromReduced<T>(r: T, n: T, turn: i32): T {
@@ -26,7 +26,7 @@ function fromReduced<T>(r: T, n: T, turn: i32): T {
   return xorB<T>(select<T>(swapped, cosine, sine), sign);
 }
 
-/** 64 bits of 2/π. The first bit of word 0 has weight 1/2. */
+/** Returns 64 bits of 2/π. The first bit of word 0 has weight 1/2. */
 function twoOverPiWord(word: i32): u64 {
   if (word == 0) return 0xa2f9836e4e441529;
   if (word == 1) return 0xfc2757d1f534ddc0;
@@ -34,7 +34,7 @@ function twoOverPiWord(word: i32): u64 {
   return 0xfe5163abdebbc561;
 }
 
-/** 32 bits of 2/π from bit `from` ≥ 0. */
+/** Returns 32 bits of 2/π from bit `from` ≥ 0 on. */
 function twoOverPiBits(from: i32): u64 {
   const word = from >> 6;
   const offset = <u64>(from & 63);
@@ -43,8 +43,9 @@ function twoOverPiBits(from: i32): u64 {
 }
 
 /**
- * One lane, any magnitude. Large angles: x = m·2^s with a 24-bit m. x·2/π mod 4 depends only on the 96 bits of 2/π
- * after the bits whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
+ * Returns the sine (`turn` = 0) or cosine (`turn` = 1) of an angle of any magnitude. For large angles, let x = m·2^s
+ * with a 24-bit m. Then x·2/π mod 4 depends only on the 96 bits of 2/π after the bits whose product with m·2^s is a
+ * multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
  */
 export function trigonometric(x: f32, turn: i32): f32 {
   if (abs(x) < LARGE) {
@@ -59,7 +60,7 @@ export function trigonometric(x: f32, turn: i32): f32 {
   let product = ((m * twoOverPiBits(s - 2)) << 32) + m * twoOverPiBits(s + 30) + ((m * twoOverPiBits(s + 62)) >> 32);
   let n = <i32>((product + (1 << 61)) >> 62);
   product -= (<u64>n) << 62;
-  let r = <f64>(<i64>product) * 3.4061215800865545e-19; // π/2 · 2^-62
+  let r = <f64>(<i64>product) * 3.4061215800865545e-19; // scale of the product: π/2 · 2^-62
   if (x < 0) {
     r = -r;
     n = -n;
@@ -67,7 +68,7 @@ export function trigonometric(x: f32, turn: i32): f32 {
   return fromReduced<f32>(<f32>r, reinterpret<f32>(n), turn);
 }
 
-/** Four lanes. */
+/** Like `trigonometric`, for four lanes. */
 function trigonometricLanes(x: v128, turn: i32): v128 {
   if (!i32x4.all_true(f32x4.lt(f32x4.abs(x), f32x4.splat(LARGE)))) {
     let result = f32x4.splat(trigonometric(f32x4.extract_lane(x, 0), turn));

@@ -1,15 +1,16 @@
 // Products of a vector and a matrix, for matrix products of one row or one column.
 //
-// Each sum has the order of the tiles of `product`, and therefore the same bits: one chain of multiply-adds over each
-// block of `evenBlock(inner, INNER_BLOCK)` terms, then the blocks in sequence.
+// Each sum has the order of additions of the tiles of `product`, so the results are bitwise identical: one chain of
+// multiply-adds over each block of `evenBlock(inner, INNER_BLOCK)` terms, then the sums of the blocks are added in
+// sequence.
 import { COLUMN_BLOCK, INNER_BLOCK } from "./blocks";
 import { madd } from "./lanes";
 import { evenBlock } from "./tile";
 
-/** Rows of `b` per block. The strip of sums fits in L1 (16 KiB). */
+/** Maximum length of a strip of sums, in units of COLUMN_BLOCK. A strip of 4096 sums (16 KiB) fits in L1. */
 const STRIP_ROWS: i32 = 8;
 
-/** y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */
+/** Computes y[n] += Σ x[k] · b[k][n] over `count` terms, in order. Four rows of `b` at a time are added to `y`. */
 function addRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, count: i32): void {
   const bytes = <usize>columns << 2;
   let k = 0;
@@ -49,8 +50,8 @@ function addRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, coun
 }
 
 /**
- * y[n] (+)= Σₖ x[k] · b[k][n]. Rows of `b` are `stride` bytes apart and are read once. `scratch` holds the bytes of
- * `productScratchBytes` except its head.
+ * Computes y[n] = Σₖ x[k] · b[k][n], or adds the sum to y[n] if `accumulate`. Rows of `b` are `stride` bytes apart and
+ * are read once. `scratch` holds as many bytes as `productScratchBytes` returns, without the head.
  */
 export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns: i32, inner: i32, accumulate: bool, scratch: usize): void {
   const block = evenBlock(inner, INNER_BLOCK);
@@ -72,7 +73,7 @@ export function combineRows(x: usize, b: usize, stride: usize, y: usize, columns
   }
 }
 
-/** Add the next four terms of each of four rows to the rows' sums, in order. */
+/** Adds the next four terms of each of four rows to the sums of the rows, in order. */
 // @ts-ignore: decorator
 @inline
 function addTerms(sums: v128, row: usize, second: usize, third: usize, fourth: usize, x: usize): v128 {
@@ -87,7 +88,7 @@ function addTerms(sums: v128, row: usize, second: usize, third: usize, fourth: u
   return madd(v128.load32_splat(x, 12), v128.shuffle<i64>(t1, t3, 1, 3), sums);
 }
 
-/** Add the next term of each of four rows to the rows' sums. */
+/** Adds the next term of each of four rows to the sums of the rows. */
 // @ts-ignore: decorator
 @inline
 function addTerm(sums: v128, row: usize, second: usize, third: usize, fourth: usize, x: usize): v128 {
@@ -98,7 +99,7 @@ function addTerm(sums: v128, row: usize, second: usize, third: usize, fourth: us
   return madd(v128.load32_splat(x), terms, sums);
 }
 
-/** Store four sums, or the first `count` of them. Adds to `y` if `adding`. */
+/** Stores four sums, or the first `count` of the sums. Adds to `y` if `adding`. */
 // @ts-ignore: decorator
 @inline
 function putSums(y: usize, sums: v128, count: i32, adding: bool): void {
@@ -115,8 +116,8 @@ function putSums(y: usize, sums: v128, count: i32, adding: bool): void {
 }
 
 /**
- * y[m] (+)= Σₖ a[m][k] · x[k]. Sixteen rows at a time are four independent vectors of sums. Squares of four rows and
- * four terms are transposed in registers.
+ * Computes y[m] = Σₖ a[m][k] · x[k], or adds the sum to y[m] if `accumulate`. Sixteen rows at a time are four
+ * independent vectors of sums. Blocks of four rows and four terms are transposed in registers.
  */
 export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, accumulate: bool): void {
   const row = <usize>inner << 2;
@@ -163,7 +164,7 @@ export function dotRows(a: usize, x: usize, y: usize, rows: i32, inner: i32, acc
       y += 64;
     }
     for (; m < rows; m += 4) {
-      // Rows after the last repeat the last row, and their sums are not stored.
+      // Rows after the last repeat the last row; their sums are not stored.
       const there = min(4, rows - m);
       const second: usize = there > 1 ? row : 0, third: usize = there > 2 ? 2 * row : second, fourth: usize = there > 3 ? 3 * row : third;
       for (let k0 = 0; k0 < inner; k0 += block) {

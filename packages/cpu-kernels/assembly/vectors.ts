@@ -57,7 +57,7 @@ export function minF<T>(a: T, b: T): T {
   else return min<f32>(a, b);
 }
 
-// `pmax` and `pmin` return `a` if it is NaN, and take one instruction instead of the eight of `max`.
+// `pmax` and `pmin` return `a` if `a` is NaN, and compile to one instruction; `max` needs eight.
 
 // @ts-ignore: decorator
 @inline
@@ -319,7 +319,7 @@ export function fromU<T>(a: T): T {
   else return <f32>reinterpret<u32>(a);
 }
 
-// Used without the saturating instruction, because the plain instruction traps out of range.
+// Used in builds without the saturating instruction, because the plain instruction traps if the number is out of range.
 function truncateI(x: f32): i32 {
   if (x != x) return 0;
   if (x >= 2147483648.0) return i32.MAX_VALUE;
@@ -331,7 +331,7 @@ function truncateU(x: f32): u32 {
   return x >= 1.0 ? <u32>x : 0;
 }
 
-/** Bits of `a` if the mask is set, otherwise of `b`. */
+/** Returns the bits of `a` if the mask is set, otherwise the bits of `b`. */
 // @ts-ignore: decorator
 @inline
 export function select<T>(mask: T, a: T, b: T): T {
@@ -339,7 +339,7 @@ export function select<T>(mask: T, a: T, b: T): T {
   else return reinterpret<f32>(reinterpret<i32>(mask) != 0 ? reinterpret<i32>(a) : reinterpret<i32>(b));
 }
 
-/** a · b + c. Rounds once in the relaxed build. */
+/** Returns a · b + c. Rounds once in the relaxed build. */
 // @ts-ignore: decorator
 @inline
 export function maddF<T>(a: T, b: T, c: T): T {
@@ -349,7 +349,7 @@ export function maddF<T>(a: T, b: T, c: T): T {
   } else return a * b + c;
 }
 
-/** c - a · b. Rounds once in the relaxed build. */
+/** Returns c - a · b. Rounds once in the relaxed build. */
 // @ts-ignore: decorator
 @inline
 export function nmaddF<T>(a: T, b: T, c: T): T {

@@ -1,10 +1,10 @@
 // Transforms of Winograd's minimal filtering F(4, 3), which computes 4 × 4 results of a 3 × 3 kernel from 6 × 6 pixels
 // with 36 products instead of 144, and of F(3, 4), which computes the kernel's gradient. A vector holds four channels.
 //
-// The points are 0, ±√½, ±√2 and ∞. Compared with f64, for 603 terms and normal operands, the root mean square error is
-// 1.75 times the error of the direct sum. With the usual points 0, ±1, ±2 it is 3.7 times (`docs/experiments.md`).
-// Every transform is applied along one dimension, then along the other: the values in `from` and `to` are `step` bytes
-// apart.
+// The points are 0, ±√½, ±√2 and ∞. For 603 terms and normally distributed operands, the root mean square error
+// relative to f64 is 1.75 times the error of the direct sum. With the usual points 0, ±1, ±2, the error is 3.7 times
+// the error of the direct sum (`docs/experiments.md`). Every transform is applied along one dimension, then along the
+// other: the values in `from` and `to` are `step` bytes apart.
 import { madd } from "./lanes";
 
 const ROOT_HALF: f32 = 0.70710678118654752;
@@ -22,7 +22,7 @@ function plusTimes(a: v128, b: v128, factor: f32): v128 {
   return madd(b, f32x4.splat(factor), a);
 }
 
-/** Transform six pixels to values at the six points. */
+/** Transforms six pixels to values at the six points. */
 // @ts-ignore: decorator
 @inline
 function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -39,8 +39,8 @@ function pixels(from: usize, step: usize, to: usize, toStep: usize): void {
 }
 
 /**
- * Transform three taps to values at the six points, each divided by the product of the point's distances to the other
- * points.
+ * Transforms three taps to values at the six points. Each value is divided by the product of the distances between its
+ * point and all other points.
  */
 // @ts-ignore: decorator
 @inline
@@ -56,7 +56,7 @@ function taps(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, w2);
 }
 
-/** Transform products at the six points to four results. */
+/** Transforms products at the six points to four results. */
 // @ts-ignore: decorator
 @inline
 function results(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -70,7 +70,9 @@ function results(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 3 * toStep, f32x4.add(plusTimes(times(oddHalf, 0.5 * ROOT_HALF), oddTwo, 2 * ROOT_TWO), m5));
 }
 
-/** Transform four cotangents to values at the six points. `kernelGradient` applies the divisors of the points. */
+/**
+ * Transforms four cotangents to values at the six points. The divisors of the points are applied in `kernelGradient`.
+ */
 // @ts-ignore: decorator
 @inline
 function cotangents(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -85,7 +87,7 @@ function cotangents(from: usize, step: usize, to: usize, toStep: usize): void {
   v128.store(to + 5 * toStep, g3);
 }
 
-/** Transform sums at the six points to the gradient of three taps. */
+/** Transforms sums at the six points to the gradient of three taps. */
 // @ts-ignore: decorator
 @inline
 function kernelGradient(from: usize, step: usize, to: usize, toStep: usize): void {
@@ -99,22 +101,22 @@ function kernelGradient(from: usize, step: usize, to: usize, toStep: usize): voi
 }
 
 /**
- * Transform four channels of 6 × 6 pixels, `row` and `pixel` bytes apart, to 36 values `step` bytes apart. `between`:
- * scratch of 36 vectors.
+ * Transforms four channels of 6 × 6 pixels, `row` and `pixel` bytes apart, to 36 values `step` bytes apart. `between`
+ * is scratch memory for 36 vectors.
  */
 export function transformPixels(from: usize, row: usize, pixel: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 6; j++) pixels(from + j * pixel, row, between + (j << 4), 96);
   for (let i: usize = 0; i < 6; i++) pixels(between + i * 96, 16, to + i * 6 * step, step);
 }
 
-/** Transform four columns of 3 × 3 taps, `tap` bytes apart, to 36 values `step` bytes apart. */
+/** Transforms four columns of 3 × 3 taps, `tap` bytes apart, to 36 values `step` bytes apart. */
 export function transformTaps(from: usize, tap: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 3; j++) taps(from + j * tap, 3 * tap, between + (j << 4), 48);
   for (let i: usize = 0; i < 6; i++) taps(between + i * 48, 16, to + i * 6 * step, step);
 }
 
 /**
- * Transform 36 products of four channels, `step` bytes apart, to 4 × 4 results. Only the first `rows` × `across`
+ * Transforms 36 products of four channels, `step` bytes apart, to 4 × 4 results. Only the first `rows` × `across`
  * results are written.
  */
 export function transformResults(from: usize, step: usize, to: usize, row: usize, pixel: usize, rows: i32, across: i32, between: usize): void {
@@ -130,13 +132,13 @@ export function transformResults(from: usize, step: usize, to: usize, row: usize
   }
 }
 
-/** Transform four channels of 4 × 4 cotangents to 36 values `step` bytes apart. */
+/** Transforms four channels of 4 × 4 cotangents to 36 values `step` bytes apart. */
 export function transformCotangents(from: usize, row: usize, pixel: usize, to: usize, step: usize, between: usize): void {
   for (let j: usize = 0; j < 4; j++) cotangents(from + j * pixel, row, between + (j << 4), 64);
   for (let i: usize = 0; i < 6; i++) cotangents(between + i * 64, 16, to + i * 6 * step, step);
 }
 
-/** Transform 36 sums of four columns, `step` bytes apart, to the gradient of 3 × 3 taps, `tap` bytes apart. */
+/** Transforms 36 sums of four columns, `step` bytes apart, to the gradient of 3 × 3 taps, `tap` bytes apart. */
 export function transformKernelGradient(from: usize, step: usize, to: usize, tap: usize, between: usize): void {
   for (let j: usize = 0; j < 6; j++) kernelGradient(from + j * step, 6 * step, between + (j << 4), 96);
   for (let i: usize = 0; i < 3; i++) kernelGradient(between + i * 96, 16, to + i * 3 * tap, tap);

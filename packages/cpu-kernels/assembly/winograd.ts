@@ -1,7 +1,7 @@
 // 3 × 3 convolutions of stride 1 by Winograd's F(4, 3): 36 matrix products, one per pair of points, over tiles of 4 × 4
-// results, with a quarter of the multiplications of the direct sum. Sizes in elements; numbers of channels are
-// multiples of four. Vectors only: in the scalar build these exports have no body, and the host binds the direct
-// kernels.
+// results, with a quarter of the multiplications of the direct sum. Sizes are in elements; numbers of channels are
+// multiples of four. The algorithm needs vectors: in the scalar build, the exports have no body, and the host binds the
+// direct kernels.
 import { TILE_ROWS, WINOGRAD_DEPTH, WINOGRAD_HEAD_BYTES, WINOGRAD_POINTS, WINOGRAD_SPACING } from "./blocks";
 import { copyPadded } from "./convolution";
 import { transpose4 } from "./lanes";
@@ -11,7 +11,7 @@ import { transformCotangents, transformKernelGradient, transformPixels, transfor
 
 const POINTS: usize = WINOGRAD_POINTS;
 const SPACING: usize = WINOGRAD_SPACING;
-/** Bytes of 36 vectors between the two passes of a transform. */
+/** Bytes of scratch for 36 vectors between the two passes of a transform. */
 const BETWEEN_BYTES: usize = 576;
 
 /** Whether the exports below have bodies in this build. */
@@ -19,7 +19,9 @@ export function hasWinograd(): bool {
   return ASC_FEATURE_SIMD;
 }
 
-/** Number of panels of packed columns, 8 floats per row. The last panel is zero after the last column. */
+/**
+ * Returns the number of panels of packed columns, 8 floats per row. In the last panel, columns after the last are zero.
+ */
 // @ts-ignore: decorator
 @inline
 function panelsOf(columns: i32): i32 {
@@ -27,11 +29,11 @@ function panelsOf(columns: i32): i32 {
 }
 
 /**
- * Pack the kernel at the 36 points as [point][panel of 8 columns][inner][8].
+ * Transforms the kernel to the 36 points and packs it as [point][panel of 8 columns][inner][8].
  *
- * `w` begins at the first of `columns`. `tap`: bytes between taps. `row`: bytes between input channels. `flipped`: pack
- * the kernel of the input gradient, whose columns are the input channels and whose taps are reversed. Computes part
- * `part` of `parts`: some of the panels.
+ * `w` begins at the first of the `columns` columns. `tap` is the number of bytes between taps, `row` between input
+ * channels. If `flipped`, packs the kernel of the input gradient, whose columns are the input channels and whose taps
+ * are reversed. Computes part `part` of `parts`, a range of the panels.
  */
 export function winogradTaps(
   w: usize, to: usize, inner: i32, columns: i32, tap: usize, row: usize, flipped: bool, scratch: usize, part: i32, parts: i32,
@@ -62,8 +64,8 @@ export function winogradTaps(
 }
 
 /**
- * out[i][p · 8 …] (+)= Σ over k < depth of *(table[i] + k · step) · panel p at k. `table` and `outs`: one address per
- * row, including the unused rows of the last tile.
+ * Computes out[i][p · 8 …] = Σ, or += Σ if `adding`, over k < depth of *(table[i] + k · step) · panel p at k. `table`
+ * and `outs` hold one address per row, including the unused rows of the last tile.
  */
 // @ts-ignore: decorator
 @inline
@@ -81,8 +83,8 @@ function multiply(table: usize, outs: usize, rows: i32, depth: i32, step: usize,
 }
 
 /**
- * Write addresses `step` bytes apart for all rows, and for the unused rows of the last tile, which repeat the last row
- * or continue after it.
+ * Writes addresses `step` bytes apart for all rows, and for the unused rows of the last tile. The addresses of unused
+ * rows repeat the last row if `repeat`, or continue after it.
  */
 // @ts-ignore: decorator
 @inline
@@ -92,7 +94,9 @@ function list(table: usize, from: usize, step: usize, rows: i32, repeat: bool): 
   }
 }
 
-/** The 36 values of a tile of an image, with points `step` bytes apart. Pixels outside of the image are zero. */
+/**
+ * Computes the 36 values of a tile of an image, with points `step` bytes apart. Pixels outside of the image are zero.
+ */
 // @ts-ignore: decorator
 @inline
 function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i32, x: i32, to: usize, step: usize, patch: usize, between: usize): void {
@@ -108,12 +112,12 @@ function pixelsOfTile(image: usize, height: i32, width: i32, channels: i32, y: i
 }
 
 /**
- * Results of tiles [first, first + tiles) of the grid (images × ⌈outHeight / 4⌉ × ⌈outWidth / 4⌉), `columns` of each
- * pixel, from a transformed kernel.
+ * Computes the results of tiles [first, first + tiles) of the grid (images × ⌈outHeight / 4⌉ × ⌈outWidth / 4⌉),
+ * `columns` columns of each pixel, from a transformed kernel.
  *
- * `y` begins at the first column and has `outPixel` bytes per pixel. `block`: number of tiles that are transformed at a
- * time. `scratch` (computed in `src/winograd.ts`): space between passes, addresses, a patch, values of pixels,
- * products.
+ * `y` begins at the first column and has `outPixel` bytes per pixel. `block` is the number of tiles that are
+ * transformed at a time. `scratch` (size computed in `src/winograd.ts`) holds the vectors between passes, addresses, a
+ * patch, values of pixels, and products.
  */
 export function winogradTiles(
   x: usize, taps: usize, y: usize, height: i32, width: i32, inner: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32, top: i32, left: i32,
@@ -164,11 +168,11 @@ export function winogradTiles(
 }
 
 /**
- * Gradient of the kernel, `columns` of its output channels: 36 products of the values of pixels and of cotangents,
- * summed over all tiles.
+ * Computes the gradient of the kernel for `columns` of its output channels: 36 products of the values of pixels and of
+ * cotangents, summed over all tiles.
  *
- * `g` and `w` begin at the first column, with `outPixel` bytes per pixel and per row. `scratch`: space between passes,
- * addresses, a patch, values of pixels, values of cotangents in panels, sums.
+ * `g` and `w` begin at the first column, with `outPixel` bytes per pixel and per row. `scratch` holds the vectors
+ * between passes, addresses, a patch, values of pixels, values of cotangents in panels, and sums.
  */
 export function winogradKernelGradient(
   x: usize, g: usize, w: usize, batch: i32, height: i32, width: i32, channels: i32, columns: i32, outPixel: usize, outHeight: i32, outWidth: i32,

@@ -19,7 +19,7 @@ import { createCpuBackend } from "../src/index.ts";
 const count = 25_000_000;
 const backend = await createCpuBackend();
 
-// Gradients have a bell-shaped distribution: a block of a million such values, repeated.
+// Gradients are roughly normally distributed, so the data is a block of a million normal values, repeated.
 const block = normalArray([1_000_000], 7).data as Float32Array;
 const values = Float32Array.from({ length: count }, (_, i) => block[i % block.length]!);
 
@@ -29,7 +29,7 @@ copy();
 if (target.at(-1) !== values.at(-1)) throw new Error("the copy is not one");
 printMeasurement("copy of 25M f32", await measure(copy), { amount: 8 * count, unit: "B" });
 
-/** Run once, check the results with `check`, then time. */
+/** Runs a kernel once, checks its results with `check`, then times it. */
 const bench = async (
   name: string,
   bytes: number,

@@ -1,6 +1,6 @@
-// Measures decompositions on one core, compared with PyTorch and LAPACK. Runs alternate, so that other load affects
-// both equally.
-// Run: node bench/decomposition.bench.ts [names and sizes, such as eigh-512 qr-512]
+// Measures decompositions on one core, compared with PyTorch and LAPACK. Runs of both implementations alternate, so
+// that other load affects both equally. Run: node bench/decomposition.bench.ts [names and sizes, such as eigh-512
+// qr-512]
 import { spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -20,7 +20,10 @@ import {
   type Tensor,
 } from "@skein/tensor-core";
 
-/** A decomposition, and the product of its parts: the matrix, or the identity after multiplication by the matrix. */
+/**
+ * A decomposition, and a product of its factors for the check: the matrix, or the identity after multiplication by the
+ * matrix.
+ */
 interface Decomposition {
   readonly decompose: (a: Tensor) => readonly Tensor[];
   readonly product: (a: Tensor, parts: readonly Tensor[]) => Tensor;
@@ -54,7 +57,7 @@ const decompositions: { readonly [name: string]: Decomposition } = {
   },
 };
 
-/** Symmetric, with eigenvalues spread over [1, 3], so that all decompositions accept the matrix. */
+/** Returns a symmetric matrix with eigenvalues spread over [1, 3], so that all decompositions accept it. */
 const matrixOf = (size: number): NdArray => {
   const values = symmetricArray([], size, 1).toNumbers();
   // Eigenvalues of a symmetric matrix of standard normal entries are within ± 2√size.
@@ -67,7 +70,7 @@ const matrixOf = (size: number): NdArray => {
 interface PyTorch {
   readonly version: string;
   readonly prepare: (name: string, matrix: NdArray) => void;
-  /** Milliseconds per run. */
+  /** Runs the decomposition `count` times. Returns the milliseconds per run. */
   readonly run: (count: number) => Promise<number>;
   readonly end: () => void;
 }

@@ -32,14 +32,14 @@ const update = async (): Promise<void> => {
   [params, state] = (await step(params, state, gradient)) as unknown as [DeviceArray, typeof state];
 };
 
-// With a constant gradient, both corrected means equal the gradient. So every step moves each weight by the learning
-// rate, here towards zero.
+// With a constant gradient, both bias-corrected means equal the gradient. Therefore every step moves each weight by the
+// learning rate, here towards zero.
 const checkedSteps = 3;
 for (let i = 0; i < checkedSteps; i++) await update();
 const moved = (await backend.download(params)).data;
 for (let i = 0; i < count; i++) {
   const w = source[i]!;
-  if (Math.abs(w) < 1e-3) continue; // ε matters for small values
+  if (Math.abs(w) < 1e-3) continue; // ε is not negligible for small values
   const expected = w - 0.01 * checkedSteps * Math.sign(w);
   if (!(Math.abs((moved[i] as number) - expected) <= 1e-5))
     throw new Error(`weight ${i} is ${moved[i]}, expected ${expected}`);

@@ -6,7 +6,7 @@ import type { WasmExports } from "../src/wasm-exports.ts";
 import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, detectBuild, instantiateWasm } from "../src/wasm-build.ts";
 
-/** A kernel bound to its own operands. */
+/** A kernel that is bound to its own operands. */
 export interface BoundKernel {
   readonly call: () => void;
   readonly inputs: readonly Float32Array[];
@@ -15,15 +15,15 @@ export interface BoundKernel {
   readonly check: (tolerance: Tolerance) => void;
 }
 
-/** One instance of the fastest build with its own memory, and an allocator for it. */
+/** An instance of the fastest build with its own memory, and an allocator for this memory. */
 export interface Bench {
   readonly wasm: WasmExports;
-  /** Allocate `count` floats, filled with small numbers, and return their address. */
+  /** Allocates `count` floats, fills them with small numbers, and returns their byte address. */
   readonly floats: (count: number) => number;
   readonly view: (address: number, count: number) => Float32Array;
-  /** Release all allocations. */
+  /** Releases all allocations. */
   readonly clear: () => void;
-  /** Bind a kernel to new f32 inputs of these shapes. */
+  /** Binds a kernel to new f32 inputs of these shapes. */
   readonly bind: (kernel: Kernel, inputs: readonly Shape[], params: Params) => BoundKernel;
 }
 

@@ -8,7 +8,10 @@ import { openBench } from "./open-bench.ts";
 
 const { bind, clear } = await openBench();
 
-/** Check, then time. `given`: inputs that must match the other inputs. Returns the kernel's outputs. */
+/**
+ * Checks a kernel, then times it. `given` holds inputs that must match the other inputs. Returns the outputs of the
+ * kernel.
+ */
 const run = async (
   name: string,
   op: string,

@@ -9,8 +9,8 @@ import { type BoundKernel, openBench } from "./open-bench.ts";
 const { bind, clear } = await openBench();
 
 /**
- * Check that there are k distinct positions in order, with their values, and that no omitted entry is larger. Takes
- * linear time, whereas the reference would sort.
+ * Checks that there are k distinct positions in order, with their values, and that no omitted entry is larger. Takes
+ * linear time; the reference would sort.
  */
 const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: number): void => {
   const indices = new Int32Array(bits!.buffer, bits!.byteOffset, k);
@@ -23,8 +23,8 @@ const checkPicked = ({ inputs: [x], outputs: [values, bits] }: BoundKernel, k: n
   if (missed !== -1) throw new Error(`entry ${missed} is ${x![missed]}, larger than the least picked, ${least}`);
 };
 
-// Gradients have a bell-shaped distribution: a block of a million such values, repeated with growing noise so that no
-// two blocks have ties.
+// Gradients are roughly normally distributed, so the data is a block of a million normal values, repeated with growing
+// noise so that no two blocks have equal values.
 const block = normalArray([1_000_000], 7).data;
 const fill = (x: Float32Array): void => {
   for (let i = 0; i < x.length; i++) x[i] = (block[i % block.length] as number) * (1 + i * 1e-9);

@@ -33,7 +33,7 @@ describe("arena", () => {
         for (const address of live.keys()) arena.release(address);
         expect(arena.bytesInUse).toBe(0);
         const reserved = arena.bytesReserved;
-        if (reserved > 0) arena.allocate(reserved); // merged back into one block, so the allocation fits without growth
+        if (reserved > 0) arena.allocate(reserved); // the merged block fits without growth
         expect(arena.bytesReserved).toBe(reserved);
       }),
       { numRuns: 50 },

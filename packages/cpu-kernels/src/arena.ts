@@ -2,9 +2,9 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import { OutOfMemoryError } from "./errors.ts";
 
 const pageBytes = 65536;
-/** Every block starts on a cache line, so that ranks never write into one line together. */
+/** Alignment of blocks in bytes. Every block starts on a cache line, so that two ranks never write to the same line. */
 const alignment = 64;
-/** Minimum growth in bytes, so that blocks of many sizes have room to merge. */
+/** Minimum growth of the memory in bytes, so that freed blocks of different sizes can be merged. */
 const minimumGrowthBytes = 4 * 1024 * 1024;
 
 interface Block {
@@ -12,25 +12,25 @@ interface Block {
   bytes: number;
 }
 
-/** Size of a block of `bytes` after alignment, in bytes. */
+/** Returns the size in bytes of a block of `bytes` bytes after alignment. */
 export const alignUp = (bytes: number): number => Math.max(alignment, Math.ceil(bytes / alignment) * alignment);
 
-/** The single memory of all ranks of a process. Page 0 stays unused, so that no address is 0. */
+/** Creates the single memory that all ranks of a process share. Page 0 stays unused, so that no block has address 0. */
 export const createSharedMemory = (maximumBytes: number = 65536 * pageBytes): WasmMemory =>
   new WebAssembly.Memory({ initial: 1, maximum: Math.floor(maximumBytes / pageBytes), shared: true });
 
 /**
- * A rank's part of the shared memory: best-fit allocation in pages that only this arena has added. `memory.grow` is
- * atomic between threads, so arenas need no lock.
+ * Memory allocator of one rank: best-fit allocation in those pages of the shared memory that this arena has added.
+ * `memory.grow` is atomic between threads, so arenas need no lock.
  */
 export class Arena {
   readonly memory: WasmMemory;
-  /** Sorted by address; adjacent blocks are merged. */
+  /** Free blocks, sorted by address; adjacent blocks are merged. */
   private free: Block[] = [];
   private readonly used = new Map<number, number>();
   /**
-   * Describes the current owners of memory, for the error of a refused allocation. Default: number and bytes of blocks,
-   * without owners.
+   * Describes the current owners of memory, for the message of a failed allocation. Default: number and bytes of
+   * blocks, without owners.
    */
   describeUse: () => string = () => `${this.used.size} blocks hold ${this.inUse} bytes`;
   private reserved = 0;
@@ -49,7 +49,7 @@ export class Arena {
     return this.peak;
   }
 
-  /** Bytes taken from the shared memory. The arena never returns these bytes. */
+  /** Bytes that this arena has added to the shared memory. They are never returned. */
   get bytesReserved(): number {
     return this.reserved;
   }
@@ -76,10 +76,10 @@ export class Arena {
     return address;
   }
 
-  /** Returns a view of the shared memory. */
+  /** Returns a view of `length` bytes of the shared memory at `address`. */
   bytesAt(address: number, length: number): Uint8Array<SharedArrayBuffer> {
-    // A thread may still have the buffer from before another thread grew the memory. Growing by 0 pages updates the
-    // buffer.
+    // This thread may still have the buffer object that existed before another thread grew the memory. Growing by 0
+    // pages updates the buffer.
     if (this.memory.buffer.byteLength < address + length) this.memory.grow(0);
     return new Uint8Array(this.memory.buffer as unknown as SharedArrayBuffer, address, length);
   }

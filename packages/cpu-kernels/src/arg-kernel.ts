@@ -2,10 +2,12 @@ import type { DType } from "@skein/tensor-core";
 import { alongDim } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "./kernel.ts";
 
-/** Values of `Order` in `assembly/order.ts`. */
+/**
+ * Number of the element order for each dtype, as in `Order` in `assembly/order.ts`. Absent: the dtype is not supported.
+ */
 const orders: { readonly [dtype in DType]?: number } = { f32: 0, i32: 1, u32: 2, u8: 3, bool: 3 };
 
-/** The kernel of `argmax` or `argmin`. */
+/** Creates the kernel of `argmax` or `argmin`. */
 export const argKernel = (op: "argmax" | "argmin"): Kernel =>
   kernelOf({
     op,

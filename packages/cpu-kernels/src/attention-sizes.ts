@@ -5,8 +5,8 @@ import { multiplyAddNanoseconds } from "./contraction-scratch.ts";
 import { PRODUCT_HEAD_BYTES, TILE_COLUMNS } from "../assembly/blocks.ts";
 
 /**
- * Sizes and options, in the order that both attention kernels expect: batch, heads, heads that share a key, queries,
- * keys, width, causal, scale.
+ * Returns the sizes and options of attention in the order that both attention kernels expect: batch, heads, heads that
+ * share a key, queries, keys, width, causal, scale.
  */
 export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams["attention"]>): readonly number[] => {
   const { batch, headsEach, group, queries, keys, width } = attentionSizes(inputs);
@@ -14,8 +14,8 @@ export const attentionArguments = ({ inputs, params }: KernelNode<OperatorParams
 };
 
 /**
- * Scratch bytes of one thread: squares of scores, tiles of positions × width (rounded up to complete panels of
- * columns), and additional words.
+ * Returns the scratch bytes of one thread: squares of scores, tiles of positions × width (rounded up to complete panels
+ * of columns), and additional words.
  */
 export const attentionScratch = (
   { inputs }: KernelNode,
@@ -25,7 +25,7 @@ export const attentionScratch = (
   return alignUp(PRODUCT_HEAD_BYTES + 4 * ATTENTION_TILE * (squares * ATTENTION_TILE + panels * width) + 4 * words);
 };
 
-/** Nanoseconds of attention in one thread, for a number of products of queries, keys and width. */
+/** Estimates the nanoseconds of attention in one thread, for a number of products of queries, keys and width. */
 export const attentionNanoseconds = (
   { inputs, params }: KernelNode<OperatorParams["attention"]>,
   products: number,

@@ -1,6 +1,6 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
 
-/** Opens the product of a BLAS in a thread: a module that exports `openInThread(data, memory)`. */
+/** Module that opens the product of a BLAS in a thread. The module exports `openInThread(data, memory)`. */
 export interface ThreadProduct {
   /** URL of the module. */
   readonly module: string;
@@ -9,10 +9,11 @@ export interface ThreadProduct {
 }
 
 /**
- * y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products in sequence.
+ * Computes y = alpha · op(a) · op(b) + beta · y, f32, row-major, on the shared memory: `batch` products in sequence.
  *
- * `a`, `b` and `y` are byte addresses. Strides are in elements: between stored rows, and between the operands of a
- * batch. op is the transpose if its flag is 1. With beta 0, the old content of `y` is not read. No size is 0.
+ * `a`, `b` and `y` are byte addresses. Strides between stored rows, and between the operands of a batch, are in
+ * elements. op is the transpose if its flag is 1, and the identity if its flag is 0. If beta is 0, the old content of
+ * `y` is not read. All sizes are at least 1.
  */
 export type Sgemm = (
   transposeA: number,
@@ -50,35 +51,43 @@ export const contractionOps = [
 /** Name of an operator that can run as products of a BLAS. */
 export type ContractionOp = (typeof contractionOps)[number];
 
-/** A node's work, described by the sizes that a table of measured shapes contains. */
+/** Work of a node, described by the sizes that tables of measured shapes contain. */
 export interface Contraction {
   readonly op: ContractionOp;
   /**
-   * Variant with its own speed. Products: "nn", "nt", "tn" or "tt" (t: the operand is transposed). Attention: "causal"
-   * or "full". Convolutions: "winograd" if WebAssembly uses Winograd. Otherwise "".
+   * Variant of the operator that is measured separately. Products: "nn", "nt", "tn" or "tt" (t: the operand is
+   * transposed). Attention: "causal" or "full". Convolutions: "winograd" if WebAssembly uses Winograd. All other work:
+   * "".
    */
   readonly variant: string;
-  /** Sizes of the product. Convolutions: sizes of the product by patches. Attention: queries, keys and width. */
+  /**
+   * Sizes of the product. For convolutions: sizes of the product of the column matrix. For attention: numbers of
+   * queries, keys and entries per key.
+   */
   readonly rows: number;
   readonly columns: number;
   readonly inner: number;
 }
 
-/** A BLAS outside of WebAssembly: `@skein/blas` opens one in Node. */
+/** A BLAS outside of WebAssembly. In Node, `@skein/blas` opens a BLAS. */
 export interface Blas {
-  /** Name of the library and a digest of its table. Ranks of one job must have the same identity. */
+  /** Name of the library and digest of its shape table. All ranks of a job must have the same identity. */
   readonly identity: string;
   /**
-   * Whether the BLAS computes this work faster than the WebAssembly kernel. Always the same answer for the same work.
+   * Whether the BLAS computes this work faster than the WebAssembly kernel. The result is always the same for the same
+   * work.
    */
   readonly prefers: (contraction: Contraction) => boolean;
-  /** Returns the library's product, bound to a memory. The memory is shared, so it does not move when it grows. */
+  /**
+   * Returns the `sgemm` of the library, bound to a memory. The memory must be shared, so that its address does not
+   * change when it grows.
+   */
   readonly open: (memory: WasmMemory) => Sgemm;
   /**
-   * A product can be split in two at multiples of this number of rows without changing a bit. Absent: threads share
-   * whole products only.
+   * Number of rows at whose multiples a product can be split in two with bitwise identical results. Absent: products
+   * cannot be split, and threads share only whole products.
    */
   readonly sliceRows?: number | undefined;
-  /** Opens the same product in helper threads. Absent: a backend with several threads rejects the BLAS. */
+  /** Opens the same product in helper threads. Absent: a backend with several threads rejects this BLAS. */
   readonly inThreads?: ThreadProduct | undefined;
 }

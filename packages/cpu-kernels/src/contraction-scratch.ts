@@ -16,13 +16,14 @@ import {
 export const multiplyAddNanoseconds: number = 1 / 30;
 
 const align16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
-/** Columns rounded up to complete panels of 8. */
+/** Rounds a number of columns up to complete panels of 8. */
 export const wholePanels = (columns: number): number => Math.ceil(columns / 8) * 8;
-/** Size of equal blocks of at most `limit`, as the kernels divide them. */
+/** Returns the size of the equal blocks, at most `limit`, into which the kernels divide `size`. */
 const evenBlock = (size: number, limit: number): number => Math.ceil(size / Math.max(1, Math.ceil(size / limit)));
 
 /**
- * Scratch bytes of one matrix product. The transposes determine which operand is packed; the size covers both cases.
+ * Returns the scratch bytes of one matrix product. The transposes determine which operand is packed; the size is
+ * sufficient for either operand.
  */
 export const productScratchBytes = (rows: number, columns: number, inner: number): number => {
   const longest = Math.max(rows, columns);
@@ -31,7 +32,7 @@ export const productScratchBytes = (rows: number, columns: number, inner: number
   return PRODUCT_HEAD_BYTES + 4 * Math.min(INNER_BLOCK, inner) * (panels + packedRows);
 };
 
-/** Sizes of a convolution in elements, in the order of the kernels' arguments. */
+/** Sizes of a convolution in elements, in the order in which the kernels expect them. */
 export interface ConvolutionSizes {
   readonly batch: number;
   readonly height: number;
@@ -51,19 +52,22 @@ export interface ConvolutionSizes {
   readonly groups: number;
 }
 
-/** Nanoseconds of a convolution or one of its gradients, in one thread. */
+/** Estimates the nanoseconds of a convolution or one of its gradients, in one thread. */
 export const convolutionNanoseconds = (s: ConvolutionSizes): number =>
   (multiplyAddNanoseconds *
     (s.batch * s.outHeight * s.outWidth * s.kernelHeight * s.kernelWidth * s.channels * s.outChannels)) /
   s.groups;
 
-/** Whether a convolution runs as one matrix product: 1×1, of all pixels. */
+/** Whether a convolution runs as one matrix product: the kernel is 1×1 and reads all pixels. */
 export const isPlainProduct = (sizes: ConvolutionSizes): boolean =>
   sizes.kernelHeight * sizes.kernelWidth * sizes.strideY * sizes.strideX * sizes.groups === 1 &&
   sizes.height === sizes.outHeight &&
   sizes.width === sizes.outWidth;
 
-/** Edge addresses, tile, zeros, result addresses, addresses of taps (or copied columns), panels. */
+/**
+ * Returns the scratch bytes of an indirect GEMM: edge addresses, tile, zeros, result addresses, addresses of taps (or
+ * copied columns), panels.
+ */
 const gatherScratchBytes = (taps: number, inner: number, columns: number): number => {
   const block = Math.max(1, evenBlock(taps, Math.max(1, Math.floor(TAP_BLOCK / Math.max(1, inner)))));
   const words = (PIXEL_BLOCK + TILE_ROWS) * (inner < FEW_CHANNELS ? block * inner + 1 : block);
@@ -82,13 +86,13 @@ const gatherScratchBytes = (taps: number, inner: number, columns: number): numbe
 export const isDepthwise = ({ channels, outChannels, groups }: ConvolutionSizes): boolean =>
   channels === groups && outChannels === groups && groups > 1;
 
-/** Scratch bytes for taps, and for two lists of taps inside the image. */
+/** Returns the scratch bytes of a depthwise convolution: taps, and two lists of taps inside the image. */
 const depthwiseScratchBytes = (sizes: ConvolutionSizes): number => {
   const taps = sizes.kernelHeight * sizes.kernelWidth;
   return 2 * align16(TAP_BYTES * taps);
 };
 
-/** Scratch bytes of `conv2d`. */
+/** Returns the scratch bytes of `conv2d`. */
 export const convolutionScratchBytes = (sizes: ConvolutionSizes): number => {
   if (isPlainProduct(sizes))
     return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.outChannels, sizes.channels);
@@ -97,13 +101,13 @@ export const convolutionScratchBytes = (sizes: ConvolutionSizes): number => {
   return gatherScratchBytes(sizes.kernelHeight * sizes.kernelWidth, inner, columns);
 };
 
-/** Scratch bytes of `conv2d-backward-input`. */
+/** Returns the scratch bytes of `conv2d-backward-input`. */
 export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   if (isPlainProduct(sizes))
     return productScratchBytes(sizes.batch * sizes.height * sizes.width, sizes.channels, sizes.outChannels);
   if (isDepthwise(sizes)) return depthwiseScratchBytes(sizes);
-  // Each phase uses a subset of the taps. Blocks of taps are of equal size, so more taps may give smaller blocks. Take
-  // the maximum over all counts.
+  // Each phase uses a subset of the taps. Blocks of taps are of equal size, so more taps may give smaller blocks.
+  // Therefore the maximum over all tap counts is used.
   const all = sizes.kernelHeight * sizes.kernelWidth;
   const bytes = Array.from({ length: all }, (_, i) =>
     gatherScratchBytes(i + 1, sizes.outChannels / sizes.groups, sizes.channels / sizes.groups),
@@ -111,7 +115,10 @@ export const inputGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   return align16(TAP_BYTES * all) + Math.max(0, ...bytes);
 };
 
-/** Scratch bytes of `conv2d-backward-weight`: edge addresses, results, tile, addresses, padded image block, panels. */
+/**
+ * Returns the scratch bytes of `conv2d-backward-weight`: edge addresses, results, tile, addresses, padded image block,
+ * panels.
+ */
 export const weightGradientScratchBytes = (sizes: ConvolutionSizes): number => {
   const { batch, kernelHeight, kernelWidth, outHeight, outWidth, strideY, strideX, dilationY, dilationX, groups } =
     sizes;

@@ -36,21 +36,22 @@ import { compileWasm, detectBuild, instantiateWasm, type WasmBuild } from "./was
 export interface CpuBackendOptions {
   /** Memory shared by all ranks of the process. Default: a new memory. */
   readonly memory?: WasmMemory;
-  /** A compiled build, as posted to a worker. Default: compile the fastest build that the host supports. */
+  /** A compiled build, as posted to a worker. Default: the fastest build that the host supports is compiled. */
   readonly module?: WasmModule;
-  /** Build to use; for tests and comparisons. */
+  /** WebAssembly build to use; for tests and comparisons. Default: the fastest build that the host supports. */
   readonly build?: WasmBuild;
   /**
-   * Number of threads that run a kernel's parts in parallel: the calling thread and helper threads, which `close`
-   * stops. Results have the same bits for every number of threads. Default: 1.
+   * Number of threads that share the work of a kernel: the calling thread and helper threads, which `close` stops.
+   * Results are bitwise identical for any number of threads. Default: 1.
    */
   readonly threads?: number;
   /**
-   * A BLAS for products, convolutions and attention that it computes faster. Default: WebAssembly computes everything.
+   * A BLAS for those products, convolutions and attentions that the BLAS computes faster. Default: WebAssembly computes
+   * everything.
    */
   readonly blas?: Blas | undefined;
   /**
-   * Kernels of user-defined operators (`defineOperator`). Without a kernel, a backend runs an operator's composition.
+   * Kernels of user-defined operators (`defineOperator`). An operator without a kernel runs as its composition.
    * Default: none.
    */
   readonly kernels?: readonly Kernel[];
@@ -60,14 +61,17 @@ export interface CpuBackendOptions {
 export interface CpuBackend extends Backend {
   readonly arena: Arena;
   readonly memory: WasmMemory;
-  /** Identity of the BLAS in use. Undefined: no BLAS. */
+  /** Identity of the BLAS in use. Undefined: the backend uses no BLAS. */
   readonly blas: string | undefined;
   readonly threads: number;
-  /** Stop the helper threads. The backend cannot be used afterwards. Helper threads never keep a process alive. */
+  /**
+   * Stop the helper threads. The backend cannot be used afterwards. Running helper threads do not prevent the process
+   * from exiting.
+   */
   close(): Promise<void>;
 }
 
-/** All reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
+/** Returns all reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
 export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
@@ -104,7 +108,7 @@ export const prepareForCpu = (
 ): Graph =>
   optimize(widenHalf(expand(source, kernels)), { fuse: { maxTile: TILE }, schedule: collectiveOrder ?? true });
 
-/** Parts from which `backendOf` creates a backend. */
+/** Components from which `backendOf` creates a backend. */
 export interface BackendParts {
   readonly arena: Arena;
   readonly wasm: WasmExports;
@@ -112,7 +116,7 @@ export interface BackendParts {
   readonly team: Team;
 }
 
-/** Create the operations of a backend from its parts. */
+/** Create a backend from its components. */
 export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend => {
   const ledger = new ArrayLedger<number>((address) => arena.release(address));
   arena.describeUse = () =>
@@ -148,11 +152,11 @@ export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend
 };
 
 /**
- * Create the WebAssembly backend of one rank. Kernels come from the fastest build that the host supports; arrays are in
- * an arena of the shared memory.
+ * Create the WebAssembly backend of one rank. Kernels come from the fastest build that the host supports; arrays are
+ * allocated in an arena of the shared memory.
  *
  * @throws HostError if WebAssembly has no shared memory. A page that is not cross-origin isolated has shared memory for
- * one thread. HelperError if a helper thread cannot be started.
+ * one thread only. @throws HelperError if a helper thread cannot be started.
  * @example const backend = await createCpuBackend({ threads: 2 });
  */
 export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {

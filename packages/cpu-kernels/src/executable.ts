@@ -38,10 +38,13 @@ import type { WasmExports } from "./wasm-exports.ts";
 import type { KernelTable } from "./kernel-table.ts";
 import type { Team } from "./team/team.ts";
 
-/** An array in the arena. Its memory is a byte address. */
+/** An array in the arena. Its memory is identified by a byte address. */
 type CpuArray = OwnedArray<number>;
 
-/** Addresses of a node's operands. The start of each region is known per run; the offset within the region is fixed. */
+/**
+ * Addresses of a node's operands. The start address of each region can change between runs; the offset within the
+ * region is fixed.
+ */
 interface Operands {
   readonly addresses: Int32Array;
   readonly regions: Int32Array;
@@ -55,9 +58,9 @@ interface Step {
   readonly call?: KernelCall;
   readonly constants: number;
   readonly collective?: CollectivePlan;
-  /** `collective-done`: index of the step that started the collective. */
+  /** Only for `collective-done`: index of the step that started the collective. */
   readonly waitsFor?: number;
-  /** Name and arguments of a kernel's span, if spans are recorded. */
+  /** Name and arguments of the kernel's span. Absent: spans are not recorded. */
   readonly span?: { readonly name: string; readonly args: SpanArgs };
 }
 
@@ -79,7 +82,7 @@ export class CpuExecutable implements Executable {
   private readonly parts: ExecutableParts;
   private readonly steps: readonly Step[];
   private readonly allocations: number[] = [];
-  /** Start addresses of the regions: 0 is the workspace, followed by the inputs and the outputs. */
+  /** Start addresses of the regions. Region 0 is the workspace; the inputs and the outputs follow. */
   private readonly bases: Float64Array;
   private readonly scratch: number;
   /** Whether a collective of a failed run may still write to the workspace. The next run then needs a new workspace. */
@@ -154,7 +157,7 @@ export class CpuExecutable implements Executable {
       } else if (role === "done") {
         const waitsFor = stepOfNode.get(node.inputs[0]!.node)!;
         const startStep = steps[waitsFor]!;
-        // No step runs in between, so the waiting thread may execute the request itself.
+        // No step runs between start and wait, so the waiting thread may execute the request itself.
         if (waitsFor === steps.length - 1 && startStep.collective !== undefined)
           steps[waitsFor] = {
             ...startStep,
@@ -213,7 +216,7 @@ export class CpuExecutable implements Executable {
     if (opening !== undefined) await opening;
     /** Collectives in progress, by the index of the step that started them. */
     const inProgress = new Map<number, CollectiveHandle>();
-    /** Spans of collectives, by the index of the step that started them. Empty if spans are not recorded. */
+    /** Spans of collectives, by the index of the step that started the collective. Empty if spans are not recorded. */
     const spans = new Map<number, CollectiveSpans>();
     try {
       for (let i = 0; i < this.steps.length; i++) {
@@ -246,7 +249,7 @@ export class CpuExecutable implements Executable {
           if (handle !== undefined) {
             const pending = communicators[plan.axis]!.wait(handle);
             if (pending !== undefined) await pending;
-            inProgress.delete(step.waitsFor!); // a failed collective may still write
+            inProgress.delete(step.waitsFor!); // a failed collective may still write to its regions
           }
           const span = spans.get(step.waitsFor!);
           span?.reached(began);
@@ -262,8 +265,8 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * After a failure, release memory that is no longer in use. Regions that a collective in progress may read or write
-   * are never reused.
+   * After a failure, release memory that is no longer in use. Regions that a collective in progress may still read or
+   * write are never reused.
    */
   private abandon(loan: ArgumentLoan<number>, inProgress: readonly number[]): void {
     const { graph, plan, arena } = this.parts;
@@ -281,8 +284,8 @@ export class CpuExecutable implements Executable {
   }
 
   /**
-   * Allocate a workspace if the last workspace was lost, and outputs that do not reuse a donated input. After a
-   * failure, no allocation remains and the arguments are returned.
+   * Allocate a workspace if the previous workspace was lost, and allocate the outputs that do not reuse a donated
+   * input. After a failure, no allocation remains and the arguments are returned.
    *
    * @returns undefined if there is nothing to wait for.
    */
@@ -306,7 +309,7 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** Allocate all regions, or no region. @throws OutOfMemoryError */
+  /** Allocate all regions, or none if the memory is insufficient. @throws OutOfMemoryError */
   private allocateRegions(): void {
     const { plan, arena } = this.parts;
     const fresh: number[] = [];
@@ -325,7 +328,7 @@ export class CpuExecutable implements Executable {
     }
   }
 
-  /** Copy outputs that are inputs, parts of larger blocks, or returned twice. */
+  /** Copy outputs that are inputs, regions of larger blocks, or returned twice. */
   private copyOutputs(): void {
     const { plan, arena } = this.parts;
     const memory = new Uint8Array(arena.memory.buffer);

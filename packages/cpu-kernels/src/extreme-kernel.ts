@@ -12,7 +12,7 @@ const suffixes: { readonly [dtype in DType]?: string } = { f32: "F32", i32: "I32
 const stepsOf = (node: KernelNode<OperatorParams["reduce-max"]>): ReductionStep[] =>
   reductionSteps(node.inputs[0]!.shape, node.params.dims);
 
-/** The kernel of `reduce-max` or `reduce-min`. */
+/** Creates the kernel of `reduce-max` or `reduce-min`. */
 export const extremeKernel = (which: "max" | "min"): Kernel =>
   kernelOf<"reduce-max" | "reduce-min">({
     op: `reduce-${which}`,
@@ -22,7 +22,7 @@ export const extremeKernel = (which: "max" | "min"): Kernel =>
       const suffix = suffixes[dtype];
       const fold = team.indexOf(suffix === undefined ? "extremeU8" : `${which}${suffix}`);
       const bytes = bytesPerElement[dtype];
-      // Arguments of byte reductions only: the direction, and the result of an empty reduction.
+      // These arguments are for byte reductions only: the direction, and the result of an empty reduction.
       const greatest = which === "max" ? 1 : 0;
       const empty = which === "max" ? 0 : dtype === "bool" ? 1 : 255;
       const chain = chainSteps(node, stepsOf(node), (input, output, { outer, size, inner }) => {

@@ -2,10 +2,10 @@ import { bytesPerElement, type DType, InvariantError, isFloat } from "@skein/ten
 import { type FusedInstruction, roundToStorage } from "@skein/tensor-core/backend";
 import type { Opcode } from "./fused-opcode.ts";
 
-/** Write one micro-operation; returns the register of its result. */
+/** Appends one micro-operation, and returns the register of its result. */
 export type Append = (op: Opcode, ...args: number[]) => number;
 
-/** Micro-operations of one operator, by dtype. */
+/** Names of the micro-operations of one operator, by dtype. */
 interface Names {
   readonly f32: Opcode;
   readonly i32?: Opcode;
@@ -46,7 +46,7 @@ const named: { readonly [op: string]: Names } = {
   tanh: { f32: "tanh" },
 };
 
-/** Micro-operations that work on bits, whatever the dtype. */
+/** Micro-operations that work on bits, for any dtype. */
 const bitwise: { readonly [op: string]: Opcode } = {
   "bitwise-and": "and",
   "bitwise-or": "or",
@@ -59,7 +59,10 @@ const bitwise: { readonly [op: string]: Opcode } = {
   where: "select",
 };
 
-/** `a > b` is `b < a`. A true bool is all ones, that is -1, so signed order reverses the order of bools. */
+/**
+ * Operators that are lowered with swapped operands: `a > b` is `b < a`. A true bool is all ones, that is -1, so the
+ * signed order of bools is reversed.
+ */
 const mirrored: { readonly [op: string]: string } = { greater: "less", "greater-equal": "less-equal" };
 
 const lowerCast = (append: Append, x: number, from: DType, to: DType): number => {
@@ -78,10 +81,10 @@ const lowerCast = (append: Append, x: number, from: DType, to: DType): number =>
 };
 
 /**
- * Write the micro-operations of one elementwise operator.
+ * Appends the micro-operations of one elementwise operator.
  *
- * @param from dtype of the first operand; `where` and bitwise operators do not depend on it.
- * @returns the register of the result, which may be an operand's register.
+ * @param from Dtype of the first operand. `where` and bitwise operators do not depend on it.
+ * @returns the register of the result, which may be the register of an operand.
  */
 export const lowerInstruction = (
   append: Append,
@@ -103,7 +106,7 @@ export const lowerInstruction = (
 
 const scratch: DataView = new DataView(new ArrayBuffer(4));
 
-/** The 32 bits that a register holds for a value of a dtype. */
+/** Returns the 32 bits that a register holds for a value of a dtype. */
 export const laneBits = (value: number, dtype: DType): number => {
   if (dtype === "bool") return value === 0 ? 0 : -1;
   const rounded = roundToStorage(value, dtype);
@@ -112,6 +115,6 @@ export const laneBits = (value: number, dtype: DType): number => {
   return scratch.getInt32(0);
 };
 
-/** Storage format of a dtype; values of `Kind` in `assembly/fused-runs.ts`. */
+/** Returns the storage format of a dtype, as a value of `Kind` in `assembly/fused-runs.ts`. */
 export const kindOf = (dtype: DType): number =>
   bytesPerElement[dtype] === 4 ? 0 : dtype === "u8" ? 1 : dtype === "bool" ? 2 : dtype === "f16" ? 3 : 4;

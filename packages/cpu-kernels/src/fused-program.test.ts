@@ -26,10 +26,7 @@ const node = (
 
 const nameOf = new Map(Object.entries(opcodes).map(([name, number]) => [number, name]));
 
-/**
- * The micro-operations of a program, their slots, and whether each output is written in place; decoded from the
- * program's words.
- */
+/** Decodes the words of a program: micro-operations, their slots, and whether each output is written in place. */
 const decode = (source: KernelNode<FusedParams>): { ops: string[]; slots: number[]; direct: boolean[] } => {
   const { words } = fusedProgram(source);
   const [, outputs, constants, micros] = words;
@@ -62,8 +59,8 @@ describe("outputs", () => {
     expect(decode(node(2, [step("exp", 0), step("add", 2, 1)], [2, 3])).direct).toEqual([true, true]);
   });
 
-  // Result 4 may reuse the memory of input 0, which instruction 0 reads last. After instruction 0 is joined into the
-  // sum, this read happens after the write.
+  // Result 4 may reuse the memory of input 0, which instruction 0 reads last. After instruction 0 has been merged into
+  // the sum, the read of input 0 happens after the write of result 4.
   test("are delayed if joining moved the last read of an input after them", () => {
     const source = node(3, [step("multiply", 0, 1), step("exp", 2), step("add", 3, 4)], [4, 5]);
     expect(decode(source).ops).toEqual(["exp", "madd"]);

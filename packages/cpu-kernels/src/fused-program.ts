@@ -11,11 +11,13 @@ import { TILE } from "../assembly/fused-blocks.ts";
 import * as Fold from "../assembly/fused-fold.ts";
 import { type Opcode, opcodes } from "./fused-opcode.ts";
 
-/** A program for the elementwise machine in `assembly/fused.ts`, and the scratch memory that the program needs. */
+/** A program for the elementwise interpreter in `assembly/fused.ts`, and the scratch memory that the program needs. */
 export interface FusedProgram {
   readonly words: Int32Array;
   readonly scratchBytes: number;
-  /** Number of tiles that threads can share, or of rows of tiles if a fold continues from one tile to the next. */
+  /**
+   * Number of work units that threads can share: tiles, or rows of tiles if a fold continues from one tile to the next.
+   */
   readonly units: number;
   readonly micros: number;
 }
@@ -32,20 +34,23 @@ const foldNumbers: { readonly [op in FusedFold["op"]]: number } = {
   "reduce-min": Fold.Min,
   "pack-bits": Fold.Bits,
 };
-/** Folds that include the last micro-operation: magnitudes of floats, ones of masks. */
+/**
+ * Fold numbers for folds that include the last micro-operation: folds of magnitudes of floats, and counts of ones in
+ * masks.
+ */
 const joinedFolds: { readonly [fold in FusedFold["op"]]?: { readonly [op in Opcode]?: number } } = {
   sum: { abs: Fold.SumMagnitudes, boolToFloat: Fold.Count },
   "reduce-max": { abs: Fold.MaxMagnitudes },
 };
 
-// Rows of at least this length get their own tiles, in which broadcast operands cost nothing. Shorter rows are copied
+// Minimum length of rows that get their own tiles, in which broadcast operands cost nothing. Shorter rows are copied
 // into shared tiles.
 const longRow = 256;
 
 const alignUp16 = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /**
- * Replace an `add` of a product that is not read elsewhere by one multiply-add. This saves a pass over the tile, and
+ * Replaces an `add` of a product that is not read elsewhere by one multiply-add. This saves a pass over the tile, and
  * one rounding if the build has fused multiply-add.
  */
 const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
@@ -74,14 +79,14 @@ const joinMultiplyAdd = (micros: readonly Micro[], results: readonly number[]): 
 
 const commutative: ReadonlySet<Opcode> = new Set(["add", "multiply", "madd", "nmadd", "msub"]);
 
-/** Put the operand that is constant for a whole tile second, where the loops are fastest. */
+/** Makes the operand that is constant for a whole tile the second operand, for which the loops are fastest. */
 const constantSecond = (micro: Micro, isConstant: (register: number) => boolean): Micro => {
   const [a, b, ...rest] = micro.args;
   return commutative.has(micro.op) && isConstant(a!) && !isConstant(b!) ? { ...micro, args: [b!, a!, ...rest] } : micro;
 };
 
 /**
- * Replace `max(x, c)` with a constant c that is not NaN and not zero by one instruction instead of eight. Only with
+ * Replaces `max(x, c)` with a constant c that is not NaN and not zero by one instruction instead of eight. Only with
  * such a constant do both instructions propagate NaN equally and never compare two zeros.
  */
 const plainExtreme = (micro: Micro, constantBits: (register: number) => number | undefined): Micro => {
@@ -98,8 +103,8 @@ const plainExtreme = (micro: Micro, constantBits: (register: number) => number |
 };
 
 /**
- * Convert words whose highest bit is clear as signed numbers. Signed and unsigned interpretations agree, and only the
- * signed conversion of a vector is a single instruction.
+ * Converts words whose highest bit is clear to floats as signed numbers. Signed and unsigned interpretations agree, and
+ * only the signed conversion of a vector is a single instruction.
  */
 const signedWords = (micros: readonly Micro[], constantBits: (register: number) => number | undefined): Micro[] => {
   const clear = new Set(
@@ -115,7 +120,7 @@ const signedWords = (micros: readonly Micro[], constantBits: (register: number) 
   );
 };
 
-/** Drop micro-operations that no result needs. */
+/** Removes micro-operations that no result needs. */
 const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro[] => {
   const needed = new Set(results);
   return micros
@@ -128,10 +133,13 @@ const liveMicros = (micros: readonly Micro[], results: readonly number[]): Micro
     .toReversed();
 };
 
-/** Kind in `assembly/fused-runs.ts`: float lanes that are converted to bytes by the store. */
+/** Value of `Kind` in `assembly/fused-runs.ts` for float lanes that the store converts to bytes. */
 const floatByte = 5;
 
-/** Move a cast to bytes into the store if only one output reads the cast. This saves a pass over the tile. */
+/**
+ * Moves a cast to bytes into the store if only one output reads the result of the cast. This saves a pass over the
+ * tile.
+ */
 const castInStore = (
   micros: readonly Micro[],
   results: readonly number[],
@@ -156,17 +164,17 @@ const castInStore = (
 
 interface Lowered {
   readonly micros: readonly Micro[];
-  /** Bits of the constant registers, which follow the inputs. */
+  /** Bits of the constant registers. These registers follow the registers of the inputs. */
   readonly constants: readonly number[];
   readonly results: readonly number[];
-  /** Number of the fold, per result. Undefined: the result is not folded. */
+  /** Number of the fold of each result. Undefined: the result is not folded. */
   readonly folds: readonly (number | undefined)[];
-  /** Storage kind, per result. */
+  /** Storage kind of each result. */
   readonly kinds: readonly number[];
   readonly numRegisters: number;
 }
 
-/** Lower a node to micro-operations. Registers: inputs, then constants, then results of micro-operations in order. */
+/** Lowers a node to micro-operations. Order of the registers: inputs, constants, results of micro-operations. */
 const lower = (node: KernelNode<FusedParams>): Lowered => {
   const { instructions, results, folds } = node.params;
   const numInputs = node.inputs.length;
@@ -200,7 +208,7 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
   }
   const firstComputed = numInputs + constants.length;
   const foldOf = (output: number): FusedFold | undefined => folds?.[output] ?? undefined;
-  // The memory plan may place a four-byte result over an operand that no later instruction reads.
+  // Whether the memory plan may place a four-byte result over an operand that no later instruction reads.
   const overwrites = node.outputs.some(({ dtype }, output) => foldOf(output) === undefined && kindOf(dtype) === 0);
   const isLane = (register: number): boolean =>
     register < numInputs && isDense(node, register) && kindOf(node.inputs[register]!.dtype) === 0;
@@ -217,9 +225,9 @@ const lower = (node: KernelNode<FusedParams>): Lowered => {
       numbers.push(joined);
       continue;
     }
-    // A result must be computed, even if it only repeats an operand. Otherwise the stores at a tile's end would read
-    // inputs that they overwrite. A fold may read an operand in place, because the plan then places no output over this
-    // operand.
+    // A result must be computed even if it only repeats an operand. Without this, the stores at the end of a tile would
+    // read inputs that they overwrite. A fold may read an operand in place, because in this case the plan places no
+    // output over the operand.
     const isStorable = resultRegister >= firstComputed || (fold !== undefined && isLane(resultRegister));
     outputs.push(isStorable ? resultRegister : append("copy", resultRegister));
     numbers.push(fold && foldNumbers[fold.op]);
@@ -252,12 +260,13 @@ const isDense = (node: KernelNode<FusedParams>, input: number): boolean => {
 };
 
 /**
- * Iteration order of the machine: rows of `inner` elements, `outerSizes` rows, and the words that describe each input.
+ * Iteration order of the interpreter: rows of `inner` elements, `outerSizes` rows, and the words that describe each
+ * input.
  */
 interface Walk {
   readonly outerSizes: readonly number[];
   readonly inner: number;
-  /** Whether each input is read in place. */
+  /** Whether each input is read in place, without a copy to the tile. */
   readonly direct: readonly boolean[];
   /** Whether each input has one value per row. */
   readonly single: readonly boolean[];
@@ -282,7 +291,7 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
       inputWords: (i, slot) => [kinds[i]!, 0, slot, stride[i]!, ...views[i]!.strides.slice(0, Math.max(0, rank - 1))],
     };
   }
-  // Tiles cover several rows. If a fold's rows are longer than a tile, tiles run through one row after another.
+  // Each tile covers several rows. If the rows of a fold are longer than a tile, the tiles cover one row after another.
   const outerSizes = folded > TILE ? [count / folded] : [];
   const dense = views.map((_, i) => isDense(node, i));
   const isSingle = views.map((view) => view.strides.every((stride, dim) => shape[dim] === 1 || stride === 0));
@@ -300,14 +309,19 @@ const planWalk = (node: KernelNode<FusedParams>, folds: readonly FusedFold[]): W
 };
 
 /**
- * Write the program of a `fused` node.
+ * Writes the program of a `fused` node.
  *
- * Words: numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions; elements of a row;
- * number of rows; bytes of operand addresses and running totals at the start of the scratch memory; index of the first
- * constant; elements of a tile; number of folds; outer sizes; words of the inputs; bits of the constants; per output:
- * its register, kind and whether it is written in place (2: folded); per micro-operation: its opcode, result, three
- * operands, and the slot of the result (-1: written directly to an output); per fold: its number, the operand that it
- * reads in memory or -1, or else the slot, the operand that it writes, and its size.
+ * Order of the words:
+ * - numbers of inputs, outputs, constants, micro-operations, registers, outer dimensions
+ * - elements of a row; number of rows
+ * - bytes of operand addresses and running totals at the start of the scratch memory
+ * - index of the first constant; elements of a tile; number of folds
+ * - outer sizes; words of the inputs; bits of the constants
+ * - per output: its register, its kind, and whether it is written in place (2: folded)
+ * - per micro-operation: its opcode, result, three operands, and the slot of the result (-1: written directly to an
+ *   output)
+ * - per fold: its number, the operand that it reads in memory (or -1), the slot if there is no such operand, the
+ *   operand that it writes, and its size
  */
 export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   const { micros, constants, results, folds: numbers, kinds, numRegisters } = lower(node);
@@ -326,8 +340,9 @@ export const fusedProgram = (node: KernelNode<FusedParams>): FusedProgram => {
   micros.forEach((micro, i) => {
     for (const arg of micro.args) lastUse.set(arg, i);
   });
-  // The memory plan may place an output over an input that no later instruction reads. Joined and dropped instructions
-  // move reads to later micro-operations. In this case the output is written at the end of the tile.
+  // The memory plan may place an output over an input that no later instruction reads. Combining and removing
+  // instructions may move a read of the input to a later micro-operation. In this case the output is written at the end
+  // of the tile.
   const writesTooEarly = (output: number): boolean => {
     const planWrites = planned[output]! - numInputs;
     const writes = micros.findIndex((micro) => micro.result === results[output]);

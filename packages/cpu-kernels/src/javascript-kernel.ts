@@ -6,14 +6,14 @@ export interface JavaScriptKernelRule {
   /** Name of the operator, such as `mish.operator.name`. */
   readonly op: string;
   /**
-   * Reason why this node cannot run, as a sentence with the cure. Undefined if the node can run. An operator with a
-   * composition then uses its composition.
+   * Returns the reason why this node cannot run, as a sentence with the cure, or undefined if the node can run. If a
+   * node is refused, the operator's composition runs instead, if there is one.
    */
   readonly refuses?: (node: KernelNode) => string | undefined;
   /**
-   * Compute every element of `outputs` from `inputs`, which must not be written. Elements are row-major. bool elements
-   * are bytes 0 or 1; f16 and bf16 elements are bits in 16-bit words. The views are valid only during the call. The
-   * return value is ignored.
+   * Computes every element of `outputs` from `inputs`. `inputs` must not be written. Elements are row-major. bool
+   * elements are bytes 0 or 1; f16 and bf16 elements are bits in 16-bit words. The views are valid only during the
+   * call. The return value is ignored.
    */
   readonly run: (inputs: readonly HostData[], outputs: readonly HostData[], node: KernelNode) => unknown;
 }
@@ -46,7 +46,7 @@ export const javascriptKernel = ({ op, refuses, run }: JavaScriptKernelRule): Ke
     return (inputs, outputs) => {
       const returned = run(viewsAt(inputLayouts, inputs), viewsAt(outputLayouts, outputs), node);
       if (returned instanceof Promise) {
-        returned.catch(() => undefined); // reported below
+        returned.catch(() => undefined); // the rejection is reported below
         throw new OperatorError(
           op,
           "its kernel returned a promise; a kernel must write all its results before it returns",

@@ -6,11 +6,11 @@ const bind = (): (() => void) => () => {};
 test("a kernel must name an existing operator, and reads only its parameters", () => {
   const kernels: readonly Kernel[] = [
     kernelOf({ op: "top-k", refuses: ({ params }) => params.by, bind }),
-    // @ts-expect-error: there is no such operator
+    // @ts-expect-error: there is no operator `topk`
     kernelOf({ op: "topk", bind }),
-    // @ts-expect-error: it has no such parameter
+    // @ts-expect-error: `top-k` has no parameter `order`
     kernelOf({ op: "top-k", refuses: ({ params }) => params.order, bind }),
   ];
-  // The compiler is under test here. At run time, a kernel is the object that was passed.
+  // The compiler is under test here. At run time, `kernelOf` returns the object that was passed.
   expect(kernels.map(({ op }) => op)).toEqual(["top-k", "topk", "top-k"]);
 });

@@ -1,13 +1,13 @@
 import { bytesPerElement } from "@skein/tensor-core";
 import type { KernelNode, ReductionStep } from "@skein/tensor-core/backend";
 
-/** Bytes of the results between steps, each aligned to 16 bytes. */
+/** Returns the bytes of each result between two steps, aligned to 16 bytes. */
 export const intermediateBytes = (node: KernelNode, steps: readonly ReductionStep[]): number[] =>
   steps
     .slice(0, -1)
     .map(({ outer, inner }) => Math.ceil((outer * inner * bytesPerElement[node.inputs[0]!.dtype]) / 16) * 16);
 
-/** Run `fold` step by step. `scratch` holds the results between steps. */
+/** Runs `fold` step by step. `scratch` holds the results between steps. */
 export const chainSteps = (
   node: KernelNode,
   steps: readonly ReductionStep[],
@@ -25,6 +25,6 @@ export const chainSteps = (
   };
 };
 
-/** Sum of `intermediateBytes`. */
+/** Returns the sum of `intermediateBytes`. */
 export const chainScratchBytes = (node: KernelNode, steps: readonly ReductionStep[]): number =>
   intermediateBytes(node, steps).reduce((total, size) => total + size, 0);

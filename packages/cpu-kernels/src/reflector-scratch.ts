@@ -1,7 +1,9 @@
 import { REFLECTOR_BLOCK } from "../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "./contraction-scratch.ts";
 
-/** Scratch bytes of `reflectRows` on `rows` rows of `length` entries: the triangle, two strips, a product. */
+/**
+ * Returns the scratch bytes of `reflectRows` on `rows` rows of `length` entries: a triangle, two strips, and a product.
+ */
 export const reflectorScratchBytes = (rows: number, length: number): number => {
   const longest = Math.max(rows, length, REFLECTOR_BLOCK);
   return 4 * REFLECTOR_BLOCK * (REFLECTOR_BLOCK + 2 * rows) + productScratchBytes(longest, longest, longest);

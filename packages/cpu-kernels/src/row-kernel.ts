@@ -3,7 +3,7 @@ import type { KernelNode, OperatorName, OperatorParams } from "@skein/tensor-cor
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { partBegin } from "./team/team.ts";
 
-/** Number of rows (along the last dimension) of a value, and their length. */
+/** Returns the number of rows (along the last dimension) of a value, and their length. */
 export const rowsOf = ({ shape }: TensorSpec): { rows: number; width: number } => ({
   rows: elementCount(shape.slice(0, -1)),
   width: shape.at(-1)!,
@@ -15,16 +15,16 @@ const elementNanoseconds = 0.5;
 export interface RowKernelRule<Op extends OperatorName> {
   readonly op: Op;
   /**
-   * Name of the WebAssembly function. Arguments: addresses of all outputs, addresses of all inputs, rows and width of
+   * Name of the WebAssembly export. Its arguments: addresses of all outputs, addresses of all inputs, rows and width of
    * input 0, `numbers`.
    */
   readonly name: string;
   readonly numbers?: (node: KernelNode<OperatorParams[Op]>) => readonly number[];
-  /** Inputs that all rows share, such as a gain. All other inputs have data for each row. Default: none. */
+  /** Indices of inputs that all rows share, such as a gain. All other inputs have data for each row. Default: none. */
   readonly shared?: readonly number[];
 }
 
-/** A kernel that computes each row of its first input independently. */
+/** Creates a kernel that computes each row of its first input independently. */
 export const rowKernel = <Op extends OperatorName>({ op, name, numbers, shared = [] }: RowKernelRule<Op>): Kernel =>
   kernelOf<Op>({
     op,

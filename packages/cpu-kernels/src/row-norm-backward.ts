@@ -6,10 +6,10 @@ import { rowsOf } from "./row-kernel.ts";
 const elementNanoseconds = 0.8;
 
 /**
- * The gradient of a normalization of rows. Threads share blocks of rows and store each block's sums for gain and shift.
- * These sums are then added in the order of the blocks.
+ * Creates the kernel of the gradient of a normalization of rows. Threads share blocks of rows and store the sums of
+ * each block for gain and shift. These sums are then added in the order of the blocks.
  *
- * @param totals 1: gain; 2: gain and shift.
+ * @param totals Number of totals, 1 for gain, or 2 for gain and shift.
  */
 export const rowNormBackwardKernel = (
   op: "layer-norm-backward" | "rms-norm-backward",

@@ -3,14 +3,16 @@ import { rowMajorStrides, type OperatorName, type OperatorParams, type KernelNod
 import { type Kernel, kernelOf } from "./kernel.ts";
 import { partBegin, type Team } from "./team/team.ts";
 
-/** One dimension of a copy between two strided views. Steps in bytes. */
+/** One dimension of a copy between two strided views. Steps are in bytes. */
 interface CopyDim {
   readonly size: number;
   readonly output: number;
   readonly input: number;
 }
 
-/** A simplified copy of every index of a shape from one strided view to another. Offsets in bytes. */
+/**
+ * A copy of every index of a shape from one strided view to another, with simplified dimensions. Offsets are in bytes.
+ */
 export interface StridedCopy {
   readonly dims: readonly CopyDim[];
   readonly outputOffset: number;
@@ -18,13 +20,13 @@ export interface StridedCopy {
   readonly elementBytes: number;
 }
 
-/** Strides and first element of a view, in elements. Default: dense row-major. */
+/** Strides and offset of the first element of a view, in elements. Default: dense row-major. */
 export interface View {
   readonly strides?: readonly number[];
   readonly offset?: number;
 }
 
-/** Drop dimensions of size 1, and merge adjacent dimensions that are contiguous in both views. */
+/** Removes dimensions of size 1, and merges adjacent dimensions that are contiguous in both views. */
 const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
   const result: CopyDim[] = [];
   for (const dim of dims) {
@@ -40,8 +42,8 @@ const simplify = (dims: readonly CopyDim[]): CopyDim[] => {
 };
 
 /**
- * If rows of the output are columns of the input, move the input's contiguous dimension next to the last dimension. The
- * pair is then a transposed tile.
+ * If rows of the output are columns of the input, moves the contiguous dimension of the input next to the last
+ * dimension. The two dimensions can then be transposed tile by tile.
  */
 const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim[] => {
   const last = dims.at(-1);
@@ -51,7 +53,9 @@ const pairTransposed = (dims: readonly CopyDim[], elementBytes: number): CopyDim
   return [...dims.slice(0, contiguous), ...dims.slice(contiguous + 1, -1), dims[contiguous]!, last];
 };
 
-/** Plan to copy `shape` from one view to another. The copies may run in any order, and no element is written twice. */
+/**
+ * Plans a copy of `shape` from one view to another. The copies may run in any order, and no element is written twice.
+ */
 export const planCopy = (shape: Shape, dtype: DType, output: View, input: View): StridedCopy => {
   const elementBytes = bytesPerElement[dtype];
   const dense = rowMajorStrides(shape);
@@ -75,11 +79,11 @@ export const planCopy = (shape: Shape, dtype: DType, output: View, input: View):
   };
 };
 
-/** The table that the kernel reads: three words per dimension. */
+/** Returns the table that the export reads: three words per dimension. */
 export const copyTable = (copy: StridedCopy): Uint8Array =>
   new Uint8Array(Int32Array.from(copy.dims.flatMap((dim) => [dim.size, dim.output, dim.input])).buffer);
 
-/** Nanoseconds in one thread: per byte of a dense copy, per element of a strided copy. */
+/** Nanoseconds per byte of a dense copy, in one thread. */
 const byteNanoseconds = 0.05;
 const elementNanoseconds = 0.3;
 
@@ -94,7 +98,7 @@ const copyDense = (team: Team, bytes: number): ((output: number, input: number) 
 };
 
 /**
- * Choose the export for a planned copy. Threads share the outermost dimension. The returned function takes the
+ * Chooses the export for a planned copy. Threads share the outermost dimension. The returned function expects the
  * addresses of the complete output and input, and of the table.
  */
 export const bindCopy = (copy: StridedCopy, team: Team): ((output: number, input: number, table: number) => void) => {
@@ -115,7 +119,7 @@ export const bindCopy = (copy: StridedCopy, team: Team): ((output: number, input
     });
 };
 
-/** A kernel that is one strided copy from its single input to its single output. */
+/** Creates a kernel that makes one strided copy from its single input to its single output. */
 export const copyKernel = <Op extends OperatorName>(
   op: Op,
   plan: (node: KernelNode<OperatorParams[Op]>) => StridedCopy,
@@ -129,7 +133,7 @@ export const copyKernel = <Op extends OperatorName>(
     },
   });
 
-/** A 32-bit word that repeats `value` in storage of `dtype`. */
+/** Returns a 32-bit word that repeats `value` in the storage format of `dtype`. */
 export const fillPattern = (value: number, dtype: DType): number => {
   const count = 4 / bytesPerElement[dtype];
   const bytes = NdArray.from(new Array<number>(count).fill(value), [count], dtype).bytes();

@@ -3,7 +3,7 @@ import { relaxedSimd, simd } from "wasm-feature-detect";
 import { HostError } from "./errors.ts";
 import type { WasmExports } from "./wasm-exports.ts";
 
-/** The three builds of one source: vectors with fused multiply-add, vectors, and scalar code. */
+/** Builds of the same source: vectors with fused multiply-add, vectors, and scalar code. */
 export type WasmBuild = "relaxed" | "simd" | "scalar";
 
 const sources: { readonly [build in WasmBuild]: () => Promise<{ wasmBase64: string }> } = {
@@ -38,7 +38,7 @@ export const detectBuild = async (): Promise<WasmBuild> => {
   return (await simd()) ? "simd" : "scalar";
 };
 
-/** Compile a build. The module can be posted to workers, which then need no compilation. */
+/** Compile a build. The module can be posted to workers, which then need not compile it. */
 export const compileWasm = async (build: WasmBuild): Promise<WasmModule> => {
   const { wasmBase64 } = await sources[build]();
   return WebAssembly.compile(Uint8Array.from(atob(wasmBase64), (character) => character.charCodeAt(0)));

@@ -1,2 +1,2 @@
-/** Exports of one WebAssembly build: plain functions of numbers, addresses in bytes. */
+/** Exports of a WebAssembly build: functions whose arguments and results are numbers. Addresses are in bytes. */
 export type WasmExports = { readonly [name: string]: (...args: number[]) => number };

@@ -4,7 +4,7 @@ import { convolutionNanoseconds, type ConvolutionSizes, wholePanels } from "./co
 import type { KernelCall } from "./kernel.ts";
 import { partBegin, type Team } from "./team/team.ts";
 
-/** Columns whose transformed kernel is in memory at a time: at most 18 KiB per channel of the sum. */
+/** Number of columns whose transformed kernel is in memory at a time: at most 18 KiB per input channel. */
 const columnBlock = 128;
 /** Bytes of values and products of a block of tiles, chosen to stay in the second-level cache. */
 const blockBytes = 2 ** 20;
@@ -12,25 +12,28 @@ const blockBytes = 2 ** 20;
 const [minTiles, maxTiles] = [24, 48];
 
 /**
- * Cost of the transforms, in multiplications that the product computes in the same time: per tile and channel, and per
- * entry of the kernel. Measured; see `docs/experiments.md`.
+ * Costs of the transforms per tile and channel, and per entry of the kernel. Unit: multiplications that the product
+ * computes in the same time. Measured; see `docs/experiments.md`.
  */
 const transformCosts = { tileChannel: 512, kernelEntry: 1200 };
-/** Minimum advantage of fewer multiplications, so that no shape becomes slower. */
+/**
+ * Minimum ratio of estimated costs, direct sums to Winograd, for which Winograd is used, so that no shape becomes
+ * slower.
+ */
 const margin = 1.15;
 /** Nanoseconds to transform and pack one entry of the kernel. */
 const kernelNanoseconds = 12;
 /**
- * Number of images that share a packed kernel, in the choice for every batch size: a sample must have the same bits
- * alone and in a batch. With fewer images, small images pay more for the kernel than they save (1×8×8×64 ran at 0.65 of
- * the speed of direct sums).
+ * Number of images that the choice assumes to share a packed kernel, whatever the batch size is: the result of a sample
+ * must be bitwise identical alone and in a batch. With fewer images of small size, packing the kernel costs more time
+ * than Winograd saves (1×8×8×64 ran at 0.65 of the speed of direct sums).
  */
 const usualBatch = 16;
 
 /**
- * Whether a convolution and its gradients are faster with Winograd's F(4, 3) than with direct sums, at the usual batch.
- * The answer is the same for all three and for every batch, so neither the division of the work nor other samples
- * change a bit.
+ * Whether a convolution and its gradients are faster with Winograd's F(4, 3) than with direct sums, at the assumed
+ * batch size. The result is the same for the convolution and both gradients, and for every batch size, so results are
+ * bitwise independent of the split of the work and of other samples.
  */
 export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   const square = s.kernelHeight === 3 && s.kernelWidth === 3;
@@ -44,7 +47,7 @@ export const suitsWinograd = (s: ConvolutionSizes): boolean => {
   return direct > margin * (products + tiles * tileChannel * (s.channels + s.outChannels) + kernelEntry * entries);
 };
 
-/** The convolution that computes a convolution or its input gradient, in tiles of 4 × 4 results. */
+/** Sizes of a convolution, in tiles of 4 × 4 results, that computes a convolution or its input gradient. */
 interface Tiling {
   readonly height: number;
   readonly width: number;
@@ -111,14 +114,14 @@ const gradientBytes = ({ channels, outChannels, ...s }: ConvolutionSizes): numbe
   );
 };
 
-/** Call `work` for blocks of columns, with the first column and the number of columns. */
+/** Calls `work` for each block of columns, with the first column and the number of columns. */
 const forColumns = (columns: number, work: (first: number, count: number) => void): void => {
   for (let first = 0; first < columns; first += columnBlock) work(first, Math.min(columnBlock, columns - first));
 };
 
 /**
- * Estimated time. The products take a quarter of the time of direct sums; products and transforms together take at most
- * the time of direct sums.
+ * Estimates the nanoseconds in one thread as half of the time of direct sums: the products take a quarter of this time,
+ * and products and transforms together take at most all of this time.
  */
 const nanoseconds = (s: ConvolutionSizes): number => convolutionNanoseconds(s) / 2;
 
@@ -142,7 +145,7 @@ const bindTiles = (s: ConvolutionSizes, t: Tiling, flipped: boolean, team: Team)
       );
       const [to, outPixel] = [y! + 4 * first, 4 * t.columns];
       const parts = team.partsOf((nanoseconds(s) * count) / t.columns, blocks);
-      // Threads share complete blocks, so that a tile is computed together with the same tiles whatever the number of
+      // Threads share complete blocks, so that each tile is computed together with the same tiles for any number of
       // threads.
       team.run(parts, (part, call) => {
         const begin = block * partBegin(blocks, part, parts);
@@ -165,7 +168,7 @@ const bindGradient = (s: ConvolutionSizes, team: Team): KernelCall => {
     forColumns(outChannels, (first, count) => {
       const panels = Math.ceil(count / 8);
       const parts = team.partsOf((nanoseconds(s) * count) / outChannels, panels);
-      // Sums run over all tiles, so threads share columns. Each part transforms the pixels for itself.
+      // Sums run over all tiles, so threads share columns. Each part transforms the pixels that it needs.
       team.run(parts, (part, call) => {
         const begin = 8 * partBegin(panels, part, parts);
         const columns = Math.min(count, 8 * partBegin(panels, part + 1, parts)) - begin;
@@ -177,7 +180,10 @@ const bindGradient = (s: ConvolutionSizes, team: Team): KernelCall => {
     });
 };
 
-/** A convolution or one of its gradients by Winograd's F(4, 3), for sizes that `suitsWinograd` accepts. */
+/**
+ * Implementation of a convolution or one of its gradients by Winograd's F(4, 3), for sizes that `suitsWinograd`
+ * accepts.
+ */
 export interface WinogradKernel {
   readonly scratchBytes: (sizes: ConvolutionSizes, threads: number) => number;
   readonly bind: (sizes: ConvolutionSizes, team: Team) => KernelCall;

@@ -75,7 +75,7 @@ test("convolutions by patches equal convolutions by address, for all sizes", asy
         );
       },
     ),
-    // The example has two blocks of pixels per group.
+    // This example has two blocks of pixels per group.
     {
       numRuns: 60,
       examples: [

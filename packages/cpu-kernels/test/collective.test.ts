@@ -3,7 +3,7 @@ import { fromBf16Bits, fromF16Bits, toBf16Bits, toF16Bits } from "@skein/tensor-
 import { describe, expect, test } from "vitest";
 import { compileWasm, instantiateWasm } from "../src/wasm-build.ts";
 
-// The reductions that @skein/collectives looks up in a kernel module by name.
+// Reductions that @skein/collectives looks up in a kernel module by name.
 const operations: { readonly [name: string]: (a: number, b: number) => number } = {
   Sum: (a, b) => a + b,
   Max: Math.max,
@@ -12,7 +12,10 @@ const operations: { readonly [name: string]: (a: number, b: number) => number } 
 const dtypes: readonly DType[] = ["f32", "f16", "bf16", "i32", "u32"];
 const counts = [0, 1, 3, 4, 15, 16, 17, 67];
 
-/** Bit patterns to test: all 16-bit patterns in sequence, and 32-bit patterns spread over the complete range. */
+/**
+ * Fills an array with test values: 16-bit patterns with stride 977; f32 special values (−0, NaN, ±Infinity, a
+ * subnormal) and numbers of many magnitudes; 32-bit integers over the complete range.
+ */
 const fill = (array: NdArray, seed: number): void => {
   for (let i = 0; i < array.data.length; i++)
     array.data[i] = bytesPerElement[array.dtype] === 2 ? (i * 977 + seed * 31_337) & 0xffff : 0;
@@ -36,7 +39,7 @@ const expected = (dtype: DType, apply: (a: number, b: number) => number, a: NdAr
   return result;
 };
 
-/** Ignores the payload of NaNs. */
+/** Returns the numbers of an array, with all NaNs replaced by the same NaN. */
 const canonical = (array: NdArray): number[] => array.toNumbers().map((value) => (Number.isNaN(value) ? NaN : value));
 
 describe.each(["relaxed", "simd", "scalar"] as const)("%s build", (build) => {

@@ -3,7 +3,7 @@ import { checkGradientValues, checkValues, composedCases } from "@skein/testing"
 import type { Backend } from "@skein/tensor-core";
 import { beforeAll, describe, test } from "vitest";
 
-// Only one build: builds differ only in kernels, which have their own rows.
+// Tests only one build, because builds differ only in kernels, which have their own rows.
 describe("functions made of operators, on the fastest build", () => {
   let backend: Backend;
   beforeAll(async () => {

@@ -10,8 +10,8 @@ const planned = (build: WasmBuild): Promise<Backend> =>
 const inPlace = conformanceCases.filter(({ op }) => op === "fused");
 
 /**
- * The fastest build as programs use it. The other builds run with guards around every value, which detect writes out of
- * bounds. The vectors of the relaxed build and the plain build read and write the same bytes. Every build also runs
+ * The fastest build runs as in programs. The other builds run with guards around every value, which detect writes out
+ * of bounds. The vectors of the relaxed build and the plain build read and write the same bytes. Every build also runs
  * with values that share memory in the plan.
  */
 const runs: readonly (readonly [name: string, open: () => Promise<Backend>, rows: readonly ConformanceCase[]])[] = [
@@ -36,7 +36,8 @@ describe.each(runs)("conformance of %s", (_, open, rows) => {
 
 test("every operator has a row", () => {
   const covered = new Set(conformanceCases.map((row) => row.op));
-  // Created by trace or by passes, and exercised by every other row. Collectives have their own laws and parity tests.
+  // Operators that are created by trace or by passes, and used in every other row. Collectives have their own laws and
+  // parity tests.
   const structural = ["input", "collective-start", "collective-done"];
   const missing = Object.values(operators).filter(
     (operator) =>

@@ -16,7 +16,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 
 const roundoff = 2 ** -24;
 
-/** `x y` in f64, with x [rows, inner] and a function that returns the entries of y [inner, columns]. */
+/** Computes `x y` in f64, with x [rows, inner] and a function that returns the entries of y [inner, columns]. */
 const product = (
   x: ArrayLike<number>,
   [rows, inner, columns]: readonly [number, number, number],
@@ -33,7 +33,7 @@ const product = (
   return result;
 };
 
-/** Largest entry of `x − y`. NaN if an entry is NaN. */
+/** Returns the maximum magnitude of the entries of `x − y`. NaN if an entry is NaN. */
 const distance = (x: ArrayLike<number>, y: (at: number) => number): number => {
   let most = 0;
   for (let at = 0; at < x.length; at++) {
@@ -46,7 +46,7 @@ const distance = (x: ArrayLike<number>, y: (at: number) => number): number => {
 const transposed = (x: readonly number[], rows: number, columns: number): number[] =>
   Array.from({ length: rows * columns }, (_, at) => x[(at % rows) * columns + Math.floor(at / rows)]!);
 
-/** Largest entry of `xᵀ x − 1` for x [rows, columns]. */
+/** Returns the maximum magnitude of the entries of `xᵀ x − 1` for x [rows, columns]. */
 const unorthogonal = (x: readonly number[], rows: number, columns: number): number =>
   distance(
     product(transposed(x, rows, columns), [columns, rows, columns], (k, j) => x[k * columns + j]!),
@@ -62,7 +62,9 @@ const eigenparts = async (backend: Backend, a: NdArray): Promise<{ values: numbe
   return { values: values!.toNumbers(), vectors: vectors!.toNumbers() };
 };
 
-/** Laws of one symmetric matrix: `a v = v diag(λ)`, `vᵀ v = 1`, λ ascending, signs as stated. */
+/**
+ * Checks the laws of one symmetric matrix: `a v = v diag(λ)`, `vᵀ v = 1`, λ ascending, and the documented signs of v.
+ */
 const checkEigh = async (backend: Backend, a: NdArray): Promise<number[]> => {
   const size = a.shape.at(-1)!;
   const { values, vectors } = await eigenparts(backend, a);
@@ -203,8 +205,8 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     const eigenvalues = gradedSpectrum(size, condition);
     const a = withSpectrum(eigenvalues);
     const inverse = (await evaluate((x: Tensor) => inverseFromCholesky(cholesky(x)), backend)(a)).toNumbers();
-    // Entries of `a` are rounded, which changes its inverse by a fraction of its largest entry: the condition number
-    // times the roundoff.
+    // The entries of `a` are rounded, which changes its inverse by a fraction of its largest entry: the condition
+    // number times the roundoff.
     const exact = withSpectrum(eigenvalues.map((x) => 1 / x)).toNumbers();
     expect(distance(inverse, (at) => exact[at]!) / condition).toBeLessThan(4 * condition * roundoff);
     const one = product(a.toNumbers(), [size, size, size], (k, j) => inverse[k * size + j]!);
@@ -228,7 +230,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("decompositions of the %s 
     );
     const solve = (x: Tensor, b: Tensor): Tensor => triangularSolve(x, b, { lower: true, transpose: false });
     const x = (await evaluate(solve, backend)(l, one)).toNumbers();
-    // From that row on, the later columns also contain 0 · NaN or 0 / 0.
+    // From this row on, the later columns also contain 0 · NaN or 0 / 0.
     expect(x.map((value) => Number.isFinite(value))).toEqual(x.map((_, at) => at < 60 * size));
   });
 });

@@ -23,7 +23,7 @@ const mebibyte = 2 ** 20;
 const openBackend = (mebibytes: number, threads = 1): Promise<CpuBackend> =>
   createCpuBackend({ memory: createSharedMemory(mebibytes * mebibyte), threads });
 
-/** The loop in the README of tensor-core, with a state of `2 * rows * columns` f32. */
+/** Runs the loop in the README of tensor-core, with a state of `2 * rows * columns` f32. */
 const readmeLoop = async (
   backend: CpuBackend,
   { rows, columns, steps, donate = [] }: { rows: number; columns: number; steps: number; donate?: readonly number[] },
@@ -84,7 +84,7 @@ test("uploads of arguments and workspaces of compiled functions also wait for dr
   const big = NdArray.zeros("f32", [mebibyte / 2]);
   const total = jit(sum as (x: Tensor) => Tensor, backend);
   for (let i = 0; i < 10; i++) {
-    await backend.reclaim!(); // `upload` cannot wait
+    await backend.reclaim!(); // `upload` is synchronous, so it cannot wait for memory
     // Three dropped arrays of 2 MiB, then calls whose arguments and workspaces only fit after these arrays are
     // collected.
     for (let dropped = 0; dropped < 3; dropped++) backend.upload(big);
@@ -101,7 +101,7 @@ test("a dropped compiled function releases its workspace", async () => {
     backend.free(await f(NdArray.zeros("f32", [512, 512])));
   }
   await backend.reclaim!();
-  expect(backend.arena.bytesInUse).toBeLessThan(4 * mebibyte); // the engine may still hold the last one
+  expect(backend.arena.bytesInUse).toBeLessThan(4 * mebibyte); // the engine may still reference the last array
 });
 
 test("donated, freed and disposed arrays leave nothing to collect", async () => {
@@ -143,7 +143,7 @@ test("reports the owners of memory and the cure if a result does not fit next to
   await expect(fill()).rejects.toThrow(
     /^2097152 bytes were asked for, but 2 live arrays hold 4194304 bytes, .*`using`.*`backend\.free\(array\)`.*jit\(step, backend, \{ donate: \[0\] \}\)/,
   );
-  // Nothing was lost: with enough memory, the same call succeeds.
+  // No array was lost: with enough memory, the same call succeeds.
   backend.free(kept.pop()!);
   expect((await backend.download(await f(x))).toNumbers().every((value) => value === 1)).toBe(true);
 });

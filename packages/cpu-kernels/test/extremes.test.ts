@@ -19,8 +19,7 @@ const signsOf = async (backend: Backend, fn: (x: Tensor) => Tensor, values: read
     .toNumbers()
     .map((bits) => bits >>> 31);
 
-// Fast instructions do not distinguish zeros, as comparisons do not, so they must not be used if two zeros may be
-// compared.
+// Fast instructions treat −0 and 0 as equal, as comparisons do, so they must not be used if two zeros may be compared.
 describe.each(builds)("zeros in the %s build", (build) => {
   const open = (): Promise<Backend> => createCpuBackend({ build, memory: createSharedMemory(64 * 2 ** 20) });
 

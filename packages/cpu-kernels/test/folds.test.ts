@@ -51,7 +51,10 @@ const wholeOf =
   (y) =>
     reduce(prepare(y));
 
-/** The operand of a reduction, from x `[rows, size]`, a value per row, a value per column and bools. */
+/**
+ * Functions that compute the operand of a reduction from x `[rows, size]`, a value per row, a value per column and
+ * bools.
+ */
 const programs: { readonly [name: string]: (x: Tensor, row: Tensor, column: Tensor, mask: Tensor) => Tensor } = {
   "the operand itself": (x) => x,
   magnitudes: (x) => absolute(x),
@@ -141,7 +144,8 @@ describe.each(builds)("reductions in a fused program, %s build", (build) => {
   test("read operands before results overwrite them", async () => {
     const a = NdArray.from(Array.from({ length: 2050 }, (_, i) => (i % 5) - 2));
     const x = ((await evaluate(cumsum, backend)(a)) as NdArray).toNumbers();
-    // Intermediates whose last use is here, so that the plan may place results over them.
+    // Returns results of an intermediate that is not used elsewhere, so that the plan may place results over the
+    // intermediate.
     const joined = (own: Tensor): readonly Tensor[] => {
       const magnitudes = absolute(cumsum(own));
       return [sum(magnitudes), cumsum(multiply(magnitudes, 3))];

@@ -3,7 +3,8 @@ import { evaluate, NdArray, softmax, type Tensor } from "@skein/tensor-core";
 import { expect, test } from "vitest";
 import { createGuardedBackend } from "./guarded-backend.ts";
 
-// The arguments of `softmax` are the addresses of its output and of its input, rows and width.
+// Addresses of faulty writes. The arguments of `softmax` are the addresses of its output and of its input, rows and
+// width.
 const faults: readonly (readonly [name: string, at: (output: number, bytes: number) => number])[] = [
   ["behind its output", (output, bytes) => output + bytes],
   ["before its output", (output) => output - 1],

@@ -27,11 +27,14 @@ import { withBlas } from "../src/blas/with-blas.ts";
 import { type Team, TeamFunctions } from "../src/team/team.ts";
 import { shuffledTeam } from "./shuffled-team.ts";
 
-/** Alignment that kernels may rely on, bytes. */
+/** Alignment in bytes that kernels may rely on. */
 const alignment = 16;
-/** Bytes between blocks and around all of them. Wider than any vector or tile row. */
+/** Bytes of a guard, which is placed between blocks and around all blocks. Wider than any vector or tile row. */
 const guardBytes = 256;
-/** A NaN as f32 and, in its upper half, as f16 and bf16. Not a mask and not a small number. */
+/**
+ * Word that fills unused memory: a NaN as f32 and, in its upper half, as f16 and bf16. It is neither a mask nor a small
+ * number.
+ */
 const poison = 0x7fc0_de5a;
 const pageBytes = 65_536;
 
@@ -55,7 +58,7 @@ class Layout {
   }
 }
 
-/** Address of a changed byte outside of `allowed`. Undefined: none. */
+/** Returns the address of a changed byte outside of `allowed`, or undefined if there is none. */
 const strayByte = (before: Uint8Array, after: Uint8Array, allowed: readonly Block[]): number | undefined => {
   let from = pageBytes;
   for (const { address, bytes } of [...allowed, { address: before.length, bytes: 0 }].sort(
@@ -92,8 +95,8 @@ class GuardedExecutable implements Executable {
   }
 
   /**
-   * Each value has its own block, filled with NaN. After each kernel, all memory except the kernel's outputs and
-   * scratch must be unchanged.
+   * Runs the graph. Each value has its own block, filled with NaN. After each kernel, all memory except the outputs and
+   * scratch memory of the kernel must be unchanged.
    */
   async run(inputs: readonly DeviceArray[]): Promise<DeviceArray[]> {
     const { graph, kernels, team } = this;
@@ -123,7 +126,8 @@ class GuardedExecutable implements Executable {
       const outputs = node.specs.map((_, output) => values.get(valueKey({ node: node.id, output }))!);
       const operands = node.inputs.map((ref) => values.get(valueKey(ref))!);
       if (roleOf(node) === "barrier") {
-        // A view for executors with a plan. Here each value has its own block.
+        // In executors with a memory plan, the output is a view. Here each value has its own block, so the bytes are
+        // copied.
         for (const [output, { address, bytes }] of outputs.entries())
           for (const image of [memory, before])
             image.copyWithin(address, operands[output]!.address, operands[output]!.address + bytes);
@@ -158,16 +162,16 @@ class GuardedExecutable implements Executable {
   release(): void {}
 }
 
-// Arrays of this backend are host arrays.
+// Casts a host array to an array of this backend, whose arrays are host arrays.
 const deviceArray = (array: NdArray): DeviceArray => array as unknown as DeviceArray;
 const hostArray = (array: DeviceArray): NdArray => array as unknown as NdArray;
 
 /**
- * A backend with the kernels of a build but without plan and arena. Values never share memory. Detects kernels that
- * write a byte outside of their own memory, or read memory that was never written.
+ * Creates a backend with the kernels of a build but without memory plan and arena. Values never share memory. Detects
+ * kernels that write a byte outside of their own memory, or read memory that was never written.
  *
- * @param tamper adds faults to the kernels, to test that they are detected.
- * @param blas runs the contractions that it prefers.
+ * @param tamper Adds faults to the kernels, to test that they are detected.
+ * @param blas BLAS that runs the contractions that it prefers.
  */
 export const createGuardedBackend = async (
   build: WasmBuild,
@@ -177,7 +181,7 @@ export const createGuardedBackend = async (
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = tamper(instantiateWasm(await compileWasm(build), memory), memory);
   const kernels = blas === undefined ? ownKernels : withBlas(ownKernels, blas);
-  // Every kernel runs in parts. Each part must write only its own memory, with its own scratch.
+  // Every kernel runs in parts. Each part must write only to its own memory, and has its own scratch memory.
   const team = shuffledTeam(3, new TeamFunctions(wasm, blas?.open(memory)));
   return {
     name: `guarded ${build}`,

@@ -15,7 +15,10 @@ import { prepareForCpu } from "../src/cpu-backend.ts";
 const size = 1000;
 const vector = { dtype: "f32", shape: [size] } as const;
 
-/** Elements that the kernels of an update read and write per parameter, counting each operand of each kernel once. */
+/**
+ * Returns the number of elements per parameter that the kernels of an update read and write, counting each operand of
+ * each kernel once.
+ */
 const streamed = (optimizer: ReturnType<typeof adam>): number => {
   let init: unknown;
   trace(
@@ -43,7 +46,10 @@ const streamed = (optimizer: ReturnType<typeof adam>): number => {
   return counts.reduce((sum, count) => sum + count, 0) / size;
 };
 
-/** Reads weights, gradients and two means; writes weights and means. */
+/**
+ * Number of elements if each is accessed once: weights, gradients and two means are read; weights and means are
+ * written.
+ */
 const once = 7;
 
 test.each([

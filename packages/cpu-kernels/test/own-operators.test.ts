@@ -31,7 +31,7 @@ const mishKernel = javascriptKernel({
   },
 });
 
-/** Running maximum and its positions: two results with two dtypes, and no composition. */
+/** Running maximum and its positions. The operator has two results with two dtypes, and no composition. */
 const runningMax = defineOperator({
   name: "acme/running-max",
   infer: ([x]) => [x!, { dtype: "i32", shape: x!.shape }],
@@ -231,7 +231,7 @@ describe("user-defined operators on the CPU", () => {
 
 const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
-/** The module above, encoded by hand, because a test should not need an assembler. */
+/** Returns the module above, encoded by hand, so that the test does not need an assembler. */
 const twiceModule = (): Uint8Array<ArrayBuffer> => {
   const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
   const name = (text: string): number[] => [text.length, ...new TextEncoder().encode(text)];
@@ -241,7 +241,7 @@ const twiceModule = (): Uint8Array<ArrayBuffer> => {
     [0x02, 0x40, 0x03, 0x40], // block, loop
     [0x20, 0, 0x20, 3, 0x4f, 0x0d, 1], // if x >= end, leave the block
     [0x20, 1, 0x20, 0, 0x2a, 2, 0, 0x20, 0, 0x2a, 2, 0, 0x92, 0x38, 2, 0], // [y] = [x] + [x]
-    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // advance both by 4 bytes
+    [0x20, 0, 0x41, 4, 0x6a, 0x21, 0, 0x20, 1, 0x41, 4, 0x6a, 0x21, 1], // advance both addresses by 4 bytes
     [0x0c, 0, 0x0b, 0x0b, 0x0b], // repeat; end of loop, block, function
   ].flat();
   return Uint8Array.from([

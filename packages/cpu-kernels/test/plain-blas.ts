@@ -1,7 +1,7 @@
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import type { Blas, Contraction, Sgemm } from "../src/blas.ts";
 
-/** The definition of `Sgemm` over a memory, sums in f64. */
+/** Computes `Sgemm` by definition over a memory, with sums in f64. */
 const plainSgemm =
   (memory: WasmMemory): Sgemm =>
   (
@@ -42,7 +42,10 @@ const plainSgemm =
     }
   };
 
-/** A BLAS for tests without a library: slow and correct. Preferred for all contractions, or as `prefers` decides. */
+/**
+ * Creates a slow and correct BLAS for tests, which needs no library. The BLAS is preferred for all contractions, or for
+ * those selected by `prefers`.
+ */
 export const plainBlas = (prefers: (contraction: Contraction) => boolean = () => true): Blas => ({
   identity: "plain loops",
   prefers,

@@ -26,8 +26,8 @@ const capacity = 2;
 const width = 4;
 
 /**
- * Collectives of ranks in one thread: the n-th requests of all ranks form a collective, which runs when the last rank's
- * request arrives.
+ * Collectives between ranks in one thread. The n-th requests of all ranks form a collective, which runs when the last
+ * rank's request arrives.
  */
 class LocalCollectives {
   readonly requests: CollectiveRequest[][] = [];
@@ -95,7 +95,7 @@ const toReference = (array: NdArray): ReferenceArray => ({
 
 type Function = (x: Tensor, rows: Tensor) => readonly Tensor[];
 
-/** Run `fn` on all ranks, several times, and compare every output with the reference for all ranks. */
+/** Runs `fn` on all ranks, several times, and compares every output with the reference for all ranks. */
 const check = async (fn: Function, inputs: readonly (readonly [NdArray, NdArray])[]): Promise<LocalCollectives> => {
   const { graph } = trace(fn, inputs[0]! as never, { mesh: { data: worldSize } });
   const expected = interpretWorld(
@@ -191,7 +191,7 @@ describe("ragged collectives of a graph on the CPU", () => {
         code: "argument",
         message: `all-to-all: rank 0 is asked to send ${count} rows, but its chunks have 3; count 0 to 3 rows, or raise the capacity`,
       });
-      // An axis of one rank has no communicator. Rows after the count must still be zero.
+      // An axis of one rank has no communicator. Rows beyond the count must still be zero.
       const y = await backend.download(await f(x, NdArray.from([2], [1], "i32")));
       expect(y.toNumbers()).toEqual(x.toNumbers().map((value, i) => (i < 2 * width ? value : 0)));
     },

@@ -22,14 +22,14 @@ import {
 } from "@skein/tensor-core";
 
 /**
- * Selects operators, and ranges of them that are checkpoints. Plain data that determines a function, so that fast-check
- * can shrink it.
+ * Operators of a step, and ranges of these operators that are checkpoints. Plain data that determines a function, so
+ * that fast-check can shrink it.
  */
 export interface StepRecipe {
   readonly steps: readonly { readonly op: number; readonly a: number; readonly b: number }[];
   /**
-   * Begin and length of each range, clipped to the list. A range that begins inside an earlier range also ends inside
-   * it.
+   * Begin and length of each checkpointed range, clipped to the list of operators. A range that begins inside an
+   * earlier range also ends inside the earlier range.
    */
   readonly regions: readonly { readonly begin: number; readonly length: number }[];
 }
@@ -75,9 +75,9 @@ const rows: readonly Row[] = [
 export const stepSize = 8;
 
 /**
- * Build the loss of a recipe over matrices of `stepSize` rows and columns.
+ * Builds the loss of a recipe over matrices of `stepSize` rows and columns.
  *
- * @param checkpointed false: without the checkpoints.
+ * @param checkpointed Whether to use the checkpoints of the recipe.
  */
 export const lossOf =
   ({ steps, regions }: StepRecipe, checkpointed: boolean) =>

@@ -56,7 +56,8 @@ describe("recomputation of checkpoints", () => {
   let backend: Backend;
 
   beforeAll(async () => {
-    // The relaxed build rounds a product and a sum in one kernel once, so its bits depend on fusion.
+    // The relaxed build rounds a product and a sum only once if they are in one kernel, so its results depend on
+    // fusion.
     backend = await createCpuBackend({ build: "simd" });
   });
 

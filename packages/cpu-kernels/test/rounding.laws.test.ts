@@ -8,7 +8,9 @@ const floatOf = (bits: number): number => new Float32Array(Uint32Array.of(bits).
 
 const any = fc.integer({ min: 0, max: 0xffffffff });
 
-/** Bits of an f32 at the middle between two adjacent 16-bit values, or next to the middle, of either sign. */
+/**
+ * Returns bits of an f32 at the midpoint between two adjacent 16-bit values, or next to the midpoint, with either sign.
+ */
 const nearMiddle = (kept: number): fc.Arbitrary<number> =>
   fc
     .tuple(any, fc.constantFrom(-1, 0, 1))
@@ -41,7 +43,7 @@ describe.each(["relaxed", "simd", "scalar"] as const)("casts to 16 bits in the %
           const values = list.map(floatOf);
           const x = new NdArray("f32", [values.length], Float32Array.from(values));
           const stored = await evaluate((one: Tensor) => cast(one, dtype), backend)(x);
-          // The product prevents the graph from consisting only of casts.
+          // The multiplication prevents the graph from consisting only of casts.
           const within = await evaluate((one: Tensor) => multiply(cast(cast(one, dtype), "f32"), 1.5), backend)(x);
           for (const [i, value] of values.entries()) {
             const expected = decode(encode(value));

@@ -9,7 +9,7 @@ import { soloTeam, TeamFunctions } from "../src/team/team.ts";
 import { compileWasm, instantiateWasm, type WasmBuild } from "../src/wasm-build.ts";
 import { shuffledTeam } from "./shuffled-team.ts";
 
-/** A backend that divides every kernel that can be divided into `threads` parts. */
+/** Opens a backend that splits every kernel that can be split into `threads` parts. */
 const openBackend = async (build: WasmBuild, threads: number): Promise<Backend> => {
   const memory = createSharedMemory(256 * 2 ** 20);
   const wasm = instantiateWasm(await compileWasm(build), memory);

@@ -1,9 +1,9 @@
 import type { Call, Team, TeamFunctions } from "../src/team/team.ts";
 
 /**
- * A team of one thread that divides all kernels that can be divided, however small, and alternates between the parts
- * call by call, last part first. Detects results that depend on the order of parts, or on scratch memory that another
- * part also writes.
+ * Creates a team of one thread that splits all kernels that can be split, even small kernels, and alternates between
+ * the parts call by call, last part first. Detects results that depend on the order of parts, or on scratch memory that
+ * two parts write.
  */
 export const shuffledTeam = (threads: number, functions: TeamFunctions): Team => ({
   threads,

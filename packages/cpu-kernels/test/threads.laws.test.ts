@@ -40,7 +40,7 @@ import { shuffledTeam } from "./shuffled-team.ts";
 
 const module = await compileWasm("relaxed");
 
-/** A backend with the team `teamOf`, in which values share memory as in programs. */
+/** Creates a backend with the team `teamOf`, in which values share memory as in programs. */
 const backendWith = (teamOf: (functions: TeamFunctions) => Team, blas?: Blas): Backend => {
   const memory = createSharedMemory(512 * 2 ** 20);
   const wasm = instantiateWasm(module, memory);
@@ -60,7 +60,10 @@ const bitsOf = async (fn: Fn, inputs: readonly NdArray[], backend: Backend): Pro
   return results.map((result) => digestOf([...result.bytes()].join()));
 };
 
-/** A function's result and the gradients of its operands, with the result as the cotangent. */
+/**
+ * Returns a function that computes the result of `fn` and the gradients of its operands, with the result as the
+ * cotangent.
+ */
 const withGradients =
   (fn: (...inputs: Tensor[]) => Tensor): Fn =>
   (...inputs) => {
@@ -68,7 +71,10 @@ const withGradients =
     return [value, ...pullback(value)];
   };
 
-/** Checks that kernels in parts, last part first, have the bits of undivided kernels. */
+/**
+ * Returns a check that kernels in parts, last part first, give results that are bitwise identical to those of unsplit
+ * kernels.
+ */
 const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise<void>) => {
   const solo = backendWith(soloTeam, blas);
   const teams = [2, 3].map((threads) => backendWith((functions) => shuffledTeam(threads, functions), blas));
@@ -81,7 +87,8 @@ const sameBits = (blas?: Blas): ((fn: Fn, inputs: readonly NdArray[]) => Promise
 describe("parts have the bits of the undivided kernel", () => {
   const expectSameBits = sameBits();
 
-  // Every third row of each operator, starting with its first. All rows run before a release.
+  // Number of rows of each operator so far. By default, every third row of each operator runs, starting with the first
+  // row. All rows run before a release.
   const seen = new Map<string, number>();
   const isThird = conformanceCases.map(({ op }) => {
     const place = seen.get(op) ?? 0;
@@ -97,7 +104,7 @@ describe("parts have the bits of the undivided kernel", () => {
   });
 
   test("rows, columns and fused loops larger than every block", async () => {
-    // 64 blocks of 64 rows are a group. A tile of a fused loop has about 1000 elements.
+    // 64 blocks of 64 rows form a group. A tile of a fused loop has about 1000 elements.
     const problem = fc.record({
       rows: fc.constantFrom(1, 5, 63, 64, 65, 200, 4200),
       width: fc.constantFrom(1, 10, 33, 70, 300),
@@ -202,7 +209,7 @@ describe.each([
       {
         numRuns: examples(6, 15),
         examples: [
-          // By patches: three blocks of pixels, which end inside an image.
+          // Convolutions with the column matrix: three blocks of pixels, which end inside an image.
           [{ ...manyPixels, stride: 1, padding: 1, dilation: 1 }],
           [{ ...manyPixels, stride: 1, padding: 3, dilation: 2 }],
         ],
@@ -243,7 +250,7 @@ describe("threads", () => {
     await Promise.all([one, two, three].map((backend) => backend!.close()));
   });
 
-  /** Large enough that each of its kernels is divided. */
+  /** Large enough that each of its kernels is split. */
   const network = withGradients((x, w, v) => {
     const image = maxPool2d(relu(conv2d(x!, w!, { padding: "same" })), { window: 2 });
     return softmax(matmul(reshape(transpose(image, [0, 2, 1, 3]), [-1, 32]), v!));

@@ -22,7 +22,7 @@ import {
 import { operators } from "@skein/tensor-core/backend";
 import { beforeAll, describe, expect, test } from "vitest";
 
-/** Unit in the last place of f32 at `reference`. Below the normal range, the unit is constant. */
+/** Returns the unit in the last place of f32 at `reference`. Below the normal range, the unit is constant. */
 const unit = (reference: number): number => 2 ** (Math.max(-126, Math.floor(Math.log2(Math.abs(reference)))) - 23);
 
 const errorInUnits = (actual: number, reference: number): number => {

@@ -4,7 +4,7 @@ import { cholesky, eigh, type NdArray, qr, triangularSolve } from "@skein/tensor
 import { normalArray, symmetricArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-/** Symmetric and diagonally dominant, therefore positive definite. */
+/** Returns symmetric, diagonally dominant matrices, which are therefore positive definite. */
 const definite = (batch: number, size: number): NdArray => {
   const array = normalArray([batch, size, size], 1);
   const { data } = array;

@@ -23,12 +23,12 @@ import {
 } from "@skein/tensor-core";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-// Measures elementwise programs and generators: one pass over memory each, so the important result is the share of the
-// copy ceiling.
+// Measures elementwise programs and generators. Each is one pass over memory, so the most important result is the
+// fraction of the copy ceiling.
 
 const million = 10 ** 6;
 
-/** Values that are cheap to generate. */
+/** Returns an array with values that are cheap to generate. */
 const values = (count: number, scale = 1, width = count): NdArray =>
   new NdArray(
     "f32",
@@ -52,7 +52,10 @@ const words = (count: number): NdArray =>
     Uint32Array.from({ length: count }, (_, i) => Math.imul(i, 0x9e3779b9)),
   );
 
-/** One step of Adam with decoupled decay: parameter, gradient and two moments in, parameter and moments out. */
+/**
+ * Computes one step of Adam with decoupled decay. Inputs: parameter, gradient and two moments. Results: parameter and
+ * moments.
+ */
 const adamStep = (p: Tensor, g: Tensor, m: Tensor, v: Tensor): readonly Tensor[] => {
   const m1 = add(multiply(m, 0.9), multiply(g, 0.1));
   const v1 = add(multiply(v, 0.999), multiply(square(g), 0.001));
@@ -135,7 +138,7 @@ await benchKernels("elementwise programs and generators", [
     inputs: () => [values(10 * million, 1, 10_000)],
     flops: 40 * million,
     bytes: 130 * million,
-    tolerance: 1, // a quotient next to a tie may round either way
+    tolerance: 1, // a quotient close to a tie may be rounded up or down
   },
   {
     name: "sign bits, 10M",

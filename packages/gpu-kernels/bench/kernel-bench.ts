@@ -7,25 +7,25 @@ import { kernelSeconds } from "../src/kernel-seconds.ts";
 import { openNodeGpu } from "../src/node.ts";
 import { measureRoofline } from "../src/roofline.ts";
 
-/** One line of a bench: a traced function and the work of its kernels. */
+/** One row of a benchmark: a traced function, and the work of its kernels. */
 export interface KernelRow {
   readonly name: string;
   readonly fn: (...inputs: Tensor[]) => unknown;
   readonly inputs: () => readonly NdArray[];
   /** Floating-point operations of one call; 0 for kernels that only move data. */
   readonly flops: number;
-  /** Minimum number of bytes read and written by one call. */
+  /** Minimum number of bytes that one call reads and writes. */
   readonly bytes: number;
-  /** Maximum absolute and relative difference from the CPU's result. Default: 1e-3. */
+  /** Maximum absolute and relative difference from the result of the CPU backend. Default: 1e-3. */
   readonly tolerance?: number;
 }
 
 const samples = 11;
 
 /**
- * Check each row against the CPU backend, time it by the device's timestamps (sum over its kernels), and print the rate
- * and its share of the speed of simple kernels on the device. The share is relative to the ceiling, of flops or of
- * bytes, that the row is closer to.
+ * Check each row against the CPU backend, time it with device timestamps (sum over its kernels), and print the rate,
+ * and the rate as a fraction of the speed of simple kernels on the device. The fraction refers to the ceiling of flops
+ * or of bytes, whichever the row is closer to.
  */
 export const benchKernels = async (title: string, rows: readonly KernelRow[]): Promise<void> => {
   const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });

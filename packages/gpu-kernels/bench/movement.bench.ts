@@ -14,11 +14,11 @@ import {
 import { normalArray, uniformArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-// Measures movement: every row only moves bytes, so the important result is the share of the copy ceiling.
+// Measures movement. Every row only moves bytes, so the most important result is the fraction of the copy ceiling.
 
 const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
 
-/** A function of one f32 tensor that reads and writes the same number of bytes. */
+/** Returns a row for a function of one f32 tensor that reads and writes the same number of bytes. */
 const moving = (name: string, shape: Shape, fn: (x: Tensor) => Tensor, written: Shape = shape): KernelRow => ({
   name,
   fn: (x) => fn(x!),
@@ -33,7 +33,7 @@ const shuffled = (count: number): NdArray => {
   return NdArray.from(order, [count], "i32");
 };
 
-/** Gradients of a table, as in the backward pass of an embedding. */
+/** Returns a row for the gradient of a table, as in the backward pass of an embedding. */
 const scattered = (name: string, rows: number, width: number, indices: () => NdArray, count: number): KernelRow => ({
   name,
   fn: (i, u) => scatterAdd(full([rows, width], 0), i!, u!),

@@ -17,7 +17,7 @@ import { emit } from "@skein/tensor-core/backend";
 import { normalArray } from "@skein/testing";
 import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
-// A million bell-shaped values, repeated with growing noise so that no two blocks have ties.
+// A million normally distributed values, repeated with growing noise so that no two blocks have equal values.
 const block = normalArray([1_000_000], 7).data;
 
 const values = (shape: Shape): NdArray => {

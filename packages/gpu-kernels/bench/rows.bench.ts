@@ -15,7 +15,10 @@ import { benchKernels, type KernelRow } from "./kernel-bench.ts";
 
 const bytesOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 4);
 
-/** One operator over rows. `read` and `written`: number of complete passes over [rows, columns]. */
+/**
+ * Returns a row for one operator over rows. `read` and `written` are the numbers of complete passes over [rows,
+ * columns].
+ */
 const rowsOf = (
   op: string,
   shape: Shape,

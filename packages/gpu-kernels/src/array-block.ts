@@ -2,17 +2,17 @@ import type { BufferPool } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
 import { padded } from "./host-transfer.ts";
 
-/** Memory of an array. */
+/** Device memory of an array. */
 export interface ArrayBlock {
   /**
-   * A promise until the device confirms that it has memory for a new buffer. Rejects for all users of the array if the
-   * device has no memory.
+   * The buffer, or a promise until the device confirms that it has memory for a new buffer. The promise rejects for all
+   * users of the array if the device has no memory.
    */
   buffer: GPUBuffer | Promise<GPUBuffer>;
 }
 
 /**
- * Allocate a block and upload these bytes. If an idle buffer fits, the upload starts at once. Otherwise the bytes are
+ * Allocate a block and upload `bytes` to it. If an idle buffer fits, the upload starts at once. Otherwise the bytes are
  * copied on the host until the device has memory. The caller may reuse its memory after this call in both cases.
  *
  * @throws DeviceMemoryError if the bytes exceed the maximum buffer size.
@@ -27,17 +27,17 @@ export const uploadBytes = (device: Device, pool: BufferPool, bytes: Uint8Array)
   if (idle !== undefined) return { buffer: write(idle, bytes) };
   const kept = bytes.slice();
   const pending = pool.take([request]).then(([buffer]) => (block.buffer = write(buffer!, kept)));
-  pending.catch(() => undefined); // reported when the array is used
+  pending.catch(() => undefined); // a rejection is reported when the array is used
   const block: ArrayBlock = { buffer: pending };
   return block;
 };
 
-/** Release a block's buffer, as soon as the buffer exists. */
+/** Release the buffer of a block as soon as the buffer exists. */
 export const releaseBlock = (pool: BufferPool, { buffer }: ArrayBlock): void => {
   if (buffer instanceof Promise)
     buffer.then(
       (made) => pool.release(made),
-      () => undefined, // there is no buffer
+      () => undefined, // the allocation failed, so no buffer exists
     );
   else pool.release(buffer);
 };

@@ -4,7 +4,7 @@ import { BufferPool, type BufferRequest } from "./buffer-pool.ts";
 import type { Device } from "./device.ts";
 import { minimalDevice } from "./minimal-device.ts";
 
-/** A pool on a device with unlimited memory, with counters of created and live buffers. */
+/** Opens a pool on a device with unlimited memory, with counters of created and live buffers. */
 const openPool = (): { readonly pool: BufferPool; readonly made: () => number; readonly live: () => number } => {
   let [made, live] = [0, 0];
   const gpu = {
@@ -22,7 +22,7 @@ const openPool = (): { readonly pool: BufferPool; readonly made: () => number; r
 
 const storage = (bytes: number): BufferRequest => ({ bytes, kind: "storage" });
 
-/** Take and release buffers like a run. */
+/** Takes and releases buffers like a run. */
 const run = async (pool: BufferPool, requests: readonly BufferRequest[]): Promise<void> => {
   pool.age();
   for (const buffer of await pool.take(requests)) pool.release(buffer);

@@ -1,20 +1,20 @@
 import { DeviceMemoryError } from "./errors.ts";
 import type { Device } from "./device.ts";
 
-/** Usage of a buffer. */
+/** Kind of buffer; determines the buffer's usage flags. */
 type BufferKind = "storage" | "staging" | "uniform";
 
 export interface BufferRequest {
-  /** Minimum size; the buffer may be larger. */
+  /** Minimum size of the buffer in bytes; the buffer may be larger. */
   readonly bytes: number;
   readonly kind: BufferKind;
 }
 
-/** Owner of the arrays in a pool's buffers. */
+/** Tracker of the arrays in a pool's buffers. */
 export interface ArrayOwners {
   /** Collects dropped arrays and releases their buffers. */
   readonly reclaim: () => Promise<void>;
-  /** Number and bytes of live arrays, for errors. */
+  /** Describes the number and bytes of live arrays, for error messages. */
   readonly describeLive: () => string;
 }
 
@@ -24,16 +24,19 @@ const usages: { readonly [kind in BufferKind]: number } = {
   uniform: 0x40 | 0x08, // UNIFORM | COPY_DST
 };
 
-/** Idle buffers of one kind and size. The buffer that was released last is reused first. */
+/** Idle buffers of one kind and size. The most recently released buffer is reused first. */
 interface IdleBuffers {
   readonly buffers: GPUBuffer[];
-  /** Minimum number of idle buffers since the last check for unused buffers. No run has needed these buffers. */
+  /**
+   * Minimum number of idle buffers since the last check for unused buffers. No run since then has needed this many
+   * buffers.
+   */
   minIdle: number;
 }
 
 /**
- * Number of runs after which an unused buffer is returned to the device. More runs than a training step has, so that a
- * loop keeps the buffers that it uses.
+ * Number of runs between checks for unused buffers, which are returned to the device. Larger than the number of runs
+ * per training step, so that a loop keeps the buffers that it uses.
  */
 const runsPerAge = 256;
 
@@ -45,9 +48,9 @@ const idleKey = (usage: number, size: number): string => `${usage} ${size}`;
  * without bound.
  *
  * A device reports out-of-memory only asynchronously. Each new buffer is created in its own error scope, and is not
- * used before the device has answered. Idle buffers are returned at once; only new buffers are awaited. Scopes form a
- * stack per device. So a scope is opened and closed around a single call, and never held over an `await`, during which
- * another task could use the stack.
+ * used before the device has confirmed the allocation. Idle buffers are returned at once; only new buffers are awaited.
+ * Scopes form a stack per device. Therefore a scope is opened and closed around a single call, and never held over an
+ * `await`, during which another task could use the stack.
  */
 export class BufferPool {
   private readonly device: Device;
@@ -57,24 +60,25 @@ export class BufferPool {
   private reserved = 0;
   private runs = 0;
 
-  /** @param owners arrays in the pool's buffers. Absent: the pool only holds other buffers, as in tests. */
+  /** @param owners tracker of the arrays in the pool's buffers. Absent: the pool holds no arrays, as in tests. */
   constructor(device: Device, owners?: ArrayOwners) {
     this.device = device;
     this.owners = owners;
   }
 
-  /** Bytes of buffers that are in use or requested, including padding. */
+  /** Bytes of buffers that are in use or being allocated, including padding. */
   get bytesInUse(): number {
     return this.inUse;
   }
 
-  /** Bytes of all buffers, including idle buffers. */
+  /** Bytes of all buffers of the pool, including idle buffers and padding. */
   get bytesReserved(): number {
     return this.reserved;
   }
 
   /**
-   * Size of the buffer for a request, bytes. @throws DeviceMemoryError if the request exceeds the maximum buffer size.
+   * Returns the size in bytes of the buffer for a request. @throws DeviceMemoryError if the request exceeds the maximum
+   * buffer size.
    */
   sizeOf({ bytes }: BufferRequest): number {
     const { bindingAlignment, maxBufferBytes } = this.device.facts;
@@ -87,7 +91,7 @@ export class BufferPool {
   }
 
   /**
-   * Returns an idle buffer at once, or undefined if no idle buffer fits.
+   * Returns an idle buffer synchronously, or undefined if no idle buffer fits.
    *
    * @throws DeviceMemoryError if the request exceeds the maximum buffer size.
    */
@@ -99,7 +103,7 @@ export class BufferPool {
   }
 
   /**
-   * Take a buffer for each request, or no buffer at all. If the device has no memory, idle buffers are destroyed, and
+   * Take a buffer for each request, or take none of them. If the device has no memory, idle buffers are destroyed, and
    * submitted work is awaited (destroyed buffers keep their memory until then) before the next attempt. If this attempt
    * also fails, dropped arrays are collected before a last attempt.
    *
@@ -141,7 +145,9 @@ export class BufferPool {
     }
   }
 
-  /** Create a buffer. Resolves when the device confirms that it has memory; `undefined` if it has no memory. */
+  /**
+   * Create a buffer. Resolves once the device confirms the allocation, with `undefined` if the device has no memory.
+   */
   private async make(usage: number, size: number): Promise<GPUBuffer | undefined> {
     const { gpu } = this.device;
     gpu.pushErrorScope("out-of-memory");
@@ -174,8 +180,8 @@ export class BufferPool {
   }
 
   /**
-   * Call once per run. Periodically returns buffers to the device that no run has needed since the last time, such as
-   * workspaces of released functions.
+   * Count a run. Every `runsPerAge` runs, returns buffers to the device that no run has needed since the last check,
+   * such as workspaces of released functions.
    */
   age(): void {
     if (++this.runs % runsPerAge > 0) return;
@@ -198,13 +204,13 @@ export class BufferPool {
   }
 }
 
-/** Wait for all promises, even if one fails. Otherwise buffers that arrive later would be lost. */
+/** Wait for all promises, even if one fails. Without this, buffers that arrive after a failure would be lost. */
 const allOf = async (pending: readonly Promise<void>[]): Promise<void> => {
   await Promise.allSettled(pending);
   await Promise.all(pending);
 };
 
-/** Smallest size of a pooled buffer that holds `bytes`. */
+/** Returns the size of the smallest pooled buffer that holds `bytes` bytes. */
 export const poolSize = (bytes: number): number => {
   const least = 256;
   if (bytes <= least) return least;

@@ -5,7 +5,7 @@ import type { Binding, DeviceFacts, KernelPlan, Pass } from "./kernel.ts";
 const isCount = (value: number, least: number, most: number): boolean =>
   Number.isInteger(value) && value >= least && value <= most;
 
-/** Describes an error in a pass of a user's kernel. Undefined: no error. */
+/** Returns a description of an error in a pass of a user's kernel, or undefined if the pass is valid. */
 const faultOf = (pass: Pass, plan: KernelPlan, node: KernelNode, facts: DeviceFacts): string | undefined => {
   const { bindings, workgroupSize, groups } = pass;
   if (!isCount(workgroupSize, 1, facts.maxWorkgroupSize))

@@ -4,14 +4,14 @@ import { brakes } from "./event-loop-brake.ts";
 import type { DeviceFacts, SubgroupMatrixShape } from "./kernel.ts";
 import type { Gpu, GpuAdapter, GpuDevice } from "./platform-types.ts";
 
-/** Selects the GPU to open. */
+/** Options that select the GPU to open. */
 export interface DeviceOptions {
   /** `navigator.gpu` of a page or worker, or the result of `openNodeGpu`. */
   readonly gpu: Gpu;
   readonly powerPreference?: "high-performance" | "low-power";
 }
 
-/** Optional features that our kernels use. Every kernel has a fallback. */
+/** Optional WebGPU features that our kernels use. Every kernel has a fallback for devices without them. */
 export const optionalFeatures = {
   "shader-f16": "half-precision storage and arithmetic",
   subgroups: "reductions without workgroup memory",
@@ -90,8 +90,8 @@ const factsOf = (adapter: GPUAdapter, device: GPUDevice): DeviceFacts => {
 export class Device {
   readonly gpu: GpuDevice;
   readonly facts: DeviceFacts;
-  // Dawn in Node aborts the process if an instance is garbage-collected while one of its promises is pending. So the
-  // instance lives as long as the device.
+  // WebGPU instance of the device. Stored here, because Dawn in Node aborts the process if an instance is
+  // garbage-collected while one of its promises is pending.
   readonly instance: Gpu;
   private failure: SkeinError | undefined;
   private closed = false;
@@ -117,28 +117,31 @@ export class Device {
     });
   }
 
-  /** @throws the first device error since the last call. */
+  /** Checks the device for errors. @throws the first device error since the previous call. */
   check(): void {
     const { failure } = this;
     if (failure === undefined) return;
-    // A lost device stays lost. A rejected command is reported once.
+    // The loss of a device is reported by every call. All other errors are reported once.
     if (!(failure instanceof DeviceLostError)) this.failure = undefined;
     throw failure;
   }
 
-  /** All awaits on the device go through this method. */
+  /**
+   * Returns `pending`. While it is pending, the thread sleeps between turns of the event loop instead of polling
+   * continuously. Use this method for every await on the device.
+   */
   awaiting<T>(pending: Promise<T>): Promise<T> {
     brakes.get(this.instance)?.hold(pending);
     return pending;
   }
 
-  /** Wait for `pending`. If the device is lost, throws that error instead. */
+  /** Wait for `pending`. If the device is lost, throws the loss error instead of the rejection of `pending`. */
   async settle<T>(pending: Promise<T>): Promise<T> {
     let value: T;
     try {
       value = await this.awaiting(pending);
     } catch (error) {
-      await Promise.resolve(); // `lost` settles shortly before or after
+      await Promise.resolve(); // the promise `lost` settles shortly before or after `pending`
       this.check();
       throw error;
     }

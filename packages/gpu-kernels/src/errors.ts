@@ -1,6 +1,6 @@
 import { SkeinError } from "@skein/tensor-core";
 
-/** No adapter can run the kernels: no WebGPU, no driver, or a limit that is too low. */
+/** No adapter can run the kernels: WebGPU or the driver is missing, or a limit of the adapter is too low. */
 export class AdapterError extends SkeinError {
   override name = "AdapterError";
 
@@ -9,7 +9,7 @@ export class AdapterError extends SkeinError {
   }
 }
 
-/** The package that provides WebGPU in Node is not installed. Not needed for the CPU backend. */
+/** The package that provides WebGPU in Node is not installed. The CPU backend does not need this package. */
 export class WebGpuNotInstalledError extends AdapterError {
   override name = "WebGpuNotInstalledError";
 
@@ -23,8 +23,8 @@ export class WebGpuNotInstalledError extends AdapterError {
 }
 
 /**
- * The device is lost, and all its arrays with it: driver reset, device unplugged, or a kernel that ran too long. Create
- * a new backend and continue from the last checkpoint.
+ * The device and all its arrays are lost, because of a driver reset, an unplugged device, or a kernel that ran too
+ * long. Create a new backend and continue from the last checkpoint.
  */
 export class DeviceLostError extends SkeinError {
   override name = "DeviceLostError";

@@ -3,7 +3,7 @@ import { EventLoopBrake } from "./event-loop-brake.ts";
 
 const after = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Number of turns of the event loop until `end` settles, with a loop that turns as fast as possible. */
+/** Counts the iterations of the event loop until `end` settles, with a loop that iterates as fast as possible. */
 const turnsUntil = async (end: Promise<unknown>): Promise<number> => {
   let [turns, over] = [0, false];
   const turn = (): void => {
@@ -23,8 +23,8 @@ test("the event loop turns rarely during an await, however it ends, and freely a
   });
   brake.hold(refused);
   brake.hold(after(20));
-  // Each turn sleeps for 1/32 of the time waited so far: about 300 turns before the first sleep, a hundred until the
-  // longest sleep, then one turn per millisecond.
+  // Each iteration sleeps for 1/32 of the time waited so far: about 300 iterations before the first sleep, a hundred
+  // until the longest sleep, then one iteration per millisecond.
   expect(await turnsUntil(refused)).toBeLessThan(5000);
   expect(await turnsUntil(after(200))).toBeGreaterThan(5000);
   brake.hold(after(200));

@@ -1,13 +1,13 @@
-/** Maximum delay caused by sleeping, as a share of the time waited. */
+/** Maximum delay caused by sleeping, as a fraction of the time waited so far. */
 const share = 1 / 32;
 const minMilliseconds = 0.05;
 const maxMilliseconds = 1;
 
 /**
- * Keeps a thread that awaits a device from using a complete core. Dawn in Node polls once per turn of the event loop,
- * and turns the loop as fast as possible while one of its promises is pending. If the device is the processor itself,
- * or compiles shaders on it, each turn takes time from the awaited work. So during an await, the thread sleeps in each
- * turn for a share of the time since the last result, at most 1 ms.
+ * Prevents a thread that awaits a device from using a complete core. Dawn in Node polls once per iteration of the event
+ * loop, and iterates as fast as possible while one of its promises is pending. If the device is the processor itself,
+ * or compiles shaders on it, each iteration takes time from the awaited work. So during an await, the thread sleeps in
+ * each iteration for a fraction of the time since the last result, at most 1 ms.
  */
 export class EventLoopBrake {
   private readonly never = new Int32Array(new SharedArrayBuffer(4));
@@ -15,7 +15,7 @@ export class EventLoopBrake {
   private lastResultAt = 0;
   private turning = false;
 
-  /** Brake until `pending` has settled. */
+  /** Slow down the event loop until `pending` has settled. */
   hold(pending: Promise<unknown>): void {
     this.awaited++;
     this.lastResultAt = performance.now();
@@ -38,5 +38,5 @@ export class EventLoopBrake {
   };
 }
 
-/** Instances whose promises turn the event loop, that is, instances in Node. */
+/** Brake of each WebGPU instance whose pending promises keep the event loop running, that is, each instance in Node. */
 export const brakes: WeakMap<GPU, EventLoopBrake> = new WeakMap();

@@ -8,7 +8,7 @@ import type { BufferRange } from "./resolve-bindings.ts";
 
 type StartStep = LoweredStep & { readonly kind: "start" };
 
-/** A collective that was passed to its communicator. Without a handle, the collective is already complete. */
+/** A collective that was passed to its communicator. If `handle` is absent, the collective is already complete. */
 interface StartedCollective {
   readonly handle: CollectiveHandle | undefined;
 }
@@ -19,7 +19,7 @@ interface Exchange {
   readonly started: Promise<StartedCollective>;
   readonly outputs: readonly Uint8Array[];
   readonly spans: CollectiveSpans | undefined;
-  /** Release the host memory, once. */
+  /** Release the host memory of the collective. Further calls have no effect. */
   readonly release: () => void;
 }
 
@@ -36,7 +36,10 @@ export class Exchanges {
   private readonly parts: ExchangeParts;
   /** Collectives in progress, by the index of the step that starts them. */
   private readonly inProgress = new Map<number, Exchange>();
-  /** Start of the latest collective, which the next start awaits. */
+  /**
+   * Promise that the latest collective was passed to its communicator. The next collective awaits this promise before
+   * its start.
+   */
   private order: Promise<unknown> = Promise.resolve();
 
   constructor(parts: ExchangeParts) {
@@ -45,9 +48,9 @@ export class Exchanges {
 
   /**
    * Submit the recorded commands, read the operands back, and pass them to the communicator in the order of the graph.
-   * Recording continues meanwhile.
+   * Returns before the operands have been read, so that recording continues.
    *
-   * @param staging a buffer for each operand.
+   * @param staging one buffer per operand.
    */
   begin(index: number, step: StartStep, staging: readonly GPUBuffer[], recorder: Recorder): void {
     const { device, hostMemory, communicators, sink, bufferAt } = this.parts;
@@ -66,7 +69,7 @@ export class Exchanges {
     recorder.submit();
     const reads = inputs.map((input, i) => readBuffer(device, staging[i]!, input));
     const started = (async () => {
-      // Even after a failure, no read may still be running when the buffers are released.
+      // Even after a failure, wait until no read is running before the buffers are released.
       await Promise.allSettled([order, ...reads]);
       // Do not start after a failed start: a peer would match this collective with the failed one.
       await order;
@@ -74,7 +77,7 @@ export class Exchanges {
       spans?.handedOver();
       return { handle: beginCollective(plan, inputs, outputs, communicators) };
     })();
-    started.catch(() => undefined); // reported when the collective is awaited
+    started.catch(() => undefined); // a rejection is reported when the collective is awaited
     let isAllocated = true;
     const release = (): void => {
       if (!isAllocated) return;
@@ -86,12 +89,12 @@ export class Exchanges {
     this.inProgress.set(index, { step, started, outputs, spans, release });
   }
 
-  /** Wait for the collective that step `start` started, and write its results. */
+  /** Wait for the collective that was started at index `start`, and write its results. */
   async finish(start: number): Promise<void> {
     const { device, communicators, bufferAt } = this.parts;
-    // Waiting may block this thread and delay the read-back of other operands. The device works in order, and reaches
-    // the results only after all submitted work. So first wait until all earlier collectives have been passed to their
-    // communicators, which costs no time.
+    // Waiting may block this thread and delay the read-back of other operands. The device executes commands in order,
+    // so it uses the results only after all submitted work. Therefore first wait until all earlier collectives have
+    // been passed to their communicators, which costs no time.
     await this.order;
     const { step, started, outputs, spans, release } = this.inProgress.get(start)!;
     const { handle } = await started;
@@ -110,7 +113,7 @@ export class Exchanges {
     }
   }
 
-  /** Wait until all reads of operands have ended, then release host memory. */
+  /** Wait until all reads of operands have ended, and release host memory. */
   async close(): Promise<void> {
     for (const { started, release } of this.inProgress.values()) {
       // If a request was never awaited, the communicator may still write the result, so this memory is not reused.

@@ -52,26 +52,26 @@ export interface ExecutableParts {
   readonly ledger: ArrayLedger<ArrayBlock>;
   readonly hostMemory: HostMemory;
   readonly choices: Choices;
-  /** Default: the built-in kernels. */
+  /** Kernels by operator name. Default: the built-in kernels. */
   readonly kernels?: KernelTable;
   readonly donate: readonly number[];
   readonly spanSink?: SpanSink | undefined;
 }
 
-/** A dispatch with all its data that does not change between runs. */
+/** A dispatch with all data that does not change between runs. */
 interface BoundDispatch {
   readonly step: DispatchStep;
   readonly pipeline: Pipeline;
   compiled?: GPUComputePipeline;
-  /** Offsets in the uniform buffer: the offset of the sizes, and one offset per slice. */
+  /** Offsets in the uniform buffer, bytes: the offset of the sizes, and one offset per slice. */
   readonly sizesOffset: number;
   readonly sliceOffsets: readonly number[];
-  /** Regions whose buffers change between runs. */
+  /** Indices of the regions whose buffers change between runs. */
   readonly dynamic: readonly number[];
   readonly groups: Map<string, readonly GPUBindGroup[]>;
 }
 
-/** A buffer that a run needs, with the function that stores the buffer. */
+/** A buffer that a run needs, with the function that stores the allocated buffer. */
 interface Need extends BufferRequest {
   readonly keep: (buffer: GPUBuffer) => void;
 }
@@ -82,31 +82,32 @@ const uniformAlignment = 256;
 const maxBindGroups = 8;
 
 /**
- * Maximum number of runs whose commands wait on the device: enough to keep the device busy, few enough to bound the
- * memory.
+ * Maximum number of submitted runs that the device has not completed: enough to keep the device busy, few enough to
+ * bound the memory.
  */
 const maxRunsAhead = 2;
 
 /**
- * A graph bound to one device: pipelines and bind groups over fixed buffers, recorded again in each run.
+ * A graph compiled for one device: pipelines, and bind groups over fixed buffers. Commands are recorded again in each
+ * run.
  *
  * At a collective, the commands recorded so far are submitted. The operands are read back and passed to the
- * communicator while the device continues with later commands. With a span sink, kernel spans use the device's clock. A
- * collective's span is from the request, after its operands have been read back, until its result has arrived. The
- * device may work while the host waits for the collective.
+ * communicator while the device continues with later commands. With a span sink, kernel spans use the device's clock.
+ * The span of a collective begins with the request, after the operands have been read back, and ends when the result
+ * has arrived. The device may work while the host waits for the collective.
  */
 export class WebGpuExecutable implements Executable {
   readonly workspaceBytes: number;
   private readonly parts: ExecutableParts;
   private readonly regions: Regions;
   private readonly buffers: (GPUBuffer | undefined)[];
-  /** Buffers that every run takes: its outputs, and staging for the operands of collectives. */
+  /** Buffers that every run allocates: its outputs, and staging buffers for the operands of collectives. */
   private readonly needs: readonly Need[];
-  /** Buffers that only the first run takes. Afterwards `workspace` holds them until the release. */
+  /** Buffers that only the first run allocates. Afterwards `workspace` holds them until the executable is released. */
   private fixed: readonly Need[];
   private readonly workspace: ArrayBlock[] = [];
   private uniforms: GPUBuffer | undefined;
-  /** Staging buffers of each start of a collective, during a run. */
+  /** Staging buffers of each step that starts a collective, during a run. */
   private readonly staging: ReadonlyMap<LoweredStep, GPUBuffer[]>;
   private readonly steps: readonly LoweredStep[];
   private readonly dispatches: ReadonlyMap<LoweredStep, BoundDispatch>;
@@ -115,7 +116,7 @@ export class WebGpuExecutable implements Executable {
   private nextBufferId = 0;
   private compiled: Promise<unknown> | undefined;
   private readonly exclusive = new ExclusiveRun();
-  /** Span arguments of nodes by their number, cached when the node is first recorded. */
+  /** Span arguments by node number, cached when the node is first recorded. */
   private readonly spanArgs = new Map<number, SpanArgs>();
 
   constructor(parts: ExecutableParts) {
@@ -246,16 +247,16 @@ export class WebGpuExecutable implements Executable {
         recorder.copy(this.bufferOf(from), from.offset, this.bufferOf(to), to.offset, bytes);
       recorder.resolve();
     } catch (error) {
-      // The device works in order, so the next owner of these buffers writes after the submitted commands. Collectives
-      // use host memory.
+      // The device executes commands in order, so the next owner of these buffers writes after the submitted commands.
+      // Collectives use host memory.
       this.releaseOutputs();
       loan.lose();
       throw error;
     }
     const outputs = loan.settle((index) => ({ buffer: this.bufferOf(plan.outputs[index]!) }));
-    this.buffers.fill(undefined, this.regions.firstOutput); // these buffers now belong to the outputs
+    this.buffers.fill(undefined, this.regions.firstOutput); // the buffers now belong to the outputs
     if (spanSink !== undefined) await this.recordSpans(spanSink, timer, began);
-    // a lost device is reported by the next call
+    // the loss of a device is reported by the next call
     const finished = device.awaiting(device.gpu.queue.onSubmittedWorkDone()).catch(() => undefined);
     this.inFlight.push(finished);
     return outputs;
@@ -280,7 +281,7 @@ export class WebGpuExecutable implements Executable {
           recorder.submit();
           work = 0;
         } else if (step.kind === "position") {
-          recorder.submit(); // the queue's write comes after submitted commands and before later ones
+          recorder.submit(); // the write on the queue takes place after submitted commands and before later commands
           gpu.queue.writeBuffer(
             this.buffer(step.output),
             step.output.offset,
@@ -375,9 +376,9 @@ export class WebGpuExecutable implements Executable {
   }
 
   /**
-   * Compile missing pipelines, wait for earlier runs and for arguments that are still being uploaded, and take all
-   * missing buffers of the run: the workspace in the first run, and outputs that do not reuse a donated input. After a
-   * failure, the arguments are released and no buffer is taken.
+   * Compile missing pipelines, wait for earlier runs and for arguments that are still being uploaded, and allocate all
+   * missing buffers of the run: the workspace in the first run, and the outputs that do not reuse a donated input.
+   * After a failure, the arguments are released and no buffer is allocated.
    */
   private async open(loan: ArgumentLoan<ArrayBlock>): Promise<void> {
     const { pool, ledger } = this.parts;

@@ -1,6 +1,6 @@
 import { bytesPerElement, type DType, NdArray } from "@skein/tensor-core";
 
-/** A 32-bit word that repeats `value` in storage of `dtype`. */
+/** Returns a 32-bit word that repeats `value` in the storage format of `dtype`. */
 export const fillWord = (value: number, dtype: DType): number => {
   const count = 4 / bytesPerElement[dtype];
   const bytes = NdArray.from(new Array<number>(count).fill(value), [count], dtype).bytes();

@@ -1,18 +1,18 @@
 import type { Device } from "./device.ts";
 
-/** Host memory for operands and results of collectives, which communicators read and write. */
+/** Allocator of host memory for operands and results of collectives, which communicators read and write. */
 export interface HostMemory {
   allocate(bytes: number): Uint8Array;
   release(bytes: Uint8Array): void;
 }
 
-/** Ordinary memory of this thread, for communicators that accept any memory. */
+/** Allocator of ordinary memory of this thread, for communicators that accept any memory. */
 export const plainHostMemory: HostMemory = {
   allocate: (bytes) => new Uint8Array(bytes),
   release: () => undefined,
 };
 
-/** Copy a staging buffer to `target`, as soon as the commands submitted so far have filled it. */
+/** Copy a staging buffer to `target` after the commands submitted so far have filled the buffer. */
 export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uint8Array): Promise<void> => {
   if (target.byteLength === 0) return;
   const bytes = Math.ceil(target.byteLength / 4) * 4;
@@ -20,12 +20,12 @@ export const readBuffer = async (device: Device, staging: GPUBuffer, target: Uin
     await device.settle(staging.mapAsync(1, 0, bytes)); // MAP_READ
     target.set(new Uint8Array(staging.getMappedRange(0, bytes), 0, target.byteLength));
   } finally {
-    // a failure may follow the mapping, and the buffer is reused
+    // a failure may occur after the mapping, and the buffer will be reused
     if (staging.mapState !== "unmapped") staging.unmap();
   }
 };
 
-/** Pads bytes to a multiple of 4, as `writeBuffer` requires. */
+/** Returns bytes padded to a multiple of 4, as `writeBuffer` requires. */
 export const padded = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => {
   if (bytes.byteLength % 4 === 0 && bytes.buffer instanceof ArrayBuffer) return bytes as Uint8Array<ArrayBuffer>;
   const copy = new Uint8Array(Math.ceil(bytes.byteLength / 4) * 4);

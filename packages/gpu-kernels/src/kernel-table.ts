@@ -124,5 +124,5 @@ const rows: readonly Kernel[] = [
   nonzeroKernel,
 ];
 
-/** Built-in kernels by operator name. A new kernel needs one file and one row here. */
+/** Built-in kernels by operator name. To add a kernel, add one file, and one row here. */
 export const kernels: KernelTable = Object.fromEntries(rows.map((kernel) => [kernel.op, kernel]));

@@ -28,16 +28,16 @@ export interface DispatchStep {
   readonly bindingKinds: readonly BindingKind[];
   readonly variables: readonly PlacedVariable[];
   readonly copies: readonly { readonly from: BufferRange; readonly toOffset: number }[];
-  /** Words of `sizes`, if the shader has them. */
+  /** Words of the uniform `sizes`. Undefined if the shader has no sizes. */
   readonly sizes: readonly number[] | undefined;
   readonly slices: readonly Slice[];
-  /** Flops and bytes, used to bound a submission. */
+  /** Flops and bytes of the dispatch, used to limit the work of a submission. */
   readonly work: number;
 }
 
 export interface Slice {
   readonly grid: readonly [number, number, number];
-  /** Words of `slice`. Absent: the pass has a single slice. */
+  /** Words of the uniform `slice`. Absent: the pass has a single slice. */
   readonly words?: readonly [first: number, groups: number];
 }
 
@@ -54,8 +54,8 @@ export type LoweredStep =
   | { readonly kind: "position"; readonly node: Node; readonly output: BufferRange };
 
 /**
- * A graph as flat steps over numbered regions: slabs, scratch, constants, copies, the region for empty operands; then
- * inputs, then outputs.
+ * A graph as flat steps over numbered memory regions. Order of the regions: slabs, scratch, constants, copies, the
+ * region for empty operands, inputs, outputs.
  */
 export interface Lowered {
   readonly steps: readonly LoweredStep[];
@@ -70,7 +70,7 @@ export interface Regions {
   readonly scratch: number;
   readonly constants: number;
   readonly copies: number;
-  /** Region for operands without elements. */
+  /** Index of the region for operands without elements. */
   readonly empty: number;
   readonly firstInput: number;
   readonly firstOutput: number;
@@ -87,12 +87,15 @@ export const regionsOf = (numSlabs: number, numInputs: number, numOutputs: numbe
   count: numSlabs + 4 + numInputs + numOutputs,
 });
 
-/** Bytes of the region for operands without elements: a slot for each binding of a pass. */
+/** Returns the bytes of the region for operands without elements: one slot for each binding of a pass. */
 export const emptyBytes = (facts: DeviceFacts): number => facts.maxBindings * facts.bindingAlignment;
 
 const alignUp = (bytes: number, alignment: number): number => Math.ceil(bytes / alignment) * alignment;
 
-/** Maximum work of one submission: far below the seconds after which an operating system resets a device. */
+/**
+ * Returns the maximum flops and bytes of one submission: far below the amount of work after which an operating system
+ * resets a device.
+ */
 export const workPerSubmission = (facts: DeviceFacts, choices: Choices): number =>
   choices.workPerSubmission ?? (facts.software ? 1e10 : 5e10);
 
@@ -106,13 +109,15 @@ const slicesOf = (groups: number, work: number, bound: number): Slice[] => {
   });
 };
 
-/** Flops and bytes of a node. */
+/** Returns the flops and bytes of a node. */
 const workOf = (graph: Graph, node: Node): number => {
   const { flops, bytesRead, bytesWritten } = nodeCost(graph, node);
   return flops + bytesRead + bytesWritten;
 };
 
-/** Per input, whether it is already at its position in output 0, so that the kernel has nothing to copy. */
+/**
+ * Returns, for each input, whether it already has its final position in output 0, so that the kernel need not copy it.
+ */
 const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly boolean[] => {
   const output = plan.places.get(valueKey({ node: node.id, output: 0 }))!;
   return (
@@ -125,7 +130,7 @@ const placedInputs = (graph: Graph, plan: MemoryPlan, node: Node): readonly bool
   );
 };
 
-/** Lower a planned graph to steps. Pure: needs the facts of a device, not the device. */
+/** Lower a planned graph to steps. Needs only the facts of a device, not the device itself. */
 export const lower = (
   graph: Graph,
   plan: MemoryPlan,
@@ -248,7 +253,7 @@ export const lower = (
   return { steps, slabBytes: plan.slabBytes, scratchBytes, copyBytes, constants, constantBytes };
 };
 
-/** Offsets of a node's blocks in their regions. */
+/** Offsets in bytes of a node's blocks in their regions. */
 interface Blocks {
   readonly scratch: number[];
   readonly constants: number[];

@@ -11,7 +11,7 @@ import type { Gpu } from "./platform-types.ts";
 /** Command that installs the WebGPU package for Node, in the versions of our `peerDependencies`. */
 export const installWebGpu = 'npm install "webgpu@^0.6.2"';
 
-/** Explains a failed import of `webgpu`: the package is missing, or it does not start. */
+/** Converts a failed import of `webgpu` to an error: the package is missing, or it cannot be loaded. */
 const explainImport = (error: unknown): AdapterError => {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "ERR_MODULE_NOT_FOUND" && message.includes("'webgpu'"))
@@ -27,7 +27,8 @@ const explainImport = (error: unknown): AdapterError => {
  * stored instance prevents a clean exit of the process.
  *
  * @param flags Dawn flags, such as `backend=vulkan`, `adapter=llvmpipe`, `enable-dawn-features=…`.
- * @throws WebGpuNotInstalledError with the install command; AdapterError if the package does not start.
+ * @throws WebGpuNotInstalledError, with the install command, if the package is missing; AdapterError if the package
+ * cannot be loaded.
  */
 export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> => {
   let dawn: { create(flags: string[]): GPU; globals: object };
@@ -37,7 +38,8 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
     throw explainImport(error);
   }
   for (const [name, value] of Object.entries(dawn.globals)) (globalThis as Record<string, unknown>)[name] ??= value;
-  // Timestamp rounding protects against web pages, but is coarser than most kernels.
+  // Disables the rounding of timestamps, which protects users of web pages but is coarser than the durations of most
+  // kernels.
   const gpu = dawn.create([
     "enable-dawn-features=allow_unsafe_apis",
     "disable-dawn-features=timestamp_quantization",
@@ -47,7 +49,7 @@ export const openNodeGpu = async (flags: readonly string[] = []): Promise<Gpu> =
   return gpu;
 };
 
-/** The user's cache folder: `SKEIN_CACHE_DIR`. Default: the cache folder of the operating system. */
+/** Returns the cache folder of the user: `SKEIN_CACHE_DIR`, or by default the cache folder of the operating system. */
 const cacheFolder = (): string => {
   const { env, platform } = process;
   if (env["SKEIN_CACHE_DIR"]) return env["SKEIN_CACHE_DIR"];
@@ -58,9 +60,9 @@ const cacheFolder = (): string => {
 
 /**
  * Store measured models in files, one JSON file per adapter. A file is replaced atomically, so that several processes
- * may read and write at once.
+ * can read and write concurrently.
  *
- * @param folder Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
+ * @param folder Folder of the files. Default: `SKEIN_CACHE_DIR`, or `skein` in the user's cache folder.
  */
 export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => {
   const pathOf = (adapter: string): string => join(folder, `${storeKey(adapter)}.json`);
@@ -81,7 +83,7 @@ export const fileChoiceStore = (folder: string = cacheFolder()): ChoiceStore => 
       return readMatmulModel(text);
     },
     save: async (model) => {
-      if (otherWriters(folder) !== undefined) return; // the file would never be read
+      if (otherWriters(folder) !== undefined) return; // other users can write, so the file would never be read
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const path = pathOf(model.adapter);
       const unfinished = `${path}.${process.pid}.tmp`;

@@ -6,12 +6,12 @@ export type BindingKind = "read" | "write" | "uniform";
 
 export interface Pipeline {
   readonly layout: GPUBindGroupLayout;
-  /** Resolves when the pipeline is compiled. */
+  /** Resolves with the pipeline when its compilation has finished. */
   readonly ready: Promise<GPUComputePipeline>;
 }
 
 /**
- * Cache of pipelines by their text: nodes with the same shader share a pipeline, which is compiled once,
+ * Cache of pipelines by shader text: nodes with the same shader share a pipeline, which is compiled once,
  * asynchronously.
  */
 export class PipelineCache {
@@ -47,7 +47,10 @@ export class PipelineCache {
     return layout;
   }
 
-  /** @param label, op for errors: the name of the shader, and the operator of its kernel. */
+  /**
+   * @param label Name of the shader, for error messages.
+   * @param op Operator of the kernel, for error messages.
+   */
   get(code: string, kinds: readonly BindingKind[], label: string, op: string = label): Pipeline {
     const key = `${kinds.join()}\n${code}`;
     const found = this.pipelines.get(key);

@@ -19,8 +19,8 @@ import { lower } from "./lower.ts";
 import type { WebGpuBackend } from "./webgpu-backend.ts";
 
 /**
- * Labels of the passes of `op`, and the number of operands that are read from copies because they overlap written
- * memory.
+ * Returns the labels of the passes of `op`, and the number of operands that are read from copies because they overlap
+ * written memory.
  */
 const passesOf = (
   op: string,
@@ -38,11 +38,11 @@ const passesOf = (
   };
 };
 
-/** Three consecutive results: the first two start at multiples of 256 bytes, the last does not. */
+/** Returns three consecutive results: the first and the second start at multiples of 256 bytes, the third does not. */
 const bucket = (a: Tensor, b: Tensor, c: Tensor): Tensor => concat([add(a, 1), multiply(b, 2), add(c, 3)]);
 const bucketInputs = [normalArray([128], 1), normalArray([67], 2), normalArray([5], 3)];
 
-/** Rows added to a sum that is not used elsewhere. */
+/** Adds rows to a sum that is not used elsewhere. */
 const onto = (base: Tensor, indices: Tensor, updates: Tensor): Tensor => scatterAdd(add(base, 1), indices, updates);
 const ontoInputs = [normalArray([40, 8], 1), uniformArray([30], 0, 40, 2, "i32"), normalArray([30, 8], 3)];
 

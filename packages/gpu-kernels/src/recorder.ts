@@ -7,7 +7,7 @@ export class Recorder {
   private readonly timer: StepTimer | undefined;
   private encoder: GPUCommandEncoder | undefined;
   private pass: GPUComputePassEncoder | undefined;
-  /** Owner of the open pass for timing. */
+  /** Owner of the open pass, if a timer is used. */
   private timed: unknown;
 
   constructor(device: Device, timer?: StepTimer) {
@@ -19,7 +19,7 @@ export class Recorder {
     return (this.encoder ??= this.device.gpu.createCommandEncoder());
   }
 
-  /** Returns a compute pass. With a timer, each `owner` has a separate pass. */
+  /** Returns an open compute pass. With a timer, each `owner` has a separate pass. */
   compute(owner: { readonly id: number }): GPUComputePassEncoder {
     if (this.timer !== undefined && this.timed !== owner) this.endPass();
     if (this.pass === undefined) {
@@ -41,7 +41,7 @@ export class Recorder {
     this.pass = undefined;
   }
 
-  /** Submit all recorded commands to the device. Commands reach the device in the order of these calls. */
+  /** Submit all recorded commands to the device. The device executes commands in the order of these calls. */
   submit(): void {
     this.endPass();
     if (this.encoder === undefined) return;
@@ -50,7 +50,7 @@ export class Recorder {
     this.encoder = undefined;
   }
 
-  /** Resolve the timer's queries after all recorded commands. */
+  /** Record the resolution of the timer's queries after all recorded commands. */
   resolve(): void {
     this.endPass();
     this.timer?.resolve(this.open());

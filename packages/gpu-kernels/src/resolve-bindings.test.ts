@@ -12,7 +12,7 @@ const copyRegion = 99;
 const alignment = 32;
 
 /**
- * Bindings of a pass over few regions, so that they often overlap. Written bindings never overlap each other partly, as
+ * Generates bindings of a pass over few regions, so that they often overlap. Written bindings never overlap partly, as
  * the memory plan guarantees.
  */
 const bindingLists = fc
@@ -47,7 +47,7 @@ describe("resolving bindings", () => {
             expect(a.at.region === b.at.region && a.writable !== b.writable).toBe(false);
             expect(a.writable && b.writable && overlap(a.at, b.at)).toBe(false);
           }
-        // Every binding has a variable of its type, which covers its bytes or a copy of them.
+        // Every binding has a variable of its type, which covers the bytes of the binding or a copy of these bytes.
         for (const { binding, at } of bindings) {
           const variable = variables.find(({ name }) => name === (renamed.get(binding.name) ?? binding.name))!;
           expect(variable.type).toBe(binding.type);
@@ -68,7 +68,7 @@ describe("resolving bindings", () => {
             variables.some(({ at }) => at.region === copyRegion && at.offset === toOffset && at.bytes === from.bytes),
           ).toBe(true);
         });
-        // Names are names of bindings, without duplicates.
+        // The names of variables are names of bindings, without duplicates.
         expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
       }),
       { numRuns: 2000 },

@@ -2,11 +2,11 @@ import { InvariantError } from "@skein/tensor-core";
 import type { Binding } from "./kernel.ts";
 import type { ShaderVariable } from "./shader.ts";
 
-/** A range of one buffer. `region`: index among the buffers of an executable. */
+/** A range of one buffer. `region` is the buffer's index in the executable. */
 export interface BufferRange {
   readonly region: number;
   readonly offset: number;
-  /** A multiple of 16. */
+  /** Length of the range in bytes, a multiple of 16. */
   readonly bytes: number;
 }
 
@@ -19,11 +19,11 @@ export interface PlacedVariable extends ShaderVariable {
   readonly at: BufferRange;
 }
 
-/** Variables and copies that replace a pass's bindings for WebGPU. */
+/** Variables and copies that replace the bindings of a pass, as WebGPU requires. */
 export interface ResolvedBindings {
   readonly variables: readonly PlacedVariable[];
   readonly renamed: ReadonlyMap<string, string>;
-  /** Copies to make before the pass. Targets are offsets in the region `copyRegion`. */
+  /** Copies to make before the pass. Destinations are byte offsets in the region `copyRegion`. */
   readonly copies: readonly { readonly from: BufferRange; readonly toOffset: number }[];
 }
 
@@ -34,11 +34,12 @@ const overlap = (a: BufferRange, b: BufferRange): boolean =>
   a.region === b.region && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 
 /**
- * WebGPU rejects a dispatch that binds one buffer both read-only and writable, or that binds two overlapping writable
- * ranges. So all bindings of a buffer that a pass writes are declared writable, bindings of the same range become one
- * variable, and an operand that partly overlaps another is read from a copy.
+ * Resolves overlapping bindings of a pass. WebGPU rejects a dispatch that binds one buffer both read-only and writable,
+ * or that binds two overlapping writable ranges. Therefore all bindings of a buffer that a pass writes are declared
+ * writable, bindings of the same range become one variable, and an operand that partly overlaps a different range is
+ * read from a copy.
  *
- * @param copyRegion region for these copies.
+ * @param copyRegion Index of the region for the copies.
  */
 export const resolveBindings = (
   bindings: readonly PlacedBinding[],
@@ -50,7 +51,7 @@ export const resolveBindings = (
   const renamed = new Map<string, string>();
   const copies: { from: BufferRange; toOffset: number }[] = [];
   let copied = 0;
-  // Writers first: a reader can be moved to a copy, a writer cannot.
+  // Bindings that are written come first: an operand that is only read can be copied, a written operand cannot.
   const ordered = [...bindings].sort(
     (a, b) => Number(a.binding.access === "read") - Number(b.binding.access === "read"),
   );

@@ -4,13 +4,13 @@ import { PipelineCache } from "./pipeline-cache.ts";
 import { gridGroups, gridOf, shaderModule } from "./shader.ts";
 import { StepTimer } from "./step-timer.ts";
 
-/** Speed of simple kernels on a device, the ceiling for all other kernels. */
+/** Speed of simple kernels on a device, as the upper bound for all other kernels. */
 export interface Roofline {
-  /** Bytes read plus bytes written per second by a copy of vec4<f32>. */
+  /** Memory bandwidth of a copy of vec4<f32>: bytes read plus bytes written, per second. */
   readonly copyBytesPerSecond: number;
   /** Flops per second of independent f32 multiply-adds in registers. */
   readonly flopsPerSecond: number;
-  /** Flops per second on `vec4<f16>`. Absent without the feature. */
+  /** Flops per second of multiply-adds on `vec4<f16>`. Absent if the device does not support f16. */
   readonly halfFlopsPerSecond?: number;
   /** Seconds per empty dispatch. */
   readonly dispatchSeconds: number;
@@ -29,10 +29,12 @@ const copyPass = (bytes: number): Pass => ({
   code: `fn main(group: u32, lane: u32) { let i = group * ${workgroupSize}u + lane; y[i] = x[i]; }`,
 });
 
-/** Number of independent chains, enough to hide the latency of a multiply-add. */
+/** Number of independent chains of multiply-adds, enough to hide the latency of a multiply-add. */
 const chains = 8;
 
-/** Chains that a compiler cannot fold: factor and first value come from memory. */
+/**
+ * Runs chains of multiply-adds that a compiler cannot fold, because the factor and the first value come from memory.
+ */
 const multiplyAddPass = (type: "f32" | "f16", groups: number, rounds: number): Pass => {
   const names = Array.from({ length: chains }, (_, i) => `v${i}`);
   return {
@@ -64,7 +66,10 @@ interface Timed {
   readonly y: GPUBuffer;
 }
 
-/** Seconds of `repeats` dispatches of a pass, by timestamps. Without timestamps, by the host clock. */
+/**
+ * Measures the seconds of `repeats` dispatches of a pass, with timestamps, or with the host clock if the device has no
+ * timestamps.
+ */
 const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats: number): Promise<number> => {
   const { gpu, facts } = device;
   const grid = gridOf(pass.groups);
@@ -107,7 +112,9 @@ const secondsOf = async ({ device, pipelines, x, y }: Timed, pass: Pass, repeats
   return Math.min(...samples);
 };
 
-/** Measure the ceilings of a device. Takes a fraction of a second on a GPU, a few seconds on a software adapter. */
+/**
+ * Measure the maximum speeds of a device. Takes a fraction of a second on a GPU, a few seconds on a software adapter.
+ */
 export const measureRoofline = async (device: Device): Promise<Roofline> => {
   const { gpu, facts } = device;
   const bytes = Math.min(facts.software ? 2 ** 25 : 2 ** 27, facts.maxBindingBytes, facts.maxBufferBytes);

@@ -1,7 +1,7 @@
 import type { Pass } from "./kernel.ts";
 import { wgsl } from "./wgsl.ts";
 
-/** A variable of a shader. Bindings of a pass with the same memory share a variable. */
+/** A variable of a shader. Bindings of a pass with the same memory share one variable. */
 export interface ShaderVariable {
   readonly name: string;
   readonly type: string;
@@ -11,11 +11,14 @@ export interface ShaderVariable {
 export interface ShaderParts {
   readonly pass: Pass;
   readonly variables: readonly ShaderVariable[];
-  /** Variable of each binding that shares another binding's variable: `y` is read and written as `x`. */
+  /**
+   * Map from each binding without its own variable to the variable that it shares: with y → x, `y` is read and written
+   * as `x`.
+   */
   readonly renamed: ReadonlyMap<string, string>;
-  /** Whether the grid has more workgroups than the pass needs. */
+  /** Whether the grid has more workgroups than the pass needs, so that the shader must skip the excess workgroups. */
   readonly guarded: boolean;
-  /** Whether the pass runs in slices. The first workgroup of each slice is in `slice.first`. */
+  /** Whether the pass runs in slices. The uniform `slice.first` is the first workgroup of a slice. */
   readonly sliced: boolean;
 }
 
@@ -25,10 +28,13 @@ const enables = {
   "subgroup-matrix": "chromium_experimental_subgroup_matrix",
 } as const;
 
-/** Largest number of workgroups along one dimension of a grid; every adapter has this limit. */
+/**
+ * Maximum number of workgroups along one dimension of a grid. This is WebGPU's default limit, which every adapter
+ * supports.
+ */
 const maxAlongDimension = 65_535;
 
-/** A grid of at least `groups` workgroups. */
+/** Returns the dimensions of a grid of at least `groups` workgroups. */
 export const gridOf = (groups: number): readonly [number, number, number] => {
   if (groups <= maxAlongDimension) return [groups, 1, 1];
   const rows = Math.ceil(groups / maxAlongDimension);
@@ -45,21 +51,21 @@ const rename = (code: string, renamed: ReadonlyMap<string, string>): string => {
   return text;
 };
 
-/** Bind group layout of the uniforms: sizes, then the slice. */
+/** Returns the bind group layout of the uniforms: sizes, then the slice. */
 export const uniformsOf = ({ pass, sliced }: Pick<ShaderParts, "pass" | "sliced">): readonly ("sizes" | "slice")[] => [
   ...(pass.sizes === undefined ? [] : (["sizes"] as const)),
   ...(sliced ? (["slice"] as const) : []),
 ];
 
-/** The complete WGSL module of a pass, with the entry point `entry`. */
+/** Returns the complete WGSL module of a pass, with the entry point `entry`. */
 export const shaderModule = (parts: ShaderParts): string => {
   const { pass, variables, renamed, guarded, sliced } = parts;
   const features = pass.features ?? [];
   const subgroups = features.includes("subgroups") || features.includes("subgroup-matrix");
   const head = [
     ...features.map((feature) => `enable ${enables[feature]};`),
-    // In our kernels, subgroups that run out of work do so together. The uniformity analysis cannot prove this through
-    // calls.
+    // In our kernels, all invocations of a subgroup run out of work at the same time. The uniformity analysis cannot
+    // prove this through function calls.
     ...(features.includes("subgroups") ? ["diagnostic(off, subgroup_uniformity);"] : []),
     ...(features.includes("subgroup-matrix") ? ["diagnostic(off, chromium.subgroup_matrix_uniformity);"] : []),
     ...variables.map(

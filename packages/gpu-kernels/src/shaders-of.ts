@@ -4,7 +4,7 @@ import { type DispatchStep, lower } from "./lower.ts";
 import { checkSupport } from "./support.ts";
 import { planForWebGpu, prepareForWebGpu } from "./webgpu-backend.ts";
 
-/** A shader of a graph, and its uses. */
+/** A shader of a graph, and the operators and kernel variants that use the shader. */
 export interface ListedShader {
   /** Names of operators that use the shader, without duplicates. */
   readonly operators: readonly string[];
@@ -19,7 +19,7 @@ export interface ListedShader {
  * List the shaders that a traced graph runs on a device, in order of first use. Needs the facts of the device, not the
  * device.
  *
- * @param donate inputs whose memory may be written.
+ * @param donate Indices of the inputs whose memory may be written.
  * @throws UnsupportedError if the device cannot run the graph.
  */
 export const shadersOf = (

@@ -1,27 +1,27 @@
 import type { Device } from "./device.ts";
 
-/** Time range in which an owner's commands ran, seconds on the host's clock. */
+/** Time range in which the commands of an owner ran, in seconds on the host's clock. */
 export interface TimedRange {
   readonly owner: number;
   readonly begin: number;
   readonly end: number;
 }
 
-/** Timed passes of one submission. */
+/** Range of timed passes in one submission. */
 interface Submission {
-  /** Range of timed passes: the first pass, and the pass after the last. */
+  /** Index of the first timed pass, and index after the last timed pass. */
   readonly first: number;
   readonly end: number;
   readonly seconds: number;
 }
 
-const queriesPerSet = 4096; // WebGPU's limit
+const queriesPerSet = 4096; // WebGPU's limit of queries per set
 
 /**
- * Timestamps around the compute passes of one run.
+ * Measures timestamps around the compute passes of one run.
  *
- * The device's clock has a different origin. No pass begins on the device before its submission, so the host's clock is
- * ahead of the device's clock by at least the maximum of (time of a submission − time of its first pass).
+ * The device's clock has a different origin. No pass begins on the device before its submission, so the offset between
+ * the host's clock and the device's clock is at least the maximum of (time of a submission − time of its first pass).
  */
 export class StepTimer {
   private readonly device: Device;
@@ -32,13 +32,13 @@ export class StepTimer {
   private resolved: GPUBuffer | undefined;
   private staging: GPUBuffer | undefined;
 
-  /** @param now seconds on the host's clock. */
+  /** @param now Returns the time in seconds on the host's clock. */
   constructor(device: Device, now: () => number) {
     this.device = device;
     this.now = now;
   }
 
-  /** Called before each submission. */
+  /** Record the host time. Must be called before each submission. */
   submitting(): void {
     const first = this.submissions.at(-1)?.end ?? 0;
     if (this.owners.length > first) this.submissions.push({ first, end: this.owners.length, seconds: this.now() });
@@ -63,7 +63,7 @@ export class StepTimer {
     encoder.copyBufferToBuffer(this.resolved, 0, this.staging, 0, size);
   }
 
-  /** Returns the measured times, after the commands were submitted. */
+  /** Returns the measured time ranges. Call after the commands have been submitted. */
   async read(): Promise<TimedRange[]> {
     if (this.staging === undefined) return [];
     await this.device.settle(this.staging.mapAsync(1)); // MAP_READ

@@ -1,9 +1,9 @@
 import { bytesPerElement, type DType } from "@skein/tensor-core";
 
 // Storage format of each dtype in a storage buffer, and the WGSL to read and write it. Values narrower than a word are
-// packed as on the host, little-endian, several per u32. Writers write complete words.
+// packed as on the host, little-endian, several per u32. Stores write complete words.
 
-/** WGSL type of a value in registers. */
+/** WGSL type of a value in registers, by dtype. */
 export const registerType: { readonly [D in DType]: "f32" | "i32" | "u32" | "bool" } = {
   f32: "f32",
   f16: "f32",
@@ -16,11 +16,11 @@ export const registerType: { readonly [D in DType]: "f32" | "i32" | "u32" | "boo
 
 export const elementsPerWord = (dtype: DType): number => 4 / bytesPerElement[dtype];
 
-/** WGSL type of a binding of elements, or of packed words. */
+/** Returns the WGSL type of a binding of elements, or of packed words. */
 export const bindingType = (dtype: DType): string =>
   `array<${bytesPerElement[dtype] === 4 ? registerType[dtype] : "u32"}>`;
 
-/** The bits of element `index` of packed words in `name`, in the low bits of a u32. */
+/** Returns WGSL of the bits of element `index` of packed words in `name`, in the low bits of a u32. */
 const packedBits = (name: string, dtype: DType, index: string): string => {
   const width = 8 * bytesPerElement[dtype];
   const [shift, mask, step] = width === 16 ? ["1u", "0xffffu", "1u"] : ["2u", "0xffu", "3u"];
@@ -38,10 +38,10 @@ const decoded: { readonly [D in DType]: (bits: string) => string } = {
 };
 
 /**
- * `fn load_<name>(i: u32) -> <registerType>`: element i of the binding `name`, which must be declared with
- * `bindingType(dtype)`.
+ * Returns WGSL of `fn load_<name>(i: u32) -> <registerType>`, which returns element i of the binding `name`. The
+ * binding must be declared with `bindingType(dtype)`.
  *
- * @param fn name of the function. Default: `load_<name>`.
+ * @param fn Name of the function. Default: `load_<name>`.
  */
 export const loadFunction = (name: string, dtype: DType, fn: string = `load_${name}`): string =>
   `fn ${fn}(i: u32) -> ${registerType[dtype]} { return ${
@@ -49,8 +49,8 @@ export const loadFunction = (name: string, dtype: DType, fn: string = `load_${na
   }; }`;
 
 /**
- * `fn bits_<name>(i: u32) -> u32`: the raw bits of element i, for kernels that only move data. The binding holds u32
- * words.
+ * Returns WGSL of `fn bits_<name>(i: u32) -> u32`, which returns the raw bits of element i, for kernels that only move
+ * data. The binding holds u32 words.
  */
 export const bitsFunction = (name: string, dtype: DType): string =>
   `fn bits_${name}(i: u32) -> u32 { return ${bytesPerElement[dtype] === 4 ? `${name}[i]` : packedBits(name, dtype, "i")}; }`;

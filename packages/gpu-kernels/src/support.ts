@@ -3,7 +3,7 @@ import { formatSpec, kernelNodeOf, missingKernelReason, roleOf } from "@skein/te
 import type { DeviceFacts } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 
-/** All reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
+/** Returns all reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
 export const unsupportedReasons = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;

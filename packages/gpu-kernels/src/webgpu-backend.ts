@@ -24,39 +24,40 @@ import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 
-/** Selects the GPU of a backend, and configures its kernels. */
+/** Options that select the GPU of a backend and configure its kernels. */
 export interface WebGpuBackendOptions extends DeviceOptions {
-  /** Host memory for operands and results of collectives. Default: ordinary memory of this thread. */
+  /** Allocator of host memory for operands and results of collectives. Default: ordinary memory of this thread. */
   readonly hostMemory?: HostMemory;
   /** Choices measured on this device. Default: the kernels' own rules. */
   readonly choices?: Choices;
   /**
-   * Kernels of user-defined operators (`defineOperator`). Without a kernel, a backend runs an operator's composition.
+   * Kernels of user-defined operators (`defineOperator`). An operator without a kernel runs as its composition.
    * Default: none.
    */
   readonly kernels?: readonly Kernel[];
 }
 
 /**
- * A WebGPU backend, with its device's capabilities and memory use.
+ * A WebGPU backend, with the capabilities and memory use of its device.
  *
  * A run, a copy or an upload throws `DeviceMemoryError` if the device has no memory after idle buffers were released
  * and a second attempt failed. The failed call has no effect, and may be retried later. `upload` returns before the
- * device has answered, so the next use of the array throws this error, and the array can only be freed. While the
- * device allocates memory for a copy, `download` borrows the array, like a run borrows its arguments.
+ * device has confirmed the allocation. If the allocation fails, the next use of the array throws this error, and the
+ * array can only be freed. While the device allocates memory for a copy, `download` borrows the array, like a run
+ * borrows its arguments.
  */
 export interface WebGpuBackend extends Backend {
   readonly facts: DeviceFacts;
   readonly device: Device;
-  /** Bytes of arrays, and of the workspaces of executables that have run. */
+  /** Returns the bytes in use by arrays, and by workspaces of executables that have run. */
   bytesInUse(): number;
-  /** `bytesInUse`, and bytes of buffers that are kept for reuse. */
+  /** Returns `bytesInUse` plus the bytes of idle buffers that are kept for reuse. */
   bytesReserved(): number;
-  /** Destroy the device, so that the process can exit. Its arrays are lost. */
+  /** Destroy the device, so that the process can exit. All arrays on the device are lost. */
   close(): void;
 }
 
-/** In-place operation is allowed only if reader and writer use the same WGSL type. */
+/** An input and an output may share memory only if both have the same WGSL type. */
 const inPlaceRule: InPlaceRule = (node, input, output) =>
   standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;
 
@@ -85,7 +86,7 @@ export const prepareForWebGpu = (
     schedule: collectiveOrder ?? true,
   });
 
-/** Plan the memory of a prepared graph on a device. @param donate inputs whose memory may be written. */
+/** Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written. */
 export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly number[] = []): MemoryPlan =>
   planMemory(graph, {
     donate,
@@ -114,8 +115,8 @@ export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promis
   const kernels = kernelTable(ownKernels, options.kernels ?? [], "plan");
 
   /**
-   * Submit a copy of an array to a staging buffer: at once, unless the array or the buffer must be awaited. The array
-   * is borrowed meanwhile.
+   * Submit a copy of an array to a staging buffer: synchronously, unless the memory of the array or of the buffer is
+   * still being allocated. The array is borrowed until the copy has been submitted.
    */
   const copyToStaging = async (array: OwnedArray<ArrayBlock>): Promise<GPUBuffer> => {
     const request = { bytes: array.bytes, kind: "staging" } as const;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { wgsl } from "./wgsl.ts";
 
-/** Calls `wgsl` with lines as in a template between backticks, because a tag is an ordinary function. */
+/** Calls `wgsl` with lines as in a template literal, because a tag is an ordinary function. */
 const fill = (lines: readonly string[], fillings: readonly (string | string[])[], indent = 2): string => {
   const spaces = " ".repeat(indent);
   const source = ["", ...lines.map((line) => spaces + line), ""].join("\n");

@@ -1,7 +1,7 @@
-/** Value of a hole: text of any number of lines, or a list of texts, each on its own lines. */
+/** Value of a template placeholder: text of any number of lines, or a list of texts, each on its own lines. */
 type Filling = string | number | readonly string[];
 
-/** Represents a hole while lines are split. Does not occur in any text. */
+/** Character that represents a placeholder while lines are split. Does not occur in any text. */
 const hole = "\0";
 
 const pieceOf = (filling: Filling): string =>
@@ -10,16 +10,14 @@ const pieceOf = (filling: Filling): string =>
 const indentOf = (line: string): number => /^ */.exec(line)![0].length;
 
 /**
- * Template tag for readable WGSL: keeps the indentation of a shader, with computed parts in named holes.
+ * Template tag for readable WGSL: keeps the indentation of a shader, with computed text in placeholders.
  *
  * - The common indentation of all lines, which belongs to the surrounding file, is removed, and so are the lines of the
  *   backticks.
- * - The lines of a hole get the indentation of the line that contains the hole.
- * - A line that consists only of empty holes is removed.
+ * - The lines of a placeholder's text get the indentation of the line that contains the placeholder.
+ * - A line that consists only of empty placeholders is removed.
  *
- * @example
- * const sums = [0, 1].map((i) => `sum_${i} += x[at + ${i}u];`);
- * const loop = wgsl`
+ * @example const sums = [0, 1].map((i) => `sum_${i} += x[at + ${i}u];`); const loop = wgsl`
  *   for (var at = 0u; at < ${end}u; at += 2u) {
  *     ${sums}
  *   }

@@ -4,23 +4,24 @@ import { type ConformanceCase, conformanceCases } from "@skein/testing";
 import { afterAll, describe, test } from "vitest";
 import type { ConformanceWorker } from "./browser/conformance-worker.ts";
 
-// The names that the worker defines. Functions passed to `evaluate` run in the worker.
+// Names that the worker defines. Functions passed to `evaluate` run in the worker.
 declare const openBackend: ConformanceWorker["openBackend"];
 declare const checkRow: ConformanceWorker["checkRow"];
 
 /**
- * Number of browsers that share the rows. On a CPU, nearly all of the time is spent compiling shaders, which
- * SwiftShader does one at a time per process. At most the number of rows that vitest runs at once, five.
+ * Number of browsers that share the rows. On a CPU, nearly all of the time is spent compiling shaders, and each
+ * SwiftShader process compiles one shader at a time. Must be at most five, the number of rows that vitest runs
+ * concurrently.
  */
 const numBrowsers = 2;
 
 interface Checker {
-  /** @returns the error of the row. Undefined: none. */
+  /** Checks one row. @returns the error message of the row, or undefined if the row passes. */
   checkRow(index: number): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** A browser with a page whose worker has opened the backend. Undefined without an adapter. */
+/** Opens a browser with a page whose worker has opened the backend. Undefined if there is no adapter. */
 const openChecker = async (url: string): Promise<Checker | undefined> => {
   const browser = await openChromium();
   const page = await browser.newPage();
@@ -52,7 +53,7 @@ const openCheckers = async (): Promise<Checker[]> => {
   }
 };
 
-/** Assigns each row to an idle checker. */
+/** Returns a function that checks a row on an idle checker. */
 const sharing = (checkers: readonly Checker[]): ((index: number) => Promise<string | undefined>) => {
   const free = [...checkers];
   const waiting: ((checker: Checker) => void)[] = [];
@@ -69,8 +70,8 @@ const sharing = (checkers: readonly Checker[]): ((index: number) => Promise<stri
 };
 
 /**
- * Check rows of the conformance table on WebGPU in Chromium, whose software adapter is SwiftShader. Skipped without
- * Chromium.
+ * Tests rows of the conformance table on WebGPU in Chromium, whose software adapter is SwiftShader. The tests are
+ * skipped if Chromium is not installed.
  */
 export const describeRows = async (chosen: readonly ConformanceCase[]): Promise<void> => {
   const checkers = await openCheckers();
@@ -78,7 +79,7 @@ export const describeRows = async (chosen: readonly ConformanceCase[]): Promise<
     const check = sharing(checkers);
     afterAll(() => Promise.all(checkers.map((checker) => checker.close())));
 
-    // Both sides identify a row by its index in the table.
+    // The test and the worker identify a row by its index in the table.
     test.concurrent.each(chosen.map((row) => [`${row.op}: ${row.name}`, conformanceCases.indexOf(row)] as const))(
       "%s",
       async (_, index) => {

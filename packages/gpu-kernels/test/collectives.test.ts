@@ -49,8 +49,8 @@ const worldSize = 2;
 const inOrder = ({ x, rows }: RaggedResult): readonly Tensor[] => [x, rows];
 
 /**
- * Shared state of all ranks of one thread: the n-th requests of all ranks form a collective, which is computed when the
- * last rank's request arrives.
+ * State that all ranks of one thread share. The n-th requests of all ranks form a collective, which is computed when
+ * the last rank's request arrives.
  */
 class LocalCollectives {
   private readonly requests = new Map<number, CollectiveRequest[]>();
@@ -99,7 +99,7 @@ const resultOf = (
   return from === undefined ? new Uint8Array(output.length) : inputs[from]!;
 };
 
-/** Copy as many rows as their senders specify, followed by zeros, and write the numbers of rows. */
+/** Copies as many rows as their senders specify, followed by zeros, and writes the numbers of rows. */
 const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => {
   const { output, ragged } = all[rank]!;
   const chunkBytes = output.length / worldSize;
@@ -114,7 +114,7 @@ const exchangeRows = (all: readonly CollectiveRequest[], rank: number): void => 
   ragged!.receivedRows.set(new Uint8Array(Int32Array.from(received).buffer));
 };
 
-/** A mesh with one axis is never split. */
+/** Throws, because a mesh with one axis is never split. */
 const split = (): never => {
   throw new Error("these tests split no group");
 };
@@ -137,7 +137,7 @@ const communicatorOf = (collectives: LocalCollectives, rank: number): Communicat
   };
 };
 
-/** Counts allocations that were not released. */
+/** Host memory that counts allocations that have not been released. */
 class CountedMemory implements HostMemory {
   held = 0;
   allocate(bytes: number): Uint8Array {
@@ -162,7 +162,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     data: Float64Array.from(array.toNumbers()),
   });
 
-  /** Run `fn` on both ranks at once and compare every output with the reference for all ranks. */
+  /** Runs `fn` on both ranks concurrently and compares every output with the reference for all ranks. */
   const check = async (fn: (x: Tensor) => readonly Tensor[], inputs: readonly NdArray[], runs = 1): Promise<void> => {
     const { graph } = trace(fn, [inputs[0]] as never, { mesh: { data: worldSize } });
     const expected = interpretWorld(
@@ -206,7 +206,10 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     await check(fn, inputs);
   });
 
-  /** Row counts of each rank, computed on the device: rank r has r + 1 rows for itself, and none for the other rank. */
+  /**
+   * Returns row counts of each rank, computed on the device: rank r sends r + 1 rows to itself, and none to the other
+   * rank.
+   */
   const ownRows = (): Tensor =>
     where(equal(iota([worldSize], "i32", { dim: 0 }), axisIndex("data")), add(axisIndex("data"), 1), 0);
 
@@ -274,7 +277,10 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     );
   });
 
-  /** Two exchanges that can be in progress at once, with work before, between and after them. */
+  /**
+   * Computes two exchanges that can be in progress at the same time, with computations before, between and after the
+   * exchanges.
+   */
   const overlapping = (x: Tensor): readonly Tensor[] => {
     const a = scope("first", () => allReduce(multiply(x, 2), "data"));
     const between = scope("between", () => softmax(multiply(x, x)));
@@ -282,7 +288,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     return [scope("behind", () => softmax(add(a, between))), b];
   };
 
-  /** Records each rank's calls of its communicator, in order. */
+  /** Returns a communicator that records each rank's calls, in order. */
   const observed = (
     communicator: Communicator,
     onEvent: (event: string, kind?: CollectiveRequest["kind"]) => void,
@@ -314,7 +320,7 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
   });
 
   test("records spans of collectives from the request to the result, with the names of the CPU backend", async () => {
-    /** Spans of rank 0, and the start times of its collectives. */
+    /** Returns the spans of rank 0, and the start times of its collectives. */
     const traced = async (
       ranks: readonly Backend[],
     ): Promise<{ spans: readonly Span[]; started: Map<string, number> }> => {
@@ -354,8 +360,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
       expect(end(wait)).toBe(end(collective));
     }
     if (!backends[0]!.facts.timestamps) return;
-    // Kernels are timed by the device's clock. Causes precede effects on both clocks. Dawn rounds the device's clock
-    // down to multiples of 2^16 ns.
+    // Rounding of device times in seconds. Kernels are timed by the device's clock, and causes must precede effects on
+    // the clocks of host and device. Dawn rounds the device's clock down to multiples of 2^16 ns.
     const rounding = 2 ** 16 / 1e9;
     expect(end(named("fused first")) - rounding).toBeLessThanOrEqual(named("all-reduce").startSeconds);
     expect(end(named("softmax between")) - rounding).toBeLessThanOrEqual(named("all-gather").startSeconds);
@@ -391,8 +397,8 @@ describe.skipIf(!hasAdapter)("collectives of a graph on WebGPU", () => {
     const held = backend.bytesInUse();
     await expect(f(x)).rejects.toThrow("rank 1 is gone");
     expect(backend.bytesInUse()).toBe(held);
-    // Both requests of both runs stay in progress forever, because a failed wait does not end a request: an all-reduce,
-    // which works in place, and an all-gather.
+    // Two requests of each of two runs stay in progress forever, because a failed wait does not end a request: an
+    // all-reduce, which works in place, and an all-gather.
     expect(memories[0]!.held).toBe(2 * (1 + 3) * 4 * elementCount(inputs[0]!.shape));
     expect((await backend.download(x)).toNumbers()).toEqual(inputs[0]!.toNumbers());
   });

@@ -1,5 +1,5 @@
 import { composedCases } from "@skein/testing";
 import { describeConformance } from "./conformance-rows.ts";
 
-// By default only on the CPU, because the operators of these functions have their own rows here.
+// By default, these functions are only tested on the CPU, because their operators have their own rows here.
 describeConformance(composedCases, { values: () => true, gradient: () => true });

@@ -17,10 +17,13 @@ import {
 } from "../src/index.ts";
 import { hasAdapter, openBackend } from "./gpu.ts";
 
-// Larger gradients only test wide rows, which the values also test.
+// Maximum number of elements of a gradient that is checked. Larger gradients only test wide rows, which the checks of
+// values also test.
 const maxElements = 4096;
 
-/** For each operator with a derivative, the largest row of moderate size whose gradient is checked. */
+/**
+ * Rows whose gradients are checked by default: for each operator with a derivative, the largest row of moderate size.
+ */
 export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
   [
     ...Map.groupBy(
@@ -30,7 +33,7 @@ export const chosenGradients: ReadonlySet<ConformanceCase> = new Set(
   ].map((rows) => rows.reduce((most, row) => (inputElements(row) > inputElements(most) ? row : most))),
 );
 
-/** Operators of the same kernel, which differ by one word of WGSL. */
+/** Families of operators with the same kernel. The kernels of a family differ by one word of WGSL. */
 const families: readonly (readonly string[])[] = [
   ["add", "equal", "bitwise-and", "subtract", "not-equal", "bitwise-or", "multiply", "less", "bitwise-xor"],
   [
@@ -48,12 +51,16 @@ const families: readonly (readonly string[])[] = [
 ];
 
 /**
- * Whether a row differs only in shapes and storage types from other rows. A family has such rows under the same names.
+ * Whether a row differs from other rows of its operator only in shapes and storage types. All operators of a family
+ * have such rows under the same names.
  */
 const isLayout = ({ name }: ConformanceCase): boolean =>
   /^(\[|all|first|last|middle|both|every|of nothing).*, \w+$/.test(name);
 
-/** For each layout of a family, the row of one operator, in rotation, so that each operator is tested. */
+/**
+ * Rows of families: for each layout, the row of one operator of the family, in rotation, so that each operator is
+ * tested.
+ */
 const layoutsInTurn = families.flatMap((family) => {
   const rows = Map.groupBy(
     conformanceCases.filter((row) => family.includes(row.op) && isLayout(row)),
@@ -62,7 +69,7 @@ const layoutsInTurn = families.flatMap((family) => {
   return [...rows.values()].map((same, turn) => same[turn % same.length]!);
 });
 
-/** Facts of lavapipe, so that the choice of variants does not depend on the machine. */
+/** Facts of lavapipe. Used on every machine, so that the choice of variants does not depend on the machine. */
 const software: DeviceFacts = {
   ...minimalDevice,
   adapter: "a processor that pretends to be a GPU",
@@ -75,7 +82,7 @@ const software: DeviceFacts = {
   maxWorkgroupBytes: 32_768,
 };
 
-/** Texts of the shaders of a row, each with its variant: operator, label without sizes, storage types. */
+/** Returns the texts of the shaders of a row, each with its variant: operator, label without sizes, storage types. */
 const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly variant: string }[] => {
   const run = (...inputs: Tensor[]): Tensor[] => flattenTree<Tensor>(row.fn(...inputs)).leaves;
   const { graph } = trace(run, row.inputs as never);
@@ -87,11 +94,12 @@ const shadersOfRow = (row: ConformanceCase): { readonly code: string; readonly v
   }));
 };
 
-/** Number of rows for which each kernel variant is compiled again. */
+/** Maximum number of rows per kernel variant that may compile new shaders. */
 const rowsOfVariant = 1;
 
 /**
- * The rows that need no shader that earlier rows have not compiled, and the first rows with another text of a variant.
+ * Returns the rows whose shaders have all been compiled for earlier rows, and the first rows with a different text of a
+ * variant.
  */
 const fewOfVariants = (rows: readonly ConformanceCase[]): ConformanceCase[] => {
   const compiled = new Set<string>();
@@ -107,9 +115,9 @@ const fewOfVariants = (rows: readonly ConformanceCase[]): ConformanceCase[] => {
 };
 
 /**
- * Rows whose values are checked by default, because each pipeline takes a tenth of a second to compile. Omitted:
- * layouts that are checked with another operator of the family, and rows after the first with another text of a
- * variant.
+ * Rows whose values are checked by default, because each pipeline takes a tenth of a second to compile. Two groups of
+ * rows are omitted: layouts that are checked with a different operator of the family, and all rows with a different
+ * text of a variant except the first.
  */
 export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
   ...fewOfVariants(conformanceCases.filter((row) => !families.flat().includes(row.op) || !isLayout(row))),
@@ -118,11 +126,11 @@ export const chosenRows: ReadonlySet<ConformanceCase> = new Set([
 
 export interface ConformanceChecks {
   readonly values: (row: ConformanceCase) => boolean;
-  /** Called for rows that have a gradient. */
+  /** Whether to check the gradient of a row. Called for rows that have a gradient. */
   readonly gradient: (row: ConformanceCase) => boolean;
 }
 
-/** Check rows of the conformance table on this machine's adapter. Skipped without an adapter. */
+/** Tests rows of the conformance table on this machine's adapter. The tests are skipped if there is no adapter. */
 export const describeConformance = (
   rows: readonly ConformanceCase[],
   { values, gradient }: ConformanceChecks,

@@ -193,7 +193,7 @@ describe.skipIf(!hasAdapter)("executable", () => {
     expect([y.dtype, (await backend.download(y)).toNumbers()]).toEqual(["f32", new Array(4).fill(180_000)]);
   });
 
-  /** Values that must be in memory at the same time. */
+  /** Computes a result from several values that must be in memory at the same time. */
   const wide = (x: Tensor, w: Tensor): Tensor => {
     const parts = [1, 2, 3, 4, 5, 6].map((k) => matmul(multiply(x, k), w));
     return parts.reduce((total, part, i) => add(total, multiply(part, matmul(parts[(i + 3) % 6]!, w))));

@@ -80,8 +80,8 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     }
     expect(losses.at(-1)!).toBeLessThan(losses[0]! / 2);
     expect(new Set(held).size).toBe(1);
-    // Heaps grow in irregular jumps, whereas a leak grows in every 500 steps. At least two intervals must grow by less
-    // than 4 KiB per step.
+    // Heaps grow in irregular jumps, whereas a leak grows in every 500 steps. In at least two intervals, memory must
+    // grow by less than 4 KiB per step.
     const growth = resident
       .slice(1)
       .map((bytes, i) => bytes - resident[i]!)
@@ -115,7 +115,7 @@ describe.skipIf(!hasAdapter)("life of a backend", () => {
     const f = jit((x: Tensor) => Array.from({ length: 8 }).reduce<Tensor>((y) => matmul(y, x), x), backend);
     const x = backend.upload(normalArray([512, 512]));
     backend.free(await f(x));
-    // Some calls wait for earlier runs, and one waits for its copy.
+    // Some calls wait for earlier runs, and one call waits for its copy.
     const pending = [async () => backend.download(await f(x)), async () => backend.download(x)].map(async (call) =>
       call(),
     );

@@ -21,11 +21,12 @@ const facts: DeviceFacts = {
   bindingAlignment: 256,
 };
 
-// Outlives its devices, because an instance that is garbage-collected too early aborts the process.
+// WebGPU instance of all tests. It must outlive its devices, because an instance that is garbage-collected too early
+// aborts the process.
 const instance = openNodeGpu(["backend=null"]);
 
-// Dawn's null backend has every feature and runs nothing, so its compiler checks shaders that no adapter of this
-// machine can run.
+// Dawn's null backend supports every feature and executes no commands, so its compiler checks shaders that no adapter
+// of this machine can run.
 test("every variant compiles with every feature, including subgroup matrices", async () => {
   const adapter = (await (await instance).requestAdapter())!;
   const device = await adapter.requestDevice({
@@ -79,7 +80,7 @@ test("every variant compiles with every feature, including subgroup matrices", a
               device.createComputePipeline({ layout: "auto", compute: { module, entryPoint: "entry" } });
               const error = await device.popErrorScope();
               if (error !== null) throw new Error(`${pass.label}: ${error.message}\n${code}`);
-              // Warnings also fail the test: deprecated builtins, uniformity that could not be proven.
+              // Warnings also fail the test: use of deprecated builtins, or uniformity that could not be proven.
               expect(
                 (await module.getCompilationInfo()).messages.map(({ message }) => message),
                 pass.label,

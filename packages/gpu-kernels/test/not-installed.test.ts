@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The error of `openNodeGpu` in a process in which `hooks` resolve `webgpu`. */
+/** Returns the error of `openNodeGpu` in a process in which `hooks` resolve `webgpu`. */
 const thrown = (resolved: string): string => {
   const hooks = `import { registerHooks } from "node:module";
     registerHooks({ resolve: (name, context, next) => (name === "webgpu" ? ${resolved} : next(name, context)) });

@@ -47,7 +47,7 @@ const mishKernel: Kernel = {
   },
 };
 
-/** Sum and difference, in one pass with two results. */
+/** Operator that computes sum and difference, in one pass with two results. */
 const butterfly = defineOperator({
   name: "acme/butterfly",
   infer: ([a]) => [a!, a!],

@@ -25,11 +25,13 @@ export const productOf = (rows: number, columns: number, inner: number, rest: Pa
   ...rest,
 });
 
-/** Sizes that are no multiples, and complete vectors with a tail of the inner dimension. Both with a batch. */
+/** Sizes that are not multiples of a vector or tile, with a batch. */
 export const odd = { batch: 2, rows: 71, columns: 45, inner: 37 };
 export const even = { batch: 2, rows: 68, columns: 132, inner: 44 };
 
-/** A product in f64, and the sum of magnitudes, which bounds the error of f32 sums in any order. */
+/**
+ * Computes a product in f64, and the sum of magnitudes of its terms, which bounds the error of f32 sums in any order.
+ */
 const exact = (
   a: NdArray,
   b: NdArray,
@@ -51,7 +53,10 @@ const exact = (
   return { y, magnitude };
 };
 
-/** Normal numbers, every seventh twenty times as large, and every fifth the negative of the previous number. */
+/**
+ * Returns normal numbers, every seventh of which is twenty times as large, and every fifth of which is the negative of
+ * the previous number.
+ */
 const adversarial = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
   const values = Float32Array.from(normalArray(shape, seed).toNumbers(), (value, i) =>
     i % 7 === 3 ? 20 * value : value,
@@ -73,7 +78,7 @@ export const operands = ({
   adversarial([batch, ...(transposeB ? [columns, inner] : [inner, columns])], dtype, 2),
 ];
 
-/** A backend on which each product runs the variant chosen by a test. */
+/** A backend on which each product runs the variant that a test has chosen. */
 export class ForcedProducts {
   private forced = "naive";
   readonly backend: WebGpuBackend;
@@ -97,8 +102,8 @@ export class ForcedProducts {
   }
 
   /**
-   * Compare a variant's product with f64, with the error bound of f32 sums in any order. Skips a variant that cannot
-   * run here.
+   * Compares the product of a variant with f64, within the error bound of f32 sums in any order. Skips a variant that
+   * this device cannot run.
    */
   async check(name: string, product: Product): Promise<void> {
     if (!matmulVariant(name)!.supports(product, this.backend.facts)) return;
@@ -117,7 +122,7 @@ export class ForcedProducts {
   }
 }
 
-/** Tiles that share their implementation with `register-64x64-8x8`. */
+/** Names of tiles that share their implementation with `register-64x64-8x8`. */
 export const largeTiles: readonly string[] = [
   "register-64x64-4x4",
   "register-128x64-8x8",
@@ -126,8 +131,7 @@ export const largeTiles: readonly string[] = [
 ];
 
 /**
- * Tests variants with all combinations of transposed operands. Software adapters take seconds to compile the large
- * tiles.
+ * Tests variants with all combinations of transposed operands. Software adapters take seconds to compile large tiles.
  */
 export const describeVariants = (names: readonly string[]): void => {
   describe.skipIf(!hasAdapter)("products", () => {

@@ -24,7 +24,7 @@ import {
 
 export const spec = (shape: Shape, dtype: TensorSpec["dtype"] = "f32"): TensorSpec => ({ dtype, shape });
 
-/** Standard normal values with every seventh entry twenty times as large. */
+/** Returns standard normal values, every seventh of which is twenty times as large. */
 export const outliers = (shape: Shape, seed = 1): NdArray => {
   const array = normalArray(shape, seed);
   for (let i = 3; i < array.data.length; i += 7) array.data[i] = 20 * array.data[i]!;
@@ -37,7 +37,7 @@ export interface Call {
   readonly inputs: readonly NdArray[];
 }
 
-/** Valid operands of an operator over rows [rows, columns]: labels are classes, statistics are plausible. */
+/** Returns valid operands of an operator over rows [rows, columns]: labels are classes, statistics are plausible. */
 export const callOf = (op: string, rows: number, columns: number): Call => {
   const shape = [rows, columns];
   const x = outliers(shape);
@@ -118,7 +118,7 @@ export const sameBits = (a: readonly Float32Array[], b: readonly Float32Array[])
 
 export const rowTolerance: Tolerance = { absolute: 3e-5, relative: 3e-5 };
 
-/** Results of the f64 reference. */
+/** Computes the results with the f64 reference. */
 export const reference = ({ op, inputs, params }: Call, outputs: readonly TensorSpec[]): Float64Array[] => {
   const operands = inputs.map(
     (array): ReferenceArray => ({ spec: spec(array.shape, array.dtype), data: Float64Array.from(array.data) }),
@@ -126,13 +126,13 @@ export const reference = ({ op, inputs, params }: Call, outputs: readonly Tensor
   return operators[op]!.reference(operands, params, outputs) as Float64Array[];
 };
 
-/** The outputs of a plan on a device, statistics included. */
+/** Runs a plan on a device. Returns all outputs, including statistics. */
 export const runCall = async (device: Device, call: Call, plan: KernelPlan): Promise<Float32Array[]> => {
   const buffers = await runPlan(device, plan, call.inputs, specsOf(call).outputs);
   return buffers.map((buffer) => new Float32Array(buffer));
 };
 
-/** Run a plan and compare every output with the expected output. */
+/** Runs a plan and compares every output with the expected output. */
 export const checkCall = async (
   device: Device,
   call: Call,
@@ -151,7 +151,10 @@ export const checkCall = async (
   });
 };
 
-/** Layouts of every kind for a row. Each layout supports every program, whatever the rule would choose. */
+/**
+ * Returns layouts of every kind for a row. Each layout supports every program, even if the rule would choose a
+ * different layout.
+ */
 export const layoutsOf = (columns: number, { subgroups, minSubgroupSize }: DeviceFacts): RowLayout[] => {
   const width = vectorWidth(columns);
   const shared = { width, columns: columns / width, parts: 1 };
@@ -169,8 +172,8 @@ export const layoutsOf = (columns: number, { subgroups, minSubgroupSize }: Devic
 };
 
 /**
- * Tests that programs have the same results in every layout, over rows of one width. With a cold cache, each program
- * takes seconds to compile.
+ * Tests that programs have the same results in every layout, over rows of one width. If the shader cache is empty, each
+ * program takes seconds to compile.
  */
 export const describeLayouts = (ops: readonly string[], rows: number, columns: number): void => {
   describe.skipIf(!hasAdapter)("row kernels on a device", () => {

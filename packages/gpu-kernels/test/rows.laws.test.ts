@@ -17,11 +17,12 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
   afterAll(() => backend.close());
 
   test.each(rowCases.map((row) => [row.name, row] as const))("%s", async (_, row) => {
-    // Each pipeline takes a tenth of a second to compile, so test one row and a few rows.
+    // Each pipeline takes a tenth of a second to compile, so only one row and a few rows are tested.
     await checkRows(row, backend, examples(rowRanges(row.rows).slice(1, 3), rowRanges(row.rows)));
   });
 
-  // Plans for a GPU, which the adapter of this machine usually is not: other layouts of rows, tiles and divided sums.
+  // Facts of a GPU, which the adapter of this machine usually is not. Plans for a GPU differ in layouts of rows, tiles
+  // and split sums.
   const gpu: DeviceFacts = minimalDevice;
   const gamma = normalArray([600], 2);
   const convolved = (kernel: readonly number[], groups = 1) =>
@@ -45,7 +46,7 @@ describe.skipIf(!hasAdapter)("rows do not depend on other rows on WebGPU", () =>
     ["layer-norm", [600], [gamma, gamma], { epsilon: 1e-5 }],
     ["cumsum", [150], [], { dim: 1, reverse: false }],
     ["conv2d", [6, 6, 64], ...convolved([3, 3, 64, 16])],
-    // From 2¹⁸ results up, there are more pixels per invocation.
+    // With 2¹⁸ or more results, an invocation computes more pixels.
     ["conv2d", [64, 64, 2], ...convolved([3, 3, 2, 8])],
     ["conv2d", [64, 64, 8], ...convolved([3, 3, 1, 8], 8)],
   ] as const)("%s of rows %j with the plans of a GPU", async (op, shape, others, params) => {
@@ -72,7 +73,7 @@ describe.skipIf(!hasAdapter)("entries of the batch of attention with the plans o
   afterAll(() => backend.close());
 
   test("do not depend on other entries, and queries not on other queries", { tags: "full" }, async () => {
-    // From 256 tiles of queries up, tiles are larger.
+    // With 256 or more tiles of queries, tiles are larger.
     const [q, k, v] = [1, 2, 3].map((seed) => normalArray([9, 30, 33, 16], seed)) as [NdArray, NdArray, NdArray];
     const run = async (...inputs: NdArray[]): Promise<NdArray> =>
       (await runNode(backend, "attention", inputs, { causal: false, scale: 0.25 }, { facts: minimalDevice }))[0]!;
@@ -155,7 +156,7 @@ describe.skipIf(!hasAdapter)("variants with the same order of additions give the
       [2, 5],
     ] as const)
       expect(await run([begin, end])).toEqual(whole.slice(begin * 45, end * 45));
-    // Sums in pieces, which the transposed operand has, have other bits.
+    // The transposed operand is summed in pieces, so its results differ bitwise.
     const plain = await products.run("naive", productOf(7, 45, 1031, { transposeA }), inputs);
     if (!transposeA) expect(whole).toEqual(plain.toNumbers());
   });

@@ -23,11 +23,11 @@ const sizeOf = (type: string): number => {
   return Number(count) * (element!.startsWith("vec4") ? 16 : bytesOf[element!]!);
 };
 
-/** Bytes of workgroup memory that the text of a pass declares. */
+/** Returns the bytes of workgroup memory that the text of a pass declares. */
 const workgroupBytes = (code: string): number =>
   [...code.matchAll(/var<workgroup> \w+: ([^;]+);/g)].reduce((sum, [, type]) => sum + sizeOf(type!), 0);
 
-/** The plan of one operator. @throws if a pass exceeds the limits in `facts`. */
+/** Returns the plan of one operator. @throws if a pass exceeds the limits in `facts`. */
 export const planNode = (
   op: string,
   inputs: readonly TensorSpec[],
@@ -39,14 +39,14 @@ export const planNode = (
     if (bindings.length > facts.maxBindings || workgroupSize > facts.maxWorkgroupSize)
       throw new Error(`${label}: ${bindings.length} bindings, ${workgroupSize} invocations`);
     const bytes = workgroupBytes(code);
-    // A size that is missing in the table above gives NaN, which must not pass.
+    // If a type is missing in the table above, the sum is NaN, which must not pass the check.
     if (!(bytes <= facts.maxWorkgroupBytes)) throw new Error(`${label}: ${bytes} bytes of workgroup memory`);
     if (features.includes("subgroups") && !facts.subgroups) throw new Error(`${label}: needs subgroups`);
   }
   return plan;
 };
 
-/** Run one operator's plan; twice if `runs` is 2. @throws if the bits of the two runs differ. */
+/** Runs the plan of one operator; twice if `runs` is 2. @throws if the results of the two runs differ bitwise. */
 export const runNode = async (
   { device }: WebGpuBackend,
   op: string,
@@ -65,7 +65,7 @@ export const runNode = async (
   });
 };
 
-/** Run one operator and compare it with the reference. */
+/** Runs one operator and compares its results with the reference. */
 export const checkNode = async (
   backend: WebGpuBackend,
   op: string,

@@ -9,14 +9,14 @@ import { gridGroups, gridOf, shaderModule } from "../src/shader.ts";
 const roundUp = (bytes: number): number => Math.max(16, Math.ceil(bytes / 16) * 16);
 
 /**
- * Byte that fills memory after the last element of each operand and scratch memory before a run: NaN in every float
- * format.
+ * Value of the bytes after the last element of each operand, and of scratch memory before a run. These bytes are NaN in
+ * every float format.
  */
 const filler = 0xff;
 
 /**
- * Run one kernel's plan on a device, outside of any graph. Every operand and scratch block has its own buffer, with a
- * guard of NaN after the padding. Returns the bits of the outputs.
+ * Runs the plan of one kernel on a device, outside of any graph. Every operand and scratch block has its own buffer,
+ * with a guard of NaN after the padding. Returns the bits of the outputs.
  *
  * @throws if a pass writes after the end of an output.
  */
@@ -55,7 +55,7 @@ export const runPlan = async (
   };
   const encoder = gpu.createCommandEncoder();
   for (const pass of plan.passes) {
-    // Each operand is a separate region, so names do not change.
+    // Each operand is a separate region, so no binding is renamed.
     const all = pass.bindings.map(({ source }) => locate(source));
     const regions = [...new Set(all.map(({ list, index }) => `${list} ${index}`))];
     const { variables, renamed } = resolveBindings(
@@ -112,7 +112,7 @@ export const runPlan = async (
   return results;
 };
 
-/** The node for which a plan is made. */
+/** Creates the node to plan. */
 export const nodeOf = <P extends Params = Params>(
   op: string,
   inputs: readonly TensorSpec[],

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 
-/** Memory of a device, which a test reads and limits. Bytes. */
+/** Memory of a device in bytes, which a test can read and limit. */
 export interface ScarceMemory {
   budget: number;
   /** Bytes of buffers that were created and not destroyed. */
   readonly live: number;
-  /** Resolves when the device has answered all requests. */
+  /** Resolves when all allocations in progress have been confirmed or rejected. */
   readonly quiet: () => Promise<void>;
 }
 
@@ -17,7 +17,9 @@ class GPUOutOfMemoryError {
   }
 }
 
-/** Returns `target` with some members replaced. Methods of native objects need the object itself as `this`. */
+/**
+ * Returns `target` with some members replaced. Methods of native objects are called with the original object as `this`.
+ */
 const withMembers = <T extends object>(target: T, members: Partial<Record<keyof T, unknown>>): T =>
   new Proxy(target, {
     get: (_, name): unknown => {
@@ -28,14 +30,14 @@ const withMembers = <T extends object>(target: T, members: Partial<Record<keyof 
   });
 
 /**
- * A real WebGPU whose devices have `memory.budget` bytes of memory for buffers. Beyond the budget, `createBuffer`
- * returns an invalid buffer as WebGPU specifies (a real buffer, whose every use is rejected), and the error goes to the
- * innermost error scope, or to listeners if there is no scope. Memory of a destroyed buffer becomes available only
- * after submitted work was awaited.
+ * Wraps a real WebGPU, so that its devices have `memory.budget` bytes of memory for buffers. Beyond the budget,
+ * `createBuffer` returns an invalid buffer as WebGPU specifies (a real buffer; all commands that use it are rejected),
+ * and the error goes to the innermost error scope, or to listeners if there is no scope. Memory of a destroyed buffer
+ * becomes available only after submitted work has been awaited.
  */
 export const scarceGpu = (real: GPU): { readonly gpu: GPU; readonly memory: ScarceMemory } => {
   let [live, asked] = [0, 0];
-  /** Bytes of destroyed buffers, until submitted work is awaited. */
+  /** Bytes of each destroyed buffer whose memory is not yet available, because submitted work has not been awaited. */
   const destroyedBytes = new Map<GPUBuffer, number>();
   const memory = {
     budget: Infinity,

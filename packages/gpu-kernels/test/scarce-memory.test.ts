@@ -36,7 +36,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
     backend = await createWebGpuBackend({ gpu: scarce.gpu });
   });
   beforeEach(async () => {
-    // Releases idle buffers of the previous test.
+    // Setting the budget to 0 releases idle buffers of the previous test.
     memory.budget = 0;
     const none = backend.upload(NdArray.zeros("f32", [2 ** 20]));
     await expect(backend.download(none)).rejects.toThrow(refusal);
@@ -47,7 +47,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
 
   const numbers = async (array: DeviceArray): Promise<ArrayLike<number>> => (await backend.download(array)).toNumbers();
 
-  /** Leave idle buffers of `sizes` bytes, and no other free memory. */
+  /** Leaves idle buffers of `sizes` bytes, and no other free memory. */
   const fillWithIdle = async (sizes: readonly number[]): Promise<void> => {
     const arrays = sizes.map((each) => backend.upload(NdArray.zeros("f32", [each / 4])));
     await memory.quiet();
@@ -79,7 +79,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
     expect(await numbers(y)).toEqual(all(61, 100_000));
     for (const array of [x, y]) backend.free(array);
     await backend.reclaim!();
-    expect(backend.bytesInUse()).toBeLessThan(1000); // the engine may still hold the last function
+    expect(backend.bytesInUse()).toBeLessThan(1000); // the engine may still reference the last function
   });
 
   test("destroys idle buffers for an upload, and the caller may reuse its memory at once", async () => {
@@ -88,7 +88,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
     const array = backend.upload(host);
     (host.data as Float32Array).fill(-1);
     expect(backend.bytesInUse()).toBe(poolSize(32_000));
-    // Read and freed before the device has answered.
+    // The array is read and freed before the device has confirmed the allocation.
     const [values] = [numbers(array), backend.free(array)];
     expect(await values).toEqual(all(7, 8000));
     await memory.quiet();
@@ -128,7 +128,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
     expect(message).not.toContain("\n");
     expect(Number(refusal.exec(message)![2])).toBe(before);
     expect([backend.bytesInUse(), backend.bytesReserved()]).toEqual([before, memory.live]);
-    await expect(numbers(x)).rejects.toThrow(DeviceMemoryError); // there is no memory for the read-back either
+    await expect(numbers(x)).rejects.toThrow(DeviceMemoryError); // there is not enough memory for the read-back either
     memory.budget = Infinity;
     expect(await numbers(x)).toEqual(all(1));
     const [y, sums] = await double(x);
@@ -173,14 +173,14 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
     const before = backend.bytesInUse();
     memory.budget = memory.live;
     const { message } = (await reduce(x).catch((reason: unknown) => reason)) as DeviceMemoryError;
-    memory.budget += Number(refusal.exec(message)![1]) - 1; // one byte too few
+    memory.budget += Number(refusal.exec(message)![1]) - 1; // one byte less than needed
     await expect(reduce(x)).rejects.toThrow(refusal);
     expect([started, backend.bytesInUse(), backend.bytesReserved()]).toEqual([0, before, memory.live]);
     backend.free(x);
     reduce.release();
   });
 
-  // Few shapes and functions, because each shader must be compiled. Wrapping integers are exact.
+  // Few shapes and functions, because each shader must be compiled. Integers are used because wrapping sums are exact.
   const counts = [1000, 6000];
   type Call = (...args: (DeviceArray | NdArray)[]) => Promise<DeviceArray[]>;
   interface Row {
@@ -248,7 +248,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
   );
 
   test("runs, uploads, reads, frees and releases at the same time in little memory give no wrong value, and every byte is accounted for", async () => {
-    // Nothing is dropped here, and each refusal would cost a full garbage collection.
+    // No array is dropped in this test, and each allocation failure would cost a full garbage collection.
     const reclaim = vi.spyOn(ArrayLedger.prototype, "reclaim").mockResolvedValue();
     onTestFinished(() => reclaim.mockRestore());
     let [done, refused] = [0, 0];
@@ -262,8 +262,8 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
           const held = new Set<Held>();
           const arrayBytes = (): number => [...held].reduce((sum, { values }) => sum + poolSize(4 * values.length), 0);
           /**
-           * Do the work, unless there is no memory. After a failure, nothing has changed, and the work would not have
-           * fitted alone.
+           * Runs `work`, which may fail because of insufficient memory. After a failure of work that ran alone, checks
+           * that no state has changed and that the work would have exceeded the budget.
            */
           const attempt = async (alone: boolean, work: () => Promise<void>): Promise<void> => {
             const before = backend.bytesInUse();
@@ -282,7 +282,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
           const run = async (batch: readonly Task[]): Promise<void> => {
             const alone = batch.length === 1;
             const [busyRows, busyArrays] = [new Set<number>(), new Set<Held>()];
-            /** Pick an array that no other task of this batch uses. */
+            /** Returns an array that no other task of this batch uses, or undefined if there is none. */
             const pick = (at: number): Held | undefined => {
               const one = [...held][at % Math.max(1, held.size)];
               if (one === undefined || busyArrays.has(one)) return undefined;
@@ -343,7 +343,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
             for (const { array } of held) backend.free(array);
           }
           expect(backend.bytesInUse(), "in use after all arrays were freed").toBe(0);
-          // With any idle buffers, the complete memory can be allocated as one buffer.
+          // With any set of idle buffers, the complete memory can be allocated as one buffer.
           memory.budget = 2 ** 20;
           const whole = backend.upload(NdArray.zeros("f32", [memory.budget / 4]));
           await memory.quiet();
@@ -353,7 +353,7 @@ describe.skipIf(!hasAdapter)("a device without free memory", () => {
       ),
       { numRuns: 60 },
     );
-    // Both must happen, otherwise the test proves nothing.
+    // Successes and failures must both occur, otherwise the test proves nothing.
     expect(done).toBeGreaterThan(300);
     expect(refused).toBeGreaterThan(100);
   });

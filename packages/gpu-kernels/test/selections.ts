@@ -5,7 +5,10 @@ import { runNode } from "./run-node.ts";
 
 type By = "value" | "magnitude";
 
-/** Positions of the k largest of a row, from one sort of its numbers. Fast enough for ten million. */
+/**
+ * Returns the positions of the k largest elements of a row, from one sort of its numbers. Fast enough for ten million
+ * elements.
+ */
 const bestOf = (row: Float32Array, k: number, sorted: boolean, by: By): number[] => {
   const ranks = row.map((value) => (by === "magnitude" ? Math.abs(value) : value) + 0); // -0 becomes 0
   // Typed arrays sort NaN to the end.
@@ -25,7 +28,7 @@ const bestOf = (row: Float32Array, k: number, sorted: boolean, by: By): number[]
   );
 };
 
-/** Compare a selection with the result of a sort, bit for bit. */
+/** Compares a selection with the result of a sort, bitwise. */
 export const checkSelection = async (
   backend: WebGpuBackend,
   x: NdArray,

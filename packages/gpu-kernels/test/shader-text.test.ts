@@ -16,8 +16,8 @@ const software: DeviceFacts = { ...minimalDevice, adapter: "a processor", softwa
 const brackets = (text: string, kinds: string): number => [...text].filter((letter) => kinds.includes(letter)).length;
 
 /**
- * Lines of a shader whose indentation does not match their brackets. A statement may continue with two more columns of
- * indentation.
+ * Returns lines of a shader whose indentation does not match their brackets. A statement may continue with two more
+ * columns of indentation.
  */
 const strayLines = (code: string): string[] => {
   let depth = 0;

@@ -8,13 +8,13 @@ import type { Contraction } from "../blas.ts";
 type AttentionNode = KernelNode<OperatorParams["attention"]>;
 
 /**
- * Number of scores in memory at a time, 256 KiB: small enough to stay in the cache between the product that writes the
- * scores and the product that reads the scores.
+ * Number of scores in memory at a time, 256 KiB. The scores stay in the cache between the product that writes them and
+ * the product that reads them.
  */
 const scoreValues = 2 ** 16;
 /**
- * Minimum number of queries per block. With fewer queries, a product spends most of its time on the library's packing
- * of keys.
+ * Minimum number of queries per block. With fewer queries, a product would spend most of its time on the library's
+ * packing of keys.
  */
 const minQueries = 16;
 
@@ -22,8 +22,9 @@ const blockOf = ({ queries, keys }: AttentionSizes): number =>
   Math.min(queries, Math.max(minQueries, Math.floor(scoreValues / Math.max(1, keys))));
 
 /**
- * @param operands number of operands without limits. Limits differ by batch entry at run time, and whole products would
- * also compute the hidden scores.
+ * Returns the work of attention, or undefined if the node has limits. With limits, the number of keys is known only at
+ * run time and differs by batch entry, and whole products would compute hidden scores. @param operands Number of
+ * operands of a node without limits.
  */
 const contraction =
   (op: "attention" | "attention-backward", operands: number) =>
@@ -33,14 +34,16 @@ const contraction =
     return { op, variant: params.causal ? "causal" : "full", rows: queries, columns: keys, inner: width };
   };
 
-/** Number of keys that at least one query of a block attends to. The last query attends to the most keys. */
+/**
+ * Returns the number of keys that at least one query of a block attends to. The last query attends to the most keys.
+ */
 const seenBy = ({ queries, keys }: AttentionSizes, causal: boolean, first: number, count: number): number =>
   causal ? Math.max(0, Math.min(keys, first + count + keys - queries)) : keys;
 
-/** Score bytes of one thread for one block. */
+/** Returns the bytes of the scores of one block, which each thread needs. */
 const scoreBytes = (sizes: AttentionSizes): number => alignUp(4 * blockOf(sizes) * sizes.keys);
 
-/** softmax(scale · q kᵀ) v by complete rows of scores, one block of queries at a time. */
+/** Computes softmax(scale · q kᵀ) v by complete rows of scores, one block of queries at a time. */
 export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   contraction: contraction("attention", 3),
   kernel: () => ({
@@ -63,7 +66,7 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
         scores: number,
       ) => {
         for (let head = partBegin(heads, part, parts); head < partBegin(heads, part + 1, parts); head++) {
-          const keyOffset = 4 * Math.floor(head / group) * keys * width; // offset of the head whose keys the group shares
+          const keyOffset = 4 * Math.floor(head / group) * keys * width; // byte offset of the keys that a group shares
           const [keysAt, valuesAt] = [k! + keyOffset, v! + keyOffset];
           for (let first = 0; first < queries; first += block) {
             const count = Math.min(block, queries - first);
@@ -85,10 +88,13 @@ export const blasAttention: BlasRow<OperatorParams["attention"]> = {
   }),
 };
 
-/** Scratch bytes of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a head. */
+/**
+ * Returns the scratch bytes of one thread: weights of a block, their gradients, and δ = Σ g · out of all queries of a
+ * head.
+ */
 const gradientBytes = (sizes: AttentionSizes): number => alignUp(4 * (2 * blockOf(sizes) * sizes.keys + sizes.queries));
 
-/** Gradients of attention. The weights of each block of queries are recomputed from the logsumexp. */
+/** Computes the gradients of attention. The weights of each block of queries are recomputed from the logsumexp. */
 export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]> = {
   contraction: contraction("attention-backward", 6),
   kernel: () => ({
@@ -103,7 +109,7 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
       const deltas = team.indexOf("attentionDeltas");
       const differentiate = team.indexOf("attentionWeightGradients");
       const fill = team.indexOf("fill32");
-      // Gradients of keys and values are sums over the heads that share these keys and values.
+      // The gradients of keys and values are sums over the heads that share them.
       const groups = heads / group;
       const parts = team.partsOf(attentionNanoseconds(node, 5), groups);
       const groupGradients = (
@@ -116,8 +122,8 @@ export const blasAttentionBackward: BlasRow<OperatorParams["attention-backward"]
         const [begin, end] = [partBegin(groups, part, parts), partBegin(groups, part + 1, parts)];
         const gradients = weights + 4 * block * keys;
         const delta = gradients + 4 * block * keys;
-        // Keys that no query attends to keep zero gradients. All other gradients are sums over blocks of queries and
-        // over heads that share keys.
+        // The gradients of keys that no query attends to stay zero. All other gradients are sums over blocks of queries
+        // and over heads that share keys.
         call(fill, dk! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         call(fill, dv! + 4 * begin * keys * width, 0, (end - begin) * keys * width);
         for (let head = group * begin; head < group * end; head++) {

@@ -1,12 +1,12 @@
 import { type ConvolutionSizes, isPlainProduct } from "../contraction-scratch.ts";
 
 /**
- * Number of values of the column matrix that are computed at a time, 1 MiB. The block is still in the second-level
- * cache when the product reads it, and has enough rows to pay for the library's packing of the weights.
+ * Number of values of the column matrix that are computed at a time, 1 MiB. A block of this size is still in the
+ * second-level cache when the product reads it, and has enough rows to amortize the library's packing of the weights.
  */
 const columnValues = 2 ** 18;
 
-/** Sizes of the product that computes a convolution: pixels × columns of the column matrix, per group. */
+/** Returns the sizes of the product that computes a convolution: pixels × columns of the column matrix, per group. */
 export const productOf = (
   s: ConvolutionSizes,
 ): { pixels: number; depth: number; perGroup: number; outPerGroup: number } => {
@@ -19,7 +19,7 @@ export const productOf = (
   };
 };
 
-/** Pixels per block of the column matrix. */
+/** Returns the number of pixels per block of the column matrix. */
 export const blockOf = (s: ConvolutionSizes): number => {
   const { pixels, depth } = productOf(s);
   return Math.max(1, Math.min(pixels, Math.floor(columnValues / Math.max(1, depth))));
@@ -28,10 +28,13 @@ export const blockOf = (s: ConvolutionSizes): number => {
 export const columnBytes = (s: ConvolutionSizes): number =>
   isPlainProduct(s) ? 0 : 4 * blockOf(s) * productOf(s).depth;
 
-/** Whether the sums are empty, or there are no sums. */
+/** Whether the sums have no terms, or the result has no elements. */
 export const isEmpty = (s: ConvolutionSizes): boolean => productOf(s).depth * productOf(s).pixels * s.outChannels === 0;
 
-/** The image and its sizes as arguments of `patches` and `addPatches`, after both addresses. */
+/**
+ * Returns the arguments of `patches` and `addPatches` that follow both addresses: the sizes of the image and of the
+ * convolution.
+ */
 export const patchArguments = (s: ConvolutionSizes): number[] => [
   s.height,
   s.width,
@@ -51,7 +54,7 @@ export const patchArguments = (s: ConvolutionSizes): number[] => [
 
 /**
  * A block of pixels of a group: the first pixel, the number of pixels, and the byte offsets of the group's channels in
- * image and result.
+ * a pixel of the image and of the result.
  */
 export interface PixelBlock {
   readonly first: number;
@@ -74,7 +77,7 @@ export const blocksOf = (s: ConvolutionSizes): PixelBlock[] => {
   ).flat();
 };
 
-/** Address of a pixel's channels in y or its gradient. */
+/** Returns the address of the channels of a pixel in y or its gradient. */
 export const pixelAt = (y: number, s: ConvolutionSizes, pixel: number): number => y + 4 * pixel * s.outChannels;
 
 /** Nanoseconds per value written to or read from the column matrix, in one thread. */

@@ -16,12 +16,10 @@ import {
 /** Half-open range [begin, end). */
 type Range = readonly [begin: number, end: number];
 
-/** Nanoseconds per value set to zero, in one thread. */
+/** Nanoseconds per value that is set to zero, in one thread. */
 const fillNanoseconds = 0.1;
 
-/**
- * Rows of the image, counted over the batch, that the taps of a block of pixels may touch.
- */
+/** Returns the rows of the image, counted over the batch, that the taps of a block of pixels may read. */
 const touchedRows = (s: ConvolutionSizes, first: number, count: number): [begin: number, end: number] => {
   const [from, to] = [Math.floor(first / s.outWidth), Math.floor((first + count - 1) / s.outWidth)];
   const top = (from % s.outHeight) * s.strideY - s.top;
@@ -33,7 +31,7 @@ const touchedRows = (s: ConvolutionSizes, first: number, count: number): [begin:
   ];
 };
 
-/** Pixels whose taps may touch rows [begin, end) of the images. */
+/** Returns the pixels whose taps may read rows [begin, end) of the images. */
 const touchingPixels = (s: ConvolutionSizes, begin: number, end: number): [begin: number, end: number] => {
   const last = end - 1;
   const above = (begin % s.height) + s.top - (s.kernelHeight - 1) * s.dilationY;
@@ -46,9 +44,9 @@ const touchingPixels = (s: ConvolutionSizes, begin: number, end: number): [begin
 };
 
 /**
- * A product computes each block of the column matrix, which is added to the images while it is in the cache. Threads
- * share rows of the images, so that one thread adds to each pixel, in the order of the taps. Most values that a thread
- * adds are values that this thread has computed.
+ * Computes the gradient of the images. A product computes each block of the column matrix, which is added to the images
+ * while it is in the cache. Threads share rows of the images, so that only one thread adds to each pixel, in the order
+ * of the taps. Most values that a thread adds were computed by the same thread.
  */
 export const inputGradient: BindConvolution = (s, team, slices) => {
   const { depth, outPerGroup, pixels } = productOf(s);
@@ -102,9 +100,10 @@ export const inputGradient: BindConvolution = (s, team, slices) => {
 };
 
 /**
- * Blocks of the column matrix are copied from the images, and multiplied by the gradients of their pixels. Threads
- * share columns of the matrix, which are rows of the product. Each thread copies the columns that it multiplies, so
- * threads exchange no data. If the product cannot be split, threads share only the copies.
+ * Computes the gradient of the weights. Blocks of the column matrix are copied from the images, and multiplied by the
+ * gradients of their pixels. Threads share columns of the matrix, which are rows of the product. Each thread copies the
+ * columns that it multiplies, so threads exchange no data. If the product cannot be split, threads share only the
+ * copying.
  */
 export const weightGradient: BindConvolution = (s, team, slices) => {
   const { depth, outPerGroup, pixels } = productOf(s);

@@ -34,7 +34,7 @@ const forward: BindConvolution = (s, team, slices) => {
   const patches = team.indexOf("patches");
   const sgemm = team.indexOf("sgemm");
   const blocks = blocksOf(s);
-  // Rows of each block, or whole blocks if a product cannot be split.
+  // Threads share the rows of each block, or whole blocks if a product cannot be split.
   const most = slices.most(blockOf(s));
   const parts = team.partsOf(pixels * depth * s.outChannels * multiplyAddNanoseconds, Math.max(most, blocks.length));
   const byRows = most >= parts;
@@ -56,7 +56,7 @@ const forward: BindConvolution = (s, team, slices) => {
     });
 };
 
-/** Results are zero if the sums are empty. */
+/** Wraps a bind function: if the sums have no terms, the results are zeros. */
 const bindAny =
   (bind: BindConvolution, values: number): BindConvolution =>
   (s, team, slices) => {
@@ -68,14 +68,14 @@ const bindAny =
 interface Rule<Op extends ConvolutionOp> {
   readonly sizesOf: (node: KernelNode<OperatorParams[Op]>) => ConvolutionSizes;
   readonly bind: BindConvolution;
-  /** Sizes of the product, for a convolution that is a plain matrix product. */
+  /** Returns the sizes of the product for a convolution that is a plain matrix product. */
   readonly plain: (s: ConvolutionSizes) => Omit<Contraction, "op">;
 }
 
 /**
- * A convolution or one of its gradients by patches: blocks of the column matrix are written, then multiplied while they
- * are in the cache. A 1×1 convolution of all pixels is a product, and is treated as a product. Additional cost: the
- * column matrix is written and read once, 8 · pixels · depth bytes per group.
+ * Implements a convolution or one of its gradients with the column matrix: blocks of the column matrix are written,
+ * then multiplied while they are in the cache. A 1×1 convolution of all pixels is computed as a plain product.
+ * Additional cost: the column matrix is written and read once, 8 · pixels · depth bytes per group.
  */
 const byPatches = <Op extends ConvolutionOp>(
   op: Op,

@@ -6,12 +6,13 @@ import type { BlasRow } from "./blas-row.ts";
 import { productVariant } from "./matmul.ts";
 import type { RowSlices } from "./row-slices.ts";
 
-/** Computes `count` rows of a group's product op(a) · b, starting at `row`, in part `part`. */
+/** Computes `count` rows of a group's product op(a) · b, from `row` on. */
 type RowsOfProduct = (call: Call, row: number, count: number) => void;
 
 /**
- * Rows of a product for one part: a slice if there is a slice for every part, otherwise all or no rows, with whole
- * products assigned in turn. So a thread's product has the bits of the whole product.
+ * Returns the rows of a product that one part computes: a slice of the rows if every part gets a slice. If not, whole
+ * products are assigned to the parts in turn, and a part computes all rows or none. In both cases the result is bitwise
+ * identical to the whole product.
  */
 const share = (
   slices: RowSlices,
@@ -36,8 +37,8 @@ const runShare = (
 };
 
 /**
- * The product of an average group, from which the implementation is chosen. The actual rows per group are known only at
- * run time.
+ * Returns the work of a product of average group size. The choice of the implementation is based on this work, because
+ * the rows per group are known only at run time.
  */
 const contractionOf = (
   variant: string,
@@ -57,7 +58,7 @@ const sizesOf = ({ inputs: [x, w], outputs: [y] }: KernelNode): readonly [number
   w!.shape[0]!,
 ];
 
-/** One product per group, on the group's rows in place. */
+/** Computes one product per group, directly on the rows of the group. */
 export const blasGroupedMatmul: BlasRow<OperatorParams["grouped-matmul"]> = {
   contraction: (node) => {
     const [rows, inner, columns, groups] = sizesOf(node);
@@ -90,7 +91,7 @@ export const blasGroupedMatmul: BlasRow<OperatorParams["grouped-matmul"]> = {
   }),
 };
 
-/** One product over the rows of each group. A group without rows gives zeros. */
+/** Computes one product over the rows of each group. The result of a group without rows is zeros. */
 export const blasGroupedMatmulBackwardWeight: BlasRow<OperatorParams["grouped-matmul-backward-weight"]> = {
   contraction: ({ inputs: [x, g], outputs: [dw] }) =>
     contractionOf(productVariant(true, false), [x!.shape[1]!, g!.shape[1]!, x!.shape[0]! / dw!.shape[0]!]),

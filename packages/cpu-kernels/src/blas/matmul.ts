@@ -8,7 +8,7 @@ import type { BlasRow } from "./blas-row.ts";
 export const productVariant = (transposeA: boolean, transposeB: boolean): string =>
   `${transposeA ? "t" : "n"}${transposeB ? "t" : "n"}`;
 
-/** Batched product. Operands are dense and row-major, so the strides follow from the shapes. */
+/** Computes a batched product. Operands are dense and row-major, so the strides follow from the shapes. */
 export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
   contraction: (node) => {
     const { rows, columns, inner } = productSizes(node);
@@ -25,7 +25,7 @@ export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
     refuses: refusesOtherThanF32,
     bind: (node, wasm, _, team) => {
       const { batch, rows, columns, inner } = productSizes(node);
-      if (inner === 0) return (_, [y]) => void wasm["fill32"]!(y!, 0, batch * rows * columns); // an empty sum
+      if (inner === 0) return (_, [y]) => void wasm["fill32"]!(y!, 0, batch * rows * columns); // empty sums are zeros
       const { transposeA, transposeB } = node.params;
       const [aStride, bStride] = [transposeA ? rows : inner, transposeB ? inner : columns];
       const [ta, tb] = [Number(transposeA), Number(transposeB)];
@@ -34,7 +34,7 @@ export const blasMatmul: BlasRow<OperatorParams["matmul"]> = {
       const work = batch * rows * columns * inner * multiplyAddNanoseconds;
       const most = slices.most(rows);
       const parts = team.partsOf(work, Math.max(batch, most));
-      // Split the rows of every product, unless there are enough whole products.
+      // Whether to split the rows of every product, because whole products cannot be shared evenly.
       const byRows = most >= parts && batch % parts !== 0;
       const aRow = transposeA ? 1 : inner;
       return ([a, b], [y]) =>

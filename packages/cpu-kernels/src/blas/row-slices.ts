@@ -1,18 +1,23 @@
-/** Assigns the rows of a product to threads, so that each thread's product has the bits of the whole product. */
+/**
+ * Assigns the rows of a product to threads, so that the results are bitwise identical to those of the whole product.
+ */
 export class RowSlices {
   private readonly sliceRows: number;
 
-  /** @param sliceRows products can be split at multiples of this number of rows, see `Blas`. */
+  /**
+   * @param sliceRows Products can be split at multiples of this number of rows; see `Blas`. Default: products cannot be
+   * split.
+   */
   constructor(sliceRows: number = Infinity) {
     this.sliceRows = sliceRows;
   }
 
-  /** Maximum number of parts for a number of rows. */
+  /** Returns the maximum number of parts for a number of rows. */
   most(rows: number): number {
     return Math.max(1, Math.floor(rows / this.sliceRows));
   }
 
-  /** First row of a part. The end of a part is the first row of the next part. */
+  /** Returns the first row of a part. The end of a part is the first row of the next part. */
   begin(rows: number, part: number, parts: number): number {
     if (part === 0) return 0;
     return part === parts ? rows : Math.min(rows, this.sliceRows * Math.round((rows * part) / parts / this.sliceRows));

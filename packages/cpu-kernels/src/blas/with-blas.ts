@@ -9,10 +9,16 @@ import { blasGroupedMatmul, blasGroupedMatmulBackwardWeight } from "./grouped-ma
 import { blasMatmul } from "./matmul.ts";
 import { RowSlices } from "./row-slices.ts";
 
-/** Each entry's nodes have the parameters of the entry's operator. */
+/**
+ * Casts an entry to the general type of rows. The cast is safe, because the nodes of each entry have the parameters of
+ * the entry's operator.
+ */
 const asRow = (row: unknown): BlasRow => row as BlasRow;
 
-/** Operators that are one product per group of rows. The choice uses the sizes of an average group. */
+/**
+ * Operators that compute one product per group of rows. The choice of the implementation uses the sizes of an average
+ * group.
+ */
 export const groupedOps = ["grouped-matmul", "grouped-matmul-backward-weight"] as const;
 
 const rows: { readonly [op in ContractionOp | (typeof groupedOps)[number]]: BlasRow } = {
@@ -40,7 +46,10 @@ const either = (plain: Kernel, byBlas: Kernel, prefersBlas: (node: KernelNode) =
   };
 };
 
-/** Replaces kernels by kernels that use a BLAS for the work that the BLAS prefers. All other kernels stay the same. */
+/**
+ * Returns a kernel table in which kernels of BLAS operators use the BLAS for the work that the BLAS prefers. All other
+ * kernels are unchanged.
+ */
 export const withBlas = (kernels: KernelTable, blas: Blas): KernelTable => {
   const slices = new RowSlices(blas.sliceRows);
   const chosen = Object.entries(rows).map(([op, { contraction, kernel }]): [string, Kernel] => [

@@ -4,13 +4,16 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 
 /**
- * Scratch of one part: weights and their gradients; keys and values packed for sums over the width; keys, queries and
- * gradients packed for sums over positions; δ.
+ * Returns the scratch bytes of one part: weights and their gradients; keys and values packed for sums over the width;
+ * keys, queries and gradients packed for sums over positions; δ.
  */
 const scratchOf = (node: KernelNode): number =>
   attentionScratch(node, { squares: 2, panels: 5, words: node.inputs[0]!.shape[2]! });
 
-/** Threads share groups of heads with common keys, whose gradients are sums over the group. */
+/**
+ * Computes the gradients of attention. Threads share groups of heads with common keys, because the gradients of keys
+ * are sums over the group.
+ */
 export const attentionBackwardKernel: Kernel = kernelOf({
   op: "attention-backward",
   scratchBytes: (node, threads) => threads * scratchOf(node),

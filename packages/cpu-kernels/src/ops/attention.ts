@@ -4,11 +4,11 @@ import { attentionArguments, attentionNanoseconds, attentionScratch } from "../a
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 
-// Scores, packed keys and values, one maximum per query of a tile.
+// Returns the scratch bytes of one part: scores, packed keys and values, one maximum per query of a tile.
 const scratchOf = (node: KernelNode): number =>
   attentionScratch(node, { squares: 1, panels: 2, words: ATTENTION_TILE });
 
-/** Threads share the heads of all entries of the batch. */
+/** Computes attention. Threads share the heads of all batch entries. */
 export const attentionKernel: Kernel = kernelOf({
   op: "attention",
   scratchBytes: (node, threads) => threads * scratchOf(node),

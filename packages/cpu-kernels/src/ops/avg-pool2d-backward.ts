@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 import { poolingArguments, runPooling } from "./pooling.ts";
 
-/** Spreads each cotangent evenly over its window; see `assembly/pooling.ts`. */
+/** Distributes each cotangent evenly over its window; see `assembly/pooling.ts`. */
 export const avgPool2dBackwardKernel: Kernel = kernelOf({
   op: "avg-pool2d-backward",
   refuses: refusesOtherThanF32,

@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 import { poolingArguments, runPooling } from "./pooling.ts";
 
-/** Mean per window and channel; see `assembly/pooling.ts`. */
+/** Computes the mean of each window and channel; see `assembly/pooling.ts`. */
 export const avgPool2dKernel: Kernel = kernelOf({
   op: "avg-pool2d",
   refuses: refusesOtherThanF32,

@@ -2,7 +2,7 @@ import { rowMajorStrides } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
 import { copyKernel, planCopy } from "../strided-copy.ts";
 
-/** A copy from a view with stride 0 along broadcast dimensions. */
+/** Copies a view with stride 0 along broadcast dimensions. */
 export const broadcastToKernel: Kernel = copyKernel("broadcast-to", ({ inputs: [x], outputs: [y] }) => {
   const lead = y!.shape.length - x!.shape.length;
   const own = rowMajorStrides(x!.shape);

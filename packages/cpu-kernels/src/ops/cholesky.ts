@@ -6,10 +6,10 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 const sizeOf = (node: KernelNode): number => node.inputs[0]!.shape.at(-1)!;
 
-/** Blocked factorization; see `assembly/decomposition.ts`. */
+/** Computes a blocked factorization; see `assembly/decomposition.ts`. */
 export const choleskyKernel: Kernel = kernelOf({
   op: "cholesky",
-  // Negated rows of a block, the block's transpose, a product.
+  // Scratch memory: negated rows of a block, the block's transpose, and a product.
   scratchBytes: (node) => {
     const size = sizeOf(node);
     return 4 * TRIANGLE_BLOCK * (size + TRIANGLE_BLOCK) + productScratchBytes(size, TRIANGLE_BLOCK, size);

@@ -13,7 +13,7 @@ const plans = ({ inputs, outputs: [y], params }: KernelNode<OperatorParams["conc
   });
 };
 
-/** One strided copy per input. */
+/** Makes one strided copy per input. */
 export const concatKernel: Kernel = kernelOf({
   op: "concat",
   constants: (node) => {
@@ -35,7 +35,7 @@ export const concatKernel: Kernel = kernelOf({
     return (inputs, outputs, _, constants) => {
       for (let i = 0; i < copies.length; i++) {
         const { run, offset, outputOffset } = copies[i]!;
-        // The plan may have placed the operand directly in the output.
+        // The memory plan may have placed the operand directly in the output.
         if (inputs[i] !== outputs[0]! + outputOffset) run(outputs[0]!, inputs[i]!, constants + offset);
       }
     };

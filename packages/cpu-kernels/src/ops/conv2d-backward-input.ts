@@ -8,7 +8,7 @@ export const inputGradientSizes = (node: KernelNode<OperatorParams["conv2d-backw
   convolutionSizes(node.outputs[0]!.shape, node.inputs[1]!.shape, node.inputs[0]!.shape, node.params);
 
 /**
- * Indirect GEMM over the pixels of each stride phase, see `assembly/convolution.ts`, or Winograd, see
+ * Computes an indirect GEMM over the pixels of each stride phase, see `assembly/convolution.ts`, or uses Winograd, see
  * `assembly/winograd.ts`.
  */
 export const conv2dBackwardInputKernel: Kernel = convolutionKernel(

@@ -14,7 +14,7 @@ import { convolutionKernel, convolutionSizes, sizeArguments } from "./convolutio
 export const weightGradientSizes = (node: KernelNode<OperatorParams["conv2d-backward-weight"]>): ConvolutionSizes =>
   convolutionSizes(node.inputs[0]!.shape, node.outputs[0]!.shape, node.inputs[1]!.shape, node.params);
 
-/** Sums run over all pixels, so threads share panels of output channels. */
+/** Binds the gradient for several threads. Sums run over all pixels, so threads share panels of output channels. */
 const bindByPanels = (sizes: ConvolutionSizes, team: Team, scratchBytes: number): KernelCall => {
   const args = sizeArguments(sizes);
   const run = team.indexOf("conv2dBackwardWeight");
@@ -25,7 +25,7 @@ const bindByPanels = (sizes: ConvolutionSizes, team: Team, scratchBytes: number)
     team.run(parts, (part, call) => call(run, x!, g!, w!, ...args, scratch + part * scratchBytes, part, parts));
 };
 
-/** Sum over blocks of output pixels, see `assembly/convolution.ts`, or Winograd, see `assembly/winograd.ts`. */
+/** Sums over blocks of output pixels, see `assembly/convolution.ts`, or uses Winograd, see `assembly/winograd.ts`. */
 export const conv2dBackwardWeightKernel: Kernel = convolutionKernel(
   "conv2d-backward-weight",
   weightGradientSizes,

@@ -7,7 +7,10 @@ import { convolutionKernel, convolutionSizes, imageValues, outputValues, runByIm
 export const forwardSizes = (node: KernelNode<OperatorParams["conv2d"]>): ConvolutionSizes =>
   convolutionSizes(node.inputs[0]!.shape, node.inputs[1]!.shape, node.outputs[0]!.shape, node.params);
 
-/** Indirect GEMM over the pixels, see `assembly/convolution.ts`, or Winograd, see `assembly/winograd.ts`. */
+/**
+ * Computes an indirect GEMM over the pixels, see `assembly/convolution.ts`, or uses Winograd, see
+ * `assembly/winograd.ts`.
+ */
 export const conv2dKernel: Kernel = convolutionKernel(
   "conv2d",
   forwardSizes,

@@ -81,7 +81,7 @@ const geometries = geometriesOf(
 
 const fours = (most: number): fc.Arbitrary<number> => small(most).map((count) => 4 * count);
 
-/** Geometries that Winograd's F(4, 3) supports, whether it is faster or not. */
+/** Geometries that Winograd's F(4, 3) supports, even if direct sums are faster. */
 const winogradGeometries = geometriesOf(
   fc.record({
     batch: small(3),
@@ -97,8 +97,8 @@ const winogradGeometries = geometriesOf(
 );
 
 /**
- * Run a kernel on operands with guards after every block of memory, whole and in three parts. Compare with the f64
- * reference, and compare both runs bit for bit.
+ * Runs a kernel on operands with guards after every block of memory, once as a whole and once in three parts. Compares
+ * the results with the f64 reference, and the results of both runs bitwise with each other.
  */
 const check = (
   kernel: Kernel,
@@ -163,7 +163,7 @@ const check = (
   expect(guards.every((at) => floats.subarray(at, at + 4).every((value) => value === 777))).toBe(true);
 };
 
-/** A built-in kernel that uses Winograd for all sizes. */
+/** Returns a built-in kernel that uses Winograd for all sizes. */
 const byWinograd = (
   kernel: Kernel,
   sizesOf: (node: never) => ConvolutionSizes,
@@ -206,7 +206,7 @@ describe.each(builds)("convolution of the %s build equals the reference and stay
   test.runIf(build !== "scalar")("by Winograd, for numbers of channels that are multiples of four", () => {
     fc.assert(
       fc.property(winogradGeometries, ({ x, w, y, params }) => {
-        // Rounding error grows with the length of the sum; the longest sums are over the pixels.
+        // Rounding error grows with the number of terms of a sum; the longest sums are over the pixels.
         const pixels = y[0]! * y[1]! * y[2]!;
         const tolerance = Math.max(2e-5, 2e-6 * Math.sqrt(pixels));
         check(byWinograd(conv2dKernel, forwardSizes, winogradForward), module, [x, w], y, params, tolerance);
@@ -263,7 +263,7 @@ test("Winograd is chosen for 3 × 3 convolutions of stride 1 whose products outw
   expect(suits([8, 32, 32, 66], [3, 3, 66, 64])).toBe(false);
   expect(suits([64, 28, 28, 4], [3, 3, 4, 32])).toBe(false);
   expect(suits([1, 4, 4, 64], [3, 3, 64, 64])).toBe(false);
-  // A sample has the same bits in every batch.
+  // The result of a sample must be bitwise identical for every batch size.
   expect([1, 2, 16, 64].map((batch) => suits([batch, 8, 8, 64], [3, 3, 64, 64]))).toEqual([true, true, true, true]);
   expect([1, 2, 16, 64].map((batch) => suits([batch, 14, 14, 16], [3, 3, 16, 16]))).toEqual([
     false,

@@ -6,7 +6,7 @@ import { type Kernel, type KernelCall, kernelOf } from "../kernel.ts";
 import { partBegin, type Team } from "../team/team.ts";
 import { suitsWinograd, type WinogradKernel } from "../winograd.ts";
 
-/** Sizes of a convolution, read from its three shapes. */
+/** Returns the sizes of a convolution, from the shapes of image, weights and result. */
 export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): ConvolutionSizes => {
   const [strideY, strideX] = params.stride;
   const [[top], [left]] = params.padding;
@@ -31,7 +31,7 @@ export const convolutionSizes = (x: Shape, w: Shape, y: Shape, params: OperatorP
   };
 };
 
-/** Sizes as arguments of the exports, in order. */
+/** Returns the sizes in the order in which the WebAssembly exports expect them. */
 export const sizeArguments = (s: ConvolutionSizes): number[] => [
   s.batch,
   s.height,
@@ -51,13 +51,12 @@ export const sizeArguments = (s: ConvolutionSizes): number[] => [
   s.groups,
 ];
 
-/** Values per input image and per output image. */
+/** Returns the number of values of one input image. */
 export const imageValues = (s: ConvolutionSizes): number => s.height * s.width * s.channels;
 export const outputValues = (s: ConvolutionSizes): number => s.outHeight * s.outWidth * s.outChannels;
 
 /**
- * Run an export whose images are independent, with a share of the images in each thread. Addresses: images, weights,
- * results.
+ * Runs an export that processes images independently. Threads share the images. Addresses: images, weights, results.
  */
 export const runByImages = (
   team: Team,
@@ -80,7 +79,7 @@ export const runByImages = (
     });
 };
 
-/** Refuses nodes with operands other than f32. */
+/** Returns a refusal of nodes with an operand that is not f32. */
 export const refusesOtherThanF32 = (node: KernelNode): string | undefined => {
   const other = [...node.inputs, ...node.outputs].find((spec) => spec.dtype !== "f32");
   return other === undefined ? undefined : `${node.op} runs on f32, not ${other.dtype}; cast its operands to f32`;
@@ -88,15 +87,15 @@ export const refusesOtherThanF32 = (node: KernelNode): string | undefined => {
 
 type ConvolutionOp = "conv2d" | "conv2d-backward-input" | "conv2d-backward-weight";
 
-/** A convolution or one of its gradients by direct sums. */
+/** Implementation of a convolution or one of its gradients by direct sums. */
 export interface DirectKernel {
-  /** Scratch bytes of one part. */
+  /** Returns the scratch bytes of one part. */
   readonly scratchBytes: (sizes: ConvolutionSizes) => number;
-  /** @param scratchBytes distance between the scratch of consecutive parts. */
+  /** @param scratchBytes Bytes between the scratch regions of consecutive parts. */
   readonly bind: (sizes: ConvolutionSizes, team: Team, scratchBytes: number) => KernelCall;
 }
 
-/** A convolution or one of its gradients: Winograd if it is faster, otherwise direct sums. */
+/** Creates the kernel of a convolution or one of its gradients: Winograd if it is faster, otherwise direct sums. */
 export const convolutionKernel = <Op extends ConvolutionOp>(
   op: Op,
   sizesOf: (node: KernelNode<OperatorParams[Op]>) => ConvolutionSizes,
@@ -108,7 +107,7 @@ export const convolutionKernel = <Op extends ConvolutionOp>(
     refuses: refusesOtherThanF32,
     scratchBytes: (node, threads) => {
       const sizes = sizesOf(node as KernelNode<OperatorParams[Op]>);
-      // The build is not known here, and the scalar build sums directly.
+      // Must suffice for both methods: the build is not known here, and the scalar build always uses direct sums.
       return Math.max(
         threads * alignUp(direct.scratchBytes(sizes)),
         suitsWinograd(sizes) ? winograd.scratchBytes(sizes, threads) : 0,

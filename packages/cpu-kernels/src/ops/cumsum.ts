@@ -3,7 +3,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 
 export const cumsumKernel: Kernel = kernelOf({
   op: "cumsum",
-  // Totals of the columns that are summed together, see `assembly/scan.ts`.
+  // Totals of the columns that are summed together; see `assembly/scan.ts`.
   scratchBytes: () => 4096,
   bind: (node, wasm) => {
     const cumsum = wasm[node.inputs[0]!.dtype === "f32" ? "cumsumF32" : "cumsumI32"]!;

@@ -7,7 +7,7 @@ import { bindCopy, copyTable, planCopy, type StridedCopy } from "../strided-copy
 const plan = ({ inputs: [x], outputs: [y] }: Pick<KernelNode, "inputs" | "outputs">): StridedCopy =>
   planCopy(y!.shape, y!.dtype, {}, { strides: rowMajorStrides(x!.shape) });
 
-/** A strided copy of a slice, from an address that depends on the run-time starts. */
+/** Makes a strided copy of a slice, from an address that depends on the run-time starts. */
 export const dynamicSliceKernel: Kernel = kernelOf({
   op: "dynamic-slice",
   constants: (node) => copyTable(plan(node)),

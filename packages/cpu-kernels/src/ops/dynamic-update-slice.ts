@@ -8,8 +8,8 @@ const plan = ({ inputs: [x, update] }: Pick<KernelNode, "inputs">): StridedCopy 
   planCopy(update!.shape, update!.dtype, { strides: rowMajorStrides(x!.shape) }, {});
 
 /**
- * Copy the base unless the plan shares its memory with the output, then copy the update to an address that depends on
- * the run-time starts.
+ * Copies the base unless the plan shares its memory with the output, then copies the update to an address that depends
+ * on the run-time starts.
  */
 export const dynamicUpdateSliceKernel: Kernel = kernelOf({
   op: "dynamic-update-slice",

@@ -3,11 +3,11 @@ import { ROTATION_LANES, ROTATION_LIST } from "../../assembly/decomposition-bloc
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { reflectorScratchBytes } from "../reflector-scratch.ts";
 
-/** Tridiagonal form and implicit QR steps; see `assembly/eigh.ts`. */
+/** Computes the tridiagonal form, then implicit QR steps; see `assembly/eigh.ts`. */
 export const eighKernel: Kernel = kernelOf({
   op: "eigh",
-  // Two diagonals in f64, two matrices with rows of complete panels, rotations, and the maximum of: three rows, a
-  // second copy of the diagonals, and the scratch of reflections.
+  // Scratch memory: two diagonals in f64, two matrices with rows of complete panels, rotations, and the maximum of:
+  // three rows, a second copy of the diagonals, and the scratch of reflections.
   scratchBytes: ({ inputs: [a] }) => {
     const size = a!.shape.at(-1)!;
     const row = 4 * Math.ceil(size / ROTATION_LANES) * ROTATION_LANES;

@@ -3,11 +3,13 @@ import { alignUp } from "../arena.ts";
 import { fusedProgram } from "../fused-program.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Nanoseconds per element in one thread: per operand read from memory, and per micro-operation. */
+/** Nanoseconds per element and operand read from memory, in one thread. */
 const memoryNanoseconds = 0.2;
 const microNanoseconds = 0.1;
 
-/** All elementwise operators: a small program, run tile by tile so that intermediates stay in the first-level cache. */
+/**
+ * Runs all elementwise operators as a small program, tile by tile, so that intermediates stay in the first-level cache.
+ */
 export const fusedKernel: Kernel = kernelOf({
   op: "fused",
   scratchBytes: (node, threads) => threads * alignUp(fusedProgram(node).scratchBytes),

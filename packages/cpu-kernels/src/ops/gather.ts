@@ -7,7 +7,7 @@ import { fillPattern } from "../strided-copy.ts";
 /** Nanoseconds per gathered byte, in one thread. */
 const byteNanoseconds = 0.03;
 
-/** Threads share the gathered rows. */
+/** Gathers rows. Threads share the gathered rows. */
 export const gatherKernel: Kernel = kernelOf({
   op: "gather",
   bind: ({ inputs: [x, indices], params }, _, __, team) => {

@@ -4,11 +4,11 @@ import { multiplyAddNanoseconds, productScratchBytes } from "../contraction-scra
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { integersAt } from "../run-time-integers.ts";
 
-/** Scratch bytes of one part. */
+/** Returns the scratch bytes of one part. */
 const scratchOf = ({ inputs: [x, g] }: KernelNode): number =>
   alignUp(productScratchBytes(x!.shape[1]!, g!.shape[1]!, x!.shape[0]!));
 
-/** One product over the rows of each group. A group without rows gives zeros. */
+/** Computes one product over the rows of each group. The result of a group without rows is zeros. */
 export const groupedMatmulBackwardWeightKernel: Kernel = kernelOf({
   op: "grouped-matmul-backward-weight",
   scratchBytes: (node, threads) => threads * scratchOf(node),

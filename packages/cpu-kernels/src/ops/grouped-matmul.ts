@@ -4,11 +4,11 @@ import { multiplyAddNanoseconds, productScratchBytes } from "../contraction-scra
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { integersAt } from "../run-time-integers.ts";
 
-/** Scratch bytes of one part. Products of fewer rows need no more. */
+/** Returns the scratch bytes of one part, for a product of all rows. Products of fewer rows need no more. */
 const scratchOf = ({ inputs: [x], outputs: [y] }: KernelNode): number =>
   alignUp(productScratchBytes(x!.shape[0]!, y!.shape[1]!, x!.shape[1]!));
 
-/** One product per group, on the group's rows in place; see `assembly/gemm.ts`. */
+/** Computes one product per group, directly on the rows of the group; see `assembly/gemm.ts`. */
 export const groupedMatmulKernel: Kernel = kernelOf({
   op: "grouped-matmul",
   scratchBytes: (node, threads) => threads * scratchOf(node),

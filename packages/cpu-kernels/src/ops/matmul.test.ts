@@ -8,7 +8,10 @@ import { compileWasm, instantiateWasm, type WasmBuild } from "../wasm-build.ts";
 const exactly = { absolute: 0, relative: 0 };
 const builds: readonly WasmBuild[] = ["relaxed", "simd", "scalar"];
 
-/** Memory with operands, two results and scratch in sequence, each followed by a guard, none aligned to 16 bytes. */
+/**
+ * Allocates operands, two results and scratch memory in sequence, each followed by a guard. No block is aligned to 16
+ * bytes.
+ */
 const layOut = (rows: number, columns: number, inner: number) => {
   const memory = new WebAssembly.Memory({ initial: 256, maximum: 65536, shared: true });
   const floats = new Float32Array(memory.buffer);
@@ -137,7 +140,7 @@ describe.each(builds)("gemm of the %s build", async (build) => {
       fc.property(grams, ({ n, inner, transposed, order }) => {
         const { memory, floats, a, b, y, naive, scratch, intact } = layOut(n, n, inner);
         const wasm = instantiateWasm(module, memory);
-        floats.copyWithin(b, a, a + n * inner); // a copy, to hide from the kernel that the operands are equal
+        floats.copyWithin(b, a, a + n * inner); // a copy, so that the kernel does not know that the operands are equal
         wasm["gemm"]!(4 * a, 4 * b, 4 * naive, n, n, inner, transposed, 1 - transposed, 0, 4 * scratch);
         const gram = (part: number): void =>
           void wasm["gemmPart"]!(

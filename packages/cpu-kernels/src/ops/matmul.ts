@@ -7,7 +7,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { partBegin } from "../team/team.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 
-/** Sizes of a product, equal for all operands of a batch. */
+/** Returns the sizes of a product, which are equal for all products of a batch. */
 export const productSizes = (
   node: KernelNode<OperatorParams["matmul"]>,
 ): { batch: number; rows: number; columns: number; inner: number } => {
@@ -20,19 +20,22 @@ export const productSizes = (
   };
 };
 
-/** Number of products per thread above which an imbalance of one product does not matter. */
+/** Number of products per thread above which the imbalance caused by one product is negligible. */
 const manyProducts = 4;
 
-/** Nanoseconds per multiply-add of a product with one row or one column, in one thread: the matrix is read once. */
+/**
+ * Nanoseconds per multiply-add of a product with one row or one column, in one thread. Such a product is limited by a
+ * single read of the matrix.
+ */
 const vectorTermNanoseconds = 1 / 10;
 
-/** Scratch bytes of one part. */
+/** Returns the scratch bytes of one part. */
 const scratchOf = (node: KernelNode<OperatorParams["matmul"]>): number => {
   const { rows, columns, inner } = productSizes(node);
   return alignUp(productScratchBytes(rows, columns, inner));
 };
 
-/** Packed, register-tiled product; see `assembly/gemm.ts`. */
+/** Computes a packed, register-tiled product; see `assembly/gemm.ts`. */
 export const matmulKernel: Kernel = kernelOf({
   op: "matmul",
   refuses: refusesOtherThanF32,

@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { refusesOtherThanF32 } from "./convolution.ts";
 import { poolingArguments, runPooling } from "./pooling.ts";
 
-/** Maximum per window and channel; see `assembly/pooling.ts`. */
+/** Computes the maximum of each window and channel; see `assembly/pooling.ts`. */
 export const maxPool2dKernel: Kernel = kernelOf({
   op: "max-pool2d",
   refuses: refusesOtherThanF32,

@@ -10,7 +10,7 @@ const plan = ({ inputs: [x], outputs: [y], params }: KernelNode<OperatorParams["
   return planCopy(x!.shape, x!.dtype, { strides: own.map((stride, dim) => stride * (gaps[dim]! + 1)), offset }, {});
 };
 
-/** Fill the output, then copy the input to its position. */
+/** Fills the output with the padding value, then copies the input to its position. */
 export const padKernel: Kernel = kernelOf({
   op: "pad",
   constants: (node) => copyTable(plan(node)),

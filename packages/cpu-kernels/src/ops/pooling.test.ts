@@ -15,7 +15,7 @@ describe.each(builds)("max pooling of the %s build", async (build) => {
     return { y, gradient };
   }, backend);
 
-  // Five channels: a vector of four and one more.
+  // With five channels, four channels are processed as a vector and one channel is processed alone.
   test.each([
     ["a NaN wins, wherever it stands", [1, NaN, 3, 2], NaN, [0, 1, 0, 0]],
     ["the first NaN wins", [NaN, 5, NaN, 2], NaN, [1, 0, 0, 0]],

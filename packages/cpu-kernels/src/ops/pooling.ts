@@ -6,15 +6,18 @@ import { partBegin, type Team } from "../team/team.ts";
 /** Nanoseconds per value of an image or a pooled image, in one thread. */
 const valueNanoseconds = 0.2;
 
-/** Sizes of a pooling in the order of the exports' arguments, from the shapes of the image and of the pooled image. */
+/**
+ * Returns the sizes of a pooling operation in the order of the exports' arguments, from the shapes of the image and of
+ * the pooled image.
+ */
 export const poolingArguments = (x: Shape, y: Shape, params: OperatorParams["max-pool2d"]): number[] => {
   const [[top], [left]] = params.padding;
   return [...x, y[1]!, y[2]!, ...params.window, ...params.stride, top, left];
 };
 
 /**
- * Run a pooling or its gradient, with a share of the images in each thread. The export takes the addresses of inputs
- * and outputs, then the sizes, starting with the batch.
+ * Runs a pooling operation or its gradient. Threads share the images. The export expects the addresses of inputs and
+ * outputs, then the sizes, starting with the batch.
  */
 export const runPooling = (
   team: Team,

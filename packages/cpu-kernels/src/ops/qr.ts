@@ -2,10 +2,10 @@ import { elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { reflectorScratchBytes } from "../reflector-scratch.ts";
 
-/** Householder reflections in blocks; see `assembly/qr.ts`. */
+/** Applies Householder reflections in blocks; see `assembly/qr.ts`. */
 export const qrKernel: Kernel = kernelOf({
   op: "qr",
-  // Two transposed matrices, signs, scratch of reflections.
+  // Scratch memory: two transposed matrices, signs, scratch of reflections.
   scratchBytes: ({ inputs: [a] }) => {
     const [rows, columns] = a!.shape.slice(-2) as [number, number];
     return 4 * columns * (2 * rows + 1) + reflectorScratchBytes(columns, rows);

@@ -6,8 +6,8 @@ import { partBegin } from "../team/team.ts";
 const elementNanoseconds = 0.3;
 
 /**
- * Cosines and sines of all positions are computed once, in f64, when the graph is compiled: 4 · positions · width
- * bytes.
+ * Rotates pairs of elements. Cosines and sines of all positions are computed once, in f64, when the graph is compiled:
+ * 4 · positions · width bytes.
  */
 export const rotaryKernel: Kernel = kernelOf({
   op: "rotary",

@@ -1,7 +1,7 @@
 import { byteLength, elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Copy the base unless the plan shares its memory with the output, then add row by row. */
+/** Copies the base unless the plan shares its memory with the output, then adds the updates row by row. */
 export const scatterAddKernel: Kernel = kernelOf({
   op: "scatter-add",
   bind: ({ inputs: [base, indices], params }, wasm) => {

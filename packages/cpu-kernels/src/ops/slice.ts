@@ -2,7 +2,7 @@ import { rowMajorStrides } from "@skein/tensor-core/backend";
 import type { Kernel } from "../kernel.ts";
 import { copyKernel, planCopy } from "../strided-copy.ts";
 
-/** A copy from a view with an offset and steps. */
+/** Copies a view with an offset and strides. */
 export const sliceKernel: Kernel = copyKernel("slice", ({ inputs: [x], outputs: [y], params }) => {
   const own = rowMajorStrides(x!.shape);
   const steps = params.strides;

@@ -4,7 +4,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { chainScratchBytes, chainSteps } from "../reduction-chain.ts";
 import { partBegin, type Team } from "../team/team.ts";
 
-/** Bytes for totals of column sums, see `assembly/sum.ts`. */
+/** Bytes for the totals of column sums; see `assembly/sum.ts`. */
 const totalBytes = 12 * 1024;
 /** Nanoseconds per element, in one thread. */
 const elementNanoseconds = 0.15;
@@ -14,7 +14,10 @@ const stepsOf = (node: KernelNode<OperatorParams["sum"]>): ReductionStep[] =>
 
 type Fold = (input: number, output: number, step: ReductionStep) => void;
 
-/** Threads share complete sums of `outer`, or the columns of one sum. A single sum is never split. */
+/**
+ * Returns a fold that sums on a team. Threads share complete sums of `outer`, or the columns of one sum. A single sum
+ * is never split.
+ */
 const sumOnTeam = (team: Team, name: "sumF32" | "sumI32", totals: () => number): Fold => {
   const sum = team.indexOf(name);
   const columns = team.indexOf("sumColumns");

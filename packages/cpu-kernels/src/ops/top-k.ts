@@ -4,8 +4,8 @@ import { AIM_TIMES, BINS, LEAST_AIM, LIST, LONG, ROOM_TIMES, SMALL_PART } from "
 import { type Kernel, kernelOf } from "../kernel.ts";
 
 /**
- * Scratch bytes: a list of pairs, or a histogram followed by the pairs of candidates or of the sort, whichever are
- * more.
+ * Returns the scratch bytes: a list of pairs, or a histogram followed by the pairs of candidates or of the sort,
+ * whichever need more memory.
  */
 const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>): number => {
   const n = inputs[0]!.shape.at(-1)!;
@@ -15,7 +15,7 @@ const scratchBytesOf = ({ inputs, params }: KernelNode<OperatorParams["top-k"]>)
   return Math.max(8 * LIST, 4 * BINS + 8 * Math.max(candidates, k));
 };
 
-/** Values of `Order` in `assembly/order.ts`. */
+/** Number of each element order, as in `Order` in `assembly/order.ts`. */
 const orders = { value: 0, signed: 1, unsigned: 2, magnitude: 4 } as const;
 
 export const topKKernel: Kernel = kernelOf({

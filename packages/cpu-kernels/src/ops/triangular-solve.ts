@@ -3,10 +3,10 @@ import { TRIANGLE_BLOCK } from "../../assembly/decomposition-blocks.ts";
 import { productScratchBytes } from "../contraction-scratch.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 
-/** Blocked substitution; see `assembly/decomposition.ts`. */
+/** Computes a blocked substitution; see `assembly/decomposition.ts`. */
 export const triangularSolveKernel: Kernel = kernelOf({
   op: "triangular-solve",
-  // Negated rows of a block, a product.
+  // Scratch memory: negated rows of a block, and a product.
   scratchBytes: ({ inputs: [, b] }) => {
     const [rows, columns] = b!.shape.slice(-2) as [number, number];
     return 4 * TRIANGLE_BLOCK * rows + productScratchBytes(TRIANGLE_BLOCK, columns, rows);

@@ -10,7 +10,7 @@ interface ProductModule {
   readonly openInThread: (data: unknown, memory: WasmMemory) => Sgemm;
 }
 
-/** The part of a worker's global scope that this file uses. Node has the same functions in a module. */
+/** Properties of a worker's global scope that this file uses. Node has the same functions in a module. */
 interface Scope {
   postMessage(message: unknown): void;
   addEventListener(type: "message", listener: (event: MessageEvent<HelperSetup>) => void): void;

@@ -15,12 +15,15 @@ export interface TeamOptions {
   readonly blas: Blas | undefined;
 }
 
-/** Polls before a waiting thread sleeps, about 50 µs: longer than most gaps between kernels. */
+/** Number of polls before a waiting thread sleeps, about 50 µs: longer than most gaps between kernels. */
 const spinsOnOwnCore = 10_000;
-/** Timeout for a helper's answer. A part takes milliseconds; the timeout also allows for an overloaded machine. */
+/**
+ * Timeout in milliseconds for a helper to finish its part. A part takes milliseconds; the timeout also allows for an
+ * overloaded machine.
+ */
 const answerMilliseconds = 60_000;
 
-/** Whether this thread may block. The main thread of a browser may not. */
+/** Whether this thread may block. The main thread of a browser must not block. */
 const canBlock = (): boolean => {
   try {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
@@ -33,7 +36,7 @@ const canBlock = (): boolean => {
 /**
  * Start the helper threads of a backend.
  *
- * @throws ArgumentError for an invalid number of threads. HostError, HelperError or ThreadFileError if the helper
+ * @throws ArgumentError if the number of threads is invalid. HostError, HelperError or ThreadFileError if the helper
  * threads cannot be started.
  */
 export const openTeam = async ({ threads, module, arena, functions, blas }: TeamOptions): Promise<ThreadTeam> => {

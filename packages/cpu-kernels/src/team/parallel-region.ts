@@ -2,10 +2,10 @@ import type { WasmMemory } from "@skein/tensor-core/backend";
 import type { Call, TeamFunctions } from "./team.ts";
 
 /**
- * Words shared by all threads of a team.
+ * Indices of the words that all threads of a team share.
  *
- * `claim` is the number of the region × 256 + the number of parts not yet taken. The thread that decrements the word
- * takes part `left`, and a late thread cannot take a part of another region.
+ * `claim` contains the number of the region × 256 + the number of unclaimed parts. The thread that decrements the word
+ * runs part `left`. A late thread cannot claim a part of another region.
  */
 const word = {
   claim: 0,
@@ -22,16 +22,16 @@ const leftMask = 255;
 const textBytes = 1024;
 const wordCount = word.text;
 
-/** Maximum number of threads in a team: the remaining parts are counted in a byte. */
+/** Maximum number of threads in a team. The limit follows from the count of unclaimed parts, which is one byte. */
 export const maxThreads: number = leftMask + 1;
 
 /** Bytes that a caller and its helpers share in addition to the memory of kernels. */
 export const regionBytes: number = 4 * wordCount + textBytes;
 
 /**
- * The parallel region of a team: the calls of each part, the claims of parts, and failures. Calls are recorded in the
- * memory of kernels as f64: first the index of each part's first call, then the calls. A call is a function's number,
- * the number of arguments, and the arguments.
+ * Parallel regions of a team. Holds the calls of each part, the claims of parts, and failures. Calls are recorded in
+ * the memory of kernels as f64: first the index of each part's first call, then the calls. A call consists of a
+ * function's number, the number of arguments, and the arguments.
  */
 export class ParallelRegion {
   private readonly words: Int32Array;
@@ -58,19 +58,19 @@ export class ParallelRegion {
     if (Atomics.load(words, word.sleepers) > 0) Atomics.notify(words, word.claim);
   }
 
-  /** Take a part and run it. Returns false if no part is left. */
+  /** Claim a part and run it. Returns false if all parts have been claimed. */
   help(): boolean {
     const part = this.take();
     if (part > 0) this.runPart(part);
     return part > 0;
   }
 
-  /** Whether a part has not been taken. */
+  /** Whether at least one part has not been claimed. */
   hasLeft(): boolean {
     return (Atomics.load(this.words, word.claim) & leftMask) > 0;
   }
 
-  /** Take a part without running it. Returns false if no part is left. */
+  /** Claim a part without running it. Returns false if all parts have been claimed. */
   skip(): boolean {
     return this.take() > 0;
   }
@@ -86,7 +86,7 @@ export class ParallelRegion {
   private runPart(part: number): void {
     const { words, memory, functions } = this;
     const [address, bytes] = [words[word.address]! >>> 0, words[word.bytes]!];
-    // As in `Arena.bytesAt`: another thread may have grown the memory.
+    // Update the buffer as in `Arena.bytesAt`, because another thread may have grown the memory.
     if (memory.buffer.byteLength < address + bytes) memory.grow(0);
     const record = new Float64Array(memory.buffer, address, bytes / 8);
     let at = record[part]!;
@@ -98,7 +98,7 @@ export class ParallelRegion {
     }
   }
 
-  /** Run parts of regions until the team is closed. `spins`: number of polls before the thread sleeps. */
+  /** Run parts of regions until the team is closed. `spins` is the number of polls before the thread sleeps. */
   serve(spins: number): void {
     const { words } = this;
     for (let polls = 0; Atomics.load(words, word.closed) === 0; ) {
@@ -137,7 +137,7 @@ export class ParallelRegion {
   /**
    * Wait until helpers have finished `parts` parts.
    *
-   * @param mayBlock false in the main thread of a browser, which polls instead.
+   * @param mayBlock Whether the thread may sleep. The main thread of a browser must poll.
    * @returns false if the parts are not finished after `milliseconds`.
    */
   join(parts: number, { spins, canBlock, milliseconds }: WaitRule): boolean {
@@ -154,7 +154,7 @@ export class ParallelRegion {
     }
   }
 
-  /** Returns the error message of a helper since the last call. Undefined: no failure. */
+  /** Returns the error message of a helper that failed since the last call, or undefined if no helper failed. */
   takeFailure(): string | undefined {
     const length = Atomics.load(this.words, word.failed);
     if (length === 0) return undefined;
@@ -177,11 +177,11 @@ export interface WaitRule {
   readonly milliseconds: number;
 }
 
-/** The record of a region under construction; see `ParallelRegion`. */
+/** Record of a region under construction; see `ParallelRegion` for the format. */
 export class RegionRecord {
   private numbers = new Float64Array(1024);
   private length = 0;
-  /** Index of the current part's number of calls. */
+  /** Index of the word that counts the calls of the current part. */
   private head = 0;
 
   begin(parts: number): void {

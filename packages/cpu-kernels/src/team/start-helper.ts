@@ -6,24 +6,24 @@ import { HostError } from "../errors.ts";
 export interface HelperSetup {
   readonly module: WasmModule;
   readonly memory: WasmMemory;
-  /** Shared words of `ParallelRegion`. */
+  /** Words and text that all threads of a team share; see `ParallelRegion`. */
   readonly shared: SharedArrayBuffer;
   readonly spins: number;
   readonly product: ThreadProduct | undefined;
 }
 
-/** A thread that runs parts of kernels. Never keeps a process alive. */
+/** A thread that runs parts of kernels. It does not prevent the process from exiting. */
 export interface HelperThread {
   /** Resolves when the thread waits for work. */
   readonly ready: Promise<void>;
-  /** Resolves with the reason when the thread has ended. */
+  /** Resolves with the reason when the thread has exited. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Node's function for built-in modules. Undefined in a browser. Read from the global `process`, because a browser could
- * not resolve an import.
+ * Node's function that returns built-in modules. Undefined in a browser. Read from the global `process`, because a
+ * browser cannot resolve an import of a Node module.
  */
 const builtinModule = globalThis.process?.getBuiltinModule as typeof process.getBuiltinModule | undefined;
 
@@ -37,7 +37,7 @@ const startInNode = (node: typeof process.getBuiltinModule, setup: HelperSetup):
   const worker = new Worker(file, {
     workerData: setup,
     name: "kernels",
-    resourceLimits: { maxYoungGenerationSizeMb: 2 }, // helpers produce little garbage
+    resourceLimits: { maxYoungGenerationSizeMb: 2 }, // helpers allocate few objects
     ...threadFlags(process.execArgv),
   });
   const ready = new Promise<void>((resolve) => worker.once("message", () => resolve()));
@@ -50,7 +50,7 @@ const startInNode = (node: typeof process.getBuiltinModule, setup: HelperSetup):
 };
 
 const startInBrowser = (setup: HelperSetup): HelperThread => {
-  // Bundlers recognize a worker by exactly this expression.
+  // Bundlers only recognize a worker by exactly this expression.
   const worker = new Worker(new URL("./helper-thread.ts", import.meta.url), { type: "module", name: "kernels" });
   const ready = new Promise<void>((resolve) => worker.addEventListener("message", () => resolve(), { once: true }));
   const ended = new Promise<string>((resolve) =>
@@ -64,7 +64,7 @@ const startInBrowser = (setup: HelperSetup): HelperThread => {
  * Start a helper.
  *
  * @throws HostError if threads cannot share memory, that is, in a page that is not cross-origin isolated.
- * ThreadFileError in a bundle for Node without the helper's file.
+ * ThreadFileError if a bundle for Node does not contain the helper's file.
  */
 export const startHelper = (setup: HelperSetup): HelperThread => {
   if (builtinModule !== undefined) return startInNode(builtinModule, setup);

@@ -1,41 +1,42 @@
 import { InvariantError } from "@skein/tensor-core";
 import type { WasmExports } from "../wasm-exports.ts";
 
-/** Call a function of the team, immediately or later in the thread that takes the part. */
+/** Calls a function of the team, immediately, or later in the thread that runs the part. */
 export type Call = (fn: number, ...args: number[]) => void;
 
 /**
- * The threads of a rank, which run a kernel's parts in parallel. Parts are independent: no part reads or writes memory
- * that another part writes. The division of a kernel never changes a bit of its results.
+ * The threads of a rank, which run the parts of a kernel in parallel. Parts are independent: no part reads or writes
+ * memory that another part writes. The results of a kernel are bitwise identical for any number of parts.
  */
 export interface Team {
   /** Number of threads: the calling thread and its helpers. */
   readonly threads: number;
-  /** Number of an export of the kernels, or of `sgemm` if the team has a BLAS. */
+  /** Returns the number of an export of the kernels, or of `sgemm` if the team has a BLAS. */
   indexOf(name: string): number;
   /**
-   * Number of parts for a kernel that takes `nanoseconds` in one thread. 1 if more threads do not pay off.
+   * Returns the number of parts for a kernel that takes `nanoseconds` in one thread. Returns 1 if additional threads
+   * would not make the kernel faster.
    *
-   * @param most maximum number of parts of the kernel.
+   * @param most Maximum number of parts of the kernel.
    */
   partsOf(nanoseconds: number, most: number): number;
   /**
-   * Run a kernel. `write` calls the functions of each part. Returns when all parts are done. The calls of a part run in
-   * order.
+   * Run a kernel. `write` makes the calls of each part. The calls of a part run in order. Returns when all parts are
+   * finished.
    *
-   * @throws HelperError if a helper fails, after all parts have stopped.
+   * @throws HelperError if a helper fails; thrown after all parts have stopped.
    */
   run(parts: number, write: (part: number, call: Call) => void): void;
 }
 
-/** Functions of one thread of a team. All threads use the same memory. */
+/** Numbered functions of one thread of a team. All threads use the same memory. */
 export class TeamFunctions {
   private readonly functions: readonly ((...args: number[]) => unknown)[];
   private readonly numbers: ReadonlyMap<string, number>;
 
-  /** @param sgemm product of a BLAS, if the team has a BLAS. */
+  /** @param sgemm Product of the team's BLAS. Absent: the team has no BLAS. */
   constructor(wasm: WasmExports, sgemm?: (...args: number[]) => unknown) {
-    // The same module exports the same names in every thread, so a number means the same function in every thread.
+    // The same module exports the same names in every thread, so a number identifies the same function in every thread.
     const exported = Object.entries(wasm).filter(([, value]) => typeof value === "function");
     const entries = sgemm === undefined ? exported : [...exported, ["sgemm", sgemm] as const];
     this.functions = entries.map(([, value]) => value);
@@ -51,7 +52,7 @@ export class TeamFunctions {
   readonly call: Call = (fn, ...args) => void this.functions[fn]!(...args);
 }
 
-/** A team of one thread. */
+/** Creates a team of one thread. */
 export const soloTeam = (functions: TeamFunctions): Team => ({
   threads: 1,
   indexOf: (name) => functions.indexOf(name),
@@ -62,7 +63,7 @@ export const soloTeam = (functions: TeamFunctions): Team => ({
 });
 
 /**
- * First unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of the next
- * part.
+ * Returns the first unit of a part, if `parts` parts share `count` units evenly. The end of a part is the first unit of
+ * the next part.
  */
 export const partBegin = (count: number, part: number, parts: number): number => Math.floor((count * part) / parts);

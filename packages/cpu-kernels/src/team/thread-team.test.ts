@@ -11,7 +11,7 @@ const module = await compileWasm("relaxed");
 
 type Started = Pick<HelperSetup, "shared" | "spins">;
 
-/** A team of two threads, and the words shared with the helper. */
+/** Opens a team of two threads. Returns the team and the words shared with the helper. */
 const openTwo = async (
   options: { spins?: number; milliseconds?: number; start?: (setup: HelperSetup) => HelperThread } = {},
 ) => {

@@ -15,18 +15,18 @@ export interface ThreadTeamParts {
   readonly arena: Arena;
   readonly functions: TeamFunctions;
   readonly wait: WaitRule;
-  /** Starts a helper on the shared words of the team. */
+  /** Starts a helper thread that uses the shared words of the team. */
   readonly start: (setup: Pick<HelperSetup, "shared" | "spins">) => HelperThread;
 }
 
-/** A rank's thread and the helper threads that run parts of its kernels. */
+/** The thread of a rank, and the helper threads that run parts of its kernels. */
 export class ThreadTeam implements Team {
   readonly threads: number;
   private readonly parts: ThreadTeamParts;
   private readonly region: ParallelRegion;
   private readonly helpers: readonly HelperThread[];
   private readonly record = new RegionRecord();
-  /** Address of the record that helpers read. */
+  /** Byte address of the record that helpers read. */
   private address = 0;
   private capacity = 0;
   private lost: HelperError | undefined;
@@ -44,7 +44,9 @@ export class ThreadTeam implements Team {
       });
   }
 
-  /** Resolves when every helper waits for work. @throws HelperError if a helper cannot be started. */
+  /**
+   * Starts the helpers. Resolves when every helper waits for work. @throws HelperError if a helper cannot be started.
+   */
   static async open(parts: ThreadTeamParts): Promise<ThreadTeam> {
     const team = new ThreadTeam(parts);
     const failed = team.helpers.map(({ ended }) =>
@@ -79,7 +81,8 @@ export class ThreadTeam implements Team {
       write(0, functions.call);
       while (this.region.help()) own++;
     } finally {
-      // Also join after a failure in this thread, because later code may reuse memory that helpers still write.
+      // Wait for the helpers even after a failure in this thread, because later code may reuse memory that helpers
+      // still write.
       while (this.region.skip()) own++;
       if (!this.region.join(parts - 1 - own, wait))
         this.lost = new HelperError(

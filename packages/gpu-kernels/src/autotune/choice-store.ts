@@ -1,16 +1,19 @@
 import type { MatmulModel } from "./matmul-model.ts";
 import { readMatmulModel } from "./parse-matmul-model.ts";
 
-/** Stores measured models, by adapter. */
+/** Store of measured models, by adapter. */
 export interface ChoiceStore {
-  /** @throws ArgumentError if the stored value is not a model. */
+  /**
+   * Returns the model stored for an adapter, or undefined if no model is stored. @throws ArgumentError if the stored
+   * value is not a model.
+   */
   readonly load: (adapter: string) => Promise<MatmulModel | undefined>;
   readonly save: (model: MatmulModel) => Promise<void>;
 }
 
-/** Key of an adapter in stores that only support simple names. */
+/** Returns the storage key of an adapter, for stores whose keys may only contain simple characters. */
 export const storeKey = (adapter: string): string => {
-  let hash = 0x811c9dc5; // FNV-1a, so that adapters with equal simple names have different keys
+  let hash = 0x811c9dc5; // hashed with FNV-1a, so that adapters with equal simple names have different keys
   for (const char of adapter) hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0;
   const plain = adapter
     .toLowerCase()
@@ -19,13 +22,13 @@ export const storeKey = (adapter: string): string => {
   return `matmul-${plain}-${hash.toString(16).padStart(8, "0")}`;
 };
 
-/** The used part of `localStorage`. Declared here because the type `Storage` exists only in pages. */
+/** Methods of `localStorage` that the store uses. Declared here because the type `Storage` exists only in pages. */
 export interface TextStorage {
   getItem(key: string): string | null;
   setItem(key: string, text: string): void;
 }
 
-/** A store in `localStorage` of a page, or in any object with the same methods. */
+/** Creates a store in `localStorage` of a page, or in any object with the same methods. */
 export const webChoiceStore = (storage: TextStorage): ChoiceStore => ({
   load: async (adapter) => {
     const text = storage.getItem(storeKey(adapter));

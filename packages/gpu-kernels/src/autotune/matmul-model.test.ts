@@ -29,9 +29,9 @@ const direct = "register-64x64-8x8";
 const transposed = "transpose-register-64x64-8x8";
 
 /**
- * 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose is faster above
- * all for long inner dimensions, with a jump above 4096, and for many rows and columns. A little noise decides near the
- * border.
+ * Returns 1000 products with dimensions 128·2^i and the structure of the published measurements: the transpose is
+ * faster mainly for long inner dimensions, with a jump above 4096, and for many rows and columns. Near the border, a
+ * little noise decides.
  */
 const published = (): MatmulMeasurement[] => {
   const samples: MatmulMeasurement[] = [];
@@ -63,7 +63,8 @@ describe("a trained matmul model", () => {
     const model = trainMatmulModel("an adapter", samples, { rule });
     expect(model.heldOut!.accuracy).toBeGreaterThan(0.88);
     expect(model.heldOut!.regret).toBeLessThan(0.25 * model.fallbackQuality.regret);
-    // The model knows measured products and guesses others. Only the measured products are asserted.
+    // The model returns measured choices for measured products and predicts the choices for all other products. Only
+    // measured products are asserted.
     expect(selectionQuality(samples, (sample) => chosen(model, sample))).toEqual({ accuracy: 1, regret: 0 });
   });
 
@@ -96,7 +97,7 @@ describe("a trained matmul model", () => {
         const fallback = model.fallback === "rule" ? direct : model.fallback;
         for (const sample of samples)
           expect(sample.seconds[chosen(model, sample)]!).toBeLessThanOrEqual(sample.seconds[fallback]!);
-        // No single variant for all products has less regret than the fallback.
+        // No variant, used for all products, has less regret than the fallback.
         for (const name of Object.keys(samples[0]!.seconds))
           expect(selectionQuality(samples, () => name).regret).toBeGreaterThanOrEqual(model.fallbackQuality.regret);
       }),
@@ -149,7 +150,7 @@ describe("a trained matmul model", () => {
       { request: { ...product(64, 64, 64), transposeA: true }, seconds: small },
       { request: { ...product(4096, 4096, 4096), transposeB: false }, seconds: large },
     ];
-    // For each size, the nearest other size has another fastest variant, so each choice is wrong.
+    // For each size, the nearest different size has a different fastest variant, so each choice is wrong.
     expect(heldOutQuality(samples, rule)).toEqual({ accuracy: 0, regret: (2 + 2 + 4) / 3 });
     expect(heldOutQuality(samples.slice(0, 2), rule)).toBeUndefined();
     expect(trainMatmulModel("an adapter", samples.slice(0, 2), { rule }).products).toEqual([]);
@@ -174,7 +175,7 @@ describe("choices of a model", () => {
 
   test("skip a variant that cannot run this product", () => {
     const { matmulVariant } = choicesFrom(model, facts);
-    // Transposing b is not a variant if b already has the right layout.
+    // Transposing b is not a variant if the layout of b is already transposed.
     expect(matmulVariant!({ ...product(65536, 65536, 65536), transposeB: false })).toBe(direct);
   });
 

@@ -4,39 +4,44 @@ import { keepsSumOrder } from "../kernels/matmul/sum-order.ts";
 import { matmulVariant } from "../kernels/matmul/variants.ts";
 import { nearestProduct } from "./nearest-product.ts";
 
-/** Seconds of each variant that ran and gave a correct result. */
+/**
+ * Times of the matmul variants for one product, seconds. Contains each variant that ran and returned a correct result.
+ */
 export interface MatmulMeasurement {
   readonly request: MatmulRequest;
   readonly seconds: { readonly [variant: string]: number };
 }
 
-/** Quality of a selection method: `regret = t_chosen / t_best − 1`, never negative; 0 if each choice was the best. */
+/**
+ * Quality of a selection method: `regret = t_chosen / t_best − 1`, never negative; 0 if the fastest variant was always
+ * chosen.
+ */
 export interface SelectionQuality {
-  /** Share of samples for which the best variant was chosen. */
+  /** Fraction of samples for which the fastest variant was chosen, 0 to 1. */
   readonly accuracy: number;
   /** Mean regret over the samples. */
   readonly regret: number;
 }
 
-/** A product and its fastest variants, fastest first. */
+/** A product, and the names of its fastest variants, fastest first. */
 export interface RankedProduct {
   readonly request: MatmulRequest;
   readonly fastest: readonly string[];
 }
 
-/** Measured choices for one adapter. Plain data, can be stored as JSON. */
+/** Measured choices for one adapter, as plain data that can be stored as JSON. */
 export interface MatmulModel {
   readonly version: 2;
   readonly adapter: string;
-  /** Choice if `products` is empty: a variant, or `rule`, the rule for devices that were not measured. */
+  /** Variant to use if `products` is empty, or `rule`: the selection rule for devices without measurements. */
   readonly fallback: string;
   /**
-   * Measured products. A product uses the fastest variant of the most similar measured product. Empty if this choice
-   * was no better than the fallback on held-out shapes.
+   * Measured products. For a new product, the fastest variant of the most similar measured product is chosen. Empty if
+   * this method was no better than the fallback on held-out shapes.
    */
   readonly products: readonly RankedProduct[];
   readonly samples: number;
-  /** Quality of the choice by the nearest product. Absent: fewer than two shapes were measured. */
+  /** Quality of nearest-product selection on held-out shapes. Absent if fewer than two shapes were measured. */
   readonly heldOut?: SelectionQuality;
   readonly fallbackQuality: SelectionQuality;
 }
@@ -52,7 +57,8 @@ const ranked = ({ request, seconds }: MatmulMeasurement): RankedProduct => ({
 });
 
 /**
- * Quality of `choose` on samples. A variant that was not measured for a sample counts as the sample's slowest variant.
+ * Computes the quality of `choose` on samples. A variant that was not measured for a sample counts as the slowest
+ * variant of the sample.
  */
 export const selectionQuality = (
   samples: readonly MatmulMeasurement[],
@@ -72,10 +78,16 @@ export const selectionQuality = (
 const shapeOf = ({ request: { batch, rows, columns, inner } }: MatmulMeasurement): string =>
   `${batch}x${rows}x${columns}x${inner}`;
 
-/** Names the variant that an unmeasured device uses. One of the candidates for the fallback. */
+/**
+ * Selection rule for devices without measurements: returns the name of a variant. One of the candidates for the
+ * fallback.
+ */
 type Rule = (request: MatmulRequest) => string;
 
-/** Quality of the choice by the nearest product among products of other sizes, whatever their layout or dtype. */
+/**
+ * Computes the quality of nearest-product selection, leave-one-shape-out: each product is predicted only from products
+ * of other sizes, of any layout or dtype.
+ */
 export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule): SelectionQuality | undefined => {
   const shapes = samples.map(shapeOf);
   if (new Set(shapes).size < 2) return undefined;
@@ -93,11 +105,11 @@ export const heldOutQuality = (samples: readonly MatmulMeasurement[], rule: Rule
 };
 
 /**
- * Learn the fastest variant of each product from the nearest measured product.
+ * Train a model that chooses, for each product, the fastest variant of the nearest measured product.
  *
  * - The fallback is the best fixed choice: the rule, or a variant that ran on all samples.
- * - Products are kept only if their regret with each shape held out is smaller than the fallback's. Times that do not
- *   depend on sizes teach nothing.
+ * - Products are kept only if their regret with each shape held out is smaller than the fallback's. If times do not
+ *   depend on sizes, no products are kept.
  * - On the measured products, the model's choice is then the best measured variant.
  *
  * Gradient-boosted trees over the same sizes (Shi et al., MTNN) had 1.3 and 3.9 times the regret of the nearest product
@@ -127,16 +139,18 @@ export const trainMatmulModel = (
 };
 
 /**
- * Choices of a model before the device's limits are checked: names in order of preference. Empty if the rule decides.
+ * Names of a model's variants for a product, in order of preference, before the device's limits are checked. Empty if
+ * the selection rule decides.
  */
 export const rankedChoices = (model: MatmulModel, request: MatmulRequest): readonly string[] =>
   nearestProduct(model.products, request)?.fastest ?? (model.fallback === "rule" ? [] : [model.fallback]);
 
 /**
- * Choices for `createWebGpuBackend`.
+ * Converts a model to the choices for `createWebGpuBackend`.
  *
- * @param facts of the device that the model was measured on. A variant is skipped if the device cannot run the variant
- * for a product, or if the variant's order of additions differs from other row counts of that product.
+ * @param facts facts of the device that the model was measured on. A variant is skipped if the device cannot run the
+ * variant for a product, or if the variant's order of additions differs from the order used for other row counts of
+ * that product.
  */
 export const choicesFrom = (model: MatmulModel, facts: DeviceFacts): Choices => ({
   matmulVariant: (request) => {

@@ -7,7 +7,7 @@ import { matmulVariant, supportedVariants } from "../kernels/matmul/variants.ts"
 import { createWebGpuBackend, type WebGpuBackend } from "../webgpu-backend.ts";
 import type { MatmulMeasurement } from "./matmul-model.ts";
 
-/** A variant that was not timed, and the reason. */
+/** Name of a variant that was not timed, and the reason. */
 export interface RejectedVariant {
   readonly request: MatmulRequest;
   readonly variant: string;
@@ -19,27 +19,28 @@ export interface MatmulMeasurements {
   readonly rejected: readonly RejectedVariant[];
 }
 
-/** Measured products and variants, and the number of repetitions. */
+/** Options of a measurement: products, variants and number of repetitions. */
 export interface MeasureOptions {
   /** Products to measure. Default: `defaultRequests`. */
   readonly requests?: readonly MatmulRequest[];
-  /** Names of variants. Default: all variants that can be the fastest. */
+  /** Names of the variants to measure. Default: all variants that can be the fastest on the device. */
   readonly variants?: readonly string[];
-  /** Timed runs of each variant, after one run that is not timed. Minimum and default: 5. */
+  /** Number of timed runs of each variant, after one warm-up run. Minimum and default: 5. */
   readonly repeats?: number;
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * Whether a variant can be the fastest on this device. Excludes variants that only serve as explanation and, on
+ * Whether a variant can be the fastest on this device. Excludes variants that only illustrate an optimization and, on
  * software adapters, variants with many barriers.
  */
 const isCandidate = (name: string, { software }: Pick<DeviceFacts, "software">): boolean =>
   software ? /naive|direct|subgroup-8x4|matrix-vector/.test(name) : !/^(naive|tiled.*|transpose-direct.*)$/.test(name);
 
 /**
- * Shapes of training: squares, batches of activations with weights, their gradients (long inner dimensions), few rows,
- * and batches of small products as in attention. Smaller sizes for software adapters.
+ * Returns products that occur in training: square products, batches of activations with weights, their gradients (long
+ * inner dimensions), products with few rows, and batches of small products as in attention. Sizes are smaller for
+ * software adapters.
  */
 export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" | "f16">): readonly MatmulRequest[] => {
   const sizes = software ? [8, 48, 160, 384] : [16, 64, 256, 1024, 2560];
@@ -64,7 +65,10 @@ export const defaultRequests = ({ software, f16 }: Pick<DeviceFacts, "software" 
     );
 };
 
-/** Numbers in [−1, 1) from a linear congruential generator, so that every device gets the same operands. */
+/**
+ * Returns an operand with numbers in [−1, 1) from a linear congruential generator, so that every device gets the same
+ * values.
+ */
 const operand = (shape: readonly number[], dtype: "f32" | "f16", seed: number): NdArray => {
   let state = seed;
   const values = Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, () => {
@@ -74,7 +78,7 @@ const operand = (shape: readonly number[], dtype: "f32" | "f16", seed: number): 
   return NdArray.from(values, shape, dtype);
 };
 
-/** Mean of the middle half, robust against outliers and against a browser's coarse clock. */
+/** Returns the mean of the middle half of the times. Robust against outliers and a browser's coarse clock. */
 const middleMean = (times: readonly number[]): number => {
   const sorted = [...times].sort((p, q) => p - q);
   const cut = Math.floor(sorted.length / 4);
@@ -82,12 +86,12 @@ const middleMean = (times: readonly number[]): number => {
   return middle.reduce((sum, time) => sum + time, 0) / middle.length;
 };
 
-/** Ratio to the best time so far above which a variant is not timed again. */
+/** A variant that is slower than the best time by more than this factor is not timed again. */
 const maxSlowdown = 8;
 
 /**
- * Compare `y` with the result of the naive variant, up to the rounding of sums in another order. Undefined if they
- * agree.
+ * Compare `y` with the result of the naive variant, with a tolerance for rounding in another order of additions.
+ * Returns a description of the first difference, or undefined if the results agree.
  */
 const disagreement = (
   y: ArrayLike<number>,
@@ -106,8 +110,8 @@ const disagreement = (
 
 /**
  * Time variants of matmul on the device of `backend`, after checking each variant against the naive variant. Times are
- * the device's timestamps. Without timestamps, times are from the host clock around queued runs. The first run is never
- * counted.
+ * measured with device timestamps, or with the host clock around queued runs if the device has no timestamps. The first
+ * run is not timed.
  *
  * Opens a second device on the same adapter for the duration of the measurement.
  */
@@ -181,7 +185,7 @@ export const measureMatmul = async (
   return { samples, rejected };
 };
 
-/** Runs a variant, with the number of repetitions and the best time of all other variants. */
+/** A variant to time, with the number of repetitions and the best time of the variants timed before, in seconds. */
 interface Timed {
   readonly run: () => Promise<void>;
   readonly repeats: number;
@@ -189,8 +193,8 @@ interface Timed {
 }
 
 /**
- * Seconds per run by the host clock, over several runs that are queued together to reduce the share of the transfer to
- * the device.
+ * Measures the seconds per run with the host clock. Several runs are queued together, so that the transfer to the
+ * device takes a smaller share of the time.
  */
 const secondsByClock = async ({ run, repeats, best }: Timed, queue: GPUQueue): Promise<number> => {
   const queued = 4;
@@ -217,7 +221,7 @@ const secondsByTimestamps = async ({ run, repeats, best }: Timed, spanSink: Span
   return middleMean(times);
 };
 
-/** Seconds of one run. `best`: best time of all other variants. */
+/** Measures the seconds of one run. `best` is the best time of the variants timed before. */
 const timeRuns = async (
   bench: WebGpuBackend,
   executable: Executable,
@@ -231,6 +235,7 @@ const timeRuns = async (
   };
   const timed: Timed = { run, repeats, best };
   const seconds = spanSink === undefined ? 0 : await secondsByTimestamps(timed, spanSink);
-  // Timestamps may be so coarse that a small product takes 0 s.
+  // Timestamps may be so coarse that the measured time of a small product is 0 s. Such a product is measured with the
+  // host clock.
   return seconds > 0 ? seconds : secondsByClock(timed, bench.device.gpu.queue);
 };

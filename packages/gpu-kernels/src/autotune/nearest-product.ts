@@ -1,10 +1,12 @@
 import type { MatmulRequest } from "../kernel.ts";
 
-/** Number of differences in layouts and dtype. */
+/** Returns the number of layout and dtype properties in which two products differ. */
 const differences = (a: MatmulRequest, b: MatmulRequest): number =>
   Number(a.transposeA !== b.transposeA) + Number(a.transposeB !== b.transposeB) + Number(a.dtype !== b.dtype);
 
-/** Sum of squared log2 ratios of sizes. A product twice as long has the same distance as a product half as long. */
+/**
+ * Returns the sum of squared log2 ratios of the sizes. A product twice as long is as distant as a product half as long.
+ */
 const distance = (a: MatmulRequest, b: MatmulRequest): number =>
   (["batch", "rows", "columns", "inner"] as const).reduce(
     (sum, size) => sum + Math.log2(Math.max(1, a[size]) / Math.max(1, b[size])) ** 2,
@@ -13,8 +15,8 @@ const distance = (a: MatmulRequest, b: MatmulRequest): number =>
 
 /**
  * Find the most similar measured product: the nearest in sizes among products of the same layout and dtype, or among
- * products with the fewest differences if there is no product of the same layout and dtype. The first of several
- * equally near products.
+ * products with the fewest differences if there is no product of the same layout and dtype. Ties are resolved in favor
+ * of the first product.
  *
  * Cost: one pass over `measured`.
  */

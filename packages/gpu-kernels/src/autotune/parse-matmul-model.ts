@@ -50,7 +50,7 @@ const refuse = (problem: string): ArgumentError =>
     `the stored value is not a matmul model of version 2 (${problem}); delete it and measure the device again`,
   );
 
-/** @throws ArgumentError with the first invalid field, unless `value` is a model. */
+/** Checks that `value` is a model. @throws ArgumentError with the first invalid field if not. */
 export const parseMatmulModel = (value: unknown): MatmulModel => {
   const parsed = safeParse(matmulModelSchema, value);
   if (parsed.success) return parsed.data;
@@ -58,7 +58,7 @@ export const parseMatmulModel = (value: unknown): MatmulModel => {
   throw refuse(`${path.length === 0 ? "all of it" : path.join(".")}: ${message}`);
 };
 
-/** Read the text of a store. @throws ArgumentError if the text is not a complete model. */
+/** Reads the text of a store. @throws ArgumentError if the text is not a complete model. */
 export const readMatmulModel = (text: string): MatmulModel => {
   let value: unknown;
   try {

@@ -5,18 +5,18 @@ import type { ChoiceStore } from "./choice-store.ts";
 import { choicesFrom, type MatmulModel, trainMatmulModel } from "./matmul-model.ts";
 import { measureMatmul, type MeasureOptions, type RejectedVariant } from "./measure-matmul.ts";
 
-/** Products to measure, and the store for the resulting model. */
+/** Options of `tuneMatmul`: products to measure, and the store for the resulting model. */
 export interface TuneOptions extends MeasureOptions {
-  /** Store that may already contain a model of this adapter, and receives the new model. */
+  /** Store to load the adapter's model from, and to save a new model to. */
   readonly store?: ChoiceStore;
-  /** Whether to measure although the store has a model. Default: false. */
+  /** Whether to measure even if the store has a model of the adapter. Default: false. */
   readonly again?: boolean;
 }
 
-/** Measured choices for matrix products on an adapter. */
+/** Result of tuning matrix products on an adapter. */
 export interface TunedMatmul {
   readonly model: MatmulModel;
-  /** Choices for the next backend on this adapter. */
+  /** Choices to pass to the next backend on this adapter. */
   readonly choices: Choices;
   /**
    * Variants that gave wrong results or did not compile; please report them. Empty if the model came from the store.

@@ -1,8 +1,8 @@
 import type { BindingSource } from "../kernel.ts";
 
-/** Scratch blocks of a plan under construction. */
+/** Scratch blocks of a kernel plan under construction. */
 export class ScratchBlocks {
-  /** Bytes of each block: the plan's `scratch`. */
+  /** Bytes of each block, for the field `scratch` of the plan. */
   readonly bytes: number[] = [];
 
   /** Allocate a block of `words` four-byte words. */

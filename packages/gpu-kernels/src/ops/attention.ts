@@ -3,7 +3,7 @@ import { attentionNode } from "../kernels/attention/attention-node.ts";
 import { planAttention } from "../kernels/attention/plan.ts";
 import { attentionRefusal } from "../kernels/attention/refusal.ts";
 
-/** Attention tile by tile; see `kernels/attention/plan.ts`. */
+/** Computes attention tile by tile; see `kernels/attention/plan.ts`. */
 export const attentionKernel: Kernel = kernelOf({
   op: "attention",
   refuses: attentionRefusal,

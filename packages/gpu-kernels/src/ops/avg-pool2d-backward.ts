@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { meanPoolBackwardPass } from "../kernels/pooling/backward.ts";
 import { poolingGeometryOf } from "../kernels/pooling/geometry.ts";
 
-/** Each pixel sums its share of the cotangents of its windows; see `kernels/pooling/backward.ts`. */
+/** Sums, for each pixel, its shares of the cotangents of its windows; see `kernels/pooling/backward.ts`. */
 export const avgPool2dBackwardKernel: Kernel = kernelOf({
   op: "avg-pool2d-backward",
   plan: ({ inputs: [g], outputs: [x], params }) => ({

@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { poolPass } from "../kernels/pooling/forward.ts";
 import { poolingGeometryOf } from "../kernels/pooling/geometry.ts";
 
-/** Mean of each window; see `kernels/pooling/forward.ts`. */
+/** Computes the mean of each window; see `kernels/pooling/forward.ts`. */
 export const avgPool2dKernel: Kernel = kernelOf({
   op: "avg-pool2d",
   plan: ({ inputs: [x], outputs: [y], params }, facts) => ({

@@ -2,7 +2,7 @@ import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { viewCopyPass } from "../kernels/movement/view-copy.ts";
 
-/** A copy from a view with stride 0 along broadcast dimensions. */
+/** Copies a view with stride 0 along broadcast dimensions. */
 export const broadcastToKernel: Kernel = kernelOf({
   op: "broadcast-to",
   plan: ({ inputs: [x], outputs: [y] }) => {

@@ -4,7 +4,7 @@ import { backwardGather } from "../kernels/convolution/gather.ts";
 import { geometryOf } from "../kernels/convolution/geometry.ts";
 import { refusesHalf } from "../kernels/convolution/refuses-half.ts";
 
-/** Each pixel sums over the taps that contribute to it; see `kernels/convolution/gather.ts`. */
+/** Sums, for each pixel, over the taps that contribute to the pixel; see `kernels/convolution/gather.ts`. */
 export const conv2dBackwardInputKernel: Kernel = kernelOf({
   op: "conv2d-backward-input",
   refuses: refusesHalf,

@@ -3,7 +3,7 @@ import { weightPlan } from "../kernels/convolution/choose.ts";
 import { geometryOf } from "../kernels/convolution/geometry.ts";
 import { refusesHalf } from "../kernels/convolution/refuses-half.ts";
 
-/** A product over pixels, split between workgroups; see `kernels/convolution/weight-tiled.ts`. */
+/** Computes a product over pixels, split between workgroups; see `kernels/convolution/weight-tiled.ts`. */
 export const conv2dBackwardWeightKernel: Kernel = kernelOf({
   op: "conv2d-backward-weight",
   refuses: refusesHalf,

@@ -4,7 +4,7 @@ import { forwardGather } from "../kernels/convolution/gather.ts";
 import { geometryOf } from "../kernels/convolution/geometry.ts";
 import { refusesHalf } from "../kernels/convolution/refuses-half.ts";
 
-/** Implicit matrix products; see `kernels/convolution/tiled.ts`. */
+/** Computes implicit matrix products; see `kernels/convolution/tiled.ts`. */
 export const conv2dKernel: Kernel = kernelOf({
   op: "conv2d",
   refuses: refusesHalf,

@@ -3,7 +3,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { denseCopyPass } from "../kernels/movement/view-copy.ts";
 import { writeWindowPass } from "../kernels/movement/window.ts";
 
-/** Copy the base unless the plan shares its memory with the output, then write the window. */
+/** Copies the base unless the plan shares its memory with the output, then writes the window. */
 export const dynamicUpdateSliceKernel: Kernel = kernelOf({
   op: "dynamic-update-slice",
   plan: ({ inputs: [x, update] }, _facts, _choices, placed) => {

@@ -2,7 +2,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { fillPass } from "../kernels/generators/fill.ts";
 import { groupedWeightPlan } from "../kernels/matmul/grouped.ts";
 
-/** One layer of tiles per group, which sum over the group's rows; see `kernels/matmul/placement.ts`. */
+/** Sums over the rows of each group, with one layer of tiles per group; see `kernels/matmul/placement.ts`. */
 export const groupedMatmulBackwardWeightKernel: Kernel = kernelOf({
   op: "grouped-matmul-backward-weight",
   plan: ({ inputs: [x], outputs: [dw] }, facts) => {

@@ -3,7 +3,10 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { fillPass } from "../kernels/generators/fill.ts";
 import { groupedPlan } from "../kernels/matmul/grouped.ts";
 
-/** Each tile finds its group at run time; see `kernels/matmul/placement.ts`. */
+/**
+ * Multiplies rows by the matrix of their group. Each tile finds its group at run time; see
+ * `kernels/matmul/placement.ts`.
+ */
 export const groupedMatmulKernel: Kernel = kernelOf({
   op: "grouped-matmul",
   plan: ({ inputs: [x, w], outputs: [y], params }, facts) => {

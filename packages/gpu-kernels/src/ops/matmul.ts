@@ -4,8 +4,8 @@ import { chooseVariant } from "../kernels/matmul/choose.ts";
 import { productOf } from "../kernels/matmul/product.ts";
 
 /**
- * `y[..., m, n] = Σₖ a · b` by the variant that was measured as fastest for its sizes on this device, or by rule; see
- * `kernels/matmul/`.
+ * Computes `y[..., m, n] = Σₖ a · b` with the variant that was measured as fastest for the sizes on this device, or
+ * with the variant chosen by rule; see `kernels/matmul/`.
  */
 export const matmulKernel: Kernel = kernelOf({
   op: "matmul",

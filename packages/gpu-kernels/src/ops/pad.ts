@@ -2,7 +2,7 @@ import { fillWord } from "../fill-word.ts";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { padPass } from "../kernels/movement/pad.ts";
 
-/** One pass over the output, which writes the input and the padding around it. */
+/** Writes the input and the surrounding padding in one pass over the output. */
 export const padKernel: Kernel = kernelOf({
   op: "pad",
   plan: ({ inputs: [x], params }) => {

@@ -2,7 +2,7 @@ import { elementCount } from "@skein/tensor-core";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { qrPlan } from "../kernels/decomposition/qr.ts";
 
-/** Householder reflections in blocks of columns; see `kernels/decomposition/qr.ts`. */
+/** Applies Householder reflections in blocks of columns; see `kernels/decomposition/qr.ts`. */
 export const qrKernel: Kernel = kernelOf({
   op: "qr",
   plan: ({ inputs: [a] }) =>

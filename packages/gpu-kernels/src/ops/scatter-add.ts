@@ -4,7 +4,7 @@ import { type Kernel, kernelOf } from "../kernel.ts";
 import { scatterAddFloats, scatterAddIntegersPass } from "../kernels/indexing/scatter-add.ts";
 import { denseCopyPass } from "../kernels/movement/view-copy.ts";
 
-/** Copy the base unless the plan shares its memory with the output, then add the rows in order. */
+/** Copies the base unless the plan shares its memory with the output, then adds the rows in order. */
 export const scatterAddKernel: Kernel = kernelOf({
   op: "scatter-add",
   plan: ({ inputs: [base, indices, updates], params }, _facts, _choices, placed) => {

@@ -2,7 +2,7 @@ import { rowMajorStrides } from "@skein/tensor-core/backend";
 import { type Kernel, kernelOf } from "../kernel.ts";
 import { viewCopyPass } from "../kernels/movement/view-copy.ts";
 
-/** A copy from a view with an offset and steps. */
+/** Copies a view with an offset and strides. */
 export const sliceKernel: Kernel = kernelOf({
   op: "slice",
   plan: ({ inputs: [x], outputs: [y], params }) => {

@@ -6,7 +6,9 @@ import { transposeTilesPass } from "../kernels/movement/transpose-tiles.ts";
 import { transpositionOf } from "../kernels/movement/transposition.ts";
 import { viewCopyPass, type View } from "../kernels/movement/view-copy.ts";
 
-/** Copies runs if the last dimension stays. Otherwise transposes by tiles, or by blocks if tiles are slow. */
+/**
+ * Copies contiguous runs if the last dimension stays last. Other transpositions use tiles, or blocks if tiles are slow.
+ */
 export const transposeKernel: Kernel = kernelOf({
   op: "transpose",
   plan: ({ inputs: [x], outputs: [y], params }, facts) => {

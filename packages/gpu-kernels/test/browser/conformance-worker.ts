@@ -4,9 +4,11 @@ import { createWebGpuBackend, DeviceLostError, type WebGpuBackend } from "../../
 
 /** Functions that the test calls in the worker. */
 export interface ConformanceWorker {
-  /** Open the backend. @returns the name of its adapter. */
+  /** Opens the backend. @returns the name of its adapter. */
   openBackend(): Promise<string>;
-  /** Check one row, values and gradients. @returns the error of the row. Undefined: none. */
+  /**
+   * Checks the values and gradients of one row. @returns the error message of the row, or undefined if the row passes.
+   */
   checkRow(index: number): Promise<string | undefined>;
 }
 
@@ -15,7 +17,7 @@ interface Opened {
   readonly options: CheckOptions;
 }
 
-/** Whether the device flushes subnormals to 0. WebGPU allows it, and SwiftShader does so. */
+/** Whether the device flushes subnormals to 0. WebGPU allows flushing, and SwiftShader flushes. */
 const flushesSubnormals = async (backend: WebGpuBackend): Promise<boolean> => {
   const product = await evaluate((x: Tensor, y: Tensor) => multiply(x, y), backend)(
     NdArray.from([1e-40]),

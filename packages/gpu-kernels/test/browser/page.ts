@@ -1,5 +1,5 @@
-// The rows run in a worker, like training. The test finds the worker among the page's workers. Stored globally, so that
-// the worker is not garbage-collected.
+// The rows run in a worker, as training does. The test finds the worker in the list of the page's workers. The worker
+// is stored globally, so that it is not garbage-collected.
 Object.assign(globalThis, {
   worker: new Worker(new URL("./conformance-worker.ts", import.meta.url), { type: "module" }),
 });

@@ -2,7 +2,8 @@ import { add, jit, NdArray, type Tensor } from "@skein/tensor-core";
 import { createWebGpuBackend } from "../../src/index.ts";
 import { openNodeGpu } from "../../src/node.ts";
 
-// A complete program: computes, idles, closes and exits. Prints its results and the CPU time of two idle seconds.
+// A complete program: computes, idles, closes the backend and exits. Prints its results, and the CPU time used during
+// two idle seconds.
 const backend = await createWebGpuBackend({ gpu: await openNodeGpu() });
 const f = jit((x: Tensor) => add(x, 1), backend);
 const values = (await backend.download(await f(NdArray.from([1, 2, 3])))).toNumbers();

@@ -7,18 +7,18 @@ import { wgsl } from "../../wgsl.ts";
 /** Sizes and options of a node of either attention operator. */
 export interface AttentionNode {
   readonly batch: number;
-  /** Batch entries × heads. Each line has its own queries. */
+  /** Number of lines, batch entries × heads. Each line has its own queries. */
   readonly lines: number;
   /** Number of consecutive lines that share keys and values. */
   readonly group: number;
-  /** Whether an operand gives the number of keys and the first query position of each batch entry. */
+  /** Whether an operand contains the number of keys and the first query position of each batch entry. */
   readonly limited: boolean;
   readonly queries: number;
   readonly keys: number;
   readonly width: number;
   readonly causal: boolean;
   readonly scale: number;
-  /** dtype of q, k, v, the result and the gradients. Sums are f32. */
+  /** dtype of q, k, v, the result and the gradients. Sums are always f32. */
   readonly dtype: DType;
 }
 
@@ -38,14 +38,17 @@ export const attentionNode = ({ op, inputs, params }: KernelNode<OperatorParams[
   };
 };
 
-/** Sizes that are not part of the shader text, so that a model that adds keys token by token keeps its pipelines. */
+/**
+ * Returns the sizes that are uniforms instead of shader text, so that a model that adds keys token by token reuses its
+ * pipelines.
+ */
 export const uniformSizes = ({ queries, keys }: AttentionNode, tiles: number): { readonly [name: string]: number } => ({
   queries,
   keys,
   tiles,
 });
 
-/** Binding and WGSL of an operand that is read as vectors. */
+/** Returns the binding of an operand, and WGSL that reads its rows as vectors. */
 export const readRows = (
   name: string,
   { dtype, width }: AttentionNode,
@@ -56,8 +59,8 @@ export const readRows = (
 });
 
 /**
- * Binding and WGSL of a result that is written as vectors. If its rows share words, the result is written to `scratch`
- * as f32, see `narrowPass`.
+ * Returns the binding of a result, and WGSL that writes its rows as vectors. If two rows of the result share a word,
+ * f32 values are written to block `scratch`; see `narrowPass`.
  */
 export const writeRows = (
   name: string,
@@ -73,11 +76,14 @@ export const writeRows = (
   };
 };
 
-/** Bytes of the scratch blocks for results of these lengths, in order. Empty unless their rows share words. */
+/**
+ * Returns the bytes of the scratch blocks for results with these numbers of rows, in order. Empty unless adjacent rows
+ * share words.
+ */
 export const indirectScratch = ({ dtype, width }: AttentionNode, rows: readonly number[]): number[] =>
   sharesWords(dtype, width) ? rows.map((count) => count * width * bytesPerElement.f32) : [];
 
-/** A binding of f32 words. */
+/** Returns a binding of an array of f32. */
 export const words = (name: string, source: BindingSource, access: "read" | "write"): Binding => ({
   name,
   type: "array<f32>",
@@ -85,26 +91,32 @@ export const words = (name: string, source: BindingSource, access: "read" | "wri
   access,
 });
 
-/** `let key_line`: the row of k and v at which the keys of a line begin. */
+/** Returns WGSL that declares `key_line`, the first row of k and v for a line of queries. */
 export const keyLine = ({ group }: AttentionNode): string =>
   `let key_line = line${group === 1 ? "" : ` / ${group}u`} * sizes.keys;`;
 
-/** `fn seen_by(query: u32, keys: u32, start: i32) -> u32`: number of the `keys` that a query attends to. */
+/**
+ * Returns WGSL of `fn seen_by(query: u32, keys: u32, start: i32) -> u32`, which returns the number of the `keys` that a
+ * query attends to.
+ */
 export const seenBy = ({ causal }: AttentionNode): string =>
   causal
     ? "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return u32(clamp(i32(query) + 1 + start, 0, i32(keys))); }"
     : "fn seen_by(query: u32, keys: u32, start: i32) -> u32 { return keys; }";
 
-/** Source of the number of keys and the first query position of each batch entry, for one pass. */
+/**
+ * WGSL and bindings that provide the span of each batch entry to one pass. The span is the number of keys and the first
+ * query position.
+ */
 export interface SpanSource {
-  /** Empty if the uniform sizes determine the spans. */
+  /** Bindings that the spans are read from. Empty if the uniform sizes determine the spans. */
   readonly bindings: readonly Binding[];
-  /** WGSL outside of functions. With limits, `fn span_of(entry: u32) -> vec2<u32>`. */
+  /** WGSL outside of functions. If the node has limits, defines `fn span_of(entry: u32) -> vec2<u32>`. */
   readonly code: string;
   /**
-   * WGSL that defines `keys: u32` and `start: i32` of the batch entry of a line of queries. With `shared`, all
-   * invocations of a workgroup have the same line, and the values are passed through workgroup memory, which makes them
-   * uniform.
+   * Returns WGSL that declares `keys: u32` and `start: i32` for the batch entry of a line of queries. With `shared`,
+   * all invocations of a workgroup have the same line, and the values are passed through workgroup memory, which makes
+   * them uniform.
    */
   readonly define: (line: string, shared: boolean) => string;
 }
@@ -138,8 +150,8 @@ const spans = (node: AttentionNode, code: string, bindings: readonly Binding[]):
 };
 
 /**
- * Spans from the limits, input `input`. A start is clamped to the range from all keys to no visible keys, so that sums
- * of positions do not overflow.
+ * Reads the spans from the limits, input `input`. A start is clamped to the range between visibility of all keys and of
+ * no keys, so that sums of positions do not overflow.
  */
 export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
   spans(
@@ -153,7 +165,10 @@ export const spansOfLimits = (node: AttentionNode, input: number): SpanSource =>
     [{ name: "limits", type: "array<i32>", source: { input }, access: "read" }],
   );
 
-/** Spans that `deltaPass` has written after the deltas, because a gradient pass has no binding left for the limits. */
+/**
+ * Reads the spans that `deltaPass` has written after the deltas, because a gradient pass has no free binding for the
+ * limits.
+ */
 export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
   spans(
     node,
@@ -166,7 +181,10 @@ export const spansBehindDeltas = (node: AttentionNode): SpanSource =>
     [],
   );
 
-/** Binding and reading of δ. The binding has u32 words if spans, which are not floats, follow the deltas. */
+/**
+ * Returns the binding of δ and WGSL that reads δ. The binding has u32 words if spans, which are integers, follow the
+ * deltas.
+ */
 export const readDeltas = (
   { limited }: AttentionNode,
   scratch: number,

@@ -30,7 +30,7 @@ const paramsOf = ([, , , , width]: Sizes, causal: boolean): { causal: boolean; s
   scale: 1 / Math.sqrt(width),
 });
 
-/** Operands of the backward pass: the reference's result and logsumexp, and a gradient. */
+/** Returns operands of the backward pass: the reference's result and logsumexp, and a gradient. */
 const backwardOperands = (inputs: readonly NdArray[], params: { causal: boolean; scale: number }): NdArray[] => {
   const specs = operators["attention"]!.infer(inputs, params);
   const data = operators["attention"]!.reference(
@@ -101,7 +101,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
 
   const tolerance = { absolute: 2e-5, relative: 2e-5 };
 
-  /** Run a hand-written plan and compare it with the reference. */
+  /** Runs a hand-written plan and compares its results with the reference. */
   const checkPlan = async (
     plan: KernelPlan,
     op: string,
@@ -125,8 +125,8 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     );
   };
 
-  // A software adapter takes half a minute for code that a GPU's compiler unrolls in a moment. So test one width, whose
-  // sizes share the shaders.
+  // A software adapter takes half a minute for code that a GPU's compiler unrolls in a moment. Therefore only one width
+  // is tested; all sizes of this width share the shaders.
   const shapes: readonly Sizes[] = [
     [1, 1, 1, 1, 5],
     [2, 1, 33, 70, 5],
@@ -146,7 +146,7 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
     }
   }, 600_000);
 
-  // The same kernels with loops that are not unrolled.
+  // Checks the same kernels with loops that are not unrolled.
   const checkTilesOf = async (width: number): Promise<void> => {
     const sizes: Sizes = [1, 1, 37, 70, width];
     const [inputs, params] = [operands(sizes), paramsOf(sizes, false)];
@@ -222,13 +222,13 @@ describe.skipIf(!hasAdapter)("attention on a device", () => {
   }, 600_000);
 
   /**
-   * Batch entries with four query heads and two key heads. Keys and starts end and begin inside tiles, and one entry
-   * has no key.
+   * Returns batch entries with four query heads and two key heads. The spans of keys and the starts are inside tiles,
+   * and one entry has no key.
    */
   const limitedOperands = (keys: number, lengths: readonly number[]): NdArray[] => {
     const batch = lengths.length;
     const starts = lengths.map((length) => length - 40);
-    /** NaN after the lengths, which must not affect the result. */
+    /** Returns keys or values with NaN after the lengths. The NaN must not affect the result. */
     const cached = (seed: number): NdArray => {
       const array = normalArray([batch, 2, keys, 12], seed);
       array.data.forEach((_, i) => {

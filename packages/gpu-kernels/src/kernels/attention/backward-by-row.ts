@@ -26,7 +26,7 @@ import { deltaPass, gradientPlan } from "./deltas.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Computes dq by rows of queries. */
+/** Computes dq. Each invocation owns rows of queries. */
 const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
   const { lines, queries, width, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -90,7 +90,7 @@ const queryPass = (node: AttentionNode, delta: number, indirect: number): Pass =
   };
 };
 
-/** Computes dk and dv by rows of keys. */
+/** Computes dk and dv. Each invocation owns rows of keys. */
 const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => {
   const { group, keys, width, causal, scale } = node;
   const spans = spansBehindDeltas(node);
@@ -173,7 +173,10 @@ const keyPass = (node: AttentionNode, delta: number, indirect: number): Pass => 
   };
 };
 
-/** `attentionBackward` by rows: rows of queries for dq, rows of keys for dk and dv. */
+/**
+ * Computes `attentionBackward` on software adapters: invocations own rows of queries for dq, and rows of keys for dk
+ * and dv.
+ */
 export const attentionBackwardByRow = (node: AttentionNode): KernelPlan =>
   gradientPlan(node, (delta, indirect) => [
     deltaPass(node, delta),

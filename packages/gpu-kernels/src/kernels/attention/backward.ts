@@ -43,7 +43,7 @@ const queryRows = (operand: string, first: string): Rows => ({
 const keyRows = (operand: string, first: string): Rows => ({ operand, line: "key_line", first, end: "keys" });
 
 /**
- * Computes dq: a workgroup owns a tile of queries and iterates over the keys that they attend to. Weights are
+ * Computes dq. A workgroup owns a tile of queries and iterates over the keys that the queries attend to. Weights are
  * recomputed from the logsumexp. 6·D flops per visible pair.
  */
 const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
@@ -125,8 +125,8 @@ const queryPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indir
 };
 
 /**
- * Computes dk and dv: a workgroup owns a tile of keys and iterates over the queries that attend to them. 8·D flops per
- * visible pair.
+ * Computes dk and dv. A workgroup owns a tile of keys and iterates over the queries that attend to the keys. 8·D flops
+ * per visible pair.
  */
 const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirect: number): Pass => {
   const { group, keys, width, causal, scale } = node;
@@ -233,12 +233,13 @@ const keyPass = (node: AttentionNode, facts: DeviceFacts, delta: number, indirec
 };
 
 /**
- * Gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk and dv over
- * tiles of keys. One invocation sums each value in a fixed order, so the same input gives the same bits. Therefore
- * scores and their gradients are computed twice, 14·D flops per visible pair instead of 10·D.
+ * Computes the gradients of attention without a queries × keys matrix: δ of each query, dq over tiles of queries, dk
+ * and dv over tiles of keys. Each value is summed by one invocation in a fixed order, so results are bitwise
+ * reproducible. The cost of this order: scores and their gradients are computed twice, which takes 14·D flops per
+ * visible pair instead of 10·D.
  *
- * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4. Its order of loops needs atomics for dq; two passes need no
- * atomics.
+ * Source: Dao et al. 2022, arXiv 2205.14135, algorithm 4. The loop order of that algorithm needs atomics for dq; the
+ * two passes here need no atomics.
  */
 export const attentionBackward = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   gradientPlan(node, (delta, indirect) => [

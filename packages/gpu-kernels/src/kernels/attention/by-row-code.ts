@@ -1,20 +1,24 @@
 import { type AttentionNode, keyLine, readRows, type SpanSource } from "./attention-node.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Every invocation owns a few rows and iterates over the other side four at a time, directly from memory: no workgroup
-// memory, no barriers, results in a private array. For software adapters, which compile each memory access into dozens
-// of instructions. So the text is kept short, and sixteen products share eight loads. lavapipe, 256 queries × 256 keys
-// × 64: compiles in 2 s and runs at 6 GFLOP/s, compared with 5 s and 2 GFLOP/s of `attentionForward`. The number of
-// vectors is a size instead of a constant: the compiler unrolls loops of constant length over arrays, and then takes 32
-// s.
+// Number of invocations per workgroup of the kernels by row. Each invocation owns a few rows of one operand and
+// iterates over four rows of the other operand at a time. It reads directly from memory, without workgroup memory or
+// barriers, and keeps results in a private array. These kernels are for software adapters, which compile each memory
+// access into dozens of instructions. Therefore the shader text is short, and sixteen products share eight loads.
+// lavapipe, 256 queries × 256 keys × 64: compiles in 2 s and runs at 6 GFLOP/s; `attentionForward` compiles in 5 s and
+// runs at 2 GFLOP/s. The number of vectors is a uniform instead of a constant, because the compiler unrolls loops of
+// constant length over arrays, and compilation would take 32 s.
 
 export const lanes = 8;
 
-/** `text` of 0, 1 …: for the rows of an invocation, or for the four columns of an iteration. */
+/**
+ * Returns `text(i)` for i = 0 … count − 1: for each row of an invocation, or for each of the four columns of an
+ * iteration.
+ */
 export const each = (count: number, text: (i: number) => string): string[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** `<target><i>[n]` = row i of `a` · column n of `b`, for several pairs of operands. */
+/** Returns WGSL that sets `<target><i>[n]` to row i of `a` · column n of `b`, for several pairs of operands. */
 export const products = (
   rows: number,
   pairs: readonly (readonly [target: string, a: string, b: string])[],
@@ -33,7 +37,7 @@ export const products = (
     }
   `;
 
-/** `<result><i>` += Σₙ `weights<i>[n]` · column n of `b`, for several results. */
+/** Returns WGSL that adds Σₙ `weights<i>[n]` · column n of `b` to `<result><i>`, for several results. */
 export const additions = (
   rows: number,
   sums: readonly (readonly [result: string, weights: string, b: string])[],
@@ -50,11 +54,12 @@ export const additions = (
     }
   `;
 
-/** Rows per invocation: `most`, or 1 if there are few rows. */
+/** Returns the number of rows per invocation: `most`, or 1 if there are few rows. */
 export const rowsOfLane = (count: number, most: number): number => (count >= lanes * most ? most : 1);
 
 /**
- * Line, first row of the workgroup, and `row0` …, the rows of the invocation. Rows after the end repeat the last row.
+ * Returns WGSL that declares the line, the first row of the workgroup, and `row0` …, the rows of the invocation. Rows
+ * after the end repeat the last row.
  */
 export const declareRows = (
   node: AttentionNode,
@@ -86,14 +91,14 @@ export const declareRows = (
   )}
 `;
 
-/** Bindings and WGSL of q, k and v. */
+/** Returns the bindings of q, k and v, and WGSL that reads them. */
 export const reads = (node: AttentionNode): ReturnType<typeof readRows>[] => [
   readRows("q", node, { input: 0 }),
   readRows("k", node, { input: 1 }),
   readRows("v", node, { input: 2 }),
 ];
 
-/** Write rows of results, each row multiplied by a factor. */
+/** Returns WGSL that writes rows of results, each row multiplied by a factor. */
 export const put = (
   rows: number,
   results: readonly (readonly [result: string, name: string, factor: (i: number) => string])[],
@@ -109,10 +114,13 @@ export const put = (
     `,
   );
 
-/** `<name><i>`: a private array for each row of results. */
+/** Returns WGSL that declares `<name><i>`, a private array for each row of results. */
 export const arrays = (rows: number, vectors: number, name: string): string[] =>
   each(rows, (i) => `var ${name}${i}: array<vec4<f32>, ${vectors}>;`);
 
-/** Row index of one of four columns. Columns after the end read the last row and do not contribute. */
+/**
+ * Returns WGSL of the key row of column `n`, one of four. Columns after the end read the last row and do not
+ * contribute.
+ */
 export const keyAt = (n: number): string => `key_line + min(j + ${n}u, keys - 1u)`;
 export const queryAt = (n: number): string => `query_line + min(j + ${n}u, sizes.queries - 1u)`;

@@ -8,8 +8,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * δ = Σ g·out of each query, one invocation per query. With limits, followed by the number of keys and the start of
- * each batch entry.
+ * Computes δ = Σ g·out of each query, with one invocation per query. If the node has limits, the number of keys and the
+ * start of each batch entry are written after δ.
  */
 export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
   const out = readRows("out", node, { input: 3 });
@@ -56,10 +56,10 @@ export const deltaPass = (node: AttentionNode, scratch: number): Pass => {
 };
 
 /**
- * A plan of the backward pass: scratch for δ, and for gradients whose rows share words.
+ * Returns a plan of the backward pass with scratch blocks for δ, and for gradients whose rows share words.
  *
- * @param passes creates the passes, given the scratch block of δ and the first scratch block of such gradients: first
- * dq, followed by dk and dv.
+ * @param passes creates the passes from two block indices: the scratch block of δ, and the first scratch block of
+ * gradients whose rows share words (dq, followed by dk and dv).
  */
 export const gradientPlan = (
   node: AttentionNode,

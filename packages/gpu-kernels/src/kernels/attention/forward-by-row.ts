@@ -13,7 +13,7 @@ import { narrowPass } from "./narrow.ts";
 import { floatText, vectorsOf } from "./vectors.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** `attentionForward` by rows of queries. */
+/** Computes `attentionForward` on software adapters: each invocation owns rows of queries. */
 export const attentionForwardByRow = (node: AttentionNode): KernelPlan => {
   const { lines, queries, width, scale } = node;
   const spans = spansOfLimits(node, 3);

@@ -6,9 +6,9 @@ import { wgsl } from "../../wgsl.ts";
 const lanes = 64;
 
 /**
- * The definition, f32, as a reference for tests: one invocation per query computes the logsumexp of its scores, then
- * one invocation per entry of the result computes `Σⱼ exp(sⱼ − logsumexp)·vⱼ`, recomputing each score. 2·D² flops per
- * visible pair.
+ * Computes attention by its definition in f32, as a reference for tests: one invocation per query computes the
+ * logsumexp of its scores, then one invocation per entry of the result computes `Σⱼ exp(sⱼ − logsumexp)·vⱼ`,
+ * recomputing each score. 2·D² flops per visible pair.
  */
 export const attentionNaive = (node: AttentionNode): KernelPlan => {
   const { lines, queries, width, scale } = node;

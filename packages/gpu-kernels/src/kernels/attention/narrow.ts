@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * Convert an f32 block to f16 words: the last step for results whose rows do not start at word boundaries. Cost: 6
+ * Converts an f32 block to f16 words: the last pass for results whose rows do not start at word boundaries. Cost: 6
  * bytes per value.
  */
 export const narrowPass = (from: BindingSource, to: BindingSource, count: number): Pass => ({

@@ -5,10 +5,10 @@ import { attentionBackwardByRow } from "./backward-by-row.ts";
 import { attentionForwardByRow } from "./forward-by-row.ts";
 import { attentionForward } from "./forward.ts";
 
-/** Plan for the result and the logsumexp. */
+/** Returns the plan that computes the result and the logsumexp. */
 export const planAttention = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   facts.software ? attentionForwardByRow(node) : attentionForward(node, facts);
 
-/** Plan for the gradients of q, k and v. */
+/** Returns the plan that computes the gradients of q, k and v. */
 export const planAttentionBackward = (node: AttentionNode, facts: DeviceFacts): KernelPlan =>
   facts.software ? attentionBackwardByRow(node) : attentionBackward(node, facts);

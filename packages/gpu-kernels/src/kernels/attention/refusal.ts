@@ -1,10 +1,13 @@
 import { formatSpec, type KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
-/** Maximum width: four rows then fit in the minimum workgroup memory, 16 KiB, together with all other data. */
+/**
+ * Maximum width of a row: four rows of this width, and all other data of a kernel, fit in the minimum workgroup memory
+ * of 16 KiB.
+ */
 const maxWidth = 512;
 
-/** Reason why attention cannot run on this device. Undefined if it can run. */
+/** Returns the reason why attention cannot run on this device, or undefined if it can run. */
 export const attentionRefusal = ({ inputs }: KernelNode, facts: DeviceFacts): string | undefined => {
   const [q] = inputs;
   if (q!.dtype === "f16" && !facts.f16)

@@ -10,13 +10,13 @@ import {
 } from "./tile.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// WGSL of the steps that the three tiled kernels share. In scope: `lane`, and the invocation's coordinates in the tile,
-// `r` and `c`.
+// WGSL that the three tiled kernels share. The WGSL may use `lane`, and the invocation's coordinates in the tile, `r`
+// and `c`.
 
 const times = <Text>(count: number, text: (i: number) => Text): Text[] =>
   Array.from({ length: count }, (_, i) => text(i));
 
-/** Declarations of workgroup memory. `near` names the row operands. */
+/** Returns WGSL that declares the workgroup memory. `near` contains the names of the row operands. */
 export const tileMemory = (tile: AttentionTile, near: readonly string[]): string => {
   const nearRows = near.map((name) => `var<workgroup> ${name}: array<vec4<f32>, ${tileRows(tile) * strideOf(tile)}>;`);
   return wgsl`
@@ -26,7 +26,7 @@ export const tileMemory = (tile: AttentionTile, near: readonly string[]): string
   `;
 };
 
-/** Declares `r` and `c`, the invocation's coordinates in the tile. */
+/** Returns WGSL that declares `r` and `c`, the invocation's coordinates in the tile. */
 export const declareCoordinates = ({ columnLanes }: AttentionTile): string =>
   wgsl`
     let r = lane / ${columnLanes}u;
@@ -40,8 +40,8 @@ const copyLoop = (tile: AttentionTile, count: number, body: string): string => w
 `;
 
 /**
- * Load vectors `base` … of rows `first` … of an operand into `near`, with zeros from row `end` up. All arguments are
- * WGSL. `line` is the operand's row 0.
+ * Returns WGSL that loads vectors from `base` on, of rows from `first` on, of an operand into `near`. Rows from `end`
+ * on are zeros. All arguments are WGSL. `line` is row 0 of the operand.
  */
 export const loadNear = (
   tile: AttentionTile,
@@ -64,7 +64,9 @@ export const loadNear = (
     `,
   );
 
-/** `loadNear` for the columns, in the order in which invocations own them. */
+/**
+ * Returns WGSL like `loadNear`, for the column operand. Columns are stored in the order in which invocations own them.
+ */
 export const loadFar = (
   tile: AttentionTile,
   operand: string,
@@ -86,7 +88,10 @@ export const loadFar = (
     `,
   );
 
-/** `target0` … `target3` += rows of `near` · columns of `far`, over the vectors of the current chunk. */
+/**
+ * Returns WGSL that adds rows of `near` · columns of `far` to `target0` … `target3`, over the vectors of the current
+ * chunk.
+ */
 const multiplyChunk = (tile: AttentionTile, target: string, near: string): string => {
   const stride = strideOf(tile);
   const column = (n: number): string => wgsl`
@@ -104,7 +109,8 @@ const multiplyChunk = (tile: AttentionTile, target: string, near: string): strin
 };
 
 /**
- * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, the first row to load, and the end.
+ * An operand in memory: the name of its `vector_` function, and WGSL of its row 0, of the first row to load, and of the
+ * end of its rows.
  */
 export interface Rows {
   readonly operand: string;
@@ -114,8 +120,8 @@ export interface Rows {
 }
 
 /**
- * `var target0` … = rows · columnsᵀ of the tile. At the beginning and at the end, the contents of `far` are unused, and
- * so are the contents of `near` unless resident.
+ * Returns WGSL that declares `target0` … and sets them to rows · columnsᵀ of the tile. Before and after this code, the
+ * contents of `far` are unused, and so are the contents of `near` unless resident.
  */
 export const productOfRows = (tile: AttentionTile, target: string, near: string, rows: Rows, columns: Rows): string => {
   const declared = times(4, (i) => `var ${target}${i} = vec4<f32>();`);
@@ -139,7 +145,7 @@ export const productOfRows = (tile: AttentionTile, target: string, near: string,
   `;
 };
 
-/** `target<i>_<o>` += weight t of `w<i>` · the row of `far` at `at`. */
+/** Returns WGSL that adds weight t of `w<i>` · the row of `far` at `at` to `target<i>_<o>`. */
 const addColumn = (tile: AttentionTile, target: string, t: string, at: string): string[] =>
   times(
     resultVectors(tile),
@@ -149,7 +155,10 @@ const addColumn = (tile: AttentionTile, target: string, t: string, at: string): 
     `,
   );
 
-/** Add columns `k` · 4 … of the weights. Unrolled, four columns share one read; as a loop, a quarter of the text. */
+/**
+ * Returns WGSL that adds the four columns from 4·`k` on, multiplied by their weights. Unrolled, four columns share one
+ * read of the weights; as a loop, the text is a quarter as long.
+ */
 const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string) => string): string => {
   const weights = (i: number): string => `weights[(r + ${i * tile.rowLanes}u) * ${weightStride(tile)}u + ${k}]`;
   const read = times(4, (i) => `let w${i} = ${weights(i)};`);
@@ -173,7 +182,10 @@ const addFour = (tile: AttentionTile, target: string, k: string, at: (t: string)
   `;
 };
 
-/** `target<i>_<o>` += weights · columns. `far` holds complete rows of the columns, as written by `loadFar`. */
+/**
+ * Returns WGSL that adds weights · columns to `target<i>_<o>`. `far` holds complete rows of the columns, as written by
+ * `loadFar`.
+ */
 export const addFar = (tile: AttentionTile, target: string): string => wgsl`
   for (var k = 0u; k < ${tile.columnLanes}u; k++) {
     ${addFour(tile, target, "k", (t) => `(${t} * ${tile.columnLanes}u + k) * ${strideOf(tile)}u + c`)}
@@ -181,8 +193,8 @@ export const addFar = (tile: AttentionTile, target: string): string => wgsl`
 `;
 
 /**
- * `target<i>_<o>` += weights · columns of the tile. Loads the columns. The caller has written the weights. Includes
- * barriers before and after.
+ * Returns WGSL that loads the columns of the tile and adds weights · columns to `target<i>_<o>`. The caller has written
+ * the weights. Includes barriers before and after.
  */
 export const addWeighted = (tile: AttentionTile, target: string, columns: Rows): string => {
   if (tile.resident)
@@ -214,15 +226,15 @@ export const addWeighted = (tile: AttentionTile, target: string, columns: Rows):
   `;
 };
 
-/** Names of the vectors of a result in row `i`. */
+/** Returns the variable names of the result vectors in row `i`. */
 export const resultNames = (tile: AttentionTile, target: string, i: number): string[] =>
   times(resultVectors(tile), (o) => `${target}${i}_${o}`);
 
-/** `var target<i>_<o>`: the invocation's part of a result, initialized to zeros. */
+/** Returns WGSL that declares `target<i>_<o>`, the result vectors that the invocation owns, initialized to zeros. */
 export const resultVariables = (tile: AttentionTile, target: string): string[] =>
   times(4, (i) => resultNames(tile, target, i).map((name) => `var ${name} = vec4<f32>();`)).flat();
 
-/** Write the invocation's part of a result, each row multiplied by `factor(i)`. */
+/** Returns WGSL that writes the result vectors of the invocation, each row multiplied by `factor(i)`. */
 export const storeResult = (
   tile: AttentionTile,
   target: string,
@@ -246,5 +258,5 @@ export const storeResult = (
     `,
   );
 
-/** Text for each of the four rows of the invocation. */
+/** Returns text for each of the four rows of the invocation. */
 export const eachRow = (text: (i: number) => string): string[] => times(4, text);

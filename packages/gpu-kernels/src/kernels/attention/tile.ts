@@ -13,19 +13,21 @@ import { vectorsOf } from "./vectors.ts";
 export interface AttentionTile {
   readonly rowLanes: number;
   readonly columnLanes: number;
-  /** Vectors of four in a row of an operand. */
+  /** Number of vectors of four in a row of an operand. */
   readonly vectors: number;
-  /** Vectors of a row in workgroup memory at a time. */
+  /** Number of vectors of a row that are in workgroup memory at a time. */
   readonly chunk: number;
-  /** Whether the row operands are loaded once, instead of once per tile of columns. */
+  /** Whether the row operands are loaded once per workgroup, instead of once per tile of columns. */
   readonly resident: boolean;
   /** Whether loops are not unrolled. Software adapters take seconds to compile unrolled loops. */
   readonly rolled: boolean;
 }
 
-/** A kernel's use of workgroup memory. */
+/** Data of a kernel that occupies workgroup memory and registers. */
 export interface TileDemand {
-  /** Number of row operands that are kept if complete rows fit: q; q and g; k and v. */
+  /**
+   * Number of row operands that stay in workgroup memory if complete rows fit: 1 for q, 2 for q and g, or for k and v.
+   */
   readonly rowOperands: number;
   /** Number of results per row: 1, or 2 for keys (dk and dv). */
   readonly results: number;
@@ -39,30 +41,31 @@ export const strideOf = ({ chunk }: AttentionTile): number => chunk | 1;
 export const weightStride = ({ columnLanes }: AttentionTile): number => columnLanes | 1;
 export const resultVectors = ({ vectors, columnLanes }: AttentionTile): number => Math.ceil(vectors / columnLanes);
 /**
- * Number of columns of the second product's operand, as complete rows, that fit in the memory of the first product's
- * chunk.
+ * Returns the number of columns of the second product's operand, as complete rows, that fit in the memory of a chunk of
+ * the first product.
  */
 export const columnsAtOnce = (tile: AttentionTile): number => {
   const room = Math.floor((tileColumns(tile) * strideOf(tile)) / tile.vectors / 4);
   return Math.min(tileColumns(tile), 4 * Math.max(1, room));
 };
-/** Vectors of the streamed operand in workgroup memory. */
+/** Returns the number of vectors of the column operand in workgroup memory. */
 export const farVectors = (tile: AttentionTile): number =>
   Math.max(tileColumns(tile) * strideOf(tile), tile.resident ? 0 : columnsAtOnce(tile) * tile.vectors);
 
-/** Bytes of workgroup memory. */
+/** Returns the bytes of workgroup memory that a kernel uses. */
 export const tileBytes = (tile: AttentionTile, { rowOperands, exchanges }: TileDemand): number =>
   16 * tileRows(tile) * (strideOf(tile) * (tile.resident ? rowOperands : 1) + weightStride(tile)) +
   16 * farVectors(tile) +
   (exchanges ? 4 * tileRows(tile) * tile.columnLanes : 0);
 
-/** Number of workgroups below which smaller tiles are faster: more than the number of cores of the largest GPUs. */
+/** Number of workgroups below which smaller tiles are faster. Exceeds the number of cores of the largest GPUs. */
 const manyGroups = 256;
 
 /**
- * Choose the tile for rows of `width` entries.
+ * Chooses the tile for rows of `width` entries.
  *
- * @param lines batch entries × heads.  @param positions rows per line.
+ * @param lines Number of lines, batch entries × heads.
+ * @param positions Number of rows per line.
  */
 export const attentionTile = (
   width: number,

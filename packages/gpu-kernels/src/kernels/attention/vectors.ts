@@ -3,24 +3,26 @@ import { wgsl } from "../../wgsl.ts";
 
 // Rows of `width` f32 or f16 values, read and written in vectors of four for any width.
 
-/** Number of vectors of four that cover a row. A row without entries has one vector, of zeros. */
+/** Returns the number of vectors of four that cover a row. A row without entries has one vector, of zeros. */
 export const vectorsOf = (width: number): number => Math.max(1, Math.ceil(width / 4));
 
 const whole = (width: number): boolean => width > 0 && width % 4 === 0;
 
 /**
- * Whether rows of a result do not start at word boundaries. Such a result cannot be written by rows; see `narrowPass`.
+ * Whether rows of a result do not start at word boundaries. Such a result cannot be written row by row; see
+ * `narrowPass`.
  */
 export const sharesWords = (dtype: DType, width: number): boolean => dtype === "f16" && width % 2 === 1;
 
-/** WGSL type of the binding that `loadVectors` reads. */
+/** Returns the WGSL type of the binding that `loadVectors` reads. */
 export const vectorBindingType = (dtype: DType, width: number): string => {
   if (dtype === "f16") return whole(width) ? "array<vec2<u32>>" : "array<u32>";
   return whole(width) ? "array<vec4<f32>>" : "array<f32>";
 };
 
 /**
- * `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`: entries 4·part … 4·part+3 of a row, with zeros after its end.
+ * Returns WGSL of `fn vector_<name>(row: u32, part: u32) -> vec4<f32>`, which returns entries 4·part … 4·part+3 of a
+ * row, with zeros after the end of the row.
  */
 export const loadVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);
@@ -29,7 +31,7 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
     if (dtype === "f32") return `${signature} { return ${name}[row * ${vectors}u + part]; }`;
     return `${signature} { let w = ${name}[row * ${vectors}u + part]; return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }`;
   }
-  // Entries after the row are read and dropped. A branch per entry would cost more.
+  // Entries after the end of the row are read and discarded. A branch per entry would be slower.
   const inside = `vec4<u32>(4u * part) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(${width}u)`;
   if (dtype === "f32")
     return wgsl`
@@ -57,8 +59,8 @@ export const loadVectors = (name: string, dtype: DType, width: number): string =
 };
 
 /**
- * `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`: write entries 4·part … 4·part+3 of a row, omitting entries after
- * its end.
+ * Returns WGSL of `fn put_<name>(row: u32, part: u32, x: vec4<f32>)`, which writes entries 4·part … 4·part+3 of a row
+ * and omits entries after the end of the row.
  */
 export const storeVectors = (name: string, dtype: DType, width: number): string => {
   const vectors = vectorsOf(width);
@@ -82,7 +84,10 @@ export const storeVectors = (name: string, dtype: DType, width: number): string 
   `;
 };
 
-/** An f32 as WGSL. Infinities and NaN, which have no decimal form, use the variable `never`, which is 0. */
+/**
+ * Formats an f32 as WGSL. Infinities and NaN, which have no decimal form, are computed from the variable `never`, which
+ * is 0.
+ */
 export const floatText = (value: number): string => {
   const rounded = Math.fround(value);
   if (Number.isFinite(rounded)) return `${rounded}f`;

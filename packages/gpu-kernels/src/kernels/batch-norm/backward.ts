@@ -6,7 +6,7 @@ import type { NormSize } from "./forward.ts";
 import { mapColumnsPass } from "./map-columns.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Σ g and Σ g·(x − mean). */
+/** Sums over a column: Σ g and Σ g·(x − mean). */
 const gradientFold: Fold = {
   label: "batch-norm gradients",
   fields: [
@@ -46,8 +46,8 @@ const gradientSink = (epsilon: number): Sink => ({
 });
 
 /**
- * `dβ = Σ g`, `dγ = Σ g·x̂`, then `dx = γ·rstd · (g − dβ/N − (x − mean) · rstd·dγ/N)`. Reads x and g twice, writes dx
- * once.
+ * Computes `dβ = Σ g`, `dγ = Σ g·x̂`, then `dx = γ·rstd · (g − dβ/N − (x − mean) · rstd·dγ/N)`. Reads x and g twice,
+ * writes dx once.
  */
 export const batchNormBackwardPlan = ({ rows, width, epsilon }: NormSize, facts: DeviceFacts): KernelPlan => {
   const blocks = new ScratchBlocks();

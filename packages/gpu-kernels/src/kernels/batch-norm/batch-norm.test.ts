@@ -21,7 +21,7 @@ const shapes: readonly Shape[] = [
   [50, 1_031],
 ];
 
-/** Values far from zero; every seventh value is twenty times as large. */
+/** Returns values far from zero, every seventh of which is twenty times as large. */
 const offCentre = (shape: Shape, centre: number): NdArray =>
   NdArray.from(
     normalArray(shape, 1)

@@ -11,7 +11,9 @@ export interface NormSize {
   readonly epsilon: number;
 }
 
-/** Statistics of each column, then `y = (x − mean) · γ/√(variance + ε) + β`. Reads x twice, writes y once. */
+/**
+ * Computes the statistics of each column, then `y = (x − mean) · γ/√(variance + ε) + β`. Reads x twice, writes y once.
+ */
 export const batchNormPlan = ({ rows, width, epsilon }: NormSize, facts: DeviceFacts): KernelPlan => {
   const blocks = new ScratchBlocks();
   const [mean, variance] = [{ output: 1 }, { output: 2 }];

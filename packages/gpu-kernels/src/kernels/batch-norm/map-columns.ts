@@ -3,23 +3,23 @@ import { columnTile } from "../reduce/columns.ts";
 import { laneType, workgroupSize } from "../reduce/fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Rows per invocation, so that data of a column is read once for all of them. */
+/** Number of rows per invocation. The rows share one read of the data of a column. */
 const rowsEach = 8;
 
 export interface ColumnMap {
   readonly label: string;
   readonly rows: number;
   readonly width: number;
-  /** Arrays of f32 by name. */
+  /** Source of each f32 array that is read, by variable name. */
   readonly reads: { readonly [name: string]: BindingSource };
   readonly write: BindingSource;
-  /** Statements before the loop over rows, in terms of `column`. */
+  /** WGSL statements before the loop over rows; may use `column`. */
   readonly perColumn: string;
-  /** Value of an element, in terms of `at` and the declarations of `perColumn`. */
+  /** WGSL expression of the value of an element; may use `at` and the declarations of `perColumn`. */
   readonly value: string;
 }
 
-/** `y[row, column] = value` for every element of [rows, width]. Reads and writes all data once. */
+/** Sets `y[row, column] = value` for every element of [rows, width]. Reads and writes all data once. */
 export const mapColumnsPass = ({ label, rows, width, reads, write, perColumn, value }: ColumnMap): Pass => {
   const { lanes, across, down, blocks } = columnTile(width);
   const type = `array<${laneType("f32", lanes)}>`;

@@ -4,9 +4,9 @@ import { unroll } from "../reduce/loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Count, mean and sum of squared deviations from the mean. Two such states are combined without cancellation (Chan,
- * Golub and LeVeque, Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean = mean_a +
- * d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
+ * State with count, mean and sum of squared deviations from the mean. Two states are combined without cancellation
+ * (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983): with d = mean_b − mean_a, mean =
+ * mean_a + d·n_b/n and m₂ = m₂ₐ + m₂ᵦ + d²·n_a·n_b/n.
  */
 export const momentsFold: Fold = {
   label: "moments",
@@ -32,8 +32,8 @@ const tree = (terms: readonly string[]): string =>
     : `(${tree(terms.slice(0, terms.length / 2))} + ${tree(terms.slice(terms.length / 2))})`;
 
 /**
- * Moments of elements. Several elements at a time take two passes over registers, the first relative to one of the
- * elements, because a plain sum of values far from zero would round.
+ * Reads elements as moments. The moments of several elements take two passes over registers, the first relative to one
+ * of the elements, because a plain sum of values far from zero would lose precision.
  */
 export const momentsSource = (source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType("f32", lanes)}>`, source, access: "read" }],
@@ -55,7 +55,7 @@ export const momentsSource = (source: BindingSource): Source => ({
   },
 });
 
-/** Writes the mean, and the sum of squared deviations divided by the number of rows. */
+/** Writes the mean and the variance, which is the sum of squared deviations divided by the number of rows. */
 export const momentsSink = (mean: BindingSource, variance: BindingSource): Sink => ({
   bindings: (lanes) => [
     { name: "y_mean", type: `array<${laneType("f32", lanes)}>`, source: mean, access: "write" },

@@ -7,8 +7,7 @@ import { type ElementSelection, placementPasses } from "./nonzero.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Bits without the sign have the order of magnitudes. A NaN bound is treated as infinite, and zeros never reach the
- * bound.
+ * Bits without the sign have the order of magnitudes. A NaN bound is treated as infinite, and zeros are never selected.
  */
 const selectionCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
@@ -36,7 +35,7 @@ const magnitudes: Source = {
     `${keyFunction("magnitude", false, lanes)}\nfn lift(at: u32, place: u32, column: u32) -> State { return State(key_of(x[at])); }`,
 };
 
-/** NaN has a key of all ones, which are the bits of a NaN. */
+/** The key of NaN is all ones, which is also the bit pattern of a NaN. */
 const greatestSink: Sink = {
   bindings: (lanes) => [
     { name: "greatest", type: `array<${laneType("u32", lanes)}>`, source: { output: 3 }, access: "write" },
@@ -46,10 +45,10 @@ const greatestSink: Sink = {
 };
 
 /**
- * The first `capacity` of `count` f32 whose magnitude reaches a bound, with the method of `nonzeroPasses`, and the
- * maximum magnitude by a fold.
+ * Selects the first `capacity` of `count` f32 values whose magnitude is at least a bound, with the method of
+ * `nonzeroPasses`, and computes the maximum magnitude with a fold.
  *
- * Bytes: the vector three times (twice within one tile), 8·capacity written.
+ * Bytes: the vector is read three times (twice if it fits in one tile), 8·capacity bytes are written.
  */
 export const compactPasses = (
   count: number,

@@ -6,34 +6,34 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Vectors of sixteen elements per invocation, which share one scan over invocations. */
+/** Number of vectors of sixteen elements per invocation. The vectors share one scan over invocations. */
 const registers = 4;
 
 const tileVectors = lanes * registers;
 
-/** Elements per workgroup. */
+/** Number of elements per workgroup. */
 export const nonzeroTile: number = 16 * tileVectors;
 
-/** Defines the selection of elements and the data to write for selected elements. */
+/** WGSL that selects elements, and the data to write for selected elements. */
 export interface ElementSelection {
   readonly label: string;
   readonly bindings: readonly Binding[];
   /**
-   * `fn held_at(v: u32) -> vec4<u32>`: for sixteen elements from 16v up, bytes that are 0 or 1; 0 after the end. May
-   * use `sizes.last`, `sizes.count` and `sizes.capacity`.
+   * WGSL of `fn held_at(v: u32) -> vec4<u32>`: one byte for each of the sixteen elements from 16v on, 1 if the element
+   * is selected and 0 if not. Elements after the end give 0. May use `sizes.last`, `sizes.count` and `sizes.capacity`.
    */
   readonly code: string;
-  /** Additional data to write for element `from` in slot `at`, next to its position. */
+  /** Additional data to write for element `from` in slot `at`, together with the position of the element. */
   readonly put: { readonly bindings: readonly Binding[]; readonly code: string; readonly clear: string };
   readonly indices: BindingSource;
   readonly found: BindingSource;
-  /** Whether elements beyond the capacity are counted, too. */
+  /** Whether the count includes selected elements beyond the capacity. */
   readonly countsAll: boolean;
-  /** `sizes.last`: number of the last vector of the operand. */
+  /** Value of `sizes.last`: index of the last vector of the operand. */
   readonly last: number;
 }
 
-/** Bytes of vector v of a mask. */
+/** WGSL that reads the bytes of vector v of a mask. */
 const maskCode = wgsl`
   fn held_at(v: u32) -> vec4<u32> {
     let bytes = mask[min(v, sizes.last)];
@@ -87,7 +87,7 @@ const countPass = (
   };
 };
 
-/** Write the positions of each tile after the positions of earlier tiles. The last tile writes the total number. */
+/** Write the positions of each tile after the positions of earlier tiles. The last tile writes the total count. */
 const placePass = (
   selection: ElementSelection,
   tiles: number,
@@ -160,9 +160,9 @@ const fillPass = (selection: ElementSelection, capacity: number): Pass => ({
 /**
  * Write the first `capacity` of `count` selected elements: count the selected elements of each tile of 16384, sum the
  * counts of earlier tiles, then write each tile's elements in order, with a scan within each workgroup. Results do not
- * depend on the order in which lanes run.
+ * depend on the execution order of invocations.
  *
- * Bytes: the selection data twice (once within one tile), the written data once.
+ * Bytes: the selection data is read twice (once if it fits in one tile), the output is written once.
  */
 export const placementPasses = (
   selection: ElementSelection,
@@ -185,8 +185,8 @@ export const placementPasses = (
 };
 
 /**
- * Positions of the first `capacity` of `count` true bools, followed by 0. Bytes: the mask twice (once within one tile),
- * 4·capacity written.
+ * Writes the positions of the first `capacity` of `count` true bools, followed by 0. Bytes: the mask is read twice
+ * (once if it fits in one tile), 4·capacity bytes are written.
  */
 export const nonzeroPasses = (count: number, capacity: number, blocks: ScratchBlocks): readonly Pass[] => {
   const selection: ElementSelection = {

@@ -6,14 +6,14 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * Four bytes that are 0 or 1, first in the lowest byte, as four bits. The multiplication moves the bits next to each
- * other at the top.
+ * WGSL that packs four bytes with value 0 or 1 into four bits, the lowest byte first. The multiplication moves the bits
+ * next to each other at the top of the word.
  */
 const nibble = "fn nibble(w: u32) -> u32 { return (w * 0x10204080u) >> 28u; }";
 
 /**
- * Word w of a row holds elements 32w … 32w+31 of it, the first in the lowest bit; missing bits are 0. One word per
- * invocation.
+ * Packs bools into bits. Word w of a row holds elements 32w … 32w+31 of the row, the first in the lowest bit; missing
+ * elements give 0. One word per invocation.
  *
  * Bytes: n read, n/8 written.
  */

@@ -5,14 +5,14 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 128;
 
 /**
- * Four bits as four bytes that are 0 or 1, lowest first. The multiplication shifts copies of the nibble so that each
- * byte gets its bit.
+ * WGSL that unpacks four bits into four bytes with value 0 or 1, the lowest bit first. The multiplication shifts copies
+ * of the nibble so that each byte receives its bit.
  */
 const spread = "fn spread(nibble: u32) -> u32 { return ((nibble & 15u) * 0x00204081u) & 0x01010101u; }";
 
 /**
- * Element i of a row is bit `i mod 32` of its word `⌊i/32⌋`. An invocation writes four elements, or sixteen if rows are
- * complete vectors.
+ * Unpacks bits into bools. Element i of a row is bit `i mod 32` of word `⌊i/32⌋` of the row. An invocation writes four
+ * elements, or sixteen if rows consist of complete vectors.
  *
  * Bytes: n/8 read, n written.
  */

@@ -12,7 +12,10 @@ import { stripWeightGroups, stripWeightPass } from "./weight-strip.ts";
 import { tiledWeightPass } from "./weight-tiled.ts";
 import { pixelsOf, weightLength, weightSizes } from "./weight-wgsl.ts";
 
-/** Largest first. Eight by eight sums per invocation: 16 loads from workgroup memory for 64 products of vectors. */
+/**
+ * Tiles to choose from, largest first. With 8 × 8 sums per invocation, 16 vector loads from workgroup memory serve 64
+ * products.
+ */
 export const tiles: readonly Tile[] = [
   { rows: 128, columns: 64, inner: 16, rowsEach: 8, columnsEach: 8 },
   { rows: 64, columns: 64, inner: 16, rowsEach: 8, columnsEach: 8 },
@@ -22,34 +25,39 @@ export const tiles: readonly Tile[] = [
 ];
 
 /**
- * Number of workgroups that keep a device busy: several per core of a large GPU, one or two per thread of a processor.
+ * Returns the number of workgroups that keeps a device busy: several per core of a large GPU, one or two per thread of
+ * a CPU.
  */
 const wantedGroups = (facts: DeviceFacts): number => (facts.software ? 16 : 512);
 
 /**
- * Number of images for which the division of a sum is chosen, for every batch size: a sample must have the same bits
- * alone and in a batch.
+ * Number of images that the split of sums is chosen for, whatever the batch size is: the result of a sample must be
+ * bitwise identical alone and in a batch.
  */
 const usualBatch = 16;
 
 const groupsOf = (tile: Tile, rows: number, columns: number): number =>
   Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
-/** The largest tile that gives work to all cores of the device. Wide tiles only for wide results. */
+/**
+ * Returns the largest tile that leaves enough workgroups for all cores of the device. Wide tiles are only for wide
+ * results.
+ */
 export const chooseTile = (rows: number, columns: number, copies: number, facts: DeviceFacts): Tile => {
   const fitting = tiles.filter((tile) => columns > 32 || tile.columns === 32);
   return fitting.find((tile) => copies * groupsOf(tile, rows, columns) >= wantedGroups(facts) / 2) ?? fitting.at(-1)!;
 };
 
 /**
- * Number of parts of a sum of `length`, each of at least `least`, so that `groups` workgroups per part fill the device.
+ * Returns the number of parts into which sums of `length` terms are split. Each part has at least `least` terms, and
+ * `groups` workgroups per part fill the device.
  */
 export const chooseSplits = (groups: number, length: number, least: number, facts: DeviceFacts): number =>
   Math.max(1, Math.min(Math.floor(length / least), Math.floor(wantedGroups(facts) / groups), 256));
 
 const storedOf = ({ dtype }: TensorSpec): Stored => (dtype === "f16" ? "f16" : "f32");
 
-/** The plan of a convolution or of its image gradient. `gatherOf` converts a geometry to a gather. */
+/** Returns the plan of a convolution or of its image gradient. `gatherOf` converts a geometry to a gather. */
 export const gatherPlan = (
   geometry: Geometry,
   gatherOf: (geometry: Geometry) => Gather,
@@ -84,7 +92,7 @@ export const gatherPlan = (
   };
 };
 
-/** The plan of the gradient of a weight. */
+/** Returns the plan of the weight gradient. */
 export const weightPlan = (
   geometry: Geometry,
   operand: TensorSpec,

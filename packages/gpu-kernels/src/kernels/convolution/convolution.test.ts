@@ -108,7 +108,7 @@ const f32 = (shape: Shape): TensorSpec => ({ dtype: "f32", shape });
 
 const count = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
-/** Every seventh value twenty times as large, every fifth value zero. */
+/** Returns values of which every seventh is twenty times as large and every fifth is zero. */
 const rugged = (shape: Shape, seed: number, dtype: DType = "f32"): NdArray =>
   NdArray.from(
     normalArray(shape, seed)
@@ -123,7 +123,10 @@ const toReference = (array: NdArray): ReferenceArray => ({
   data: Float64Array.from(array.toNumbers()),
 });
 
-/** The reference, and per element the sum of its products' magnitudes, to which rounding errors are proportional. */
+/**
+ * Computes the reference, and per element the sum of the magnitudes of its products, to which rounding errors are
+ * proportional.
+ */
 const referenceOf = (
   op: string,
   inputs: readonly NdArray[],

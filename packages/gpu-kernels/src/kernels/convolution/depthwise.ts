@@ -15,9 +15,9 @@ const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * A gather whose groups have one image channel each. There is no sum over channels (in the image gradient: only over
- * the few outputs of a channel), so four adjacent columns of the target are computed together, each from its own
- * channel.
+ * Computes a gather whose groups have one image channel each. There is no sum over channels (in the image gradient:
+ * only over the few outputs of a channel), so four adjacent columns of the target are computed together, each from its
+ * own channel.
  *
  * Flops: 2 · pixels · taps · outChannels; bound by memory.
  */
@@ -30,7 +30,7 @@ export const depthwisePass = (gather: Gather, { pixels, operands, result }: Stri
   const phases = phasesOf(gather);
   const rows = rowsOf(gather);
   const strips = Math.ceil(rows / pixels);
-  // Treated as one group, because every column computes its channel.
+  // Treated as one group, because every column computes its own channel.
   const single: Gather = { ...gather, groups: 1, columns: targets };
   const channel = (i: number): string => `(min(column + ${i}u, ${targets - 1}u) / ${columns}u) * ${inner}u + j`;
   const four = (text: (i: number) => string): string => `vec4<f32>(${range(4).map(text).join(", ")})`;

@@ -7,7 +7,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** A gather by definition, one invocation per element of the target. Reference for tests of the other variants. */
+/**
+ * Computes a gather by its definition, with one invocation per element of the target. Reference for tests of the other
+ * variants.
+ */
 export const directPass = (gather: Gather, operands: Stored = "f32", result: Stored = operands): Pass => {
   const { inner, columns, groups, vertical, horizontal, transposed } = gather;
   const rows = rowsOf(gather);
@@ -57,7 +60,10 @@ export const directPass = (gather: Gather, operands: Stored = "f32", result: Sto
   };
 };
 
-/** `dw[r, c, q, o] = Σ x[n, i·s − p + r·d, …, q] · g[n, i, …, o]` by definition, one invocation per element. */
+/**
+ * Computes `dw[r, c, q, o] = Σ x[n, i·s − p + r·d, …, q] · g[n, i, …, o]` by its definition, with one invocation per
+ * element.
+ */
 export const directWeightPass = (geometry: Geometry, operands: Stored = "f32", result: Stored = operands): Pass => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
   const [inner, columns] = [channels / groups, outChannels / groups];

@@ -7,21 +7,22 @@ import { wgsl } from "../../wgsl.ts";
 /** Element type of the operands and of the result in memory. */
 export type Stored = "f32" | "f16";
 
-/** Whether a vector holds four adjacent channels. */
+/** Whether the channels per group are a multiple of four, so that a vector holds four adjacent channels. */
 export const isVectored = (perGroup: number): boolean => perGroup % 4 === 0;
 
 /**
- * A loop bound that the compiler cannot know, because a size that is 0 is added. Mesa unrolls loops of known length (or
- * of a known maximum, as with `min`), and takes seconds to compile a nest of such loops with a branch at each tap.
+ * Returns a loop bound that the shader compiler does not know, by adding a size that is 0. Mesa unrolls loops of known
+ * length (or of a known maximum, as with `min`), and takes seconds to compile nested loops of this kind with a branch
+ * at each tap.
  */
 export const opaqueBound = (bound: string | number): string =>
   `(${typeof bound === "number" ? `${bound}u` : bound} + sizes.zero)`;
 
-/** WGSL type of a binding of channels. */
+/** Returns the WGSL type of a binding of channels. */
 export const channelsType = (dtype: Stored, vectored: boolean): string =>
   `array<${vectored ? `vec4<${dtype}>` : dtype}>`;
 
-/** Whether no tap of any target position is outside of the source. */
+/** Whether every tap of every target position is inside the source image. */
 const staysInside = ({ phases, positions, stride, dilation, source }: Axis): boolean =>
   phases.every(({ taps, offset }) => {
     const ends = [0, (positions - 1) * stride].flatMap((at) =>
@@ -38,7 +39,10 @@ const phaseBody = (name: string, { phases }: Axis): string => {
   return `fn phase_${name}(p: u32) -> vec3<i32> { switch (p) { ${cases.join(" ")} default: { return ${fields.at(-1)}; } } }`;
 };
 
-/** `a / b` for a divisor with few possible values: a division by a constant is a multiplication. */
+/**
+ * Returns WGSL of `dividend / divisor` for a divisor with few possible values. A division by a constant compiles to a
+ * multiplication.
+ */
 const quotient = (dividend: string, divisor: string, values: readonly number[]): string =>
   values
     .filter((value) => value > 0)
@@ -49,8 +53,8 @@ const quotient = (dividend: string, divisor: string, values: readonly number[]):
     ) || "0u";
 
 /**
- * `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`: the target pixel, or −1 if the phase
- * has no pixel in this row. Uses `sizes.rows`.
+ * Returns WGSL of `Phase`, `phase_of(p)`, `position_of(row, phase)` and `target_of(row, phase)`. `target_of` returns
+ * the target pixel, or −1 if the phase has no pixel in this row. Uses `sizes.rows`.
  */
 export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
   const [py, px] = [vertical.phases.length, horizontal.phases.length];
@@ -88,8 +92,8 @@ export const positionFunctions = ({ vertical, horizontal }: Gather): string => {
 };
 
 /**
- * `pixel_at(at, tap_y, tap_x) -> i32`: the source pixel of a tap, −1 outside of the image; and `split_tap(tap, taps_x)
- * -> vec2<u32>`.
+ * Returns WGSL of `pixel_at(at, tap_y, tap_x) -> i32`, which returns the source pixel of a tap, or −1 outside of the
+ * image, and of `split_tap(tap, taps_x) -> vec2<u32>`.
  */
 export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
   const checks = [
@@ -111,8 +115,9 @@ export const pixelFunctions = ({ vertical, horizontal }: Gather): string => {
 };
 
 /**
- * `source_at(at, k, end, phase, channel) -> vec4<f32>`: four source values from k up, `k = tap · inner + q`, zeros
- * outside of the image and from `end` up. `channel` is the group's first channel. Binding `source`.
+ * Returns WGSL of `source_at(at, k, end, phase, channel) -> vec4<f32>`, which returns four source values from k on, `k
+ * = tap · inner + q`, with zeros outside of the image and from `end` on. `channel` is the first channel of the group.
+ * Reads binding `source`.
  */
 export const sourceFunction = (gather: Gather): string => {
   const { inner, groups } = gather;
@@ -138,9 +143,10 @@ export const sourceFunction = (gather: Gather): string => {
 };
 
 /**
- * Functions that read the weights. Layout [tap, q, column]: `weight_row(k, end, column, group) -> vec4<f32>`, four
- * columns of one k. Transposed: `weight_run(k, end, column, phase, group)`, four k of one column. Zeros from `end` up
- * and after the last column. Binding `weight`.
+ * Returns WGSL of the function that reads the weights from binding `weight`. For layout [tap, q, column]:
+ * `weight_row(k, end, column, group) -> vec4<f32>` returns four columns of one k. For the transposed layout:
+ * `weight_run(k, end, column, phase, group)` returns four k of one column. Values from `end` on and after the last
+ * column are zeros.
  */
 export const weightFunction = ({ inner, columns, groups, horizontal, vertical, transposed }: Gather): string => {
   if (!transposed) {
@@ -190,8 +196,8 @@ export const weightFunction = ({ inner, columns, groups, horizontal, vertical, t
 };
 
 /**
- * `put(pixel, column, group, value)`: write four columns of a target pixel, omitting columns after the last. Binding
- * `result`, with an offset of `shift` elements.
+ * Returns WGSL of `put(pixel, column, group, value)`, which writes four columns of a target pixel and omits columns
+ * after the last. Writes binding `result` at an offset of `shift` elements.
  */
 export const putFunction = ({ columns, groups }: Gather, result: Stored, shift: string): string => {
   const index = `${shift}u32(pixel) * ${groups * columns}u + group * ${columns}u + column`.replace(/^0u \+ /, "");

@@ -32,7 +32,7 @@ const geometries = fc
   })
   .filter(({ y }) => y[1]! > 0 && y[2]! > 0);
 
-/** Every product of one direction as `source, kernel index, target`. */
+/** Returns every product of one dimension as `source, kernel index, target`. */
 const productsOf = (axis: Axis): string[] =>
   axis.phases
     .flatMap(({ first, taps, offset }, phase) =>

@@ -1,8 +1,8 @@
 import type { Geometry } from "./geometry.ts";
 
 /**
- * Taps of target positions `phase + phases · i`: kernel index `first + t · step`, source `i · stride + offset + t ·
- * dilation`.
+ * Taps of target positions `phase + phases · i`: tap t has kernel index `first + t · step` and source position `i ·
+ * stride + offset + t · dilation`.
  */
 export interface Phase {
   readonly first: number;
@@ -10,43 +10,47 @@ export interface Phase {
   readonly offset: number;
 }
 
-/** One dimension of a gather, vertical or horizontal. */
+/** One dimension of a gather: the vertical or the horizontal dimension. */
 export interface Axis {
   readonly source: number;
   readonly target: number;
   readonly kernel: number;
   readonly stride: number;
-  /** Negative if later taps read earlier pixels. */
+  /** Distance between the source pixels of adjacent taps. Negative if later taps read earlier pixels. */
   readonly dilation: number;
   readonly step: number;
   readonly phases: readonly Phase[];
-  /** Positions per phase, ⌈target / phases⌉. Positions after the end of the target are not written. */
+  /** Number of positions per phase, ⌈target / phases⌉. Positions after the end of the target are not written. */
   readonly positions: number;
 }
 
 /**
- * `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by group. In this form,
- * one invocation can compute each sum independently, both for a convolution and for its image gradient.
+ * Sizes of a gather, `target[n, i, j, column] = Σ_taps Σ_q source[n, i', j', q] · weight[tap, q, column]`, group by
+ * group. In this form, one invocation can compute each sum independently, both for a convolution and for its image
+ * gradient.
  */
 export interface Gather {
   readonly batch: number;
   readonly vertical: Axis;
   readonly horizontal: Axis;
   readonly groups: number;
-  /** Source channels per group. The sums run over these channels and the taps. */
+  /** Number of source channels per group. The sums run over these channels and the taps. */
   readonly inner: number;
-  /** Channels of the target per group. */
+  /** Number of target channels per group. */
   readonly columns: number;
   /**
-   * Whether the weight has layout [tap, column, q], q over all groups. Otherwise the layout is [tap, q, column], column
-   * over all groups.
+   * Whether the weight has layout [tap, column, q], with q over all groups. If false, the layout is [tap, q, column],
+   * with column over all groups.
    */
   readonly transposed: boolean;
 }
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
 
-/** `y[n, i, j, o] = Σ x[n, i·s − p + r·d, …, q] · w[r, c, q, o]` with a single phase. */
+/**
+ * Returns the gather of a convolution, `y[n, i, j, o] = Σ x[n, i·s − p + r·d, …, q] · w[r, c, q, o]`, with a single
+ * phase.
+ */
 export const forwardGather = (geometry: Geometry): Gather => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
   const axis = (dim: 0 | 1): Axis => ({
@@ -71,9 +75,10 @@ export const forwardGather = (geometry: Geometry): Gather => {
 };
 
 /**
- * `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s = h + p − r·d`. Pixels with the same
- * remainder `h mod s` have the same taps, `r ≡ first (mod s / gcd(s, d))`, along which i decreases by `d / gcd(s, d)`.
- * So each remainder is a convolution of stride 1, without multiplications by the zeros between strided pixels.
+ * Returns the gather of the image gradient, `dx[n, h, …, q] = Σ g[n, i, …, o] · w[r, …, q, o]` over the taps with `i·s
+ * = h + p − r·d`. Pixels with the same remainder `h mod s` have the same taps, `r ≡ first (mod s / gcd(s, d))`, along
+ * which i decreases by `d / gcd(s, d)`. Therefore each remainder is a convolution of stride 1, without multiplications
+ * by the zeros between strided pixels.
  */
 export const backwardGather = (geometry: Geometry): Gather => {
   const { batch, image, channels, kernel, positions, outChannels, stride, before, dilation, groups } = geometry;
@@ -110,10 +115,10 @@ export const backwardGather = (geometry: Geometry): Gather => {
 
 export const phasesOf = ({ vertical, horizontal }: Gather): number => vertical.phases.length * horizontal.phases.length;
 
-/** Target pixels of one phase, over all images. */
+/** Returns the number of target pixels of one phase, over all images. */
 export const rowsOf = ({ batch, vertical, horizontal }: Gather): number =>
   batch * vertical.positions * horizontal.positions;
 
-/** Length of the longest sum of any phase. */
+/** Returns the number of terms of the longest sum of any phase. */
 export const innerLength = ({ vertical, horizontal, inner }: Gather): number =>
   Math.max(...vertical.phases.map(({ taps }) => taps)) * Math.max(...horizontal.phases.map(({ taps }) => taps)) * inner;

@@ -7,17 +7,17 @@ export interface Geometry {
   readonly image: Pair;
   readonly channels: number;
   readonly kernel: Pair;
-  /** Rows and columns of the result. */
+  /** Number of rows and columns of the result. */
   readonly positions: Pair;
   readonly outChannels: number;
   readonly stride: Pair;
-  /** Padding above and on the left. The padding below and on the right follows from the positions. */
+  /** Padding above and on the left of the image. The padding below and on the right follows from `positions`. */
   readonly before: Pair;
   readonly dilation: Pair;
   readonly groups: number;
 }
 
-/** Sizes of a convolution, from the shapes of image, weight and result. */
+/** Computes the sizes of a convolution from the shapes of image, weight and result. */
 export const geometryOf = (x: Shape, w: Shape, y: Shape, params: OperatorParams["conv2d"]): Geometry => {
   const [[top], [left]] = params.padding;
   return {
@@ -34,11 +34,11 @@ export const geometryOf = (x: Shape, w: Shape, y: Shape, params: OperatorParams[
   };
 };
 
-/** Whether every pixel is read once, in order, so that the convolution is a plain matrix product. */
+/** Whether every pixel is read exactly once, in order, so that the convolution is a plain matrix product. */
 export const isPointwise = ({ kernel, stride, before, image, positions }: Geometry): boolean =>
   [0, 1].every((dim) => kernel[dim] === 1 && stride[dim] === 1 && before[dim] === 0 && image[dim] === positions[dim]);
 
-/** Convert a pointwise convolution to a convolution of single-pixel images, which needs no computation of positions. */
+/** Converts a pointwise convolution to a convolution of single-pixel images, which needs no index computation. */
 export const flattenPointwise = (geometry: Geometry): Geometry =>
   isPointwise(geometry)
     ? {

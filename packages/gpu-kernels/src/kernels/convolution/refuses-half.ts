@@ -1,7 +1,7 @@
 import type { KernelNode } from "@skein/tensor-core/backend";
 import type { DeviceFacts } from "../../kernel.ts";
 
-/** Refuses operands other than f32, and f16 unless the device supports it. */
+/** Returns a refusal for operand dtypes other than f32 and f16, and for f16 if the device does not support it. */
 export const refusesHalf = (node: KernelNode, facts: DeviceFacts): string | undefined => {
   const specs = [...node.inputs, ...node.outputs];
   const other = specs.find(({ dtype }) => dtype !== "f32" && dtype !== "f16");

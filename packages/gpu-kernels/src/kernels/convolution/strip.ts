@@ -15,15 +15,15 @@ const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 export interface StripOptions {
-  /** Pixels per invocation. */
+  /** Number of target pixels per invocation. */
   readonly pixels: number;
   readonly operands: Stored;
   readonly result: Stored;
 }
 
 /**
- * Whether the pixels of a strip are in one line with overlapping taps, so that each source pixel is loaded once for all
- * of them.
+ * Whether the pixels of a strip are in one image row and have overlapping taps, so that each source pixel is loaded
+ * once for all taps.
  */
 const isSliding = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.phases.length === 1 &&
@@ -33,8 +33,8 @@ const isSliding = ({ horizontal }: Gather, pixels: number): boolean =>
   horizontal.kernel <= 7;
 
 /**
- * Weights of a tap as `w0 … w3`: rows of q … q+3, or of q alone, by four columns. Transposed and vectored: four columns
- * of q … q+3.
+ * Returns WGSL that loads the weights of a tap as `w0 … w3`: rows q … q+3, or only row q, by four columns. If
+ * transposed and vectored: four columns of q … q+3.
  */
 const weightLoads = ({ inner, columns, groups, transposed }: Gather, tap: string): string[] => {
   const depth = isVectored(inner) ? 4 : 1;
@@ -67,9 +67,9 @@ const products = ({ inner, transposed }: Gather, sum: string, s: string): string
 };
 
 /**
- * A gather without workgroup memory: each invocation sums four columns of a strip of pixels in registers, and adjacent
- * invocations share pixels or weights through the cache. For few channels, with which blocks would be mostly padding,
- * and for software adapters, on which barriers cost more than loads.
+ * Computes a gather without workgroup memory: each invocation sums four columns of a strip of pixels in registers, and
+ * adjacent invocations share pixels or weights through the cache. Used for few channels, because blocks would be mostly
+ * padding, and for software adapters, because barriers cost more than loads.
  *
  * Flops: 2 · pixels · taps · inner · columns. Loads per tap and four channels: `pixels + 4` vectors for `16 · pixels`
  * products.
@@ -83,7 +83,8 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
   const strips = Math.ceil(rows / pixels);
   const sliding = isSliding(gather, pixels);
   const [type, zero] = vectored ? ["vec4<f32>", "vec4<f32>()"] : ["f32", "0.0"];
-  // Always loads, from another pixel if its own is outside of the image, because loads without branches overlap.
+  // Always loads. If the pixel is outside of the image, another pixel is loaded instead, because loads without branches
+  // overlap.
   const load = (name: string, pixel: string): string =>
     `let ${name} = select(${zero}, ${type}(source[(u32(max(${pixel}, 0)) * ${groups * inner}u + channel + q)${vectored ? " / 4u" : ""}]), ${pixel} >= 0);`;
   const tap = (x: string): string =>
@@ -93,7 +94,10 @@ export const stripPass = (gather: Gather, { pixels, operands, result }: StripOpt
 
   const depth = inner > step ? opaqueBound(inner) : `${inner}u`;
 
-  /** The taps of a line, with each pixel loaded once. Pixel t is counted from the first pixel that any tap reads. */
+  /**
+   * Returns WGSL of the taps in one kernel row, with each pixel loaded once. Pixel t is counted from the first pixel
+   * that any tap reads.
+   */
   const slidingTaps = (): string => {
     const backwards = horizontal.dilation < 0;
     const reach = horizontal.kernel - 1;

@@ -5,16 +5,17 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 export interface PartialsOptions {
-  /** Number of consecutive partial results. */
+  /** Number of partial results, stored consecutively. */
   readonly count: number;
-  /** Elements of each partial result, a multiple of 4. */
+  /** Number of elements of each partial result, a multiple of 4. */
   readonly length: number;
   readonly result: Stored;
   readonly target?: BindingSource;
 }
 
 /**
- * `result[i] = Σ_s partial[s, i]`, in a fixed order: the second pass of a sum that is divided between workgroups.
+ * Computes `result[i] = Σ_s partial[s, i]` in a fixed order. This is the second pass of sums that are split between
+ * workgroups.
  *
  * Bytes: (count + 1) · length words. If there are few results and many parts, several invocations share a result.
  */

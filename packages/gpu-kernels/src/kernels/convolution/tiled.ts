@@ -19,7 +19,7 @@ import { wgsl } from "../../wgsl.ts";
 export interface Tile {
   readonly rows: number;
   readonly columns: number;
-  /** Step along the sum: the length that is in workgroup memory at a time. */
+  /** Number of terms of the sum that are in workgroup memory at a time. */
   readonly inner: number;
   readonly rowsEach: number;
   readonly columnsEach: number;
@@ -31,8 +31,8 @@ export const tileThreads = ({ rows, columns, rowsEach, columnsEach }: Tile): num
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 /**
- * Text for each share of `count` work items that lane `lane` of `threads` processes. `body` receives the WGSL index of
- * the item.
+ * Returns WGSL that distributes `count` work items over `threads` invocations. `lane` is the invocation. `body`
+ * receives the WGSL index of a work item.
  */
 export const share = (count: number, threads: number, body: (piece: string, i: number) => string): string[] =>
   range(Math.ceil(count / threads)).map((i) => {
@@ -47,7 +47,8 @@ export const share = (count: number, threads: number, body: (piece: string, i: n
   });
 
 /**
- * Four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j], v1[j], v2[j], v3[j])`.
+ * Returns WGSL that stores four vectors `v0 … v3` as the columns of a block: `tile[(first + j) · stride + at] = (v0[j],
+ * v1[j], v2[j], v3[j])`.
  */
 export const storeTransposed = (tile: string, first: string, stride: number, at: string): string[] =>
   range(4).map(
@@ -55,8 +56,8 @@ export const storeTransposed = (tile: string, first: string, stride: number, at:
   );
 
 /**
- * Sums of one step along the inner dimension: rows of `tile_a` times columns of `tile_b`. Accumulators:
- * `sum_<row>_<column vector>`.
+ * Returns WGSL that adds rows of `tile_a` times columns of `tile_b`, over the inner elements in workgroup memory, to
+ * the accumulators `sum_<row>_<column vector>`.
  */
 export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: Tile): string => {
   const [lanesDown, lanesAcross] = [rows / rowsEach, columns / columnsEach];
@@ -73,7 +74,9 @@ export const multiplyTiles = ({ rows, columns, inner, rowsEach, columnsEach }: T
 export const declareSums = ({ rowsEach, columnsEach }: Tile): string[] =>
   range(rowsEach).flatMap((row) => range(columnsEach / 4).map((j) => `var sum_${row}_${j} = vec4<f32>();`));
 
-/** Text for each sum of an invocation. `body` receives its row and first column within the tile, as WGSL. */
+/**
+ * Returns WGSL for each sum of an invocation. `body` receives the sum's row and first column within the tile, as WGSL.
+ */
 export const eachSum = (
   { rows, columns, rowsEach, columnsEach }: Tile,
   body: (sum: string, row: string, column: string) => string,
@@ -91,20 +94,24 @@ export const eachSum = (
 export interface TiledOptions {
   readonly tile: Tile;
   /**
-   * Number of parts of the sum, computed by different workgroups. Each part writes a complete result, in sequence, and
-   * a second pass adds them.
+   * Number of parts into which each sum is split. Different workgroups compute the parts. The results of the parts are
+   * stored consecutively, and a second pass adds them.
    */
   readonly splits: number;
   readonly operands: Stored;
   readonly result: Stored;
 }
 
-/** A split consists of complete steps of every tile, so that the division of a sum does not depend on the tile. */
+/**
+ * Number of terms that the length of a part is a multiple of. It is a multiple of the inner size of every tile, so that
+ * the split of a sum does not depend on the tile.
+ */
 const splitStep = 32;
 
 /**
- * A gather as a matrix product, `[pixels, taps · q] · [taps · q, columns]`, without storing the first matrix (implicit
- * GEMM): each workgroup gathers blocks of it into workgroup memory, together with blocks of the weight.
+ * Computes a gather as a matrix product, `[pixels, taps · q] · [taps · q, columns]`, without storing the first matrix
+ * (implicit GEMM): each workgroup gathers blocks of the first matrix into workgroup memory, and loads blocks of the
+ * weight.
  *
  * Flops: 2 · pixels · taps · inner · columns. Each element of the source is loaded taps · ⌈columns / tile.columns⌉
  * times, mostly from cache. Source: Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); Nath et al. 2010 (register

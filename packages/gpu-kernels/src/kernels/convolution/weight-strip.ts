@@ -15,7 +15,7 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-/** Maximum number of rows of the product per invocation: the sums of a workgroup must fit in 16 KiB. */
+/** Maximum number of rows of the product per invocation. With this number, the sums of a workgroup fit in 16 KiB. */
 const maxRowsEach = 12;
 
 export interface WeightStripOptions {
@@ -45,16 +45,16 @@ const sizesOf = (geometry: Geometry) => {
   };
 };
 
-/** Workgroups per split of the pixels. */
+/** Returns the number of workgroups per part of the pixels. */
 export const stripWeightGroups = (geometry: Geometry): number => {
   const { groups, chunks, columnTiles } = sizesOf(geometry);
   return groups * chunks * columnTiles;
 };
 
 /**
- * The gradient of a weight with few rows (taps · channels). Each invocation keeps some rows of four columns in
- * registers and iterates over its split's pixels with a stride. The workgroup adds up its sums, and a second pass adds
- * the splits. Depthwise, a row is a tap, and each column reads its own channel.
+ * Computes the gradient of a weight with few rows (taps · channels). Each invocation keeps some rows of four columns in
+ * registers and iterates with a stride over the pixels of its part. The workgroup adds up its sums, and a second pass
+ * adds the results of all parts. In a depthwise convolution, a row is a tap, and each column reads its own channel.
  *
  * Flops: 2 · rows · outChannels · pixels. Loads per pixel: a vector of the cotangent and `rowsEach` values.
  */

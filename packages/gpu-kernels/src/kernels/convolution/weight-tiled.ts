@@ -14,8 +14,9 @@ import {
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * The gradient of a weight as a product over pixels, `[taps · q, pixels] · [pixels, columns]`. It has few rows and
- * columns and a long sum, so the pixels are divided between workgroups, and a second pass adds their partial results.
+ * Computes the gradient of a weight as a product over pixels, `[taps · q, pixels] · [pixels, columns]`. The product has
+ * few rows and columns and long sums, so the pixels are split between workgroups, and a second pass adds their partial
+ * results.
  *
  * Flops: 2 · taps · inner · outChannels · pixels. Bytes in addition to the operands: splits · weight, written and read.
  */

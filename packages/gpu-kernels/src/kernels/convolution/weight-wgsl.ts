@@ -5,7 +5,7 @@ import { wgsl } from "../../wgsl.ts";
 
 // WGSL of the gradient of a weight, `dw[tap, q, o] = Σ_pixels x[pixel at tap, q] · g[pixel, o]`.
 
-/** Rows (taps · channels) and columns of the product of one group. */
+/** Returns the numbers of rows (taps · channels) and columns of the product of one group. */
 export const weightSizes = ({
   kernel,
   channels,
@@ -17,12 +17,12 @@ export const weightSizes = ({
   columns: outChannels / groups,
 });
 
-/** Pixels of all results, the length of the sum. */
+/** Returns the number of pixels of all results, which is the number of terms of each sum. */
 export const pixelsOf = ({ batch, positions }: Geometry): number => batch * positions[0] * positions[1];
 
 /**
- * `corner_of(p) -> vec3<i32>`: image, row and column that tap 0 of result pixel p reads; `shift_of(tap) -> vec2<i32>`;
- * `image_pixel(corner, shift) -> i32`, −1 outside of the image.
+ * Returns WGSL of `corner_of(p) -> vec3<i32>`, which returns the image, row and column that tap 0 of result pixel p
+ * reads; `shift_of(tap) -> vec2<i32>`; and `image_pixel(corner, shift) -> i32`, which returns −1 outside of the image.
  */
 export const cornerFunctions = ({ image, kernel, positions, stride, before, dilation }: Geometry): string => {
   const checks = ([0, 1] as const).flatMap((dim) => {
@@ -45,7 +45,10 @@ export const cornerFunctions = ({ image, kernel, positions, stride, before, dila
   `;
 };
 
-/** `cotangent_at(p, column, group) -> vec4<f32>`: four columns of result pixel p, undefined after the last column. */
+/**
+ * Returns WGSL of `cotangent_at(p, column, group) -> vec4<f32>`, which returns four columns of result pixel p. Columns
+ * after the last are undefined.
+ */
 export const cotangentFunction = (columns: number, groups: number): string => {
   const width = groups * columns;
   if (isVectored(columns))
@@ -64,8 +67,8 @@ export const cotangentFunction = (columns: number, groups: number): string => {
 };
 
 /**
- * `put_weight(row, column, group, value)`: write four columns of a row, omitting columns after the last, with an offset
- * of `shift` elements.
+ * Returns WGSL of `put_weight(row, column, group, value)`, which writes four columns of a row at an offset of `shift`
+ * elements, and omits columns after the last.
  */
 export const putWeightFunction = ({
   rows,
@@ -94,7 +97,7 @@ export const putWeightFunction = ({
   `;
 };
 
-/** Bindings of a pass that writes `splits` partial results, or the result itself. */
+/** Returns the bindings of a pass that writes `splits` partial results, or the result itself. */
 export const weightBindings = (
   vectored: { readonly images: boolean; readonly columns: boolean },
   splits: number,
@@ -111,6 +114,8 @@ export const weightBindings = (
   },
 ];
 
-/** Elements of a weight, rounded up to complete vectors: the size of one partial result. */
+/**
+ * Returns the number of elements of a weight, rounded up to complete vectors. This is the size of one partial result.
+ */
 export const weightLength = ({ kernel, channels, outChannels, groups }: Geometry): number =>
   Math.ceil((((kernel[0] * kernel[1] * channels) / groups) * outChannels) / 4) * 4;

@@ -2,20 +2,22 @@ import type { DeviceFacts } from "../../kernel.ts";
 import { blockRows } from "./block.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Rows and columns of the result tile of one workgroup. */
+/** Number of rows and columns of the result tile of one workgroup. */
 export const tileSize = 64;
 
 const depth = 16;
-// Vectors of four between sum indices. Odd, so that lanes that load along the sum write to different banks.
+// Distance in vectors of four between consecutive sum indices in workgroup memory. Odd, so that lanes that load along
+// the sum write to different banks.
 const stride = tileSize / 4 + 1;
 
 /**
- * Vectors of four results per invocation in each direction. 1, with 256 invocations, keeps a GPU busy when few tiles
- * remain. 2 halves the reads per product, which matters on software adapters: 4096 × 4096 then takes half of the time.
+ * Returns the number of vectors of four results per invocation in each direction. The value 1, with 256 invocations,
+ * keeps a GPU busy when few tiles remain. The value 2 halves the reads per product, which matters on software adapters:
+ * 4096 × 4096 then takes half of the time.
  */
 export const productParts = ({ software }: Pick<DeviceFacts, "software">): number => (software ? 2 : 1);
 
-/** Invocations per workgroup. */
+/** Returns the number of invocations per workgroup. */
 export const productLanes = (parts: number): number => (tileSize / (4 * parts)) ** 2;
 
 const loadTile = (name: string, along: "inner" | "outer"): string => {
@@ -31,14 +33,15 @@ const loadTile = (name: string, along: "inner" | "outer"): string => {
 };
 
 /**
- * WGSL of `fn subtract_product(lane, first_a, first_b)`: for a 64 × 64 tile at rows `first_a`, columns `first_b`,
- * subtract `Σ a(i, k) · b(j, k)` over the 64 sum indices of a block. The caller defines `load_a(i, k)` and `load_b(j,
- * k)`, which return zero out of range, and `subtract(i, j, x)`, which ignores entries out of range.
+ * Returns WGSL of `fn subtract_product(lane, first_a, first_b)`: for a 64 × 64 tile at rows `first_a`, columns
+ * `first_b`, subtract `Σ a(i, k) · b(j, k)` over the 64 sum indices of a block. The caller defines `load_a(i, k)` and
+ * `load_b(j, k)`, which return zero outside of the matrix, and `subtract(i, j, x)`, which ignores entries outside of
+ * the matrix.
  *
  * Each invocation has 4·`parts` × 4·`parts` results. Operands are loaded into workgroup memory, 16 sum indices at a
  * time (8.5 KiB).
  *
- * @param along index along which each operand is contiguous in memory.
+ * @param along Index along which each operand is contiguous in memory.
  */
 export const blockProductCode = (
   parts: number,

@@ -1,23 +1,23 @@
 import type { DeviceFacts } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Factorizations run on blocks of 64 rows, "right-looking": factor or solve a block, then subtract its products from
-// the remaining matrix. The position of a block is a size instead of a part of the text, so all steps of all matrices
-// share their pipelines.
+// Factorizations process blocks of 64 rows in the right-looking order: factor or solve a block, then subtract its
+// products from the remaining matrix. The position of a block is a uniform instead of shader text, so all blocks of all
+// matrices share their pipelines.
 
-/** Rows of a block. The lower triangle of a block takes 8.1 KiB of workgroup memory. */
+/** Number of rows of a block. The lower triangle of a block takes 8.1 KiB of workgroup memory. */
 export const blockRows = 64;
 
-/** Entries of a packed lower triangle: row i begins at i(i + 1)/2. */
+/** Number of entries of a packed lower triangle. Row i begins at i(i + 1)/2. */
 export const triangleEntries: number = (blockRows * (blockRows + 1)) / 2;
 
-/** First rows of the blocks that cover `rows` rows. */
+/** Returns the first row of each of the blocks that cover `rows` rows. */
 export const blockStarts = (rows: number): number[] =>
   Array.from({ length: Math.ceil(rows / blockRows) }, (_, block) => block * blockRows);
 
 /**
- * WGSL of `fn pivot_of(d: f32) -> f32`: the square root of a positive number, otherwise NaN. Works on bits, because
- * compilers may remove comparisons with NaN.
+ * WGSL of `fn pivot_of(d: f32) -> f32`, which returns the square root of a positive number, and NaN for all other
+ * values. Works on bits, because compilers may remove comparisons with NaN.
  */
 export const pivotFunction: string = wgsl`
   var<private> never: u32 = 0u;
@@ -26,6 +26,9 @@ export const pivotFunction: string = wgsl`
   }
 `;
 
-/** Lanes of a substitution. Each lane has a column of 64 values in workgroup memory, in addition to the triangle. */
+/**
+ * Returns the number of lanes of a substitution. Each lane has a column of 64 values in workgroup memory, in addition
+ * to the triangle.
+ */
 export const substitutionLanes = ({ maxWorkgroupBytes }: Pick<DeviceFacts, "maxWorkgroupBytes">): number =>
   4 * (triangleEntries + blockRows * 65) <= maxWorkgroupBytes ? 64 : 16;

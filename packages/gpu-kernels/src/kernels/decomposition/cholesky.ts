@@ -7,7 +7,7 @@ import { wgsl } from "../../wgsl.ts";
 const factor: BindingSource = { output: 0 };
 const copyLanes = 256;
 
-/** l = a on and below the diagonal, zero above it. */
+/** Sets l to a on and below the diagonal, and to zero above the diagonal. */
 const copyPass = (batch: number, size: number): Pass => ({
   label: "cholesky copy",
   bindings: [
@@ -29,9 +29,9 @@ const copyPass = (batch: number, size: number): Pass => ({
 });
 
 /**
- * Factor a diagonal block: one workgroup, one invocation per row, column by column.
+ * Factor a diagonal block: one workgroup with one invocation per row computes the columns in order.
  *
- * @param whole whether the block is the complete matrix. The block is then read from `a`, and zeros are written above
+ * @param whole Whether the block is the complete matrix. If so, the block is read from `a`, and zeros are written above
  * its diagonal.
  */
 const diagonalPass = (batch: number, size: number, first: number, whole: boolean): Pass => ({
@@ -79,7 +79,7 @@ const diagonalPass = (batch: number, size: number, first: number, whole: boolean
   `,
 });
 
-/** Solve the rows below a diagonal block: x lᵀ = a, one invocation per row. */
+/** Solve x lᵀ = a for the rows below a diagonal block, with one invocation per row. */
 const panelPass = (batch: number, size: number, first: number, lanes: number): Pass => {
   const groups = Math.ceil((size - first - blockRows) / lanes);
   return {
@@ -107,8 +107,8 @@ const panelPass = (batch: number, size: number, first: number, lanes: number): P
 };
 
 /**
- * Update the lower triangle of tiles of the remaining matrix: from each tile, subtract the product of two parts of the
- * panel.
+ * Update the lower triangle of the remaining matrix, tile by tile: from each tile, subtract the product of two blocks
+ * of the panel.
  */
 const trailingPass = (batch: number, size: number, first: number, parts: number): Pass => {
   const tiles = Math.ceil((size - first - blockRows) / tileSize);
@@ -147,9 +147,9 @@ const trailingPass = (batch: number, size: number, first: number, parts: number)
 };
 
 /**
- * Lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, one workgroup per matrix. More
- * rows: three passes per block of 64 columns, with nearly all flops in the trailing updates, which read and write the
- * remaining matrix once per block.
+ * Returns the plan of the lower Cholesky factors of `batch` matrices [size, size]. Up to 64 rows: one pass, one
+ * workgroup per matrix. More rows: three passes per block of 64 columns. Nearly all flops are in the trailing updates,
+ * which read and write the remaining matrix once per block.
  */
 export const choleskyPlan = (
   batch: number,

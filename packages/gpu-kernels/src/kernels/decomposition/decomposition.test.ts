@@ -9,7 +9,7 @@ import { runPlan } from "../../../test/run-plan.ts";
 import type { WebGpuBackend } from "../../index.ts";
 import { choleskyNaive } from "./naive.ts";
 
-/** Symmetric and diagonally dominant, therefore positive definite. */
+/** Returns symmetric, diagonally dominant matrices, which are therefore positive definite. */
 const definite = (batch: number, size: number): NdArray => {
   const random = normalArray([batch, size, size], 1).toNumbers();
   const values = random.map((_, at) => {
@@ -20,7 +20,7 @@ const definite = (batch: number, size: number): NdArray => {
   return NdArray.from(values, [batch, size, size]);
 };
 
-/** Both triangles nonzero, diagonal around ±2. */
+/** Returns matrices with two nonzero triangles and a diagonal around ±2. */
 const triangle = (batch: number, size: number): NdArray => {
   const values = normalArray([batch, size, size], 2)
     .toNumbers()

@@ -3,10 +3,13 @@ import { wgsl } from "../../wgsl.ts";
 import { infinite, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows } from "./jacobi.ts";
 
-/** Maximum number of sweeps. Six to eight are usual. */
+/** Maximum number of sweeps. Usually six to eight sweeps suffice. */
 export const maxSweeps = 14;
 
-/** Matrices of up to 32 rows: one workgroup per matrix, which is completely in workgroup memory. */
+/**
+ * Computes eigenvalues and eigenvectors of matrices of up to 32 rows, with one workgroup per matrix. The complete
+ * matrix is in workgroup memory.
+ */
 export const smallEighPass = (batch: number, size: number): Pass => ({
   label: "eigh of small matrices",
   bindings: [

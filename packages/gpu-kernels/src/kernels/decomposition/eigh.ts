@@ -4,10 +4,10 @@ import { maxSweeps, smallEighPass } from "./eigh-small.ts";
 import { infinite, largestPass, scaleFunctions } from "./finite.ts";
 import { jacobiCode, jacobiLanes, jacobiRows, pairFunctions } from "./jacobi.ts";
 
-// Larger matrices, by blocks of 16 rows. In each round, every block is paired with one other block. The 32 × 32 matrix
-// of each pair is rotated in workgroup memory, then all rows and columns are multiplied by the rotations. Scratch
-// memory holds the scaled matrix and the transposed eigenvectors, both padded with zeros to complete pairs of blocks.
-// The padding is never rotated.
+// Number of rows of a block, 16. Larger matrices are processed by blocks. In each round, every block is paired with one
+// other block. The 32 × 32 matrix of each pair is rotated in workgroup memory, then all rows and columns are multiplied
+// by the rotations. Scratch memory holds the scaled matrix and the transposed eigenvectors, both padded with zeros to
+// complete pairs of blocks. The padding is never rotated.
 
 const half = jacobiRows / 2;
 const stride = jacobiRows + 1;
@@ -17,14 +17,15 @@ const rotations: BindingSource = { scratch: 2 };
 const info: BindingSource = { scratch: 3 };
 const order: BindingSource = { scratch: 4 };
 
-// Per matrix: maximum magnitude, and for each sweep whether the previous sweep rotated anything.
+// Number of words of `info` per matrix: the maximum magnitude, and for each sweep whether the previous sweep rotated
+// anything.
 const words = maxSweeps + 2;
 
 interface Blocks {
   readonly batch: number;
   readonly size: number;
   readonly padded: number;
-  /** Number of pairs of blocks. */
+  /** Number of pairs of blocks in a round. */
   readonly pairs: number;
 }
 
@@ -60,7 +61,7 @@ const fillPass = ({ batch, size, padded }: Blocks): Pass => ({
   `,
 });
 
-/** WGSL of `fn row_of(pair, t)`: row of the matrix for row t < 32 of a pair of blocks. */
+/** WGSL of `fn row_of(pair, t)`, which returns the matrix row of row t < 32 of a pair of blocks. */
 const rowFunction = wgsl`
   fn row_of(pair: u32, t: u32) -> u32 {
     let count = 2u * sizes.pairs;
@@ -70,7 +71,7 @@ const rowFunction = wgsl`
   }
 `;
 
-/** Rotate the matrices of all pairs of blocks of a round, with one sweep each. */
+/** Rotate the matrices of all pairs of blocks of a round, with one sweep per matrix. */
 const rotatePass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => ({
   label: "eigh turn of blocks",
   bindings: [
@@ -114,7 +115,7 @@ const productLanes = 64;
 /**
  * Multiply by the rotations of a round. A workgroup multiplies the 32 × 32 tile of two pairs of blocks from both sides
  * and also writes its mirror image, or multiplies 32 columns of the eigenvectors' rows of one pair. The tile of a pair
- * with itself is already final.
+ * with itself has already been rotated.
  */
 const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: number): Pass => {
   const tiles = (pairs * (pairs - 1)) / 2;
@@ -218,7 +219,7 @@ const productPass = ({ batch, padded, pairs }: Blocks, sweep: number, round: num
 
 const rankLanes = 64;
 
-/** Values in ascending order, and the row of the eigenvectors for each value. */
+/** Write the eigenvalues in ascending order, and for each eigenvalue the row of its eigenvector. */
 const rankPass = ({ batch, size, padded }: Blocks): Pass => ({
   label: "eigh order",
   bindings: [
@@ -253,8 +254,8 @@ const rankPass = ({ batch, size, padded }: Blocks): Pass => ({
 });
 
 /**
- * Normalize one eigenvector per workgroup: length 1, with a positive entry of maximum magnitude (the first if several
- * are equal).
+ * Normalize eigenvectors, one per workgroup: length 1, and a positive sign of the entry of maximum magnitude (the first
+ * such entry if several are equal).
  */
 const vectorPass = ({ batch, size, padded }: Blocks): Pass => ({
   label: "eigh vectors",
@@ -313,9 +314,9 @@ const vectorPass = ({ batch, size, padded }: Blocks): Pass => ({
 });
 
 /**
- * Eigenvalues and eigenvectors of `batch` symmetric matrices [size, size] by Jacobi rotations. Up to 32 rows: one pass,
- * one workgroup per matrix. More rows: two passes for each of the `padded`/16 − 1 rounds of a sweep. After a sweep
- * without rotations, the passes of later sweeps return at once.
+ * Returns the plan of the eigenvalues and eigenvectors of `batch` symmetric matrices [size, size] by Jacobi rotations.
+ * Up to 32 rows: one pass, one workgroup per matrix. More rows: two passes for each of the `padded`/16 − 1 rounds of a
+ * sweep. After a sweep without rotations, the passes of later sweeps return immediately.
  */
 export const eighPlan = (batch: number, size: number): KernelPlan => {
   if (size <= jacobiRows) return { passes: [smallEighPass(batch, size)] };

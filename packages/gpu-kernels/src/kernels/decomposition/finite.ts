@@ -2,13 +2,17 @@ import type { BindingSource, Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
 // Maximum magnitudes are compared as their bits, so that NaN is above infinity, and infinity is above all numbers.
-// Compilers may remove float comparisons for these cases. Matrices are scaled by the power of two that moves the
-// maximum magnitude into [1, 2) (for 2^127 and above: [2, 4)), so that squares neither overflow nor underflow.
+// Float comparisons are not used, because compilers may remove them if they involve NaN or infinity. Matrices are
+// scaled by the power of two that moves the maximum magnitude into [1, 2) (for 2^127 and above: [2, 4)), so that
+// squares neither overflow nor underflow.
 
-/** Bits of infinity. Bits of finite numbers are below. */
+/** Bits of infinity. Finite numbers have smaller bits. */
 export const infinite = "0x7f800000u";
 
-/** WGSL of `fn scale_of(bits) -> f32` and `fn unscale_of(bits) -> f32`, its reciprocal, and of `fn not_a_number()`. */
+/**
+ * WGSL of `fn scale_of(bits) -> f32`, of `fn unscale_of(bits) -> f32`, which returns the reciprocal scale, and of `fn
+ * not_a_number()`.
+ */
 export const scaleFunctions: string = wgsl`
   var<private> never: u32 = 0u;
   fn not_a_number() -> f32 { return bitcast<f32>(0x7fc00000u | never); }
@@ -18,8 +22,8 @@ export const scaleFunctions: string = wgsl`
 `;
 
 /**
- * Input of `largestPass`. `words`: words of `info` per matrix, for the maximum magnitude and additional data of the
- * plan.
+ * Input of `largestPass`. `words` is the number of words of `info` per matrix: the maximum magnitude, and additional
+ * data of the plan.
  */
 export interface Largest {
   readonly batch: number;
@@ -34,8 +38,8 @@ export interface Largest {
 const lanes = 256;
 
 /**
- * Write the bits of the maximum magnitude of each matrix to the first of its words of `info`, whether all entries are
- * finite to the second, and zeros to the rest. One workgroup per matrix.
+ * Write to the words of each matrix in `info`: the bits of the maximum magnitude to the first word, whether all entries
+ * are finite to the second word, and zeros to all other words. One workgroup per matrix.
  */
 export const largestPass = ({ batch, rows, columns, lower, info, words }: Largest): Pass => ({
   label: "largest magnitude",

@@ -1,21 +1,21 @@
 import { wgsl } from "../../wgsl.ts";
 
-/** Rows of the matrix that one workgroup rotates. With its rotations, 8.4 KiB of workgroup memory. */
+/** Number of matrix rows that one workgroup rotates. The matrix and its rotations take 8.4 KiB of workgroup memory. */
 export const jacobiRows = 32;
 
-// Odd, so that lanes along a column read different banks.
+// Distance between rows in workgroup memory. Odd, so that lanes along a column read different banks.
 const stride = jacobiRows + 1;
 
-/** Invocations of a workgroup that runs `jacobi_sweep`: about one per pair of pairs. */
+/** Number of invocations of a workgroup that runs `jacobi_sweep`: about one per 2 × 2 block of two index pairs. */
 export const jacobiLanes = 128;
 
 /**
- * Off-diagonal entries up to this magnitude are treated as zero. The largest entry is between 1 and 2, so an eigenvalue
- * changes by less than the rounding of the largest eigenvalue.
+ * Maximum magnitude of off-diagonal entries that are treated as zero. The largest entry is between 1 and 2, so an
+ * eigenvalue changes by less than the rounding error of the largest eigenvalue.
  */
 const negligible = "0x1p-30f";
 
-/** WGSL that pairs `count` indices (even) in rounds of a tournament: all pairs occur in `count` − 1 rounds. */
+/** WGSL that pairs `count` indices (even) as in a round-robin tournament: all pairs occur in `count` − 1 rounds. */
 export const pairFunctions: string = wgsl`
   fn first_of(pair: u32, round: u32, count: u32) -> u32 {
     if (pair == 0u) { return count - 1u; }
@@ -26,11 +26,13 @@ export const pairFunctions: string = wgsl`
 
 /**
  * WGSL of `fn jacobi_sweep(lane, count)`: rotate every pair of rows and columns of the symmetric `count` × `count`
- * matrix in `block` once, `count` ≤ 32, even. `count`/2 disjoint pairs are rotated at a time. Rows of `turn` are
- * rotated with them. Both arrays have rows of `jacobi_stride`. `moved` becomes 1 if there was a rotation.
+ * matrix in `block` once; `count` is even and at most 32. `count`/2 disjoint pairs are rotated at a time. The rows of
+ * `turn` are rotated by the same angles. The rows of both arrays are `jacobi_stride` apart. `moved` becomes 1 if there
+ * was a rotation.
  *
- * Two barriers per round. A pair's own entries get their exact values. All other entries are 2 × 2 blocks of two pairs,
- * one invocation each, which also writes the mirrored block. So the matrix stays exactly symmetric.
+ * Two barriers per round. The entries of a single pair are set to their exact values. All other entries form 2 × 2
+ * blocks of two pairs. One invocation updates each block and writes the mirrored block, so the matrix stays exactly
+ * symmetric.
  *
  * Source: Golub and Van Loan, Matrix Computations, sections 8.5.2 and 8.5.7.
  */

@@ -4,7 +4,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** The definition: one invocation per matrix, row by row. Reference for tests of the blocked factorization. */
+/**
+ * Computes Cholesky factors by definition: one invocation per matrix, row by row. Reference for tests of the blocked
+ * factorization.
+ */
 export const choleskyNaive = (batch: number, size: number): KernelPlan => ({
   passes: [
     {
@@ -41,8 +44,8 @@ export const choleskyNaive = (batch: number, size: number): KernelPlan => ({
 });
 
 /**
- * Cyclic Jacobi rotations, one invocation per matrix. Reference for tests of the parallel rotations. Eigenvalues are on
- * the diagonal of scratch block 0 until selection sort orders them.
+ * Computes eigenvalues and eigenvectors by cyclic Jacobi rotations, one invocation per matrix. Reference for tests of
+ * the parallel rotations. Eigenvalues are on the diagonal of scratch block 0 until selection sort orders them.
  */
 export const eighNaive = (batch: number, size: number): KernelPlan => ({
   scratch: [4 * batch * size * size],
@@ -132,7 +135,10 @@ export const eighNaive = (batch: number, size: number): KernelPlan => ({
   ],
 });
 
-/** Modified Gram–Schmidt, one invocation per matrix with independent columns. Reference for tests of reflections. */
+/**
+ * Computes QR factors by modified Gram–Schmidt, one invocation per matrix. Requires linearly independent columns.
+ * Reference for tests of reflections.
+ */
 export const qrNaive = (batch: number, rows: number, columns: number): KernelPlan => ({
   passes: [
     {

@@ -11,7 +11,7 @@ import { eighNaive, qrNaive } from "./naive.ts";
 
 const f32 = (shape: Shape): { readonly dtype: "f32"; readonly shape: Shape } => ({ dtype: "f32", shape });
 
-/** Largest entry of `xᵀ x − 1` for x [rows, columns]. */
+/** Returns the maximum magnitude of the entries of `xᵀ x − 1` for x [rows, columns]. */
 const unorthogonal = (x: readonly number[], rows: number, columns: number): number => {
   let most = 0;
   for (let i = 0; i < columns; i++) {
@@ -24,7 +24,7 @@ const unorthogonal = (x: readonly number[], rows: number, columns: number): numb
   return most;
 };
 
-/** Largest entry of `a v − v diag(λ)`, in units of the largest |λ|. */
+/** Returns the maximum magnitude of the entries of `a v − v diag(λ)`, in units of the largest |λ|. */
 const residual = (a: readonly number[], values: readonly number[], vectors: readonly number[]): number => {
   const size = values.length;
   let most = 0;
@@ -41,7 +41,7 @@ const residual = (a: readonly number[], values: readonly number[], vectors: read
 describe("plans of orthogonal decompositions", () => {
   test("the rounds of all sweeps share their pipelines", () => {
     const { passes } = planNode("eigh", [f32([512, 512])], {});
-    // Per sweep 31 rounds of two passes.
+    // Each sweep has 31 rounds of two passes.
     expect((passes.length - 4) % (31 * 2)).toBe(0);
     expect(new Set(passes.map(({ code }) => code)).size).toBe(6);
   });
@@ -113,7 +113,7 @@ describe.skipIf(!hasAdapter)("orthogonal decompositions on a device", () => {
     );
     const [values] = await runNode(backend, "eigh", [a], {});
     const sums = values!.toNumbers();
-    // The trace, 1 + k.
+    // The sum of the eigenvalues is the trace, 1 + k.
     for (let k = 0; k < batch; k++)
       expect(Math.abs(sums[2 * k]! + sums[2 * k + 1]! - 1 - k)).toBeLessThanOrEqual(1e-6 * (k + 4));
   });

@@ -2,10 +2,10 @@ import type { BindingSource, KernelPlan, Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 import { infinite, largestPass, scaleFunctions } from "./finite.ts";
 
-// Reflections 1 − v vᵀ with |v|² = 2, sixteen at a time. A workgroup computes the reflections of sixteen columns. Then
-// all later columns are reflected, sixteen per workgroup, without a barrier between workgroups. Vectors are on and
-// below the diagonal of the scaled matrix in scratch memory. The entries above belong to r, whose diagonal is stored
-// separately.
+// Sizes of a QR factorization by reflections 1 − v vᵀ with |v|² = 2, sixteen at a time. A workgroup computes the
+// reflections of sixteen columns. Then all later columns are reflected, sixteen per workgroup, without a barrier
+// between workgroups. Vectors are on and below the diagonal of the scaled matrix in scratch memory. The entries above
+// the diagonal belong to r, whose diagonal is stored separately.
 
 export interface QrSizes {
   readonly batch: number;
@@ -13,7 +13,7 @@ export interface QrSizes {
   readonly columns: number;
 }
 
-/** Columns of a block, and invocations per column. Adjacent invocations have adjacent columns. */
+/** Number of columns of a block, and of invocations per column. Adjacent invocations process adjacent columns. */
 const width = 16;
 const lanes = width * width;
 
@@ -21,7 +21,7 @@ const work: BindingSource = { scratch: 0 };
 const diagonal: BindingSource = { scratch: 1 };
 const info: BindingSource = { scratch: 2 };
 
-// Maximum magnitude, and whether it is finite.
+// Number of words of `info` per matrix: the maximum magnitude, and whether it is finite.
 const words = 2;
 
 const fillPass = ({ batch, rows, columns }: QrSizes): Pass => ({
@@ -46,9 +46,9 @@ const fillPass = ({ batch, rows, columns }: QrSizes): Pass => ({
 });
 
 /**
- * WGSL of `fn sum_over(lane, x) -> f32`: the sum of x over the invocations that share a column; and of `fn
- * first_row(least, part)`: the first row from `least` up that an invocation owns. An invocation owns the same rows for
- * every reflection, so no other invocation waits for its writes.
+ * WGSL of `fn sum_over(lane, x) -> f32`, which sums x over the invocations that share a column, and of `fn
+ * first_row(least, part)`, which returns the first row ≥ `least` that an invocation owns. An invocation owns the same
+ * rows for every reflection, so no other invocation waits for its writes.
  */
 const sumFunction = wgsl`
   fn first_row(least: u32, part: u32) -> u32 { return least + (part + ${width}u - least % ${width}u) % ${width}u; }
@@ -134,8 +134,8 @@ const panelPass = ({ batch, rows, columns }: QrSizes, first: number): Pass => ({
 });
 
 /**
- * Apply the reflections of a block to the later columns of the matrix or, if `forQ`, to the columns of q from the block
- * up, in reverse order.
+ * Apply the reflections of a block to the later columns of the matrix or, if `forQ`, to the columns of q from the first
+ * column of the block on, in reverse order.
  */
 const reflectPass = ({ batch, rows, columns }: QrSizes, first: number, forQ: boolean): Pass => {
   const count = Math.min(width, columns - first);
@@ -222,8 +222,8 @@ const finishPass = ({ batch, rows, columns }: QrSizes): Pass => ({
 });
 
 /**
- * Thin factors of `batch` matrices [rows, columns]. Three passes per block of 16 columns. Matrices are read and written
- * once per reflection, from caches if they fit.
+ * Returns the plan of the thin QR factors of `batch` matrices [rows, columns]. Three passes per block of 16 columns.
+ * Matrices are read and written once per reflection, from caches if they fit.
  */
 export const qrPlan = (sizes: QrSizes): KernelPlan => {
   const { batch, rows, columns } = sizes;

@@ -5,19 +5,19 @@ export interface Substitution {
   readonly lanes: number;
   readonly unitDiagonal: boolean;
   /**
-   * Whether entries of one column are contiguous in memory, as in the panel of a factor. Otherwise columns are
-   * contiguous.
+   * Whether the entries of a column are contiguous in memory, as in the panel of a factor. If false, the entries of a
+   * row are contiguous.
    */
   readonly alongColumns: boolean;
 }
 
 /**
- * WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for one column per lane,
- * `size`²/2 multiply-adds each. The caller defines `triangle_at(i, k)` for k ≤ i < size, and `load(k, t)` and `store(k,
- * t, x)` for entry k of column t < `columns`.
+ * Returns WGSL of `fn substitute(lane, size, columns)`: solve a lower triangle of `size` ≤ 64 rows for one column per
+ * lane, with `size`²/2 multiply-adds per column. The caller defines `triangle_at(i, k)` for k ≤ i < size, and `load(k,
+ * t)` and `store(k, t, x)` for entry k of column t < `columns`.
  */
 export const substitutionCode = ({ lanes, unitDiagonal, alongColumns }: Substitution): string => {
-  // Odd, so that lanes that load one column write to different banks.
+  // Distance between rows in workgroup memory. Odd, so that lanes that load one column write to different banks.
   const stride = lanes + 1;
   const entryCode = alongColumns
     ? wgsl`

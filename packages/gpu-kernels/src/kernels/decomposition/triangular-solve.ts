@@ -16,7 +16,7 @@ export interface TriangularSystem {
 const solution: BindingSource = { output: 0 };
 const copyLanes = 256;
 
-/** x = b, copied in vectors. */
+/** Copies b to x, in vectors. */
 const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   const vectors = Math.ceil((batch * rows * columns) / 4);
   return {
@@ -37,18 +37,24 @@ const copyPass = ({ batch, rows, columns }: TriangularSystem): Pass => {
   };
 };
 
-/** Entry of op(l), by row and column of the complete matrix. */
+/** Returns WGSL that returns an entry of op(l), by row and column of the complete matrix. */
 const coefficientFunction = ({ transpose }: TriangularSystem): string =>
   wgsl`
     var<private> corner: u32;
     fn coefficient(i: u32, k: u32) -> f32 { return l[corner + ${transpose ? "k * sizes.n + i" : "i * sizes.n + k"}]; }
   `;
 
-/** Rows in the order of the solution: the last row first if op(l) is upper triangular. */
+/**
+ * Returns WGSL of a function from positions in the order of substitution to rows: the last row comes first if op(l) is
+ * upper triangular.
+ */
 const rowFunction = ({ lower, transpose }: TriangularSystem): string =>
   `fn row_of(i: u32) -> u32 { return ${lower === transpose ? "sizes.n - 1u - i" : "i"}; }`;
 
-/** Solve the rows of a block, one invocation per column. `whole`: read the right-hand sides from `b` instead of `x`. */
+/**
+ * Solve the rows of a block, one invocation per column. `whole` means that the right-hand sides are read from `b`
+ * instead of `x`.
+ */
 const blockPass = (system: TriangularSystem, first: number, lanes: number, whole: boolean): Pass => {
   const { batch, rows, columns, unitDiagonal } = system;
   const groups = Math.ceil(columns / lanes);
@@ -81,7 +87,7 @@ const blockPass = (system: TriangularSystem, first: number, lanes: number, whole
   };
 };
 
-/** Subtract the products with a solved block from all remaining rows. */
+/** Subtract the products with a solved block from all unsolved rows. */
 const remainingPass = (system: TriangularSystem, first: number, parts: number): Pass => {
   const { batch, rows, columns, transpose } = system;
   const down = Math.ceil((rows - first - blockRows) / tileSize);
@@ -124,8 +130,8 @@ const remainingPass = (system: TriangularSystem, first: number, parts: number): 
 };
 
 /**
- * Solve op(l) x = b for `batch` triangles. Up to 64 rows: one pass, one workgroup per matrix and 64 columns. More rows:
- * two passes per block of 64 rows, with nearly all flops in the products.
+ * Returns the plan that solves op(l) x = b for `batch` triangular matrices. Up to 64 rows: one pass, one workgroup per
+ * matrix and 64 columns. More rows: two passes per block of 64 rows, with nearly all flops in the products.
  */
 export const triangularSolvePlan = (
   system: TriangularSystem,

@@ -29,7 +29,7 @@ import { functionsFor } from "./functions.ts";
 
 const smallest = 2 ** -126;
 
-/** Error in units in the last place. WGSL allows results below the normal range to become 0. */
+/** Returns the error in units in the last place. WGSL allows results below the normal range to become 0. */
 const errorInUnits = (actual: number, reference: number): number => {
   const rounded = Math.fround(reference);
   if (actual === rounded || (Number.isNaN(actual) && Number.isNaN(rounded))) return 0;
@@ -43,7 +43,7 @@ interface Bound {
   readonly fn: (x: Tensor) => Tensor;
   readonly low: number;
   readonly high: number;
-  /** Maximum error in units in the last place. WGSL allows 2.5 for a quotient inside a formula. */
+  /** Maximum error in units in the last place. WGSL allows an error of 2.5 units for a quotient inside a formula. */
   readonly units: number;
   readonly params?: { readonly approximate: boolean };
 }
@@ -112,7 +112,7 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
     const bases = Float32Array.from({ length: 40_000 }, (_, i) =>
       i % 2 === 0 ? 0.7 + 0.75 * random() : 2 ** (random() * 250 - 125),
     );
-    // Logarithms of results from -87 to 88.
+    // Exponents for which the logarithms of the results are between -87 and 88.
     const exponents = bases.map((a) => (random() * 175 - 87) / Math.log(a));
     const result = await evaluate(power, backend)(
       new NdArray("f32", [bases.length], bases),
@@ -126,7 +126,8 @@ describe.skipIf(!hasAdapter)("elementary functions on WebGPU", () => {
     expect(worst, `worst at ${at}`).toBeLessThanOrEqual(2);
   });
 
-  // Exact builtins of an adapter would hide the correction, so the test first changes their results by a few units.
+  // If the builtins of an adapter are exact, the correction is never needed, so the test first changes their results by
+  // a few units.
   test.each([-3, -1, 0, 2, 3])("quotients and roots that are off by %i units are rounded correctly", async (units) => {
     const count = 160 * 256;
     const random = seeded(11);
@@ -165,7 +166,7 @@ fn main(group: u32, lane: u32) {
     const encode = dtype === "f16" ? toF16Bits : toBf16Bits;
     const random = seeded(7);
     const halves = Float32Array.from({ length: 20_000 }, () => {
-      // Half of the values are close to the middle between two adjacent 16-bit values.
+      // Half of the values are close to the midpoint between two adjacent 16-bit values.
       const bits = Math.floor(random() * 2 ** 32);
       const middle = dtype === "f16" ? (bits & ~0x1fff) | 0x1000 : (bits & ~0xffff) | 0x8000;
       return new Float32Array(Int32Array.of(random() < 0.5 ? bits : middle + Math.floor(random() * 3) - 1).buffer)[0]!;

@@ -1,11 +1,11 @@
 import { wgsl } from "../../wgsl.ts";
 
 // Casts on vectors of four. Casts from floats to integers saturate; NaN becomes 0. Rounding to 16 bits works on the
-// bits, because WGSL allows its builtins to round either way and does not define results out of range.
+// bits, because WGSL allows its builtins to round up or down, and does not define results of overflow.
 
-/** WGSL functions on vectors of four by name. */
+/** WGSL of functions on vectors of four, by function name. */
 export const conversionFunctions: { readonly [name: string]: string } = {
-  // The builtins saturate at the last float inside the range.
+  // The WGSL builtins saturate at the last float inside the integer range.
   to_i32: wgsl`
     fn to_i32(x: vec4<f32>) -> vec4<i32> {
       let inside = vec4<i32>(select(x, vec4<f32>(), is_nan(x)));
@@ -24,7 +24,7 @@ export const conversionFunctions: { readonly [name: string]: string } = {
       return vec4<u32>(select(above, vec4<f32>(255.0), above > vec4<f32>(255.0)));
     }
   `,
-  // Below 2^-14 the spacing is 2^-24. 65520 and above round to Infinity.
+  // Below 2^-14 the spacing of f16 is 2^-24. Values of 65520 and above round to Infinity.
   encode_f16: wgsl`
     fn encode_f16(x: vec4<f32>) -> vec4<u32> {
       let bits = bitcast<vec4<u32>>(x);
@@ -51,7 +51,7 @@ export const conversionFunctions: { readonly [name: string]: string } = {
     }
   `,
   decode_bf16: "fn decode_bf16(h: vec4<u32>) -> vec4<f32> { return bitcast<vec4<f32>>(h << vec4<u32>(16u)); }",
-  // Integers divided by 0 give 0.
+  // If the divisor is 0, the quotient is 0.
   divide_i32: wgsl`
     fn divide_i32(a: vec4<i32>, b: vec4<i32>) -> vec4<i32> {
       let none = b == vec4<i32>();

@@ -3,7 +3,7 @@ import { wgsl } from "../../wgsl.ts";
 // The error function and GELU on vectors of four, accurate to about two units in the last place. Coefficients as in the
 // WebAssembly kernels.
 
-/** WGSL functions `(vec4<f32>) -> vec4<f32>` by name. */
+/** WGSL of functions `(vec4<f32>) -> vec4<f32>`, by function name. */
 export const errorFunctions: { readonly [name: string]: string } = {
   // erf x for |x| ≤ 1.
   erf_near: wgsl`
@@ -41,7 +41,7 @@ export const errorFunctions: { readonly [name: string]: string } = {
       return select(erf_near(a), select(far, -far, a < vec4<f32>()), x > vec4<f32>(1.0));
     }
   `,
-  // x/2 · (1 + erf(x/√2)). Below 0 uses 1 - erf, which does not cancel.
+  // x/2 · (1 + erf(x/√2)). Negative x use 1 - erf, which does not cancel.
   gelu_of: wgsl`
     fn gelu_of(a: vec4<f32>) -> vec4<f32> {
       let z = a * 0.7071067811865476;

@@ -2,14 +2,14 @@ import { wgsl } from "../../wgsl.ts";
 
 // Exponentials and logarithms on vectors of four, accurate to about two units in the last place. WGSL allows its
 // builtins an error that grows with the argument. Same formulas and coefficients as the WebAssembly kernels:
-// least-squares fits at Chebyshev nodes, weighted for relative error. `fma` need not be fused, because products with
-// the first part of ln 2 are exact.
+// least-squares fits at Chebyshev nodes, weighted for relative error. The result is accurate even if `fma` is not
+// fused, because products with the first part of ln 2 are exact.
 
-/** ln 2 in two parts. The first part has few enough bits that its product with an exponent is exact. */
+/** High part of ln 2. It has few enough bits that its product with an exponent is exact. */
 const ln2High = "0.693359375";
 const ln2Low = "-2.12194440e-4";
 
-/** WGSL functions `(vec4<f32>) -> vec4<f32>` by name. */
+/** WGSL of functions `(vec4<f32>) -> vec4<f32>`, by function name. */
 export const exponentialFunctions: { readonly [name: string]: string } = {
   // e^r - 1 for |r| ≤ ln 2 / 2.
   expm1_reduced: wgsl`
@@ -21,20 +21,20 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
       return fma(q, r * r, r);
     }
   `,
-  // x - n ln 2
+  // x - n ln 2, computed with both parts of ln 2.
   reduce_ln2: wgsl`
     fn reduce_ln2(x: vec4<f32>, n: vec4<f32>) -> vec4<f32> {
       return fma(n, vec4<f32>(-(${ln2Low})), settled(fma(n, vec4<f32>(-${ln2High}), x)));
     }
   `,
-  // 2^n for integers -126 ≤ n ≤ 127. The lowest bits of the sum are n + 127.
+  // 2^n for integers -126 ≤ n ≤ 127. The lowest bits of the float sum are n + 127.
   power_of_two: wgsl`
     fn power_of_two(n: vec4<f32>) -> vec4<f32> {
       return bitcast<vec4<f32>>(bitcast<vec4<u32>>(n + 12583039.0) << vec4<u32>(23u));
     }
   `,
-  // e^x. Overflows to Infinity, underflows gradually. Two factors with half of the exponent each, because 2^128 and
-  // 2^-150 are not representable as one factor.
+  // e^x. Overflows to Infinity, underflows gradually. Computed with two factors that have half of the exponent each,
+  // because 2^128 and 2^-150 are not representable as one factor.
   exp_of: wgsl`
     fn exp_of(a: vec4<f32>) -> vec4<f32> {
       let high = select(a, vec4<f32>(89.0), a > vec4<f32>(89.0));
@@ -45,7 +45,7 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
       return fma(expm1_reduced(reduce_ln2(x, n)), scale, scale) * power_of_two(n - first);
     }
   `,
-  // e^x for |x| ≤ 87.
+  // e^x for |x| ≤ 87, without overflow or underflow.
   exp_moderate: wgsl`
     fn exp_moderate(x: vec4<f32>) -> vec4<f32> {
       let n = round(x * 1.4426950408889634);
@@ -53,7 +53,7 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
       return fma(expm1_reduced(reduce_ln2(x, n)), scale, scale);
     }
   `,
-  // x = 2^e · m with √½ ≤ m < √2. Zeros, negative numbers, Infinity and NaN are handled by their bits.
+  // log x, with x = 2^e · m and √½ ≤ m < √2. Zeros, negative numbers, Infinity and NaN are handled by their bits.
   log_of: wgsl`
     fn log_of(a: vec4<f32>) -> vec4<f32> {
       let tiny = a < vec4<f32>(0x1p-126);
@@ -78,7 +78,7 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
       return select(positive, below, a <= vec4<f32>());
     }
   `,
-  // u / (u + 2) with u = e^(2x) - 1. From 9.01 up, the result rounds to 1.
+  // tanh x = u / (u + 2) with u = e^(2x) - 1. For |x| ≥ 9.01, the result rounds to ±1.
   tanh_of: wgsl`
     fn tanh_of(a: vec4<f32>) -> vec4<f32> {
       let twice = a + a;
@@ -90,7 +90,7 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
       return u / (u + 2.0);
     }
   `,
-  // 1 / (1 + e^-x), computed as e^x / (1 + e^x) below 0, so that small results keep their relative accuracy.
+  // 1 / (1 + e^-x). Negative x use e^x / (1 + e^x), so that small results keep their relative accuracy.
   sigmoid_of: wgsl`
     fn sigmoid_of(a: vec4<f32>) -> vec4<f32> {
       let u = exp_of(-abs(a));
@@ -98,7 +98,8 @@ export const exponentialFunctions: { readonly [name: string]: string } = {
     }
   `,
   silu_of: "fn silu_of(a: vec4<f32>) -> vec4<f32> { return a * sigmoid_of(a); }",
-  // max(x, 0) + log(1 + e^-|x|). The rounding error of 1 + u is added to first order, so that small u stay exact.
+  // max(x, 0) + log(1 + e^-|x|). The rounding error of 1 + u is added to first order, so that the result is accurate
+  // for small u.
   softplus_of: wgsl`
     fn softplus_of(a: vec4<f32>) -> vec4<f32> {
       let u = exp_of(-abs(a));

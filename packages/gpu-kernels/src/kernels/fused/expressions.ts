@@ -1,7 +1,7 @@
 import { type DType, InvariantError, isFloat } from "@skein/tensor-core";
 import type { FusedInstruction } from "@skein/tensor-core/backend";
 
-// WGSL of single elementwise operators on vectors of four. A bool is a `vec4<bool>`, a u8 a `vec4<u32>`.
+// WGSL of single elementwise operators on vectors of four. A bool is a `vec4<bool>`, and a u8 is a `vec4<u32>`.
 
 const infix: { readonly [op: string]: string } = {
   add: "+",
@@ -37,7 +37,7 @@ const calls: { readonly [op: string]: string } = {
   tanh: "tanh_of",
 };
 
-/** Operators on bools: false is less than true. */
+/** WGSL of operators on bools. false is less than true. */
 const boolExpressions: { readonly [op: string]: (a: string, b: string) => string } = {
   equal: (a, b) => `(${a} == ${b})`,
   "not-equal": (a, b) => `(${a} != ${b})`,
@@ -54,7 +54,8 @@ const boolExpressions: { readonly [op: string]: (a: string, b: string) => string
 };
 
 /**
- * Casts to f16 and bf16 do not change the value here: `encode_…` computes their bits, see the shader of the program.
+ * Returns WGSL of a cast. Casts to f16 and bf16 do not change the value here: `encode_…` computes the bits; see the
+ * shader of the program.
  */
 const castExpression = (x: string, from: DType, to: DType): string => {
   if (from === to) return x;
@@ -65,7 +66,7 @@ const castExpression = (x: string, from: DType, to: DType): string => {
   return `vec4<${to}>(${x})`;
 };
 
-/** The expression of an instruction over registers. @param from dtypes of the operands. */
+/** Returns the WGSL expression of an instruction over registers. @param from Dtypes of the operands. */
 export const expressionOf = (
   { op, dtype, params }: FusedInstruction,
   args: readonly string[],

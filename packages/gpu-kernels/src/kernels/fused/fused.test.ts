@@ -22,7 +22,7 @@ import { fusedPass } from "./fused.ts";
 
 const strideList = (...views: number[][]): FusedParams["views"] => views.map((strides) => ({ strides }));
 
-/** `x0 + x1`, with operands read through views. */
+/** Returns a program of `x0 + x1`, with operands read through views. */
 const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly TensorSpec[]) =>
   fusedPass(
     nodeOf("fused", operands, [{ dtype: "f32", shape }], {
@@ -35,7 +35,7 @@ const sumOf = (shape: Shape, views: FusedParams["views"], operands: readonly Ten
 
 const f32 = (...shape: number[]): TensorSpec => ({ dtype: "f32", shape });
 
-/** Number of divisions, except by 4, which is a shift. */
+/** Counts the divisions in `code`, except divisions by 4, which are shifts. */
 const divisions = (code: string): number => [...code.matchAll(/[/%] (\d+)u/g)].length;
 
 describe("the shader of a program", () => {
@@ -56,7 +56,7 @@ describe("the shader of a program", () => {
   test("reads a value per row once for four elements", () => {
     const { code } = sumOf([300, 64], strideList([64, 1], [1, 0]), [f32(300, 64), f32(300, 1)]);
     expect(divisions(code)).toBe(1);
-    expect([...code.matchAll(/load_x1\(/g)]).toHaveLength(2); // its definition and one call
+    expect([...code.matchAll(/load_x1\(/g)]).toHaveLength(2); // the definition and one call
   });
 
   test("reads one value as one value", () => {

@@ -11,11 +11,11 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 128;
 
 /**
- * One pass over memory for a complete elementwise program: each invocation computes four adjacent elements in vectors.
- * All operands are read before the first result is written, so results may overwrite operands. Programs without
- * broadcast operands share a pipeline for all lengths.
+ * Runs a complete elementwise program in one pass over memory: each invocation computes four adjacent elements in
+ * vectors. All operands are read before the first result is written, so results may overwrite operands. Programs
+ * without broadcast operands share a pipeline for all lengths.
  *
- * Bytes: every operand and result once. Format of a program: `FusedParams`.
+ * Bytes: every operand is read once, and every result is written once. Format of a program: `FusedParams`.
  */
 export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
   const { shape, views, instructions, results } = node.params;
@@ -23,7 +23,7 @@ export const fusedPass = (node: KernelNode<FusedParams>): Pass => {
   const bindings: Binding[] = [];
   const body: string[] = [];
   const dtypes = [...node.inputs.map((input) => input.dtype), ...instructions.map((instruction) => instruction.dtype)];
-  /** Bits of 16-bit floats that were rounded in this program. */
+  /** Names of variables with the bits of 16-bit floats that this program has rounded, by register. */
   const encoded = new Map<number, string>();
 
   const reads = node.inputs.map(({ dtype }, i) => readOperand(`x${i}`, dtype, shape, views[i]!.strides));

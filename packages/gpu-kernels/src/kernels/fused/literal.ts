@@ -3,8 +3,9 @@ import type { DType } from "@skein/tensor-core";
 const bitsOf = (value: number): number => new Uint32Array(Float32Array.of(value).buffer)[0]!;
 
 /**
- * A number in all four lanes. Values without a decimal form (infinities, NaN, -0) and values that may be flushed
- * (subnormals) cannot be WGSL constants, which WGSL rejects or folds. Their bits use `sizes.never`, see `functionsFor`.
+ * Returns WGSL of a vector with `value` in all four components. Values without a decimal form (infinities, NaN, -0) and
+ * values that may be flushed (subnormals) cannot be WGSL constants, because WGSL rejects or folds them. Such values are
+ * computed from their bits and `sizes.never`; see `functionsFor`.
  */
 export const literal = (value: number, dtype: DType): string => {
   if (dtype === "bool") return `vec4<bool>(${value !== 0})`;

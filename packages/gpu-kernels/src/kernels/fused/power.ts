@@ -1,11 +1,11 @@
 import { wgsl } from "../../wgsl.ts";
 
-// a^b = e^(b log a) in f32 only. The logarithm and its product with b are sums of two floats. The first float has 12
-// bits, so that products of first parts are exact.
+// Computes a^b = e^(b log a) with f32 arithmetic only. The logarithm and its product with b are sums of two floats. The
+// first float has 12 bits, so that products of first parts are exact.
 
-/** WGSL functions by name. */
+/** WGSL of functions, by function name. */
 export const powerFunctions: { readonly [name: string]: string } = {
-  // With log m = 2 atanh s, s = (m-1)/(m+1), for √½ ≤ m < √2.
+  // |a|^b, with log m = 2 atanh s and s = (m-1)/(m+1), for √½ ≤ m < √2.
   power_magnitude: wgsl`
     fn power_magnitude(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
       let tiny = a < vec4<f32>(0x1p-126);
@@ -54,7 +54,7 @@ export const powerFunctions: { readonly [name: string]: string } = {
       return fma(expm1_reduced(reduce_ln2(t, n) + rest), scale, scale) * power_of_two(n - half);
     }
   `,
-  // The special cases of IEEE 754 pow.
+  // a^b with the special cases of IEEE 754 pow.
   power_of: wgsl`
     fn power_of(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
       let zero = vec4<f32>();

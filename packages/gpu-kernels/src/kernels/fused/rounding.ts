@@ -1,16 +1,16 @@
 import { wgsl } from "../../wgsl.ts";
 
 // WGSL allows an error of 2.5 units in the last place for quotients and 3 for roots. One step of Newton's method with
-// an exact remainder rounds them as IEEE 754 does. Remainders are exact without a fused multiply-add: factors are split
-// into halves of 12 bits, whose products are exact. Below 2^-90 such products would leave the normal range, so the
-// builtins' results are not changed.
+// an exact remainder gives the correctly rounded result of IEEE 754. Remainders are exact without a fused multiply-add:
+// factors are split into halves of 12 bits, whose products are exact. Below 2^-90 such products would leave the normal
+// range, so the builtins' results are not changed.
 
-/** WGSL functions on vectors of four by name. */
+/** WGSL of functions on vectors of four, by function name. */
 export const roundingFunctions: { readonly [name: string]: string } = {
-  // The first 12 bits.
+  // x truncated to the first 12 bits of its significand.
   leading:
     "fn leading(x: vec4<f32>) -> vec4<f32> { return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xfffff000u)); }",
-  // a - b c, for b c close to a.
+  // a - b c, exact if b c is close to a.
   remainder_of: wgsl`
     fn remainder_of(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>) -> vec4<f32> {
       let b_high = leading(b);
@@ -21,7 +21,7 @@ export const roundingFunctions: { readonly [name: string]: string } = {
       return settled(cross - settled(b_low * c_high)) - settled(b_low * c_low);
     }
   `,
-  // The builtin's result plus a correction step, if the step is a small fraction of the result and its terms were
+  // The result of a builtin plus a correction step, if the step is a small fraction of the result and its terms were
   // exact.
   moved_by: wgsl`
     fn moved_by(result: vec4<f32>, step: vec4<f32>, operand: vec4<f32>) -> vec4<f32> {

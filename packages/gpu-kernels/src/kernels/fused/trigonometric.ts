@@ -1,13 +1,14 @@
 import { wgsl } from "../../wgsl.ts";
 
-// Sine and cosine of any f32 on vectors of four, absolute error about 6e-8. Angles below 2^13 are reduced by π/2 in
-// three parts, larger angles with the bits of 2/π.
+// Sine and cosine of any f32 on vectors of four, with an absolute error of about 6e-8. Angles below 2^13 are reduced by
+// π/2 in three parts, larger angles with the bits of 2/π.
 
-/** WGSL functions by name. */
+/** WGSL of functions, by function name. */
 export const trigonometricFunctions: { readonly [name: string]: string } = {
   sin_of: "fn sin_of(x: vec4<f32>) -> vec4<f32> { return turned(x, 0); }",
   cos_of: "fn cos_of(x: vec4<f32>) -> vec4<f32> { return turned(x, 1); }",
-  // π/2 = 1.5703125 + …. The first two parts have 11 bits, so that their products with a quotient below 2^13 are exact.
+  // x - turn · π/2, with π/2 = 1.5703125 + …. The first two parts of π/2 have 11 bits, so that their products with a
+  // quotient below 2^13 are exact.
   turned: wgsl`
     fn turned(x: vec4<f32>, turn: i32) -> vec4<f32> {
       let large = !(abs(x) < vec4<f32>(8192.0));
@@ -27,7 +28,7 @@ export const trigonometricFunctions: { readonly [name: string]: string } = {
       return quarter_wave(r, quarter + vec4<i32>(turn));
     }
   `,
-  // Sine of r + n π/2, |r| ≤ π/4.
+  // Sine of r + n π/2, for |r| ≤ π/4.
   quarter_wave: wgsl`
     fn quarter_wave(r: vec4<f32>, n: vec4<i32>) -> vec4<f32> {
       let z = r * r;
@@ -42,8 +43,9 @@ export const trigonometricFunctions: { readonly [name: string]: string } = {
       return select(wave, -wave, (n & vec4<i32>(2)) != vec4<i32>());
     }
   `,
-  // Bits of r, and n, with x = r + n π/2. x = m·2^s with a 24-bit m: x·2/π mod 4 depends only on the 96 bits of 2/π
-  // after the bits whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM Newsletter 18 (1983).
+  // Returns the bits of r, and n, with x = r + n π/2. Let x = m·2^s with a 24-bit m. Then x·2/π mod 4 depends only on
+  // the 96 bits of 2/π after the bits whose product with m·2^s is a multiple of 4. Source: Payne and Hanek, SIGNUM
+  // Newsletter 18 (1983).
   reduce_large: wgsl`
     fn reduce_large(x: f32) -> vec2<u32> {
       let bits = bitcast<u32>(x);
@@ -68,7 +70,7 @@ export const trigonometricFunctions: { readonly [name: string]: string } = {
       return vec2<u32>(bitcast<u32>(select(rest, -rest, below)), select(n, 0u - n, below) & 3u);
     }
   `,
-  // The upper word of a product, computed by halves.
+  // The upper word of a 64-bit product, computed from 16-bit halves.
   multiply_high: wgsl`
     fn multiply_high(a: u32, b: u32) -> u32 {
       let low = (a & 0xffffu) * (b & 0xffffu);

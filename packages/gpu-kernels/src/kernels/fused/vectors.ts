@@ -2,12 +2,13 @@ import { bytesPerElement, type DType } from "@skein/tensor-core";
 import { registerType } from "../../storage.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Vectors of four: an element of a binding holds elements 4i … 4i+3 of an operand, in as many words as the dtype needs.
+// Vectors of four values. An element of a binding holds elements 4i … 4i+3 of an operand, in as many words as the dtype
+// needs.
 
-/** WGSL type of four values in registers. */
+/** Returns the WGSL type of four values in registers. */
 export const vectorType = (dtype: DType): string => `vec4<${registerType[dtype]}>`;
 
-/** WGSL type of a binding whose elements hold four adjacent values each. */
+/** Returns the WGSL type of a binding whose elements hold four adjacent values each. */
 export const vectorBinding = (dtype: DType): string =>
   bytesPerElement[dtype] === 4
     ? `array<${vectorType(dtype)}>`
@@ -15,7 +16,7 @@ export const vectorBinding = (dtype: DType): string =>
       ? "array<vec2<u32>>"
       : "array<u32>";
 
-/** Unpack four values from one element of a binding. */
+/** Returns WGSL that unpacks four values from one element of a binding. */
 export const unpackVector = (stored: string, dtype: DType): string =>
   bytesPerElement[dtype] === 4
     ? stored
@@ -24,9 +25,9 @@ export const unpackVector = (stored: string, dtype: DType): string =>
       : `unpack_${dtype}(${stored})`;
 
 /**
- * Pack four values into one element of a binding.
+ * Returns WGSL that packs four values into one element of a binding.
  *
- * @param encoded the bits of 16-bit floats, if they are known.
+ * @param encoded WGSL of the bits of 16-bit floats, if they have already been computed.
  */
 export const packVector = (value: string, dtype: DType, encoded: string = `encode_${dtype}(${value})`): string => {
   switch (dtype) {
@@ -42,7 +43,7 @@ export const packVector = (value: string, dtype: DType, encoded: string = `encod
   }
 };
 
-/** WGSL functions that `packVector` and `unpackVector` call. */
+/** WGSL of the functions that `packVector` and `unpackVector` call, by function name. */
 export const vectorFunctions: { readonly [name: string]: string } = {
   unpack_f16:
     "fn unpack_f16(w: vec2<u32>) -> vec4<f32> { return vec4<f32>(unpack2x16float(w.x), unpack2x16float(w.y)); }",

@@ -4,18 +4,18 @@ import { bindingType, loadFunction } from "../../storage.ts";
 import { unpackVector, vectorBinding, vectorType } from "./vectors.ts";
 
 // Reads of broadcast operands: the invocation that computes elements 4·at … 4·at+3 of the result reads the
-// corresponding elements. All operands share one division, which computes the row and the column of the last dimension.
+// corresponding elements. The operands share one division, which computes the row and the column of the first element.
 // More divisions are needed only if rows have several dimensions.
 
-/** WGSL of one operand. */
+/** WGSL that reads one operand. */
 export interface OperandRead {
   /** WGSL type of the operand's binding. */
   readonly type: string;
-  /** Functions that `expression` calls. */
+  /** WGSL of the functions that `expression` calls. */
   readonly functions: string;
-  /** Variables of `walkOf` that `expression` uses. */
+  /** Variables declared by `walkOf` that `expression` uses. */
   readonly walk: "none" | "rows" | "straddled rows";
-  /** Four values of the operand. */
+  /** WGSL of the vector of four values of the operand. */
   readonly expression: string;
 }
 
@@ -24,7 +24,10 @@ const isDense = (shape: readonly number[], strides: readonly number[]): boolean 
   return strides.every((stride, dim) => shape[dim] === 1 || stride === dense[dim]);
 };
 
-/** Offset in an operand for flat index `at` over `shape`. Does not depend on the size of the first dimension. */
+/**
+ * Returns WGSL of the offset in an operand for flat index `at` over `shape`. Does not depend on the size of the first
+ * dimension.
+ */
 const offsetOf = (shape: readonly number[], strides: readonly number[], at: string): string => {
   const steps = rowMajorStrides(shape);
   const terms = shape.flatMap((size, dim) => {
@@ -37,8 +40,8 @@ const offsetOf = (shape: readonly number[], strides: readonly number[], at: stri
 };
 
 /**
- * Declares `row` and `column` of the first of the four elements. If rows are complete vectors, the column counts
- * vectors.
+ * Returns WGSL that declares `row` and `column` of the first of the four elements. If rows consist of complete vectors,
+ * `column` counts vectors.
  */
 export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): string[] => {
   const columns = shape.at(-1)!;
@@ -53,10 +56,10 @@ export const walkOf = (shape: readonly number[], walk: OperandRead["walk"]): str
 };
 
 /**
- * Read operand `name` through a view. Elements after the last have undefined values; WebGPU keeps these reads inside
- * the binding.
+ * Returns WGSL that reads operand `name` through a view. Elements after the last have undefined values; WebGPU keeps
+ * these reads inside the binding.
  *
- * @param strides elements per dimension of `shape`, 0 for broadcast dimensions.
+ * @param strides Stride in elements of each dimension of `shape`; 0 for broadcast dimensions.
  */
 export const readOperand = (
   name: string,

@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
-/** Fill with one value, 16 bytes per invocation. One pipeline for every dtype, value and size. */
+/** Fills the result with one value, 16 bytes per invocation. One pipeline serves every dtype, value and size. */
 export const fillPass = (spec: TensorSpec, value: number): Pass => {
   const element = NdArray.from([value], [1], spec.dtype).bytes();
   const word = new Uint32Array(Uint8Array.from({ length: 4 }, (_, i) => element[i % element.length]!).buffer)[0]!;

@@ -4,12 +4,12 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
-/** `y[…, i, …] = i` along `dim`: element k holds `⌊k / inner⌋ mod size`, four per invocation. */
+/** Computes `y[…, i, …] = i` along `dim`: element k holds `⌊k / inner⌋ mod size`. Four elements per invocation. */
 export const iotaPass = (dtype: DType, shape: Shape, dim: number): Pass => {
   const vectors = Math.ceil(elementCount(shape) / 4);
   const inner = elementCount(shape.slice(dim + 1));
   const whole = inner === 1 ? "flat" : `flat / ${inner}u`;
-  // Only dimensions before it make the count restart.
+  // The count only restarts if there are dimensions before `dim` with more than one element.
   const index = elementCount(shape.slice(0, dim)) === 1 ? whole : `(${whole}) % ${shape[dim]!}u`;
   return {
     label: "iota",

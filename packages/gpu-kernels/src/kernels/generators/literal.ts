@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 128;
 
-/** Copies values that were written when the graph was compiled to the result. */
+/** Copies values to the result. The values were written to a constant block when the graph was compiled. */
 export const literalPlan = (spec: TensorSpec, values: readonly number[]): KernelPlan => {
   const bytes = NdArray.from(values, spec.shape, spec.dtype).bytes();
   const vectors = Math.ceil(byteLength(spec) / 16);

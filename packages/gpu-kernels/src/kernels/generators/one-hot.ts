@@ -8,8 +8,8 @@ const workgroupSize = 128;
 const values = { f32: "vec4<f32>", i32: "vec4<i32>", u32: "vec4<u32>", u8: "vec4<u32>" } as const;
 
 /**
- * `y[row, column] = 1 if x[row] = column else 0`, four adjacent elements per invocation. One division if rows are
- * complete vectors.
+ * Computes `y[row, column] = 1 if x[row] = column else 0`, four adjacent elements per invocation. Needs only one
+ * division if rows consist of complete vectors.
  */
 export const oneHotPass = ({ dtype, shape }: TensorSpec): Pass => {
   const depth = shape.at(-1)!;

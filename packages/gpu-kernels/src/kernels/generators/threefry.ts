@@ -8,8 +8,8 @@ const rotations = [13, 15, 26, 6, 17, 29, 16, 24];
 const parity = "0x1bd11bdau";
 
 /**
- * `fn threefry(key: vec2<u32>, low, high) -> array<T, 2>`: both words of each counter `(low, high)`. T is `u32` or a
- * vector of `u32`.
+ * Returns WGSL of `fn threefry(key: vec2<u32>, low, high) -> array<T, 2>`, which returns both words for each counter
+ * `(low, high)`. T is `u32` or a vector of `u32`.
  */
 const threefryFunction = (type: "u32" | "vec4<u32>"): string => {
   const splat = (x: string | number): string => (type === "u32" ? `${x}` : `vec4<u32>(${x})`);
@@ -38,8 +38,8 @@ const threefryFunction = (type: "u32" | "vec4<u32>"): string => {
 const workgroupSize = 64;
 
 /**
- * `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. An invocation encrypts four counters, whose
- * rounds overlap, and writes two vectors, next to the vectors of adjacent invocations.
+ * Computes `count` random words: word i is word `i mod 2` at counter `(⌊i/2⌋, 0)`. An invocation encrypts four
+ * counters, whose rounds overlap, and writes two vectors, next to the vectors of adjacent invocations.
  */
 export const randomBitsPass = (count: number): Pass => {
   const vectors = Math.ceil(count / 4);
@@ -67,7 +67,7 @@ export const randomBitsPass = (count: number): Pass => {
   };
 };
 
-/** Encrypts counter `(data, 1)` with the key. */
+/** Computes a derived key: encrypts counter `(data, 1)` with the key. */
 export const foldInPass: Pass = {
   label: "fold-in",
   bindings: [

@@ -6,12 +6,14 @@ import { wgsl } from "../../wgsl.ts";
 const lanes = 256;
 
 /**
- * Vectors of four that an invocation loads before it counts the first vector. They are counted in a loop, because CPU
- * drivers need gigabytes to compile copies of the loop body.
+ * Number of vectors of four that an invocation loads before it counts the first vector. The vectors are counted in a
+ * loop, because CPU drivers need gigabytes of memory to compile copies of the loop body.
  */
 const unroll = 4;
 
-/** Maximum number of bins in workgroup memory, on every device. Larger histograms are counted in the result. */
+/**
+ * Maximum number of bins in workgroup memory, on every device. Larger histograms are counted directly in the result.
+ */
 export const maxLocalBins = 4096;
 
 /**
@@ -21,21 +23,21 @@ export const maxLocalBins = 4096;
 const maxCopies = 32;
 
 /**
- * `x: low, y: high, z: scale` as bits of f32. `w: 0` if nothing is counted, `1` for bins, `2` if all values inside go
- * to the last bin.
+ * Returns the binding of the range: `x: low, y: high, z: scale` as bits of f32. `w` is 0 if nothing is counted, 1 if
+ * values are counted in bins, and 2 if all values in the range are counted in the last bin.
  */
 const rangeBinding = (source: BindingSource, access: "read" | "write") =>
   ({ name: "range", type: "array<vec4<u32>>", source, access }) as const;
 
 /**
- * Flushes numbers closer to 0 than 2⁻¹²⁶ to 0. Works on bits, because devices may or may not flush subnormals when they
- * read floats.
+ * WGSL that flushes numbers of magnitude less than 2⁻¹²⁶ to 0. Works on bits, because devices may or may not flush
+ * subnormals when they read floats.
  */
 const flushText = `fn flush_bits(bits: u32) -> u32 { return select(bits, 0u, (bits & 0x7fffffffu) < 0x00800000u); }`;
 
 /**
- * Clear the bins, and compute `scale = bins / width` exactly rounded, which device division does not guarantee: 25
- * binary digits of the quotient of the mantissas, then rounding, ties to even.
+ * Clear the bins, and compute the correctly rounded quotient `scale = bins / width`, which device division does not
+ * guarantee: 25 binary digits of the quotient of the mantissas, then rounding, ties to even.
  */
 const rangePass = (bins: number, range: BindingSource): Pass => ({
   label: "histogram, range",
@@ -85,8 +87,9 @@ const rangePass = (bins: number, range: BindingSource): Pass => ({
 });
 
 /**
- * `fn order_of(bits: u32) -> i32`: integers in the order of the numbers, with NaN outside the range of numbers. `fn
- * bin_of(x: u32, at: u32) -> u32`: the bin, or `sizes.bins` for values outside.
+ * WGSL of `fn order_of(bits: u32) -> i32`, which returns integers in the order of the numbers, with NaN outside of the
+ * range of numbers, and of `fn bin_of(x: u32, at: u32) -> u32`, which returns the bin, or `sizes.bins` for values
+ * outside of the range.
  */
 const binText = wgsl`
   ${flushText}
@@ -169,10 +172,10 @@ const countPass = (count: number, bins: number, range: BindingSource, facts: Dev
 };
 
 /**
- * Counts of `count` values by bins of equal width: in the memory of each workgroup, then added to the result. Integer
- * sums do not depend on the order.
+ * Counts `count` values in bins of equal width: in the memory of each workgroup, whose counts are then added to the
+ * result. Integer sums do not depend on the order of additions.
  *
- * Bytes: the values once, and 4·bins per workgroup.
+ * Bytes: the values are read once, and each workgroup writes 4·bins bytes.
  */
 export const histogramPasses = (
   count: number,

@@ -11,7 +11,10 @@ import {
 } from "../movement/unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** `outer` blocks of `size` rows of `inner` elements. `count` rows are gathered per block. */
+/**
+ * Sizes of an indexed operation: `outer` blocks of `size` rows of `inner` elements. `count` rows are gathered per
+ * block.
+ */
 export interface IndexedSizes {
   readonly outer: number;
   readonly size: number;
@@ -20,9 +23,9 @@ export interface IndexedSizes {
 }
 
 /**
- * `y[block, i, :] = x[block, indices[i], :]`, or the word `outside` (its low bytes for smaller elements) if the index
- * is out of range. Uses the widest unit that divides a row. Cost: each element of the result is read once and written
- * once; one index per unit, from cache.
+ * Computes `y[block, i, :] = x[block, indices[i], :]`, or the word `outside` (its low bytes for smaller elements) if
+ * the index is out of range. Uses the widest unit that divides a row. Cost: each element of the result is read once and
+ * written once; one index is read per unit, from cache.
  */
 export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: DType, outside: number): Pass => {
   const elementBytes = bytesPerElement[dtype];
@@ -41,7 +44,7 @@ export const gatherPass = ({ outer, size, inner, count }: IndexedSizes, dtype: D
     bytes,
     units: outer * count * width,
     sizes: { rows: size },
-    // Indices are compared as unsigned, so negative indices are out of range, too.
+    // Indices are compared as unsigned integers, so negative indices are out of range.
     code: wgsl`
       ${unitFunction("x", bytes)}
       fn element(at: u32) -> ${unitType(bytes)} {

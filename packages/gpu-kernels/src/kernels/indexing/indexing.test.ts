@@ -71,7 +71,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
   });
   afterAll(() => backend.close());
 
-  /** Returns the order of positions, copied from scratch memory. */
+  /** Returns the sorted positions, copied from scratch memory. */
   const orderOf = async (indices: NdArray, size: number): Promise<number[]> => {
     const count = elementCount(indices.shape);
     const { passes, scratch, order } = stableOrderPasses({ input: 0 }, count, size, 0);
@@ -114,7 +114,7 @@ describe.skipIf(!hasAdapter)("indexing on WebGPU", () => {
     },
   );
 
-  /** Reference: a loop over the updates, in f32. */
+  /** Computes the reference with a loop over the updates, in f32. */
   const scatterLoop = (
     base: NdArray,
     indices: NdArray,

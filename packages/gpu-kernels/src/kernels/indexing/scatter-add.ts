@@ -3,8 +3,8 @@ import type { IndexedSizes } from "./gather.ts";
 import { stableOrderPasses } from "./stable-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Every variant adds to output 0, which already holds the base: `y[block, indices[i], :] += updates[block, i, :]`, in
-// the order of i.
+// Number of invocations per workgroup. Every variant adds to output 0, which already holds the base: `y[block,
+// indices[i], :] += updates[block, i, :]`, in the order of i.
 
 const lanes = 256;
 
@@ -16,7 +16,10 @@ const loadsAhead = 8;
 
 const indices: Binding = { name: "indices", type: "array<u32>", source: { input: 1 }, access: "read" };
 
-/** Units of a row, one lane per unit: vectors of four numbers if the row length is a multiple of four. */
+/**
+ * Returns the number of elements of a unit and its WGSL type. Each lane processes one unit of a row: a vector of four
+ * numbers if the row length is a multiple of four, otherwise one number.
+ */
 const rowUnits = (inner: number): { readonly width: number; readonly type: string } =>
   inner % 4 === 0 ? { width: inner / 4, type: "vec4<f32>" } : { width: inner, type: "f32" };
 
@@ -28,14 +31,14 @@ const floats = (inner: number): readonly Binding[] => {
   ];
 };
 
-/** Numbers that are not part of the shader text. */
+/** Returns the uniforms: numbers that are not part of the shader text. */
 const uniformSizes = ({ outer, size, count }: IndexedSizes, width: number): { readonly [name: string]: number } => ({
   units: outer * count * width,
   rows: size,
   count,
 });
 
-/** Coordinates of invocation `at`: unit `unit` of rank `k` among the indices, in block `block`. */
+/** Returns WGSL of the coordinates of invocation `at`: unit `unit` of index number `k`, in block `block`. */
 const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
   let at = group * ${lanes}u + lane;
   if (at >= sizes.units) { return; }
@@ -45,8 +48,8 @@ const decode = ({ outer, count }: IndexedSizes, width: number): string => wgsl`
 `;
 
 /**
- * Without a sort: the first of several equal indices searches for the others. Cost: count² reads of an index per unit
- * of a row. The simple variant.
+ * Adds without sorting: the invocation of the first of several equal indices searches for all later equal indices.
+ * Cost: count² index reads per unit of a row.
  */
 export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
   const { width } = rowUnits(sizes.inner);
@@ -71,7 +74,10 @@ export const scatterAddDirectPass = (sizes: IndexedSizes): Pass => {
   };
 };
 
-/** Works on positions in stable order: the first of several equal indices finds the end of the run and sums the run. */
+/**
+ * Adds from positions in stable order: the invocation of the first of several equal indices finds the end of the run of
+ * equal indices and sums the run.
+ */
 const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
   const { width } = rowUnits(sizes.inner);
   const ahead = Array.from({ length: loadsAhead }, (_, i) => i);
@@ -116,15 +122,18 @@ const addRunsPass = (sizes: IndexedSizes, order: BindingSource): Pass => {
 };
 
 /**
- * Sort positions by row, then add run by run. Cost: `stableOrderPasses`, then one read of each update and one read and
- * write of each updated row.
+ * Sorts positions by row, then adds each run of equal indices. Cost: `stableOrderPasses`, then one read of each update
+ * and one read and write of each updated row.
  */
 export const scatterAddSorted = (sizes: IndexedSizes): KernelPlan => {
   const { passes, scratch, order } = stableOrderPasses({ input: 1 }, sizes.count, sizes.size, 0);
   return { scratch, passes: [...passes, addRunsPass(sizes, order)] };
 };
 
-/** Signed and unsigned integers have the same sums in any order, so atomics are used. Cost: each update once. */
+/**
+ * Adds integers with atomics, because signed and unsigned sums do not depend on the order of additions. Cost: each
+ * update is read once.
+ */
 export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
   const { outer, inner, count } = sizes;
   return {
@@ -150,10 +159,10 @@ export const scatterAddIntegersPass = (sizes: IndexedSizes): Pass => {
   };
 };
 
-/** Maximum number of index reads for which the variant without a sort is cheaper than the dozen passes of a sort. */
+/** Maximum number of index reads for which the variant without sorting is cheaper than the dozen passes of a sort. */
 const maxComparisons = 2 ** 22;
 
-/** Choose the variant for floats of these sizes. */
+/** Chooses the variant for floats of these sizes. */
 export const scatterAddFloats = (sizes: IndexedSizes): KernelPlan =>
   sizes.count ** 2 * sizes.outer * rowUnits(sizes.inner).width <= maxComparisons
     ? { passes: [scatterAddDirectPass(sizes)] }

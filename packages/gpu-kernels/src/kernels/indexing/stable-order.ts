@@ -4,7 +4,7 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Maximum number of bits of a digit. A workgroup keeps 256 bits per digit value, 8 KiB in total. */
+/** Maximum number of bits of a digit. A workgroup keeps a set of 256 bits for each digit value, 8 KiB in total. */
 const maxDigitBits = 8;
 
 /** Passes that write positions to a scratch block, and bytes of the scratch blocks. */
@@ -26,7 +26,10 @@ const digitsOf = (largestKey: number): Digit[] => {
   return Array.from({ length: count }, (_, i) => ({ shift: i * each, bits: each }));
 };
 
-/** Each lane's position and digit, and for each digit value the set of lanes with this digit, as 256 bits. */
+/**
+ * Returns WGSL that computes the position and digit of each lane, and for each digit value the set of lanes with this
+ * digit, as 256 bits.
+ */
 const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   const lanes_words = ${lanes / 32}u;
   var<workgroup> peers: array<atomic<u32>, ${2 ** bits * (lanes / 32)}>;
@@ -46,10 +49,10 @@ const peers = ({ bits }: Digit, ordered: boolean): string => wgsl`
   }
 `;
 
-/** Common part of both passes of a digit. */
+/** Properties that both passes of a digit share. */
 type DigitPass = Pick<Pass, "bindings" | "groups" | "code"> & { readonly sizes: { readonly [name: string]: number } };
 
-/** `counts[digit, group] =` number of lanes of the workgroup with this digit. */
+/** Counts digits: `counts[digit, group]` is the number of lanes of the workgroup with this digit. */
 const countPass = ({ bindings, groups, code, sizes }: DigitPass, digit: Digit, counts: BindingSource): Pass => ({
   label: "stable order: count digits",
   bindings: [...bindings, { name: "counts", type: "array<u32>", source: counts, access: "write" }],
@@ -98,13 +101,13 @@ const placePass = (
 });
 
 /**
- * Positions 0 … count−1 in ascending order of their index, stable for equal indices; indices outside 0 ≤ index < size
- * come last. Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing Efficient Sorting
- * Algorithms for Manycore GPUs, 2009). Ranks within a workgroup are computed from bit sets, so that the result does not
- * depend on the order in which lanes run. Cost: per digit, 12·count bytes read and 4·count written, and the prefix sum
- * of one number per digit value and 256 positions.
+ * Sorts positions 0 … count−1 in ascending order of their index, stable for equal indices; indices outside 0 ≤ index <
+ * size come last. Radix sort from the lowest digit of up to 8 bits (Satish, Harris and Garland, Designing Efficient
+ * Sorting Algorithms for Manycore GPUs, 2009). Ranks within a workgroup are computed from bit sets, so that the result
+ * does not depend on the execution order of lanes. Cost per digit: 12·count bytes read and 4·count written, and the
+ * prefix sum of one number per digit value and 256 positions.
  *
- * @param firstScratch index, in the kernel's plan, of the first of the returned scratch blocks.
+ * @param firstScratch Index of the first returned scratch block in the kernel's plan.
  */
 export const stableOrderPasses = (
   indices: BindingSource,

@@ -5,7 +5,7 @@ import { sumOrderOf } from "./sum-order.ts";
 import { tilesOf, tileShapes, tileName } from "./register-tiled.ts";
 import { matmulVariant, supportedVariants } from "./variants.ts";
 
-/** The first named variant that supports the product. */
+/** Returns the first of the named variants that supports the product. */
 const firstSupported = (names: readonly string[], product: Product, facts: DeviceFacts): MatmulVariant => {
   for (const name of names) {
     const variant = matmulVariant(name);
@@ -14,13 +14,13 @@ const firstSupported = (names: readonly string[], product: Product, facts: Devic
   return matmulVariant("naive")!;
 };
 
-/** Number of workgroups below which a larger tile leaves parts of a large GPU idle. */
+/** Number of workgroups below which a larger tile leaves cores of a large GPU idle. */
 const enoughGroups = 192;
 
 /**
- * Variants for software adapters, in order of preference. SwiftShader's subgroups of 4 run as one vector whose lanes
- * share rows by broadcast: 1.7 times the speed of direct tiles at 512³. lavapipe's subgroups of 8 gain nothing
- * (docs/experiments.md).
+ * Returns the names of variants for software adapters, in order of preference. SwiftShader's subgroups of 4 run as one
+ * vector whose lanes share rows by broadcast: 1.7 times the speed of direct tiles at 512³. On lavapipe, subgroups of 8
+ * are not faster (docs/experiments.md).
  */
 const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readonly string[] => {
   if (flops <= 2 ** 16) return ["naive"];
@@ -29,8 +29,8 @@ const softwareChoice = (flops: number, { maxSubgroupSize }: DeviceFacts): readon
 };
 
 /**
- * Heuristic choice for a device that was not measured. It keeps the product's order of additions, so the number of rows
- * affects only the speed.
+ * Chooses a variant by a heuristic, for devices without measurements. The choice does not change the order of additions
+ * of the product, so the number of rows affects only the speed.
  */
 export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVariant => {
   const { rows, columns, inner } = product;
@@ -39,7 +39,8 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
   const order = sumOrderOf(product, facts);
   if (order === "by matrices") return choose("subgroup-matrix-64x64");
   if (rows === 1 || columns === 1) return choose("matrix-vector");
-  // Software adapters take seconds to compile large shaders, so only products with enough work use large shaders.
+  // Software adapters take seconds to compile large shaders, so large shaders are only used for products with enough
+  // work.
   if (facts.software) return choose(...softwareChoice(flopsOf(product), facts));
   if (rows <= 8) return choose("few-rows");
   if (order === "in pieces")
@@ -49,7 +50,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
       "split-register-32x32-4x4",
       "split-direct-8x4",
     );
-  // The largest tile that gives enough workgroups, otherwise small tiles.
+  // The largest tile that gives enough workgroups, or a small tile if there is no such tile.
   const large = [...tileShapes]
     .reverse()
     .filter((tile) => tile.perRows * tile.perColumns === 64 || tile.rows * tile.columns <= 64 * 64);
@@ -61,7 +62,7 @@ export const staticChoice = (product: Product, facts: DeviceFacts): MatmulVarian
   return choose("register-32x32-4x4", "direct-4x4");
 };
 
-/** The measured choice for this product, or the choice of the rule if there is no measured choice. */
+/** Returns the measured choice for this product, or the choice of the rule if this product has no measured choice. */
 export const chooseVariant = (
   product: Product,
   facts: DeviceFacts,

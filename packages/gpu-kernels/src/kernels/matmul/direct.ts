@@ -8,13 +8,13 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** Elements per invocation: `rows × columns`, both multiples of 4. */
+/** Number of elements per invocation: `rows × columns`, both multiples of 4. */
 export interface DirectShape {
   readonly rows: number;
   readonly columns: number;
 }
 
-/** Invocations along the columns: all lanes, or fewer if there are not enough columns. */
+/** Returns the number of invocations along the columns: all lanes, or fewer if there are not enough columns. */
 const lanesAlongColumns = ({ columns }: Product, shape: DirectShape): number => {
   let count = lanes;
   while (count > 1 && (count / 2) * shape.columns >= columns) count /= 2;
@@ -31,10 +31,10 @@ const groupsOf = (
 };
 
 /**
- * Product without workgroup memory: every invocation computes a tile of registers directly from vectors in memory. The
- * invocations of a workgroup are adjacent along the columns, so b is read in complete cache lines and a with the same
- * address for all invocations. No barrier. For few rows, where b is read only once anyway, and for software adapters,
- * whose caches replace workgroup memory.
+ * Computes a product without workgroup memory or barriers. Every invocation computes a tile of registers directly from
+ * vectors in memory. The invocations of a workgroup are adjacent along the columns, so b is read in complete cache
+ * lines, and all invocations read the same address of a. Used for few rows, because b is then read only once, and for
+ * software adapters, whose caches replace workgroup memory.
  */
 export const directPass = (
   product: Product,
@@ -122,7 +122,8 @@ export const direct = (shape: DirectShape): MatmulVariant => ({
 });
 
 /**
- * Variant for few rows and a long inner dimension: the sums are divided, so that enough of b is being loaded at a time.
+ * Returns a variant for few rows and a long inner dimension: the sums are split between workgroups, so that enough
+ * elements of b are being loaded at a time.
  */
 export const splitDirect = (shape: DirectShape): MatmulVariant => ({
   name: `split-direct-${directName(shape)}`,

@@ -5,12 +5,12 @@ import { flopsOf, type Product } from "./product.ts";
 import { fitsDevice, registerTiledPass, type TileShape, tileShapes } from "./register-tiled.ts";
 import { whole } from "./split-inner.ts";
 
-/** Number of workgroups below which a larger tile leaves parts of a large GPU idle. */
+/** Number of workgroups below which a larger tile leaves cores of a large GPU idle. */
 const enoughGroups = 192;
 
 /**
- * The tiles of an ungrouped product, placed by group. Software adapters: tiles in registers, directly from memory.
- * GPUs: the largest tile in workgroup memory that a typical group fills and that gives enough workgroups.
+ * Plan with the tiles of an ungrouped product, placed by group. Software adapters: tiles in registers, directly from
+ * memory. GPUs: the largest tile in workgroup memory that a typical group fills and that gives enough workgroups.
  */
 const plan = (product: Product, placement: Placement, usualRows: number, facts: DeviceFacts): KernelPlan => {
   if (facts.software) {
@@ -38,7 +38,7 @@ interface GroupedSizes {
   readonly groups: number;
 }
 
-/** `y[r] = x[r] · w[g]`. Cost: one product of all rows, plus up to one tile per group. */
+/** Returns the plan of `y[r] = x[r] · w[g]`. Cost: one product of all rows, plus up to one tile per group. */
 export const groupedPlan = (
   { rows, inner, columns, groups }: GroupedSizes,
   transposeB: boolean,
@@ -57,7 +57,7 @@ export const groupedPlan = (
   return plan(product, rowsOfGroups(product, groups), rows / groups, facts);
 };
 
-/** `dw[g] = Σ_r x[r]ᵀ · dy[r]`. Cost: `groups` products whose sums are as long as the groups. */
+/** Returns the plan of `dw[g] = Σ_r x[r]ᵀ · dy[r]`. Cost: `groups` products whose sums are as long as the groups. */
 export const groupedWeightPlan = ({ rows, inner, columns, groups }: GroupedSizes, facts: DeviceFacts): KernelPlan => {
   const product: Product = {
     batch: groups,

@@ -128,9 +128,9 @@ describe("choice", () => {
   });
 });
 
-// Splits and vectors have their own shapes below. One transpose represents all transposes, and subgroup matrices run on
-// no software adapter. Large tiles take seconds to compile there, so one tile represents all; `matmul.full.test.ts`
-// runs all.
+// Variants with split sums and vector products have their own shapes below. One transposed variant represents all
+// transposed variants, and subgroup matrices run on no software adapter. Software adapters take seconds to compile a
+// large tile, so one tile represents all large tiles; `matmul.full.test.ts` runs all variants.
 describeVariants(
   matmulVariants
     .map(({ name }) => name)

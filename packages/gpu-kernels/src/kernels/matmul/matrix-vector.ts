@@ -7,24 +7,26 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** Results of a workgroup, and number of inner elements in workgroup memory at a time. */
+/** Number of results per workgroup, and number of inner elements in workgroup memory at a time. */
 const [width, depth] = [32, 64] as const;
 
 /**
- * A row of the tile in workgroup memory has one more element, so that writes along the inner dimension use all banks.
+ * Elements between rows of the tile in workgroup memory. One more than the row length, so that writes along the inner
+ * dimension use all banks.
  */
 const stride = width + 1;
 
-/** Maximum number of rows of `few-rows`. */
+/** Maximum number of rows for the variant `few-rows`. */
 const maxRows = 8;
 
 /**
- * `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: the product of few rows (x = b) or, transposed, of one column (x = aᵀ).
+ * Form of a product with few vectors, `y[r, o] = Σₖ v[r, k] · x[k, o]` for few r: a product with few rows (x = b) or,
+ * transposed, with one column (x = aᵀ).
  */
 interface VectorProduct {
-  /** The operand that is x. */
+  /** Operand of the product that is the matrix x. */
   readonly side: "a" | "b";
-  /** Number of vectors. */
+  /** Number of vectors v. */
   readonly count: number;
   /** Number of results per vector. */
   readonly outer: number;
@@ -42,7 +44,7 @@ const vectorProductOf = ({ rows, columns, inner, transposeA }: Product): VectorP
         vectorAt: (r, k) => (transposeA ? `base_v + ${k} * ${rows}u + ${r}` : `base_v + ${r} * ${inner}u + ${k}`),
       };
 
-/** `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
+/** Returns WGSL that declares `layer`, `o0`, the start of the operands of a workgroup, and the range of its sum. */
 const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resultsOfGroup: number): string => wgsl`
   let layer = group / sizes.groups;
   let o0 = (group - layer * sizes.groups) * ${resultsOfGroup}u;
@@ -54,15 +56,15 @@ const positionText = ({ inner }: Product, { count, outer }: VectorProduct, resul
 `;
 
 /**
- * Loads both operands into workgroup memory. All invocations load, and each half of the invocations sums half of the
- * results.
+ * Returns WGSL that loads both operands into workgroup memory. All invocations load, and each half of the invocations
+ * sums half of the results.
  */
 const stagedCode = (product: Product, vectors: VectorProduct, element: string): string => {
   const { side, count, outer, vectorAt } = vectors;
   const { innerContiguous, code } = operandOf(product, side);
   const [blocksOuter, blocksInner] = [width / 4, depth / 4];
   const rounds = range((blocksOuter * blocksInner) / lanes);
-  // Adjacent invocations read adjacent memory.
+  // Adjacent invocations must read adjacent memory.
   const blocksOf = (round: number): readonly [outerBlock: string, innerBlock: string] => {
     const block = `(lane + ${round * lanes}u)`;
     return innerContiguous
@@ -125,7 +127,8 @@ const stagedCode = (product: Product, vectors: VectorProduct, element: string): 
 };
 
 /**
- * Each invocation sums four results directly from memory, because software adapters stop all invocations at a barrier.
+ * Returns WGSL in which each invocation sums four results directly from memory, because software adapters stop all
+ * invocations at a barrier.
  */
 const plainCode = (product: Product, vectors: VectorProduct, element: string): string => {
   const { side, count, outer, vectorAt } = vectors;
@@ -157,8 +160,9 @@ const plainCode = (product: Product, vectors: VectorProduct, element: string): s
 };
 
 /**
- * Product of one column or few rows. x is read once, so memory bandwidth is the limit, 2 · rows flops per element. Each
- * sum is one chain along the inner dimension, or along each piece of it.
+ * Computes a product with one column or few rows. x is read once, 2 · rows flops per element, so the speed is limited
+ * by memory bandwidth. Each sum is one chain along the inner dimension, or one chain along each piece of the inner
+ * dimension.
  */
 const vectorPass = (product: Product, splits: Splits, { software }: DeviceFacts): Pass => {
   const { batch, dtype, resultDtype } = product;

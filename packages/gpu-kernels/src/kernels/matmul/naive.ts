@@ -6,8 +6,8 @@ import { wgsl } from "../../wgsl.ts";
 const workgroupSize = 64;
 
 /**
- * The definition as a shader: one invocation per element, `y[m, n] = Σₖ a[m, k] · b[k, n]`. Reference for tests of all
- * other variants. Also computes empty sums.
+ * Computes the definition `y[m, n] = Σₖ a[m, k] · b[k, n]`, one invocation per element. Reference for tests of all
+ * other variants. Supports empty sums.
  */
 export const naivePass = (product: Product): Pass => {
   const { batch, rows, columns, transposeA, transposeB, dtype, resultDtype } = product;

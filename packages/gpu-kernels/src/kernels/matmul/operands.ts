@@ -3,20 +3,21 @@ import { type Product, range } from "./product.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Reads an operand of a product in a shader. Both operands have the same interface: an *outer* dimension (rows of a,
+ * WGSL that reads an operand of a product. Both operands have the same interface: an *outer* dimension (rows of a,
  * columns of b) and the inner dimension. One of the two dimensions is contiguous in memory.
  */
 export interface Operand {
   readonly binding: Binding;
-  /** Whether the inner dimension is contiguous: a untransposed, b transposed. */
+  /** Whether the inner dimension is contiguous in memory: true for an untransposed a and a transposed b. */
   readonly innerContiguous: boolean;
   /**
-   * - `fn fetch_x(base: u32, outer: u32, k: u32) -> mat4x4<f32>`: column j holds elements outer … outer+3 at k+j. Needs
-   *   k+3 < inner.
-   * - `fn fetch_x_tail(…, k_end: u32)`: zeros from k_end up.
+   * WGSL of two functions:
+   * - `fn fetch_x(base: u32, outer: u32, k: u32) -> mat4x4<f32>`: column j holds elements outer … outer+3 at k+j.
+   *   Requires k+3 < inner.
+   * - `fn fetch_x_tail(…, k_end: u32)`: the same matrix with zeros from k_end on.
    *
-   * Outer elements after the last have undefined values. They only affect results that are never stored. `base` is the
-   * first element of the matrix.
+   * Outer elements after the last have undefined values, which only affect results that are never stored. `base` is the
+   * index of the first element of the matrix.
    */
   readonly code: string;
 }
@@ -25,7 +26,7 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
   const { rows, columns, inner, transposeA, transposeB, dtype } = product;
   const outer = side === "a" ? rows : columns;
   const innerContiguous = side === "a" ? !transposeA : transposeB;
-  // Every row of the matrix then starts at a multiple of four elements, and a vector is either completely inside or
+  // If true, every row of the matrix starts at a multiple of four elements, and a vector is either completely inside or
   // completely outside of the matrix.
   const aligned = (innerContiguous ? inner : outer) % 4 === 0;
   const outerSize = side === "a" ? "sizes.rows" : "sizes.columns";
@@ -78,8 +79,8 @@ export const operandOf = (product: Product, side: "a" | "b"): Operand => {
 export interface Sink {
   readonly binding: Binding;
   /**
-   * `fn store_y(row_at: u32, column: u32, v: vec4<f32>)`: columns column … column+3 of the row that starts at element
-   * row_at.
+   * WGSL of `fn store_y(row_at: u32, column: u32, v: vec4<f32>)`, which writes columns column … column+3 of the row
+   * that starts at element row_at.
    */
   readonly code: string;
 }
@@ -105,7 +106,7 @@ export const sinkOf = ({ columns, resultDtype }: Product, partial: boolean): Sin
   };
 };
 
-/** Fields of `sizes` that the code of operands and sinks reads. */
+/** Returns the fields of `sizes` that the code of operands and sinks reads. */
 export const matrixSizes = ({
   rows,
   columns,

@@ -3,28 +3,32 @@ import type { Product } from "./product.ts";
 import type { Splits } from "./split-inner.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Assigns a part of the matrices to each tile of a pass. */
+/** Assigns a tile of the matrices to each workgroup or invocation of a pass. */
 export interface Placement {
   readonly label: string;
   readonly bindings: readonly Binding[];
   /** WGSL outside of functions. */
   readonly declarations: string;
-  /** Fields of `sizes` in addition to the fields of the product. */
+  /** Fields of `sizes` that the placement needs in addition to the fields of the product. */
   readonly sizes: { readonly [name: string]: number };
   readonly layers: number;
-  /** Number of tiles of `tileRows` rows that cover a layer. */
+  /** Returns the number of tiles of `tileRows` rows that cover a layer. */
   readonly tilesM: (tileRows: number) => number;
-  /** Whether sums start at a multiple of `step` and their numbers of terms are multiples of `step`. */
+  /** Whether all sums start at a multiple of `step` and have a multiple of `step` terms. */
   readonly inSteps: (step: number) => boolean;
   /**
-   * WGSL that defines, from `tile_m` and `layer`: `m0`, the tile's first row, and `row_end`; `base_a` and `base_b`, the
-   * starts of its matrices; and `k_begin` and `k_end`, the range of its sum. Returns from `main` for a tile without
-   * rows. With `shared`, all invocations of a workgroup have the same tile, and all definitions are uniform.
+   * Returns WGSL that defines, from `tile_m` and `layer`: `m0`, the first row of the tile, and `row_end`; `base_a` and
+   * `base_b`, the starts of its matrices; and `k_begin` and `k_end`, the range of its sum. For a tile without rows, the
+   * WGSL returns from `main`. With `shared`, all invocations of a workgroup have the same tile, and all definitions are
+   * uniform.
    */
   readonly define: (tileRows: number, shared: boolean) => string;
 }
 
-/** Each layer is one product, or one piece of a product if the inner dimension is divided. */
+/**
+ * Returns the placement of a plain product. Each layer is one product of the batch, or one piece of a product if the
+ * inner dimension is split.
+ */
 export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits): Placement => {
   const partial = splits.count > 1;
   return {
@@ -50,7 +54,10 @@ export const plainPlacement = ({ batch, rows, inner }: Product, splits: Splits):
 
 const counts: Binding = { name: "counts", type: "array<i32>", source: { input: 2 }, access: "read" };
 
-/** WGSL that evaluates `call`. Values passed through workgroup memory are uniform. */
+/**
+ * Returns WGSL that evaluates `call`. If `shared`, the value is passed through workgroup memory, which makes it
+ * uniform.
+ */
 const found = (shared: boolean, call: string): string =>
   shared
     ? wgsl`
@@ -60,9 +67,9 @@ const found = (shared: boolean, call: string): string =>
     : `let place = ${call};`;
 
 /**
- * Rows by group: tiles start at the start of a group, so no tile has rows of two groups. A tile finds its group from
- * the counts; tiles after the last group have empty sums. At most one tile per group, and one at the end, is partly
- * filled, so this number of additional workgroups is started.
+ * Returns the placement of rows by group: tiles start at the start of a group, so no tile has rows of two groups. A
+ * tile finds its group from the counts; tiles after the last group have empty sums. At most one tile per group, and one
+ * at the end, are partly filled, so `groups` + 1 additional workgroups are started.
  */
 export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placement => ({
   label: "grouped-matmul",
@@ -98,7 +105,7 @@ export const rowsOfGroups = ({ rows, inner }: Product, groups: number): Placemen
   `,
 });
 
-/** Sums by group: layer g is the product over the rows of group g. */
+/** Returns the placement of sums by group: layer g is the product over the rows of group g. */
 export const sumsOfGroups = ({ rows }: Product, groups: number): Placement => ({
   label: "grouped-matmul-backward-weight",
   bindings: [counts],

@@ -13,18 +13,18 @@ export interface Product extends MatmulRequest {
  * Order of the additions of a product.
  *
  * - `in order`: one chain of f32 multiply-adds along the inner dimension.
- * - `in pieces`: one such chain along each piece of the inner dimension, then the pieces in order.
+ * - `in pieces`: one such chain along each piece of the inner dimension; the sums of the pieces are added in order.
  * - `by matrices`: the order of the device's matrix units.
  */
 export type SumOrder = "in order" | "in pieces" | "by matrices";
 
-/** An algorithm for a product. Variants with the same order of sums give the same bits. */
+/** An algorithm for a product. Variants with the same order of sums give bitwise identical results. */
 export interface MatmulVariant {
   /** Unique name. Stored in measured models, so its meaning must never change. */
   readonly name: string;
-  /** Order of the variant's sums. `by rule`: the device's order for each product. */
+  /** Order of the variant's sums. `by rule` means the order that the device's rule chooses for each product. */
   readonly sums: SumOrder | "by rule";
-  /** Whether the device can run this variant, and the variant is designed for the shape. */
+  /** Whether the device can run this variant, and the shape is suitable for it. */
   readonly supports: (product: Product, facts: DeviceFacts) => boolean;
   readonly plan: (product: Product, facts: DeviceFacts) => KernelPlan;
 }
@@ -45,7 +45,7 @@ export const productOf = ({ inputs, outputs, params }: KernelNode<OperatorParams
   };
 };
 
-/** Layout: `NN`, `NT`, `TN` or `TT`. */
+/** Returns the layout of the operands: `NN`, `NT`, `TN` or `TT` (N: not transposed, T: transposed). */
 export const layoutOf = ({ transposeA, transposeB }: MatmulRequest): string =>
   `${transposeA ? "T" : "N"}${transposeB ? "T" : "N"}`;
 

@@ -6,7 +6,10 @@ import { type Splits, splitPlan, whole } from "./split-inner.ts";
 import { splitsOf } from "./sum-order.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Elements per workgroup, `rows × columns`, and per invocation, `perRows × perColumns`. All multiples of 4. */
+/**
+ * Number of elements per workgroup, `rows × columns`, and per invocation, `perRows × perColumns`. All are multiples of
+ * 4.
+ */
 export interface TileShape {
   readonly rows: number;
   readonly columns: number;
@@ -35,9 +38,9 @@ export const tilesOf = ({ batch, rows, columns }: Product, tile: TileShape): num
   batch * Math.ceil(rows / tile.rows) * Math.ceil(columns / tile.columns);
 
 /**
- * Product by tiles in workgroup memory and in registers. Per inner element, an invocation reads perRows + perColumns
- * floats of workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte). Global memory is read once
- * per tile, rows + columns floats for 2 · rows · columns flops.
+ * Computes a product by tiles in workgroup memory and in registers. Per inner element, an invocation reads perRows +
+ * perColumns floats of workgroup memory for 2 · perRows · perColumns flops (8 × 8: 2 flops per byte). Global memory is
+ * read once per tile, rows + columns floats for 2 · rows · columns flops.
  *
  * - In both tiles, the inner dimension is the outermost, so the inner loop is the same for NN, NT, TN and TT. An
  *   operand with a contiguous inner dimension is transposed while it is loaded, in blocks of 4 × 4 in registers.
@@ -66,7 +69,7 @@ export const registerTiledPass = (
   const [vectorsM, vectorsN] = [tile.rows / 4, tile.columns / 4];
   const [partsM, partsN] = [range(perRows / 4), range(perColumns / 4)];
 
-  // Blocks of 4 × 4: first the blocks of a, then the blocks of b, assigned to the invocations in rounds.
+  // Blocks of 4 × 4, first the blocks of a and then the blocks of b, are assigned to the invocations in rounds.
   const blocks = depth / 4;
   const [blocksA, blocksB] = [vectorsM * blocks, vectorsN * blocks];
   const rounds = range(Math.ceil((blocksA + blocksB) / lanes));
@@ -81,7 +84,7 @@ export const registerTiledPass = (
   const swizzled = ({ innerContiguous }: Operand, vector: string, block: string): string =>
     innerContiguous ? `(${vector} ^ (${block} * 2u))` : vector;
 
-  /** The work of round r on its block, for either operand. */
+  /** Returns WGSL of the work in round r on the block of the invocation, for either operand. */
   const perBlock = (round: number, work: (side: "a" | "b", block: string) => string): string => {
     const at = `lane${round === 0 ? "" : ` + ${round * lanes}u`}`;
     const [first, last] = [round * lanes, (round + 1) * lanes];
@@ -233,7 +236,8 @@ export const registerTiled = (tile: TileShape): MatmulVariant => ({
 });
 
 /**
- * Variant for few results of long sums, as in weight gradients: the sums are divided, so that all workgroups have work.
+ * Returns a variant for few results with long sums, as in weight gradients: the sums are split, so that all workgroups
+ * have work.
  */
 export const splitRegisterTiled = (tile: TileShape): MatmulVariant => ({
   name: `split-register-${tileName(tile)}`,

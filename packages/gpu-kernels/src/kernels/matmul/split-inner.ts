@@ -3,7 +3,7 @@ import { featuresOf, type Product } from "./product.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * The inner dimension divided into `count` pieces of `length` elements. The last piece may be shorter, and no piece is
+ * Splits of the inner dimension: `count` pieces of `length` elements. The last piece may be shorter, and no piece is
  * empty.
  */
 export interface Splits {
@@ -13,7 +13,7 @@ export interface Splits {
 
 export const whole = ({ inner }: Product): Splits => ({ count: 1, length: inner });
 
-/** About `wanted` pieces, each a multiple of `step` elements. */
+/** Splits the inner dimension into about `wanted` pieces, each a multiple of `step` elements long. */
 export const splitInner = ({ inner }: Product, wanted: number, step: number): Splits => {
   const length = Math.ceil(inner / wanted / step) * step;
   return { count: Math.ceil(inner / length), length };
@@ -22,14 +22,14 @@ export const splitInner = ({ inner }: Product, wanted: number, step: number): Sp
 const workgroupSize = 64;
 
 /**
- * Second pass: `y = Σ_s partial[s]`, in order of s, so that the bits do not depend on the order of workgroups. Reads
- * and writes 4·(splits + 1) bytes per element.
+ * Adds the partial sums of a split product in a second pass: `y = Σ_s partial[s]`, in order of s, so that the result is
+ * bitwise independent of the order of workgroups. Reads and writes 4·(splits + 1) bytes per element.
  */
 export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
   const { batch, rows, columns, resultDtype } = product;
   const total = batch * rows * columns;
   const vectors = Math.ceil(total / 4);
-  // Layers of partial sums start at multiples of four elements only if their size is such a multiple.
+  // Layers of partial sums start at multiples of four elements only if the layer size is a multiple of four.
   const aligned = total % 4 === 0;
   const load = aligned
     ? "partial[s * sizes.vectors + at]"
@@ -56,7 +56,10 @@ export const sumPartialsPass = (product: Product, { count }: Splits): Pass => {
   };
 };
 
-/** Both passes of a product whose inner dimension is divided, and the block of partial sums between them. */
+/**
+ * Returns the plan of a product whose inner dimension is split: both passes, and the block of partial sums between
+ * them.
+ */
 export const splitPlan = (product: Product, splits: Splits, pass: (splits: Splits) => Pass): KernelPlan =>
   splits.count === 1
     ? { passes: [pass(splits)] }

@@ -3,15 +3,18 @@ import { featuresOf, layoutOf, type MatmulVariant, type Product, range } from ".
 import { matrixSizes, operandOf } from "./operands.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** A workgroup of four subgroups computes 64 × 64 elements, each subgroup 32 × 32, over 32 inner elements at a time. */
+/**
+ * A workgroup of four subgroups computes 64 × 64 elements. Each subgroup computes 32 × 32 elements, over 32 inner
+ * elements at a time.
+ */
 const [side, perSubgroup, depth, numSubgroups] = [64, 32, 32, 4] as const;
 
 /** Rows of the tiles in workgroup memory have 16 bytes of padding, so that rows start at different banks. */
 const [strideK, strideN] = [depth + 8, side + 8] as const;
 
 /**
- * The matrix shape that the variant uses: f16 operands, f32 sums, and a divisor of a subgroup's tile. The largest such
- * shape.
+ * Returns the matrix shape that the variant uses: the largest shape with f16 operands and f32 sums that divides the
+ * tile of a subgroup. Undefined if there is no such shape.
  */
 export const matrixShapeFor = ({ subgroupMatrices }: DeviceFacts): SubgroupMatrixShape | undefined =>
   subgroupMatrices
@@ -26,10 +29,10 @@ export const matrixShapeFor = ({ subgroupMatrices }: DeviceFacts): SubgroupMatri
     .sort((p, q) => q.rows * q.columns * q.inner - p.rows * p.columns * p.inner)[0];
 
 /**
- * Product on tensor cores: `subgroup_matrix_result += subgroup_matrix_left · subgroup_matrix_right`, f16 operands and
- * f32 sums. Both tiles are loaded into workgroup memory in f16 (padded with zeros, in their transposed or untransposed
- * layout). Sums return through workgroup memory in f32, and guarded stores round them to the result's dtype. A subgroup
- * computes 2 · 32 · 32 · 32 flops per 4 KiB of workgroup memory.
+ * Computes a product on tensor cores: `subgroup_matrix_result += subgroup_matrix_left · subgroup_matrix_right`, f16
+ * operands and f32 sums. Both tiles are loaded into workgroup memory in f16 (padded with zeros, in their transposed or
+ * untransposed layout). Sums are written through workgroup memory in f32, and bounds-checked stores round them to the
+ * result's dtype. A subgroup computes 2 · 32 · 32 · 32 flops per 4 KiB of workgroup memory.
  */
 export const subgroupMatrixPass = (
   product: Product,
@@ -41,7 +44,7 @@ export const subgroupMatrixPass = (
   const [a, b] = [operandOf(product, "a"), operandOf(product, "b")];
   const [tilesM, tilesN] = [Math.ceil(rows / side), Math.ceil(columns / side)];
   const [partsM, partsN] = [range(perSubgroup / M), range(perSubgroup / N)];
-  // Blocks of 4 × 4 elements of either tile, distributed over the invocations.
+  // Number of blocks of 4 × 4 elements of a tile, which are distributed over the invocations.
   const blocks = (side / 4) * (depth / 4);
   const blockAt = (innerContiguous: boolean): string[] =>
     innerContiguous
@@ -66,8 +69,8 @@ export const subgroupMatrixPass = (
       }
     `,
   );
-  // Each subgroup has its own part of workgroup memory for sums to be stored, so only the subgroup's own order matters.
-  // Barriers stay uniform.
+  // Each subgroup stores sums through its own region of workgroup memory, so only the order within the subgroup
+  // matters. Barriers stay uniform.
   const out = partsM.flatMap((p) =>
     partsN.map(
       (q) => wgsl`
@@ -125,7 +128,7 @@ export const subgroupMatrixPass = (
 const workgroupBytes = ({ rows, columns }: SubgroupMatrixShape): number =>
   2 * (side * strideK + depth * strideN) + 4 * numSubgroups * rows * columns;
 
-/** Whether the device multiplies operands of this dtype with matrix units, for any number of rows. */
+/** Whether the device has matrix units that multiply operands of this dtype, for any number of rows. */
 export const supportsMatrices = ({ inner, dtype }: Product, facts: DeviceFacts): boolean => {
   const shape = matrixShapeFor(facts);
   return (
@@ -134,7 +137,7 @@ export const supportsMatrices = ({ inner, dtype }: Product, facts: DeviceFacts):
     facts.f16 &&
     facts.subgroups &&
     shape !== undefined &&
-    // An invocation's subgroup is only known if all subgroups have the same size.
+    // The subgroup of an invocation is only known if all subgroups have the same size.
     facts.minSubgroupSize === facts.maxSubgroupSize &&
     numSubgroups * facts.maxSubgroupSize <= facts.maxWorkgroupSize &&
     workgroupBytes(shape) <= facts.maxWorkgroupBytes

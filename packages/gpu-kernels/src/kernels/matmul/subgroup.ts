@@ -7,10 +7,10 @@ const lanes = 64;
 const rows = 8;
 
 /**
- * Product that shares rows of a within subgroups: all invocations of a workgroup share 8 rows, each lane loads a
- * different inner element of these rows, and broadcasts distribute the elements. So a is read once per workgroup
- * without workgroup memory and without barriers. Fast if a broadcast is free (Intel reads any lane's register);
- * otherwise a broadcast costs as much as workgroup memory.
+ * Computes a product that shares rows of a within subgroups: all invocations of a workgroup share 8 rows, each lane
+ * loads a different inner element of these rows, and broadcasts distribute the elements. Therefore a is read once per
+ * workgroup, without workgroup memory or barriers. Fast if a broadcast is free (Intel GPUs read any lane's register);
+ * on other devices a broadcast costs as much as workgroup memory.
  *
  * Lanes of a larger subgroup repeat the first lanes, so the code runs with any subgroup size that the adapter may
  * choose.

@@ -3,22 +3,23 @@ import type { MatmulVariant, Product, SumOrder } from "./product.ts";
 import { type Splits, splitInner, whole } from "./split-inner.ts";
 import { supportsMatrices } from "./subgroup-matrix.ts";
 
-/** Side of the tiles from which the number of pieces is computed. */
+/** Side of the tiles that determine the number of pieces, in elements. */
 const side = 64;
-/** Number of workgroups that keep a large GPU busy: a few for each of the 132 cores of the largest GPU. */
+/** Number of workgroups that keeps a large GPU busy: about three for each of the 132 cores of the largest GPU. */
 const wantedGroups = 384;
 /** Assumed number of row tiles of a product whose rows are samples or positions. */
 const usualTiles = 32;
-/** Minimum number of terms of a piece. */
+/** Minimum number of terms of a piece, if the first operand is transposed and if it is not. */
 const [minTerms, minTermsOfRows] = [128, 1024] as const;
 const maxPieces = 64;
-/** Pieces are multiples of this number of terms. */
+/** Number of terms that the length of a piece is a multiple of. */
 const step = 64;
 
 /**
- * Pieces of the sums of a product. Their number must not depend on the number of rows or matrices, because a row must
- * have the same bits alone and in a batch. A transposed first operand occurs in weight gradients, so the number of rows
- * is assumed to equal the number of columns; otherwise many rows are assumed.
+ * Returns the pieces into which the sums of a product are split. The number of pieces must not depend on the number of
+ * rows or matrices, because the result of a row must be bitwise identical alone and in a batch. A transposed first
+ * operand occurs in weight gradients, so the number of rows is assumed to equal the number of columns. In all other
+ * products, many rows are assumed.
  */
 export const splitsOf = (product: Product): Splits => {
   const { columns, inner, transposeA } = product;
@@ -30,19 +31,22 @@ export const splitsOf = (product: Product): Splits => {
 };
 
 /**
- * Order of additions on a device for products of this inner dimension, columns, layout and dtype. Does not depend on
- * the number of rows or matrices.
+ * Returns the order of additions on a device for products of this inner dimension, columns, layout and dtype. Does not
+ * depend on the number of rows or matrices.
  */
 export const sumOrderOf = (product: Product, facts: DeviceFacts): SumOrder => {
   if (supportsMatrices(product, facts)) return "by matrices";
   return !facts.software && splitsOf(product).count > 1 ? "in pieces" : "in order";
 };
 
-/** Pieces of the sums in the device's order of additions. */
+/** Returns the pieces of the sums in the device's order of additions. */
 export const splitsByRule = (product: Product, facts: DeviceFacts): Splits =>
   facts.software ? whole(product) : splitsOf(product);
 
-/** Whether a variant adds in the device's order for the product, so that rows keep their bits. */
+/**
+ * Whether a variant adds in the device's order for the product, so that results of rows are bitwise identical to those
+ * of other variants in this order.
+ */
 export const keepsSumOrder = ({ sums }: MatmulVariant, product: Product, facts: DeviceFacts): boolean => {
   const order = sumOrderOf(product, facts);
   return sums === "by rule" ? order !== "by matrices" : sums === order;

@@ -5,8 +5,9 @@ import { wgsl } from "../../wgsl.ts";
 const side = 16;
 
 /**
- * `x[batch, n, k] → xᵀ[batch, k, n]` by tiles in workgroup memory, so that both reads and writes use complete cache
- * lines. A padded row avoids bank conflicts of the tile's columns. Reads and writes each element once.
+ * Transposes `x[batch, n, k] → xᵀ[batch, k, n]` by tiles in workgroup memory, so that both reads and writes use
+ * complete cache lines. Padding of rows avoids bank conflicts between the columns of a tile. Reads and writes each
+ * element once.
  */
 export const transposePass = (product: Product): Pass => {
   const { batch, columns, inner, dtype } = product;
@@ -39,9 +40,9 @@ export const transposePass = (product: Product): Pass => {
 };
 
 /**
- * NT as a transpose of b followed by NN (TNN in papers). Faster if the next variant reads columns of b much faster than
- * rows, and the product is long enough to hide the additional traffic of n · k elements. Needs scratch memory of the
- * size of b.
+ * Returns a variant that computes NT as a transpose of b followed by NN (TNN in papers). Faster if variant `after`
+ * reads columns of b much faster than rows, and the product takes long enough that the additional traffic of n · k
+ * elements is negligible. Needs scratch memory of the size of b.
  */
 export const transposedFirst = (after: MatmulVariant): MatmulVariant => ({
   name: `transpose-${after.name}`,

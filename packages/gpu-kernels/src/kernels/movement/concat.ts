@@ -3,14 +3,14 @@ import type { Pass } from "../../kernel.ts";
 import { movingLanes, type UnitBytes, unitBinding, unitFunction, unitPass, unitSizes, unitType } from "./unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** An operand's columns of the concatenated rows, in elements. */
+/** Columns of the concatenated rows that an operand fills, in elements. */
 interface Columns {
   readonly input: number;
   readonly begin: number;
   readonly width: number;
 }
 
-/** Rows of `rowWidth` elements, concatenated from the columns of several operands. */
+/** Concatenated rows of `rowWidth` elements, and the columns of each operand. */
 export interface JoinedRows {
   readonly rows: number;
   readonly rowWidth: number;
@@ -18,8 +18,8 @@ export interface JoinedRows {
 }
 
 /**
- * Groups of adjacent operands that are not yet in the output, at most `most` per group. Operands without elements are
- * ignored.
+ * Returns groups of adjacent operands that are not yet in the output, at most `most` operands per group. Operands
+ * without elements are ignored.
  */
 const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most: number): Columns[][] => {
   const groups: Columns[][] = [];
@@ -38,7 +38,10 @@ const groupsOf = (columns: readonly Columns[], placed: readonly boolean[], most:
   return groups;
 };
 
-/** The unit at `row` and `column`, counted from the group's first unit. A chain of comparisons finds the operand. */
+/**
+ * Returns WGSL that reads the unit at `row` and `column`, counted from the first unit of the group. A chain of
+ * comparisons finds the operand.
+ */
 const choose = (group: readonly Columns[], step: number): string => {
   const first = group[0]!.begin;
   return group
@@ -52,7 +55,7 @@ const choose = (group: readonly Columns[], step: number): string => {
     .join("\n");
 };
 
-/** All columns: writes the complete output. */
+/** Copies all operands: writes the complete output. */
 const wholePass = (
   { rows, rowWidth }: JoinedRows,
   group: readonly Columns[],
@@ -76,7 +79,7 @@ const wholePass = (
   });
 };
 
-/** Some columns, consisting of complete units: every invocation copies one unit to its position. */
+/** Copies some operands whose columns consist of complete units: every invocation copies one unit to its position. */
 const unitColumnsPass = (
   { rows, rowWidth }: JoinedRows,
   group: readonly Columns[],
@@ -113,8 +116,8 @@ const unitColumnsPass = (
 };
 
 /**
- * Some columns that start or end within a word: every invocation updates a word of the output and keeps the other
- * elements of the word.
+ * Copies some operands whose columns start or end within a word: every invocation updates a word of the output and
+ * keeps the other elements of the word.
  */
 const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], elementBytes: 1 | 2): Pass => {
   const perWord = 4 / elementBytes;
@@ -155,10 +158,10 @@ const wordsPass = ({ rows, rowWidth }: JoinedRows, group: readonly Columns[], el
 
 /**
  * Concatenate the columns of operands, several operands per pass. Cost: each element that is not already in the output
- * is read and written once. Words shared by operands of several passes are written once by each pass.
+ * is read and written once. A word that contains elements of several passes is written once by each of these passes.
  *
- * @param placed whether each operand is already in the output.
- * @param most maximum number of operands that one pass can bind.
+ * @param placed Whether each operand is already in the output.
+ * @param most Maximum number of operands that one pass can bind.
  */
 export const concatPasses = (joined: JoinedRows, dtype: DType, placed: readonly boolean[], most: number): Pass[] => {
   const elementBytes = bytesPerElement[dtype];

@@ -120,7 +120,10 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
   };
   const different = (actual: readonly number[], expected: Float64Array): number =>
     actual.findIndex((number, i) => !Object.is(number, expected[i]));
-  /** Compares every number with the reference, on a GPU with minimum limits and on a software adapter. */
+  /**
+   * Compares every number of an operator's result with the reference, on a GPU with minimum limits and on a software
+   * adapter.
+   */
   const check = async (op: string, params: KernelNode["params"], ...inputs: readonly NdArray[]): Promise<void> => {
     const node = nodeFor(op, inputs, params);
     if (elementCount(node.outputs[0]!.shape) === 0) return;
@@ -266,7 +269,7 @@ describe.skipIf(!hasAdapter)("movement on WebGPU", () => {
         const plan = planOf(node, minimalDevice, placed);
         if (plan.passes.length === 0) return;
         const bytes = Buffer.from((await bitsOf(node, plan, inputs)).bytes()).toString("hex");
-        // Before the run every byte of the output was 0xff.
+        // Before the run, every byte of the output was 0xff.
         const expected = inputs.map((input, i) =>
           placed[i]! ? Buffer.alloc(input.bytes().byteLength, 0xff) : Buffer.from(input.bytes()),
         );

@@ -28,7 +28,7 @@ const paddedSize = ({ size, low, high, gap }: PadDim): number =>
 
 const isWhole = ({ low, high, gap }: PadDim): boolean => low === 0 && high === 0 && gap === 0;
 
-/** Merge each unpadded dimension with the previous dimension. At least one dimension is left. */
+/** Merges each unpadded dimension with the previous dimension. Returns at least one dimension. */
 const joinPadDims = (dims: readonly PadDim[]): PadDim[] => {
   const joined: PadDim[] = [];
   for (const dim of dims) {
@@ -62,9 +62,9 @@ const widen = (
 };
 
 /**
- * Write each unit of the padded tensor once: from the input, or the padding value.
+ * Writes each unit of the padded tensor once, with elements of the input or the padding value.
  *
- * @param pattern the value's bits, repeated over a word.
+ * @param pattern Bits of the padding value, repeated to fill a word.
  */
 export const padPass = (source: readonly PadDim[], dtype: DType, pattern: number): Pass => {
   const elementBytes = bytesPerElement[dtype] as UnitBytes;
@@ -80,7 +80,7 @@ export const padPass = (source: readonly PadDim[], dtype: DType, pattern: number
     if (isWhole(dims[dim]!)) {
       lines.push(`let i${dim} = c${dim};`);
     } else {
-      // Before the first entry the difference wraps around and is out of range.
+      // For indices before the first entry, the difference wraps around and is out of range.
       lines.push(`let d${dim} = c${dim} - ${low}u;`, `let i${dim} = d${dim} / ${gap + 1}u;`);
       inside.push(`i${dim} < ${size}u`);
       if (gap > 0) inside.push(`d${dim} % ${gap + 1}u == 0u`);

@@ -5,16 +5,16 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** Whether both sides of every matrix consist of complete blocks of 4×4 words. */
+/** Whether both dimensions of every matrix are multiples of the block size, 4×4 words. */
 export const hasBlocks = ({ rows, columns, batch, offset }: Transposition, elementBytes: number): boolean =>
   elementBytes === 4 &&
   [rows.size, rows.inputStride, columns.size, columns.outputStride, offset].every((words) => words % 4 === 0) &&
   batch.every(({ inputStride, outputStride }) => inputStride % 4 === 0 && outputStride % 4 === 0);
 
 /**
- * Transpose blocks of 4×4 words in registers, one per invocation. Adjacent invocations write adjacent memory. Cost:
- * each word is read once and written once, without a barrier. If a workgroup is one CPU thread, this is several times
- * faster than tiles in workgroup memory.
+ * Transposes blocks of 4×4 words in registers, one block per invocation. Adjacent invocations write adjacent memory.
+ * Cost: each word is read once and written once, without a barrier. If a workgroup is one CPU thread, this method is
+ * several times faster than tiles in workgroup memory.
  */
 export const transposeBlocksPass = ({ rows, columns, batch, offset }: Transposition): Pass => {
   const [rowBlocks, columnBlocks] = [rows.size / 4, columns.size / 4];

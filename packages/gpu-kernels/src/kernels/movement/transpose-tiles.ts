@@ -7,10 +7,16 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Side of a square tile in words. With one padding word per row, columns of a tile are in different banks. */
+/**
+ * Side of a square tile in words, by bytes per element. With one padding word per row, the words of a column are in
+ * different banks.
+ */
 const tileWords: { readonly [elementBytes: number]: number } = { 4: 32, 2: 32, 1: 16 };
 
-/** Sides of a tile in words. If one dimension is short, the tile grows along the other. */
+/**
+ * Returns the sides of a tile in words. If one dimension of the matrix is short, the tile is longer along the other
+ * dimension.
+ */
 const tileSides = (
   rowWords: number,
   columnWords: number,
@@ -23,9 +29,10 @@ const tileSides = (
 };
 
 /**
- * Transpose by tiles in workgroup memory, so that both reads and writes access consecutive memory. A tile of 32×32
- * words with rows of 33 is the classic (Ruetsch and Micikevicius, Optimizing Matrix Transpose in CUDA, 2009). Packed
- * elements are extracted from the words of a column. Cost: each word is read once and written once; one barrier.
+ * Transposes by tiles in workgroup memory, so that both reads and writes access consecutive memory. A tile of 32×32
+ * words with rows padded to 33 words is the classic method (Ruetsch and Micikevicius, Optimizing Matrix Transpose in
+ * CUDA, 2009). Packed elements are extracted from the words of a column. Cost: each word is read once and written once;
+ * one barrier.
  */
 export const transposeTilesPass = (transposition: Transposition, dtype: DType): Pass => {
   const { rows, columns, batch, offset } = transposition;

@@ -8,22 +8,25 @@ interface BatchDim {
   readonly outputStride: number;
 }
 
-/** A transposition of two dimensions of a view. All other dimensions are a batch. Sizes and strides in elements. */
+/**
+ * Transposition of two dimensions of a view. All other dimensions are batch dimensions. Sizes and strides are in
+ * elements.
+ */
 export interface Transposition {
-  /** The dimension that is innermost in the output. */
+  /** Dimension that is innermost in the output. */
   readonly rows: { readonly size: number; readonly inputStride: number };
-  /** The dimension that is innermost in the input. */
+  /** Dimension that is innermost in the input. */
   readonly columns: { readonly size: number; readonly outputStride: number };
   readonly batch: readonly BatchDim[];
   readonly offset: number;
 }
 
-/** Minimum length of both sides. For shorter sides, caches are as fast as tiles. */
+/** Minimum length of both sides of a transposed matrix. For shorter sides, caches are as fast as tiles. */
 const minSide = 4;
 
 /**
- * Returns the view as a transposition of matrices. Undefined if the view is not a transposition, or if tiles would not
- * be faster.
+ * Returns the view as a transposition of matrices, or undefined if the view is not a transposition, or if tiles would
+ * not be faster.
  */
 export const transpositionOf = (view: View, dtype: DType): Transposition | undefined => {
   const dims = joinDims(view.dims);
@@ -50,7 +53,7 @@ export const transpositionOf = (view: View, dtype: DType): Transposition | undef
   };
 };
 
-/** WGSL that decomposes the number of a matrix: `b<d>` for each batch dimension. */
+/** Returns WGSL that decomposes the index of a matrix in the batch: `b<d>` for each batch dimension. */
 export const batchCode = (batch: readonly BatchDim[]): string =>
   coordinates(
     "matrix",

@@ -3,31 +3,34 @@ import type { Binding, BindingSource, Pass } from "../../kernel.ts";
 import { bitsFunction } from "../../storage.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Movement reads and writes bits, never numbers: NaNs keep their payload, and subnormals are not flushed. A unit of 1,
-// 2, 4, 8 or 16 bytes is the amount that one invocation moves at once. Units smaller than a word are combined into
+// Number of bytes of a unit, the amount of memory that one invocation moves at once. Movement reads and writes bits,
+// never numbers: NaNs keep their payload, and subnormals are not flushed. Units smaller than a word are combined into
 // complete words of the output.
 
 export type UnitBytes = 1 | 2 | 4 | 8 | 16;
 
-/** Widest first. */
+/** Unit sizes in bytes, largest first. */
 export const unitSizes: readonly UnitBytes[] = [16, 8, 4, 2, 1];
 
-/** WGSL type of a unit in registers. */
+/** Returns the WGSL type of a unit in registers. */
 export const unitType = (bytes: UnitBytes): "u32" | "vec2<u32>" | "vec4<u32>" =>
   bytes === 16 ? "vec4<u32>" : bytes === 8 ? "vec2<u32>" : "u32";
 
-/** WGSL type of a binding of units. */
+/** Returns the WGSL type of a binding of units. */
 const unitArray = (bytes: UnitBytes): string => `array<${unitType(bytes)}>`;
 
 const unitDtype = (bytes: 1 | 2 | 4): DType => (bytes === 1 ? "u8" : bytes === 2 ? "f16" : "u32");
 
-/** `fn bits_<name>(i: u32) -> <unit>`: unit i of the binding `name`, which must be declared with `unitArray(bytes)`. */
+/**
+ * Returns WGSL of `fn bits_<name>(i: u32) -> <unit>`, which returns unit i of the binding `name`. The binding must be
+ * declared with `unitArray(bytes)`.
+ */
 export const unitFunction = (name: string, bytes: UnitBytes): string =>
   bytes < 4
     ? bitsFunction(name, unitDtype(bytes as 1 | 2))
     : `fn bits_${name}(i: u32) -> ${unitType(bytes)} { return ${name}[i]; }`;
 
-/** A binding of units. */
+/** Returns a binding of an array of units. */
 export const unitBinding = (
   name: string,
   bytes: UnitBytes,
@@ -40,30 +43,33 @@ export const unitBinding = (
   access,
 });
 
-/** A 32-bit word that repeats the bits of an element of `elementBytes` bytes. */
+/** Returns a 32-bit word that repeats the bits of an element of `elementBytes` bytes. */
 export const repeatBits = (bits: number, elementBytes: number): number =>
   (elementBytes === 4 ? bits : elementBytes === 2 ? (bits & 0xffff) * 0x10001 : (bits & 0xff) * 0x1010101) >>> 0;
 
-/** A unit that repeats `word`. */
+/** Returns WGSL of a unit that repeats `word`. */
 export const unitOfWord = (word: string, bytes: UnitBytes): string =>
   bytes <= 4 ? word : `${unitType(bytes)}(${word})`;
 
-/** Invocations per workgroup of every movement pass. */
+/** Number of invocations per workgroup in every movement pass. */
 export const movingLanes = 256;
 
 interface UnitPass {
   readonly label: string;
-  /** Bindings, without the output. */
+  /** Bindings of the pass, except the output. */
   readonly bindings: readonly Binding[];
   readonly bytes: UnitBytes;
   /** Number of units of the output. */
   readonly units: number;
-  /** WGSL that defines `fn element(at: u32) -> <unit>`: unit `at` of the output. */
+  /** WGSL of `fn element(at: u32) -> <unit>`, which returns unit `at` of the output. */
   readonly code: string;
   readonly sizes?: { readonly [name: string]: number };
 }
 
-/** Amount that one invocation writes at once: 16 bytes, or four elements if elements are narrower than a word. */
+/**
+ * WGSL for the amount that one invocation writes at once, by unit size: 16 bytes, or four elements if elements are
+ * narrower than a word.
+ */
 const writeForms: {
   readonly [B in UnitBytes]: {
     readonly type: string;
@@ -87,8 +93,8 @@ const writeForms: {
 };
 
 /**
- * One pass that writes every unit of output 0. Cost: each unit once. Units after the last are written to the padding of
- * the output.
+ * Returns a pass that writes every unit of output 0. Cost: each unit is written once. Units after the last are written
+ * to the padding of the output.
  */
 export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPass): Pass => {
   const { type, units: each, value } = writeForms[bytes];
@@ -111,8 +117,8 @@ export const unitPass = ({ label, bindings, bytes, units, code, sizes }: UnitPas
 };
 
 /**
- * WGSL that decomposes a flat index, last dimension first: `let <name><d> = …` for each of `sizes`. Sizes are part of
- * the text, so that divisions become shifts and multiplications.
+ * Returns WGSL that decomposes a flat index, last dimension first: `let <name><d> = …` for each of `sizes`. The sizes
+ * are part of the shader text, so that divisions compile to shifts and multiplications.
  */
 export const coordinates = (at: string, sizes: readonly number[], name = "c"): string => {
   const lines: string[] = [];
@@ -128,7 +134,7 @@ export const coordinates = (at: string, sizes: readonly number[], name = "c"): s
   return lines.join("\n");
 };
 
-/** `offset + Σ c<d>·stride` in WGSL. */
+/** Returns WGSL of `offset + Σ c<d>·stride`. */
 export const affine = (
   strides: readonly number[],
   offset: number,

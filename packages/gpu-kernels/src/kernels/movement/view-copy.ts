@@ -14,19 +14,19 @@ import {
 } from "./unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** One dimension of a view: the number of steps, and the stride in elements of the input. */
+/** One dimension of a view: its size, and its stride in elements of the input. */
 export interface ViewDim {
   readonly size: number;
   readonly stride: number;
 }
 
-/** Maps each index of a dense output to an element of a dense input. */
+/** Map from each index of a dense output to an element of a dense input. */
 export interface View {
   readonly dims: readonly ViewDim[];
   readonly offset: number;
 }
 
-/** Drop dimensions of size 1, and merge adjacent dimensions with contiguous steps. At least one dimension is left. */
+/** Drops dimensions of size 1, and merges adjacent dimensions that are contiguous. Returns at least one dimension. */
 export const joinDims = (dims: readonly ViewDim[]): ViewDim[] => {
   const joined: ViewDim[] = [];
   for (const dim of dims) {
@@ -39,17 +39,17 @@ export const joinDims = (dims: readonly ViewDim[]): ViewDim[] => {
   return joined.length === 0 ? [{ size: 1, stride: 1 }] : joined;
 };
 
-/** A view in units of `bytes` bytes. */
+/** A view whose offsets, sizes and strides count units of `bytes` bytes. */
 interface UnitView extends View {
   readonly bytes: UnitBytes;
   /**
-   * Bytes of the input that are repeated to fill a unit. Strides are then in multiples of these bytes. Absent: units
-   * are not repeated.
+   * Number of input bytes that are repeated to fill a unit. If present, strides count these bytes. Absent: units are
+   * not repeated.
    */
   readonly repeated?: UnitBytes;
 }
 
-/** Convert a view to the widest possible units. */
+/** Converts a view to the widest possible units. */
 export const widen = (view: View, elementBytes: UnitBytes): UnitView => {
   const dims = joinDims(view.dims);
   const outer = dims.slice(0, -1);
@@ -57,7 +57,7 @@ export const widen = (view: View, elementBytes: UnitBytes): UnitView => {
   for (const bytes of unitSizes) {
     if (bytes <= elementBytes) break;
     const step = bytes / elementBytes;
-    // A single dimension may end within a unit, because the memory after it is padding.
+    // A single dimension may end within a unit, because the memory after the end of the tensor is padding.
     const fills = inner.size % step === 0 || outer.length === 0;
     const shorter = { size: Math.ceil(inner.size / step), stride: inner.stride };
     if (!fills) continue;
@@ -74,9 +74,9 @@ export const widen = (view: View, elementBytes: UnitBytes): UnitView => {
 };
 
 /**
- * Write `y[i] = x[view(i)]`, in units as wide as the innermost run allows. One element at a time is the simplest form
- * and the reference for all other movement. Cost: each element is written once and read once; one division by a
- * constant per dimension and unit.
+ * Writes `y[i] = x[view(i)]`, in units as wide as the innermost contiguous run allows. With one element per unit, this
+ * is the simplest form and the reference for all other movement passes. Cost: each element is written once and read
+ * once; one division by a constant per dimension and unit.
  */
 export const viewCopyPass = (view: View, dtype: DType, label: string): Pass => {
   const { dims, offset, bytes, repeated } = widen(view, bytesPerElement[dtype] as UnitBytes);
@@ -102,6 +102,6 @@ export const viewCopyPass = (view: View, dtype: DType, label: string): Pass => {
   });
 };
 
-/** A dense copy of all elements. */
+/** Copies all elements of a dense tensor. */
 export const denseCopyPass = (count: number, dtype: DType, label: string): Pass =>
   viewCopyPass({ dims: [{ size: count, stride: 1 }], offset: 0 }, dtype, label);

@@ -13,7 +13,7 @@ import {
 } from "./unit.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** A window of `sizes` in a tensor of `shape`. */
+/** A window of size `sizes` in a tensor of shape `shape`. */
 interface Window {
   readonly shape: Shape;
   readonly sizes: Shape;
@@ -21,14 +21,14 @@ interface Window {
 }
 
 /**
- * A window in units. Dimensions that the window fills start at 0, so the last such dimensions form rows that are moved
- * in wide units.
+ * A window whose sizes count units. Dimensions that the window fills start at 0, so the last such dimensions form rows
+ * that are moved in wide units.
  */
 interface UnitWindow {
   readonly bytes: UnitBytes;
-  /** Units of a row. Each row starts at a multiple of this number. */
+  /** Number of units of a row. Each row starts at a multiple of this number. */
   readonly row: number;
-  /** Dimensions before the row: the size in the window and in the tensor, and the stride in units. */
+  /** Dimensions before the row: size in the window, size in the tensor (`whole`), and stride in units. */
   readonly dims: readonly { readonly size: number; readonly whole: number; readonly stride: number }[];
 }
 
@@ -54,13 +54,16 @@ const startsBinding = (input: number): Binding => ({
   access: "read",
 });
 
-/** `let s<d>`: start of the window in each dimension that it does not fill. */
+/** Returns WGSL of `let s<d>`: start of the window in each dimension that the window does not fill. */
 const windowStarts = ({ dims }: UnitWindow): string[] =>
   dims.flatMap(({ size, whole }, dim) =>
     size === whole ? [] : [`let s${dim} = u32(clamp(starts[${dim}], 0, ${whole - size}));`],
   );
 
-/** Unit of the tensor at coordinates `c<d>` of the window. The last coordinate is within the row. */
+/**
+ * Returns WGSL of the index of the tensor's unit at coordinates `c<d>` of the window. The last coordinate is within the
+ * row.
+ */
 const unitIndex = ({ dims }: UnitWindow): string =>
   [
     ...dims.map(({ size, whole, stride }, dim) => `(${size === whole ? "" : `s${dim} + `}c${dim}) * ${stride}u`),
@@ -70,7 +73,7 @@ const unitIndex = ({ dims }: UnitWindow): string =>
 const unitsOf = ({ dims, row }: UnitWindow): number[] => [...dims.map(({ size }) => size), row];
 
 /**
- * Copy the window of input 0 that starts at `starts`, input 1. Cost: each element of the result is read and written
+ * Copies the window of input 0 that starts at `starts`, input 1. Cost: each element of the result is read and written
  * once.
  */
 export const readWindowPass = (window: Window): Pass => {
@@ -93,7 +96,7 @@ export const readWindowPass = (window: Window): Pass => {
 };
 
 /**
- * Replace the window of output 0 that starts at `starts`, input 2, by input 1, in units of a word or more. Cost: each
+ * Replaces the window of output 0 that starts at `starts`, input 2, by input 1, in units of a word or more. Cost: each
  * element of the update is read and written once.
  */
 const writeWordsPass = (units: UnitWindow): Pass => {
@@ -122,9 +125,9 @@ const writeWordsPass = (units: UnitWindow): Pass => {
 };
 
 /**
- * `writeWordsPass` for units smaller than a word. Only one invocation may write a word, so one invocation per word of
- * the result replaces the elements in the window. Cost: every word of the result is read, and each element of the
- * update once.
+ * Like `writeWordsPass`, for units smaller than a word. Only one invocation may write a word, so there is one
+ * invocation per word of the result, which replaces the word's elements in the window. Cost: every word of the result
+ * and every element of the update is read once.
  */
 const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
   const perWord = 4 / bytes;
@@ -168,7 +171,7 @@ const writePartsPass = ({ bytes, dims, row }: UnitWindow): Pass => {
   };
 };
 
-/** Write input 1 into output 0 at `starts`, input 2. Output 0 already holds the base. */
+/** Writes input 1 into output 0 at `starts`, input 2. Output 0 already holds the base. */
 export const writeWindowPass = (window: Window): Pass => {
   const units = unitWindow(window);
   return units.bytes < 4 ? writePartsPass(units) : writeWordsPass(units);

@@ -16,8 +16,8 @@ const workgroupSize = 64;
 const groupsFor = (count: number): number => Math.ceil(count / workgroupSize);
 
 /**
- * `best`, `at_best` (pixel of the window, `r · width + c`): the first maximum of a window, whose bounds must be
- * defined.
+ * Returns WGSL that declares `best` and `at_best` (pixel of the window, `r · width + c`), the first maximum of a
+ * window. The bounds of the window must be declared before.
  */
 const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string => wgsl`
   var best = ${lanes.float}();
@@ -35,15 +35,15 @@ const findMaximum = ({ window, image }: PoolingGeometry, lanes: Lanes): string =
 `;
 
 /**
- * Windows without common pixels: one invocation per window reads the window once and writes all pixels from its corner
- * to the next window's corner, including pixels that no window covers.
+ * Computes the gradient of a maximum for windows without common pixels. One invocation per window reads the window once
+ * and writes all pixels from the window's corner to the next window's corner, including pixels that no window covers.
  *
- * Bytes: image read and written, cotangent read.
+ * Bytes: the image gradient is written, the image and the cotangent are read.
  */
 const disjointPass = (geometry: PoolingGeometry): Pass => {
   const { batch, image, channels, positions, stride, before } = geometry;
   const lanes = lanesOf(channels);
-  // Cells of one stride each that cover the image. The last cell may be after the last window.
+  // Number of cells, one stride long each, that cover the image. The last cell may be after the last window.
   const cells = ([0, 1] as const).map((dim) =>
     Math.max(positions[dim], Math.ceil((image[dim] + before[dim]) / stride[dim])),
   );
@@ -87,7 +87,7 @@ const disjointPass = (geometry: PoolingGeometry): Pass => {
   };
 };
 
-/** The pixel of each window that is its first maximum, as a word. */
+/** Writes for each window the position of its first maximum, as a word. */
 const positionsPass = (geometry: PoolingGeometry): Pass => {
   const { batch, channels, positions } = geometry;
   const lanes = lanesOf(channels);
@@ -118,8 +118,8 @@ const positionsPass = (geometry: PoolingGeometry): Pass => {
 };
 
 /**
- * Each pixel of the image sums `share` over the windows that contain it, in row-major order. `share` may use `i`, `j`
- * and `from` (the window's vector).
+ * Sums, for each pixel of the image, `share` over the windows that contain the pixel, in row-major order. The WGSL
+ * `share` may use `i`, `j` and `from` (index of the window's vector).
  */
 const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "label" | "bindings">): Pass => {
   const { batch, image, channels, positions } = geometry;
@@ -146,8 +146,9 @@ const gatherPass = (geometry: PoolingGeometry, share: string, rest: Pick<Pass, "
 };
 
 /**
- * Gradient of a maximum: each cotangent is added to the first maximum of its window. The forward pass stores no index.
- * Overlapping windows are searched once, then every pixel checks the windows that contain it.
+ * Returns the plan of the gradient of a maximum: each cotangent is added to the first maximum of its window. The
+ * forward pass stores no index. Overlapping windows are searched once, then every pixel checks the windows that contain
+ * it.
  */
 export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   if (isDisjoint(geometry)) return { passes: [disjointPass(geometry)] };
@@ -170,7 +171,10 @@ export const maxPoolBackwardPlan = (geometry: PoolingGeometry): KernelPlan => {
   };
 };
 
-/** Gradient of a mean: each pixel sums the cotangents of its windows, each divided by the divisor of its window. */
+/**
+ * Computes the gradient of a mean: each pixel sums the cotangents of its windows, each divided by the divisor of its
+ * window.
+ */
 export const meanPoolBackwardPass = (geometry: PoolingGeometry, countPadding: boolean): Pass => {
   const { image, channels, window, stride, before } = geometry;
   const { float } = lanesOf(channels);

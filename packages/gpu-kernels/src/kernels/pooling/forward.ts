@@ -5,10 +5,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const workgroupSize = 64;
 
-/** Operation on a window. */
+/** Operation on each window. */
 export type Pooled = "maximum" | "mean of pixels" | "mean of window";
 
-/** Number of invocations per window. More than 1 if there are few, large windows. */
+/** Returns the number of invocations per window. More than 1 if there are few, large windows. */
 const sharersOf = ({ window }: PoolingGeometry, outputs: number, facts: DeviceFacts): number => {
   if (facts.software || outputs >= 2 ** 15) return 1;
   const pixels = window[0] * window[1];
@@ -16,11 +16,11 @@ const sharersOf = ({ window }: PoolingGeometry, outputs: number, facts: DeviceFa
 };
 
 /**
- * Maximum or mean of each window, channel by channel. `y[n, i, j, c] = max (mean) of x[n, i·s − p + r, …, c]` over the
- * window's pixels in the image.
+ * Computes the maximum or mean of each window, channel by channel: `y[n, i, j, c] = max (mean) of x[n, i·s − p + r, …,
+ * c]` over the window's pixels in the image.
  *
- * One operation per pixel of each window; bound by memory. For a few large windows (a global mean), several invocations
- * share each window, interleaved by pixel.
+ * One operation per pixel of each window; bound by memory. For few large windows (such as a global mean), several
+ * invocations share each window, interleaved by pixel.
  */
 export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: DeviceFacts): Pass => {
   const { batch, image, channels, positions, window } = geometry;
@@ -35,7 +35,7 @@ export const poolPass = (geometry: PoolingGeometry, pooled: Pooled, facts: Devic
   const divisor =
     pooled === "mean of window" ? `${window[0] * window[1]}.0` : "f32((end_y - first_y) * (end_x - first_x))";
   const index = (y: string, x: string): string => vectorIndex("place.x", y, x, "place.w", image, lanes);
-  // A maximum starts with the window's first pixel, a mean with zero.
+  // The accumulator of a maximum starts with the first pixel of the window, the accumulator of a mean with zero.
   const code = wgsl`
     ${coordinatesFunction("place_of", positions[0], positions[1], lanes)}
     ${maximum ? beatsFunction(lanes) : ""}

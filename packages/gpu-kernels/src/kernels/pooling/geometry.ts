@@ -1,7 +1,7 @@
 import type { Pair, Shape } from "@skein/tensor-core";
 import type { OperatorParams } from "@skein/tensor-core/backend";
 
-/** Sizes of a pooling. Pairs are [rows, columns]. */
+/** Sizes of a pooling operation. Pairs are [rows, columns]. */
 export interface PoolingGeometry {
   readonly batch: number;
   readonly image: Pair;
@@ -9,15 +9,15 @@ export interface PoolingGeometry {
   readonly positions: Pair;
   readonly window: Pair;
   readonly stride: Pair;
-  /** Padding above and on the left. */
+  /** Padding above and on the left of the image. */
   readonly before: Pair;
 }
 
-/** Sizes of a pooling, from the shapes of the image and of the pooled image. */
+/** Computes the sizes of a pooling operation from the shapes of the image and of the pooled image. */
 export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["max-pool2d"]): PoolingGeometry => {
   const [[top], [left]] = params.padding;
   const window = params.window;
-  // A window with a single position may use its own size as the stride, because then no windows overlap.
+  // A dimension with a single window may use the window size as its stride, because then no windows overlap.
   const strideOf = (dim: 0 | 1): number => Math.max(params.stride[dim], y[1 + dim] === 1 ? window[dim] : 1);
   return {
     batch: x[0]!,
@@ -30,6 +30,6 @@ export const poolingGeometryOf = (x: Shape, y: Shape, params: OperatorParams["ma
   };
 };
 
-/** Whether no pixel is in two windows. */
+/** Whether each pixel is in at most one window. */
 export const isDisjoint = ({ window, stride }: PoolingGeometry): boolean =>
   stride[0] >= window[0] && stride[1] >= window[1];

@@ -5,15 +5,15 @@ import { wgsl } from "../../wgsl.ts";
 // channels is not a multiple of four.
 
 /**
- * Channels of one invocation: WGSL types of their values, and of the same number of u32 and bools, and the number of
- * steps per pixel.
+ * Channels that one invocation processes: WGSL types of their values, of u32 and bool vectors of the same length, and
+ * the number of vectors per pixel.
  */
 export interface Lanes {
   readonly vectored: boolean;
   readonly float: string;
   readonly word: string;
   readonly flag: string;
-  /** Number of vectors of a pixel. */
+  /** Number of channel vectors per pixel. */
   readonly perPixel: number;
 }
 
@@ -23,8 +23,8 @@ export const lanesOf = (channels: number): Lanes =>
     : { vectored: false, float: "f32", word: "u32", flag: "bool", perPixel: channels };
 
 /**
- * `place_of(at, …) -> vec4<u32>(image, row, column, channel)` for a grid of `rows × columns` positions per image. The
- * channel counts vectors.
+ * Returns WGSL of `place_of(at, …) -> vec4<u32>(image, row, column, channel)` for a grid of `rows × columns` positions
+ * per image. `channel` counts vectors.
  */
 export const coordinatesFunction = (name: string, rows: number, columns: number, { perPixel }: Lanes): string => wgsl`
   fn ${name}(at: u32) -> vec4<u32> {
@@ -34,7 +34,10 @@ export const coordinatesFunction = (name: string, rows: number, columns: number,
   }
 `;
 
-/** Range of pixels of the window at `(i, j)` inside the image, as `first_y`, `end_y`, `first_x`, `end_x`. */
+/**
+ * Returns WGSL that declares the range of the window's pixels inside the image, for the window at `(i, j)`, as
+ * `first_y`, `end_y`, `first_x`, `end_x`.
+ */
 export const windowBounds = ({ image, window, stride, before }: PoolingGeometry, i: string, j: string): string =>
   (
     [
@@ -51,7 +54,7 @@ export const windowBounds = ({ image, window, stride, before }: PoolingGeometry,
     )
     .join("\n");
 
-/** Index of the vector at `(image n, row, column, channel)` of images of `rows × columns`. */
+/** Returns WGSL of the index of the vector at `(image n, row, column, channel)` of images of `rows × columns`. */
 export const vectorIndex = (
   n: string,
   row: string,
@@ -62,8 +65,8 @@ export const vectorIndex = (
 ): string => `((${n} * ${rows}u + ${row}) * ${columns}u + ${column}) * ${perPixel}u + ${channel}`;
 
 /**
- * `beats(value, best) -> flag`: comparison for a maximum. True for a larger value or the first NaN, false for equal
- * values. Works on bits, because WGSL does not define comparisons with NaN.
+ * Returns WGSL of `beats(value, best) -> flag`, the comparison for a maximum: true for a larger value or the first NaN,
+ * false for equal values. Works on bits, because WGSL does not define comparisons with NaN.
  */
 export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
   fn is_nan(x: ${float}) -> ${flag} { return (bitcast<${word}>(x) & ${word}(0x7fffffffu)) > ${word}(0x7f800000u); }
@@ -73,8 +76,8 @@ export const beatsFunction = ({ float, word, flag }: Lanes): string => wgsl`
 `;
 
 /**
- * Range of the windows that contain row `y` (column `x`) of the image, as `first_i`, `end_i`, `first_j`, `end_j`.
- * Windows after the last are omitted.
+ * Returns WGSL that declares the range of the windows that contain row `y` (column `x`) of the image, as `first_i`,
+ * `end_i`, `first_j`, `end_j`. Windows after the last are omitted.
  */
 export const windowsOver = ({ positions, window, stride, before }: PoolingGeometry, y: string, x: string): string =>
   (
@@ -85,7 +88,7 @@ export const windowsOver = ({ positions, window, stride, before }: PoolingGeomet
   )
     .map(([name, dim, at]) => {
       const last = `(${at} + ${before[dim]}u)`;
-      // ⌈(at + before − window + 1) / stride⌉, at least 0.
+      // Index of the first window: ⌈(at + before − window + 1) / stride⌉, at least 0.
       const first = `(max(${last} + ${stride[dim]}u, ${window[dim]}u) - ${window[dim]}u) / ${stride[dim]}u`;
       return wgsl`
         let first_${name} = ${first};

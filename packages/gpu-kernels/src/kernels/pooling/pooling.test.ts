@@ -103,7 +103,7 @@ describe.skipIf(!hasAdapter)("pooling on the device", () => {
       expect([...(await run("max-pool2d", [x], one, params))]).toEqual(spread([value]));
       const g = NdArray.from(spread([1]), one);
       expect([...(await run("max-pool2d-backward", [x, g], x.shape, params))]).toEqual(spread(gradient));
-      // With overlapping windows, of which only the first has pixels outside the image.
+      // Windows that overlap; only the first has pixels outside of the image.
       const overlapping = {
         ...paramsOf(2, 1),
         padding: [

@@ -7,7 +7,10 @@ import { foldPasses } from "./fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 import { keyFunction, keyKindOf } from "./order-keys.ts";
 
-/** The largest key and its first position. This order has no ties, so states can be joined in any order. */
+/**
+ * Returns the fold to the largest key and its first position. No two states are equal in this order, so states can be
+ * combined in any order.
+ */
 const argFold = (which: "max" | "min"): Fold => ({
   label: `arg${which}`,
   fields: [
@@ -37,8 +40,8 @@ const positionSink: Sink = {
 };
 
 /**
- * Position of the largest or smallest element along the middle of [outer, size, inner]; the first of several equal
- * elements, and of several NaNs.
+ * Returns the plan of the position of the largest or smallest element along the middle dimension of [outer, size,
+ * inner]: the first position if several elements are equal, or if there are several NaNs.
  */
 export const argExtremePlan = (
   which: "max" | "min",

@@ -4,7 +4,7 @@ import { type Fold, foldText, type Lanes, type Sink, type Source, treeText, work
 import { unroll, unrolledText } from "./loop.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Tiling of a matrix by workgroups: `across` registers of columns times `down` rows. */
+/** Tile of a matrix that one workgroup folds: `across` registers of columns times `down` rows. */
 export interface ColumnTile {
   readonly lanes: Lanes;
   readonly across: number;
@@ -14,8 +14,8 @@ export interface ColumnTile {
 }
 
 /**
- * Maximum number of registers across a row per workgroup: a kilobyte of a row, so that every load uses complete cache
- * lines.
+ * Maximum number of registers across a row per workgroup. With this number, a workgroup reads a kilobyte of a row, so
+ * every load uses complete cache lines.
  */
 const maxRegisters = 64;
 
@@ -29,21 +29,21 @@ export const columnTile = (inner: number): ColumnTile => {
 };
 
 export interface ColumnGeometry extends ColumnTile {
-  /** Number of workgroups per column (`parts`), and rows per workgroup (`chunk`). */
+  /** Number of workgroups per column (`parts`), and number of rows per workgroup (`chunk`). */
   readonly parts: number;
   readonly chunk: number;
 }
 
 const maxChain = 64 * unroll;
 
-/** Invocations that share the states of the parts of a sum. */
+/** Number of invocations that share the states of the parts of one sum. */
 const rankedStates = 16;
 
 /**
- * Geometry of columns. Does not depend on `outer`, often the number of samples, so a sample has the same bits alone and
- * in a batch.
+ * Returns the distribution of columns over workgroups. Does not depend on `outer`, which is often the number of
+ * samples, so the result of a sample is bitwise identical alone and in a batch.
  *
- * @param groupsWanted maximum number of workgroups that share the columns of one [size, inner].
+ * @param groupsWanted Maximum number of workgroups that share the columns of one [size, inner] matrix.
  */
 export const columnGeometry = (
   { size, inner }: Pick<ReductionStep, "size" | "inner">,
@@ -58,8 +58,8 @@ export const columnGeometry = (
 };
 
 /**
- * Geometry that joins the states of `parts` parts of `states` sums in one pass, in an order that depends only on the
- * number of parts.
+ * Returns the geometry that combines the states of `parts` parts of `states` sums in one pass, in an order that depends
+ * only on the number of parts.
  */
 export const partsGeometry = (parts: number, states: number): ColumnGeometry => {
   const lanes = states % 4 === 0 ? 4 : 1;
@@ -68,9 +68,9 @@ export const partsGeometry = (parts: number, states: number): ColumnGeometry => 
 };
 
 /**
- * Fold the middle of a dense [outer, size, inner]. Invocations in the same row of a workgroup process adjacent columns;
- * invocations in the same column process interleaved rows and join at the end. The states of part p are written to `p ·
- * outer · inner …`. Reads all data once.
+ * Folds the middle dimension of a dense [outer, size, inner] tensor. Invocations in the same row of a workgroup process
+ * adjacent columns; invocations in the same column process interleaved rows, and their states are combined at the end.
+ * The states of part p are written to `p · outer · inner …`. Reads all data once.
  */
 export const columnsPass = (
   fold: Fold,

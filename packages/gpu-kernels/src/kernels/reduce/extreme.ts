@@ -8,14 +8,19 @@ import { type Fold, type Lanes, laneType, type Sink, type Source, workgroupSize 
 import { type KeyKind, keyFunction, keyKindOf, minKey, unkeyFunction } from "./order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** The largest key. The smallest element has the largest flipped key. */
+/**
+ * Returns the fold to the largest key. For a minimum, keys are flipped, so that the smallest element has the largest
+ * key.
+ */
 const extremeFold = (which: "max" | "min", kind: KeyKind): Fold => ({
   label: `reduce-${which}`,
   fields: [{ name: "key", type: "u32", start: minKey(kind) }],
   join: () => ({ fields: ["max(a.key, b.key)"] }),
 });
 
-/** The binding of elements as bits, and `fn bits_at(at: u32)`: the bits of `lanes` elements. */
+/**
+ * Returns a binding of elements as bits, and WGSL of `fn bits_at(at: u32)`, which returns the bits of `lanes` elements.
+ */
 export const elementBits = (dtype: DType, lanes: Lanes): { readonly binding: Binding; readonly code: string } => {
   const packed = elementsPerWord(dtype) > 1;
   const type = packed ? "array<u32>" : `array<${laneType("u32", lanes)}>`;
@@ -46,7 +51,7 @@ const valueSink = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): Sink => 
   },
 });
 
-/** Pack four keys of bytes into a word. */
+/** Packs four byte keys into each word. */
 const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Binding["source"]): Pass => ({
   label: "pack bytes",
   bindings: [
@@ -68,9 +73,9 @@ const packPass = (count: number, kind: "byte" | "bool", flip: boolean, keys: Bin
 });
 
 /**
- * Maximum or minimum over `steps`, as the maximum of keys, so that NaN is treated as in the reference, and the exact
- * bits of the result are returned. Reads all data once. Bytes need an additional pass, because complete words must be
- * written.
+ * Returns the plan of the maximum or minimum over `steps`, computed as the maximum of keys, so that NaN is treated as
+ * in the reference, and the result has exactly the bits of an element. Reads all data once. Byte dtypes need an
+ * additional pass, because complete words must be written.
  */
 export const extremePlan = (
   which: "max" | "min",

@@ -9,8 +9,9 @@ const take = (fold: Fold, blocks: ScratchBlocks, states: number): StateBlocks =>
   fold.fields.map(() => blocks.take(states));
 
 /**
- * Fold step by step from `source` to `sink`. Parts of several workgroups are joined by additional passes. Work: one
- * join per element. Memory: all data read once, and one state per part written and read.
+ * Returns the passes that fold step by step from `source` to `sink`. If several workgroups share a result, additional
+ * passes combine their states. Work: one combination per element. Memory: all data is read once, and one state per part
+ * is written and read.
  */
 export const foldPasses = (
   fold: Fold,

@@ -1,41 +1,52 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Elements per register of an invocation. */
+/** Number of elements per register of an invocation. */
 export type Lanes = 1 | 4;
 
-/** Invocations per workgroup. Every device supports this number. */
+/** Number of invocations per workgroup. Every device supports this number. */
 export const workgroupSize = 256;
 
-/** A word of a fold's state. */
+/** One word of a fold's state. */
 export interface Field {
   readonly name: string;
   readonly type: "f32" | "u32";
-  /** Neutral value of the join. */
+  /** Initial value of the field, neutral when states are combined. */
   readonly start: string;
 }
 
-/** State of the elements seen so far, and the operation that joins two such states. Associative up to rounding. */
+/** State of the elements processed so far, and the operation that combines two states. Associative up to rounding. */
 export interface Fold {
   readonly label: string;
   readonly fields: readonly Field[];
-  /** Fields of the joined state, as expressions over `a.<field>` and `b.<field>`. `before` is inserted before them. */
+  /**
+   * Returns the fields of the combined state, as expressions over `a.<field>` and `b.<field>`. The statements `before`
+   * are inserted before the expressions.
+   */
   readonly join: (lanes: Lanes) => { readonly before?: string; readonly fields: readonly string[] };
 }
 
-/** Source of states: `fn lift(at: u32, place: u32, column: u32) -> State` of the elements `lanes · at …`. */
+/**
+ * Source of states. Its WGSL defines `fn lift(at: u32, place: u32, column: u32) -> State`, which reads the elements
+ * from `lanes · at` on.
+ */
 export interface Source {
   readonly bindings: (lanes: Lanes, along: boolean) => readonly Binding[];
   /**
-   * @param along whether the elements of a register are consecutive along the folded dimension, the first at `place`.
-   * Otherwise they are adjacent elements at one `place`. `column` counts registers across the folded dimension.
+   * @param along Whether the elements of a register are consecutive along the folded dimension, the first at `place`.
+   * If false, they are adjacent elements at the same `place`. `column` counts registers across the folded dimension.
    */
   readonly code: (lanes: Lanes, along: boolean) => string;
-  /** `fn lift_turn`, see `unrolledText`, for folds with a better method for several elements than joins. */
+  /**
+   * WGSL of `fn lift_turn` (see `unrolledText`), for folds with a better method for several elements than combining
+   * states one by one.
+   */
   readonly unrolled?: (lanes: Lanes) => string;
 }
 
-/** Destination of states: `fn store(at: u32, s: Result)`, the states `lanes · at …`. */
+/**
+ * Destination of states. Its WGSL defines `fn store(at: u32, s: Result)`, which writes the states from `lanes · at` on.
+ */
 export interface Sink {
   readonly bindings: (lanes: Lanes) => readonly Binding[];
   readonly code: (lanes: Lanes) => string;
@@ -43,7 +54,7 @@ export interface Sink {
 
 export const laneType = (type: string, lanes: Lanes): string => (lanes === 1 ? type : `vec4<${type}>`);
 
-/** `struct <name>`, `fn start_<name>() -> <name>` and `fn join_<name>(a, b) -> <name>`. */
+/** Returns WGSL of `struct <name>`, `fn start_<name>() -> <name>` and `fn join_<name>(a, b) -> <name>`. */
 const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string => {
   const joined = join(lanes);
   return wgsl`
@@ -57,8 +68,8 @@ const structText = ({ fields, join }: Fold, name: string, lanes: Lanes): string 
 };
 
 /**
- * Types and functions of a fold: `State` of `lanes` elements, `Result` of one element if `narrows`, otherwise the same
- * as `State`, and `fn narrow(s: State) -> Result`.
+ * Returns WGSL of the types and functions of a fold: `State` of `lanes` elements, `Result`, which is the state of one
+ * element if `narrows` and equal to `State` if not, and `fn narrow(s: State) -> Result`.
  */
 export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => {
   const state = structText(fold, "State", lanes);
@@ -79,9 +90,9 @@ export const foldText = (fold: Fold, lanes: Lanes, narrows: boolean): string => 
 };
 
 /**
- * `fn tree(lane: u32, rank: u32, own: Result) -> Result`: join the states of `count` invocations that are `stride`
- * apart. The invocation of rank 0 gets the result. The order of joins depends only on `count`. Must be called by the
- * complete workgroup.
+ * Returns WGSL of `fn tree(lane: u32, rank: u32, own: Result) -> Result`, which combines the states of `count`
+ * invocations that are `stride` apart. The invocation of rank 0 receives the result. The order of combination depends
+ * only on `count`. Must be called by the complete workgroup.
  */
 export const treeText = (
   fold: Fold,
@@ -98,7 +109,7 @@ export const treeText = (
   const steps: string[] = [];
   for (let step = half; step >= 1; step /= 2) {
     const other = `lane + ${step * stride}u`;
-    // The result of the last step is in registers and is not read from memory.
+    // The result of the last step is in registers, so it is not read from memory.
     steps.push(wgsl`
       workgroupBarrier();
       if (rank < ${step}u && rank + ${step}u < ${count}u) {
@@ -118,7 +129,7 @@ export const treeText = (
   `;
 };
 
-/** States between passes: one memory block per field. */
+/** States between passes, as one memory block per field. */
 export type StateBlocks = readonly BindingSource[];
 
 const stateBindings = (
@@ -135,14 +146,14 @@ const stateBindings = (
     access,
   }));
 
-/** States of an earlier pass. */
+/** Returns a source that reads the states of an earlier pass. */
 export const stateSource = (fold: Fold, blocks: StateBlocks): Source => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "from", "read"),
   code: () =>
     `fn lift(at: u32, place: u32, column: u32) -> State { return State(${fold.fields.map(({ name }) => `from_${name}[at]`).join(", ")}); }`,
 });
 
-/** Writes states for a later pass. */
+/** Returns a sink that writes states for a later pass. */
 export const stateSink = (fold: Fold, blocks: StateBlocks): Sink => ({
   bindings: (lanes) => stateBindings(fold, blocks, lanes, "to", "write"),
   code: () =>

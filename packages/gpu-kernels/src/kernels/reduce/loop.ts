@@ -1,13 +1,15 @@
 import type { Lanes, Source } from "./fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Registers that one iteration of a loop loads before it joins them: enough to hide the latency of memory. */
+/**
+ * Number of registers that one iteration of a loop loads before it combines them: enough to hide the memory latency.
+ */
 export const unroll = 8;
 
 /**
- * `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`: the state of `turn` registers,
- * `step` apart in memory and `place_step` apart along the folded dimension. Joined as a tree, so that the rounding
- * error grows with the logarithm of `turn`.
+ * Returns WGSL of `fn lift_turn(at: u32, step: u32, place: u32, place_step: u32, column: u32) -> State`, which returns
+ * the state of `turn` registers, `step` apart in memory and `place_step` apart along the folded dimension. The
+ * registers are combined as a tree, so that the rounding error grows with the logarithm of `turn`.
  */
 export const unrolledText = (source: Source, lanes: Lanes): string => {
   if (source.unrolled !== undefined) return source.unrolled(lanes);

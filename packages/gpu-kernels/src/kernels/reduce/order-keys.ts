@@ -2,10 +2,10 @@ import type { DType } from "@skein/tensor-core";
 import type { Lanes } from "./fold.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// Keys: u32 whose order is the order of the values, so that comparisons are exact, whatever a shader compiler assumes
-// about floats. NaN is above everything, and -0 equals +0. `flip` reverses the order of all keys except NaN.
+// Keys are u32 with the same order as the values, so that comparisons are exact even if a shader compiler assumes that
+// floats are finite. NaN has the largest key, and -0 equals +0. `flip` reverses the order of all keys except NaN.
 
-/** Conversion from values to keys: f32 by value or magnitude, or integers by their bits and a mask. */
+/** Kind of key: order of f32 by value or by magnitude, or order of integers by their bits and a mask. */
 export type KeyKind = "value" | "magnitude" | "signed" | "unsigned" | "byte" | "bool";
 
 export const keyKindOf: { readonly [dtype in DType]?: KeyKind } = {
@@ -25,12 +25,15 @@ const flips: { readonly [kind in KeyKind]: string } = {
   bool: "1u",
 };
 
-/** The smallest key, for empty folds: −∞ for floats, the smallest integer. */
+/**
+ * Returns WGSL of the smallest key, the result of empty folds: the key of −∞ for f32 values, and of the smallest
+ * integer.
+ */
 export const minKey = (kind: KeyKind): string => (kind === "value" ? "0x007fffffu" : "0u");
 
 const wide = (lanes: Lanes, value: string): string => (lanes === 1 ? value : `vec4<u32>(${value})`);
 
-/** `fn key_of(bits) -> key` on u32 or vectors of four. */
+/** Returns WGSL of `fn key_of(bits) -> key` on u32 or on vectors of four u32. */
 export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string => {
   const type = lanes === 1 ? "u32" : "vec4<u32>";
   const mask = flip ? ` ^ ${wide(lanes, flips[kind])}` : "";
@@ -57,7 +60,9 @@ export const keyFunction = (kind: KeyKind, flip: boolean, lanes: Lanes): string 
   `;
 };
 
-/** `fn bits_of(key: u32) -> u32`: the inverse of `key_of`. NaN becomes the quiet NaN, and -0 becomes 0. */
+/**
+ * Returns WGSL of `fn bits_of(key: u32) -> u32`, the inverse of `key_of`. NaN becomes the quiet NaN, and -0 becomes 0.
+ */
 export const unkeyFunction = (kind: Exclude<KeyKind, "magnitude">, flip: boolean): string => {
   const mask = flip ? ` ^ ${flips[kind]}` : "";
   const bodies: { readonly [kind in Exclude<KeyKind, "magnitude">]: string } = {

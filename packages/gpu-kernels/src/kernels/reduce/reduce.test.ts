@@ -13,8 +13,8 @@ const software: DeviceFacts = { ...minimalDevice, software: true };
 const exact = { absolute: 0, relative: 0 };
 
 /**
- * Shapes that cover all code paths: short rows, rows of one and of several workgroups, starts between registers,
- * narrow, wide and split columns, chains.
+ * Shapes that cover all code paths: short rows, rows of one workgroup and of several workgroups, starts between
+ * registers, narrow, wide and split columns, chains of reductions.
  */
 const shapes: readonly (readonly [shape: Shape, dims: readonly number[]])[] = [
   [[1], [0]],

@@ -7,25 +7,26 @@ import { wgsl } from "../../wgsl.ts";
 /** Distribution of rows over invocations. */
 export interface RowGeometry {
   readonly lanes: Lanes;
-  /** Invocations per row, a power of two. */
+  /** Number of invocations per row, a power of two. */
   readonly perRow: number;
-  /** Workgroups per row; more than 1 only if `perRow` is the complete workgroup. */
+  /** Number of workgroups per row; more than 1 only if `perRow` is the size of a workgroup. */
   readonly parts: number;
-  /** Registers per part. */
+  /** Number of registers that each of the workgroups of a row reads. */
   readonly chunk: number;
 }
 
-/** Number of workgroups that fill a device. */
+/** Returns the number of workgroups that fill a device. */
 export const workgroupsWanted = (facts: DeviceFacts): number => (facts.software ? 32 : 512);
 
-/** Maximum number of registers that one invocation joins in sequence. Bounds the rounding error of long sums. */
+/** Maximum number of registers that one invocation adds in sequence. Bounds the rounding error of long sums. */
 const maxChain = 64 * unroll;
 
 /**
- * Geometry of rows of `size` elements. Does not depend on the number of rows: the order of a row's joins follows from
- * the geometry, so a row has the same bits alone and in a batch.
+ * Returns the distribution of rows of `size` elements. Does not depend on the number of rows. The order in which the
+ * states of a row are combined follows from the geometry, so the result of a row is bitwise identical for any batch
+ * size.
  *
- * @param groupsWanted maximum number of workgroups that share one long row.
+ * @param groupsWanted Maximum number of workgroups that share one long row.
  */
 export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => {
   const lanes = size % 4 === 0 ? 4 : 1;
@@ -40,8 +41,8 @@ export const rowGeometry = (size: number, groupsWanted: number): RowGeometry => 
 };
 
 /**
- * Fold each of `rows` rows of `size` elements, in registers of `lanes`. The state of part p of row r is written to `p ·
- * rows + r`. Reads all data once.
+ * Folds each of `rows` rows of `size` elements, in registers of `lanes` elements. The state of part p of row r is
+ * written to `p · rows + r`. Reads all data once.
  */
 export const rowsPass = (
   fold: Fold,

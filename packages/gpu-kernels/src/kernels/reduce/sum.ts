@@ -4,7 +4,7 @@ import { ScratchBlocks } from "../scratch-blocks.ts";
 import { foldPasses } from "./fold-passes.ts";
 import { type Fold, laneType, type Sink, type Source } from "./fold.ts";
 
-/** Signed and unsigned integers are summed as wrapping words. */
+/** WGSL type of a sum. Signed and unsigned integers are both summed as u32, modulo 2³². */
 export type SumType = "f32" | "u32";
 
 export const sumFold = (type: SumType): Fold => ({
@@ -13,7 +13,7 @@ export const sumFold = (type: SumType): Fold => ({
   join: () => ({ fields: ["a.total + b.total"] }),
 });
 
-/** Words of memory as states of a fold with one field. */
+/** Returns a source that reads words of memory as states of a fold with one field. */
 export const wordSource = (type: SumType, source: BindingSource): Source => ({
   bindings: (lanes) => [{ name: "x", type: `array<${laneType(type, lanes)}>`, source, access: "read" }],
   code: () => "fn lift(at: u32, place: u32, column: u32) -> State { return State(x[at]); }",
@@ -24,7 +24,10 @@ const totalSink = (type: SumType, source: BindingSource): Sink => ({
   code: () => "fn store(at: u32, s: Result) { y[at] = s.total; }",
 });
 
-/** `y[outer, inner] = Σ x[outer, size, inner]`, step by step: one flop per element; all data read once. */
+/**
+ * Returns the plan of `y[outer, inner] = Σ x[outer, size, inner]`, step by step. Cost: one flop per element; all data
+ * is read once.
+ */
 export const sumPlan = (type: SumType, steps: readonly ReductionStep[], facts: DeviceFacts): KernelPlan => {
   const blocks = new ScratchBlocks();
   const passes = foldPasses(

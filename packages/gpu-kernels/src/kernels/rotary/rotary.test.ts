@@ -29,7 +29,7 @@ describe.skipIf(!hasAdapter)("rotary on WebGPU", () => {
     [[9, 11, 16], { base: 2, offset: 2.5, sign: 1 }],
   ];
 
-  // A table or angles in f32 would have errors of 1e-7 times the position.
+  // If angles were computed in f32 or read from a table of f32, the errors would be 1e-7 times the position.
   test.each(cases)("%j rotated by %j is exact at any position", async (shape, params) => {
     const x = normalArray(shape, 1);
     const spec = { dtype: "f32", shape } as const;

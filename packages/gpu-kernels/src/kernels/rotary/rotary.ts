@@ -13,13 +13,13 @@ const workgroupSize = 64;
 
 const word = 2 ** 32;
 
-/** The fractional part. */
+/** Returns the fractional part of `x`. */
 const fraction = (x: number): number => x - Math.floor(x);
 
 /**
- * Per pair i: its frequency `base^(−2i/D) / 2π` in turns per position as two words after the binary point, then the
- * turns at `offset` as one word. Position times frequency, modulo one turn, is then an integer product, whose rounding
- * does not grow with the position. No table of all positions is needed.
+ * Returns three words per pair i: its frequency `base^(−2i/D) / 2π` in turns per position, as two words after the
+ * binary point, and its angle at `offset` in turns, as one word. Position times frequency, modulo one turn, is then an
+ * integer product, whose rounding error does not grow with the position. No table of all positions is needed.
  */
 const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array => {
   const words = new Uint32Array(3 * half);
@@ -32,11 +32,11 @@ const frequencies = (half: number, { base, offset }: RotaryParams): Uint32Array 
 };
 
 /**
- * Rotate the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. One invocation processes up to
- * `rowsEach` rows at one position, and computes their angle once. If D/2 is a multiple of 4, each invocation processes
- * four pairs.
+ * Returns the plan that rotates the pairs (i, i + D/2) of each row by `sign · (t + offset) · base^(−2i/D)`. One
+ * invocation processes up to `rowsEach` rows of one position, and computes their common angle once. If D/2 is a
+ * multiple of 4, each invocation processes four pairs.
  *
- * Error of an angle: 2⁻³² turns. Flops per element: 3, and about 40 per angle.
+ * Error of an angle: 2⁻³² turns. Flops: 3 per element, and about 40 per angle.
  */
 export const rotaryPlan = ({ shape }: TensorSpec, params: RotaryParams): KernelPlan => {
   const [positions, width] = shape.slice(-2) as [number, number];

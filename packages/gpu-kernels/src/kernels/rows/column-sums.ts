@@ -3,14 +3,14 @@ import { vectorFunctions } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Sums over rows of several terms per column, in two steps with a fixed order: within blocks of rows, then over blocks.
+ * Column sums of several terms over all rows, in two steps with a fixed order: within blocks of rows, then over blocks.
  */
 export interface ColumnSums {
   readonly width: 1 | 2 | 4;
-  /** Number of vectors of a row. */
+  /** Number of vectors (of `width` floats) per row. */
   readonly columns: number;
   readonly blocks: number;
-  /** Scratch block of the sums of blocks: `values[block][term][column]`. */
+  /** Index of the scratch block with the sums of the blocks: `values[block][term][column]`. */
   readonly partials: number;
   readonly outputs: readonly number[];
 }
@@ -20,7 +20,7 @@ const valuesType = (width: 1 | 2 | 4): string => (width === 1 ? "array<f32>" : `
 export const partialBytes = ({ width, columns, blocks, outputs }: ColumnSums): number =>
   4 * width * columns * outputs.length * Math.max(1, blocks);
 
-/** The binding of the sums of blocks. */
+/** Returns the binding of the sums of the blocks. */
 export const partialBinding = (
   { width, partials }: ColumnSums,
   access: "read" | "write",
@@ -33,7 +33,7 @@ export const partialBinding = (
 
 const [columnLanes, rowLanes] = [16, 16];
 
-/** Sum the blocks. Without blocks (no rows), the sums are zero. */
+/** Adds the sums of all blocks. If there are no blocks, because there are no rows, the sums are zero. */
 export const sumBlocks = (label: string, sums: ColumnSums): Pass => {
   const { width, columns, blocks, outputs } = sums;
   const all = columns * outputs.length;
@@ -72,7 +72,7 @@ export const sumBlocks = (label: string, sums: ColumnSums): Pass => {
   };
 };
 
-/** Terms that a pass over rows and columns sums: WGSL in terms of `row`, `at` (index of the vector) and `column`. */
+/** Terms that a pass over rows and columns sums, as WGSL. May use `row`, `at` (index of the vector) and `column`. */
 export interface ColumnTerms {
   readonly bindings: readonly {
     readonly name: string;
@@ -85,7 +85,7 @@ export interface ColumnTerms {
 
 const [tileColumns, tileRows] = [32, 8];
 
-/** Number of blocks of rows that keeps a device busy and sums short. */
+/** Returns the number of blocks of rows that keeps a device busy and sums short. */
 export const blocksForTiles = (rows: number, columns: number, facts: DeviceFacts): number =>
   Math.max(
     1,
@@ -96,8 +96,7 @@ export const blocksForTiles = (rows: number, columns: number, facts: DeviceFacts
   );
 
 /**
- * Sums of the terms over each block of rows, for rows of any length. A workgroup processes a tile of columns of one
- * block.
+ * Sums the terms over each block of rows, for rows of any length. A workgroup processes a tile of columns of one block.
  */
 export const tileSums = (
   label: string,

@@ -1,7 +1,7 @@
 import type { Pass } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Write one number per row to several outputs: the results of rows without entries. */
+/** Writes one number per row to several outputs, for rows without entries. */
 export const fillRows = (
   label: string,
   rows: number,
@@ -21,6 +21,6 @@ export const fillRows = (
   sizes: { rows },
 });
 
-/** Bits of a quiet NaN and of -inf. */
+/** Bits of a quiet NaN. */
 export const nanBits = 0x7fc0_0000;
 export const negativeInfinityBits = 0xff80_0000;

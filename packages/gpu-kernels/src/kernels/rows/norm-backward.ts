@@ -16,26 +16,26 @@ import { planWith, rowsOf } from "./row-plan.ts";
 import { type RowProgram, vectorWidth } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** `layer-norm` (centred: the mean is subtracted and β is added) or `rms-norm`. */
+/** Kind of normalization: `layer-norm` (centred: the mean is subtracted and β is added) or `rms-norm`. */
 export interface NormKind {
   readonly centred: boolean;
   readonly columns: number;
 }
 
 /**
- * Ratio of the mean to the standard deviation from which the rounding of the mean is corrected. Below this ratio, the
- * rounding is about 1e-6 of a standard deviation.
+ * Ratio of the mean to the standard deviation above which the rounding error of the mean is corrected. Below this
+ * ratio, the rounding error is about 1e-6 of a standard deviation.
  */
 const farFromZero = "16.0";
 
-/** x̂ of vector `id`, up to the rounding error of the mean. */
+/** Returns WGSL of x̂ of vector `id`, up to the rounding error of the mean. */
 const normal = ({ centred }: NormKind, id: string): string => (centred ? `(x${id} - center) * rstd` : `x${id} * rstd`);
 
-/** x̂ of vector `id`, given `rest`, the rounding error of the row's mean. */
+/** Returns WGSL of x̂ of vector `id`, corrected with `rest`, the rounding error of the row's mean. */
 const exactNormal = (kind: NormKind, id: string): string =>
   kind.centred ? `((x${id} - center) - rest) * rstd` : normal(kind, id);
 
-/** Operands with one entry per row: statistics of the forward pass. */
+/** Returns the operands with one entry per row, which are statistics of the forward pass. */
 const rowInputs = ({ centred }: NormKind): RowProgram["inputs"] => [
   ...(centred ? [{ name: "means", per: "row" as const, source: { input: 2 } }] : []),
   { name: "rstds", per: "row", source: { input: centred ? 3 : 2 } },
@@ -47,11 +47,11 @@ const prologue = ({ centred }: NormKind): string => wgsl`
 `;
 
 /**
- * `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ; without Σh if not centred. Both sums are in two numbers per
- * row. If a row is far from zero, the rounding of its mean is a large fraction of a standard deviation. `rest`, the
- * mean of x − mean, corrects x̂.
+ * Returns the program of `dx = rstd · (h − Σh/D − x̂ · Σ(h·x̂)/D)` with h = g·γ. The term Σh is absent if the
+ * normalization is not centred. If a row is far from zero, the rounding of its mean is a large fraction of a standard
+ * deviation. `rest`, the mean of x − mean, corrects x̂.
  *
- * @param restsAt scratch block for `rest` of each row. Absent: `rest` is not stored.
+ * @param restsAt Index of the scratch block for `rest` of each row. Absent: `rest` is not stored.
  */
 export const normBackwardProgram = (kind: NormKind, restsAt?: number): RowProgram => {
   const { centred, columns } = kind;
@@ -107,10 +107,13 @@ export const normBackwardProgram = (kind: NormKind, restsAt?: number): RowProgra
   };
 };
 
-/** Floats per operand in a lane's registers, which hold x, g, γ and the sums. */
+/** Number of floats per operand in the registers of a lane, which hold x, g, γ and the sums. */
 const floatsPerLane = 16;
 
-/** Lanes of a row and blocks of rows. Undefined if a row does not fit in registers. */
+/**
+ * Returns the number of lanes per row and the number of blocks of rows, or undefined if a row does not fit in
+ * registers.
+ */
 export const blockLayout = (
   rows: number,
   columns: number,
@@ -139,7 +142,7 @@ export const blockLayout = (
   };
 };
 
-/** dx of a block of rows and the block's column sums, reading x and g once. */
+/** Computes dx of a block of rows and the block's column sums. Reads x and g once. */
 const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: ColumnSums, rows: number): Pass => {
   const program = normBackwardProgram(kind);
   const { lanes, workgroupSize, columns } = layout;
@@ -247,7 +250,7 @@ const blockPass = (kind: NormKind, layout: RowLayout, rowsEach: number, sums: Co
       };
 };
 
-/** x̂·g and g of each element, for rows that do not fit in registers. */
+/** Returns the terms x̂·g and g of each element, for rows that do not fit in registers. */
 const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
   bindings: [
     { name: "x", per: "element", source: { input: 0 } },
@@ -260,8 +263,8 @@ const columnTerms = (kind: NormKind, restsAt: number): ColumnTerms => ({
 });
 
 /**
- * Gradients of a normalization: dx per row, and the sums over rows for γ (and β) in two steps of fixed order. Rows of
- * up to 4096 entries are read once; longer rows are read two more times.
+ * Returns the plan of the gradients of a normalization: dx of each row, and for γ (and β) the sums over rows, in two
+ * steps with a fixed order. Rows of up to 4096 entries are read once; longer rows are read two more times.
  */
 export const normBackwardPlan = (centred: boolean, x: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(x);

@@ -2,11 +2,12 @@ import type { RowProgram } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Mean and sum of squared deviations of each row. Each component of a lane's vectors is a separate stream, which treats
- * several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance"); squares
- * of raw entries would cancel. Entries are relative to an entry of their row, `pivot`: for rows far from zero, the
- * rounding of a mean would be a large fraction of a standard deviation. The pivot is the median of three entries, so
- * that a single outlier is never the pivot. The last step corrects the mean by the mean of the remaining deviations.
+ * WGSL of the mean and the sum of squared deviations of each row. Each component of a lane's vectors is a separate
+ * stream, which treats several vectors as one sample (Chan, Golub and LeVeque 1983, "Algorithms for computing the
+ * sample variance"); sums of squares of the entries themselves would lose precision by cancellation. Entries are
+ * relative to an entry of their row, `pivot`: for rows far from zero, the rounding error of a mean would be a large
+ * fraction of a standard deviation. The pivot is the median of three entries, so that a single outlier is never the
+ * pivot. The last step corrects the mean by the mean of the remaining deviations.
  */
 const moments: NonNullable<RowProgram["statistics"]> = {
   fields: ["count", "average", "squares"],
@@ -41,10 +42,10 @@ const momentFunctions = wgsl`
   }
 `;
 
-/** A number as a WGSL literal. */
+/** Formats a number as a WGSL literal. */
 const literal = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
 
-/** `(x − mean) · rstd · γ + β`, rstd = 1/√(variance + ε). Stores the mean and rstd. */
+/** Returns the program of `(x − mean) · rstd · γ + β` with rstd = 1/√(variance + ε). Stores the mean and rstd. */
 export const layerNormProgram = (epsilon: number): RowProgram => ({
   label: "layer-norm",
   inputs: [
@@ -70,7 +71,7 @@ export const layerNormProgram = (epsilon: number): RowProgram => ({
   finish: (id) => `y[at${id}] = ((x${id} - pivot) - center) * rstd * gamma[c${id}] + beta[c${id}];`,
 });
 
-/** `x · rstd · γ`, rstd = 1/√(mean x² + ε). Stores rstd. */
+/** Returns the program of `x · rstd · γ` with rstd = 1/√(mean x² + ε). Stores rstd. */
 export const rmsNormProgram = (epsilon: number, columns: number): RowProgram => ({
   label: "rms-norm",
   inputs: [

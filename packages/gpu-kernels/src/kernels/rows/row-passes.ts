@@ -4,7 +4,7 @@ import { elementNames, operandBindings, programFunctions, type RowProgram, vecto
 import { rowReductions } from "./row-reduce.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** WGSL of a pass over rows from the body of `main`, with all functions that the body calls. */
+/** Returns the complete WGSL of a pass over rows: `main` with the given body, and all functions that the body calls. */
 export const rowPass = (
   program: RowProgram,
   layout: RowLayout,
@@ -38,8 +38,8 @@ export const rowPass = (
 };
 
 /**
- * `live`, `row`, `row_columns` and `base` of a lane whose workgroup processes complete rows. Lanes after the last row
- * repeat the last row, so that barriers stay uniform.
+ * Returns WGSL that declares `live`, `row`, `row_columns` and `base` of a lane whose workgroup processes complete rows.
+ * Lanes after the last row repeat the last row, so that barriers stay uniform.
  */
 const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
   wgsl`
@@ -54,7 +54,7 @@ const wholeRows = ({ lanes, workgroupSize, columns }: RowLayout): string =>
 const rowGroups = ({ lanes, workgroupSize }: RowLayout, rows: number): number =>
   Math.ceil(rows / (workgroupSize / lanes));
 
-/** Load vector `id` at column `column`. */
+/** Returns WGSL that loads vector `id` of each operand at column `column`. */
 const load = (program: RowProgram, id: string, column: string): string =>
   wgsl`
     let c${id} = ${column};
@@ -62,7 +62,7 @@ const load = (program: RowProgram, id: string, column: string): string =>
     ${elementNames(program).map((name) => `let ${name}${id} = ${name}[at${id}];`)}
   `;
 
-/** `body` under `condition`. Empty if `body` is empty. */
+/** Returns WGSL of `body` under `condition`. Empty if `body` is empty. */
 const conditional = (condition: string, body: string): string =>
   body === ""
     ? ""
@@ -72,7 +72,7 @@ const conditional = (condition: string, body: string): string =>
       }
     `;
 
-/** Rows in registers: read once, written once. Bytes: inputs + outputs, the minimum. */
+/** Runs a program with rows in registers: rows are read once and written once. Bytes: inputs + outputs, the minimum. */
 export const residentPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { lanes, columns } = layout;
   const full = Math.floor(columns / lanes);
@@ -116,7 +116,10 @@ export const residentPass = (program: RowProgram, layout: RowLayout, rows: numbe
 
 const unrolled = ["0", "1", "2", "3"];
 
-/** `apply` for all vectors of a lane between columns `begin` and `end`, several loads at a time. */
+/**
+ * Returns WGSL that executes `apply` for all vectors of a lane between columns `begin` and `end`, with several loads at
+ * a time.
+ */
 const forward = (
   program: RowProgram,
   { lanes }: RowLayout,
@@ -138,7 +141,7 @@ const forward = (
   `;
 };
 
-/** `forward` in reverse order, because the vectors that were read last are still in the cache. */
+/** Returns WGSL like `forward`, in reverse order, because the vectors that were read last are still in the cache. */
 const backward = (
   program: RowProgram,
   { lanes }: RowLayout,
@@ -161,8 +164,8 @@ const backward = (
 };
 
 /**
- * A row processed by its lanes. Read once for the statistics, if the program has statistics, and once for results per
- * element.
+ * Runs a program with rows in memory. A row is read once for the statistics, if the program has statistics, and once
+ * for results per element.
  */
 export const streamedPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;
@@ -190,8 +193,8 @@ export const streamedPass = (program: RowProgram, layout: RowLayout, rows: numbe
 };
 
 /**
- * `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that processes one of `parts` of a
- * row.
+ * Returns WGSL that declares `row`, `row_columns`, `base`, and the columns from `begin` to `end` of a workgroup that
+ * processes one of the `parts` of a row.
  */
 const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   const each = Math.ceil(columns / parts / lanes) * lanes;
@@ -206,7 +209,7 @@ const partOf = ({ parts, columns, lanes }: RowLayout): string => {
   `;
 };
 
-/** Statistics of a part of a row, written to `partials[row · parts + part]`. */
+/** Computes the statistics of each part of a row, and writes them to `partials[row · parts + part]`. */
 export const partialPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { begin, accumulate, settle, fields } = program.statistics!;
   const packed = [0, 1, 2, 3].map((i) => (fields[i] === undefined ? "0.0" : `joined.${fields[i]}`)).join(", ");
@@ -226,8 +229,8 @@ export const partialPass = (program: RowProgram, layout: RowLayout, rows: number
 };
 
 /**
- * Results of a part of a row from the statistics of all its parts. If there is only one result per row, results of the
- * complete row.
+ * Computes the results of a part of a row from the statistics of all parts of the row. If there is only one result per
+ * row, computes the result of the complete row.
  */
 export const applyPass = (program: RowProgram, layout: RowLayout, rows: number): Pass => {
   const { prologue = "", statistics, row = "", perRow = "", finish } = program;

@@ -4,13 +4,13 @@ import { type RowLayout, rowLayout } from "./row-layout.ts";
 import { applyPass, partialPass, residentPass, streamedPass } from "./row-passes.ts";
 import type { RowProgram } from "./row-program.ts";
 
-/** Number of rows (along the last dimension) of a value, and their length. */
+/** Returns the number of rows (along the last dimension) of a value, and their length. */
 export const rowsOf = ({ shape }: TensorSpec): { rows: number; columns: number } => ({
   rows: elementCount(shape.slice(0, -1)),
   columns: shape.at(-1)!,
 });
 
-/** The passes of a program under a layout: one pass, or two if a row is split over workgroups. */
+/** Returns the plan of a program under a layout: one pass, or two passes if a row is split over workgroups. */
 export const planWith = (program: RowProgram, layout: RowLayout, rows: number): KernelPlan => {
   if (layout.kind === "resident") return { passes: [residentPass(program, layout, rows)] };
   if (layout.parts === 1) return { passes: [streamedPass(program, layout, rows)] };
@@ -21,7 +21,7 @@ export const planWith = (program: RowProgram, layout: RowLayout, rows: number): 
   };
 };
 
-/** Plan a program over the rows of `spec`, which must have elements. */
+/** Returns the plan of a program over the rows of `spec`, which must have at least one element. */
 export const rowPlan = (program: RowProgram, spec: TensorSpec, facts: DeviceFacts): KernelPlan => {
   const { rows, columns } = rowsOf(spec);
   return planWith(program, rowLayout(columns, facts, program.finish !== undefined), rows);

@@ -1,7 +1,7 @@
 import type { Binding, BindingSource } from "../../kernel.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** An operand of a row kernel: one entry per element, per column (of all rows), or per row. */
+/** An operand of a row kernel. It has one entry per element, per column (the same for all rows), or per row. */
 export interface RowOperand {
   readonly name: string;
   readonly per: "element" | "column" | "row";
@@ -18,41 +18,44 @@ export interface RowProgram {
   readonly label: string;
   readonly inputs: readonly RowOperand[];
   readonly outputs: readonly RowOperand[];
-  /** Functions and constants of this program. */
+  /** WGSL of functions and constants of this program. */
   readonly functions?: string;
-  /** Statements before elements are loaded. May use `row`. */
+  /** WGSL statements before elements are loaded. May use `row`. */
   readonly prologue?: string;
   /** Statistics that a lane computes from its vectors. Absent: rows need no statistics. */
   readonly statistics?: {
-    /** f32 fields of `State`, at most four. */
+    /** Names of the f32 fields of `State`, at most four. */
     readonly fields: readonly string[];
-    /** Declarations of `var`s, initialized for a lane without elements. */
+    /** WGSL declarations of `var`s, with initial values for a lane without elements. */
     readonly begin: string;
     readonly accumulate: (ids: readonly string[]) => string;
-    /** Expression of the lane's `State`. */
+    /** WGSL expression of the lane's `State`. */
     readonly settle: string;
-    /** Body of `fn join(lane: u32, own: State) -> State`, which joins the states of a row's lanes. */
+    /** WGSL body of `fn join(lane: u32, own: State) -> State`, which combines the states of the lanes of a row. */
     readonly join: string;
     /**
-     * Alternative computation if all of a lane's vectors are in registers: statements that end with `let state`, and
+     * Alternative computation if all vectors of a lane are in registers: WGSL statements that end with `let state`, and
      * may store values in registers. Absent: `accumulate` is used.
      */
     readonly resident?: (ids: readonly string[], tail: string | undefined) => string;
   };
-  /** Statements after `state` is known, before the row's elements are written. */
+  /** WGSL statements after `state` has been computed, before the elements of the row are written. */
   readonly row?: string;
-  /** Statements that one lane executes, once per `row`. */
+  /** WGSL statements that one lane executes once per row. */
   readonly perRow?: string;
-  /** Statements that write vector `id`. Absent: there are no results per element. */
+  /** WGSL statements that write vector `id`. Absent: the program has no results per element. */
   readonly finish?: (id: string) => string;
-  /** `finish` after `statistics.resident`. */
+  /** WGSL statements that replace `finish` after `statistics.resident`. */
   readonly finishResident?: (id: string) => string;
 }
 
-/** Elements that are loaded at once. Rows whose length is not a multiple would not be aligned. */
+/**
+ * Returns the number of elements that are loaded at once. The width divides the row length, so that all rows are
+ * aligned.
+ */
 export const vectorWidth = (columns: number): 1 | 2 | 4 => (columns % 4 === 0 ? 4 : columns % 2 === 0 ? 2 : 1);
 
-/** Functions for vectors of `width` elements: types, sums and maxima over the components. */
+/** Returns WGSL of types, sums over components and maxima over components for vectors of `width` elements. */
 export const vectorFunctions = (width: 1 | 2 | 4): string => {
   const [values, words] = width === 1 ? ["f32", "u32"] : [`vec${width}<f32>`, `vec${width}<u32>`];
   const over = (combine: (a: string, b: string) => string): string =>
@@ -76,7 +79,7 @@ const bindingOf = ({ name, per, source, type = "f32" }: RowOperand, access: "rea
   access,
 });
 
-/** Bindings of the operands that `code` uses. */
+/** Returns the bindings of the operands that `code` uses. */
 export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, width: 1 | 2 | 4): Binding[] => {
   const type = width === 1 ? "array<f32>" : `array<vec${width}<f32>>`;
   return [
@@ -87,11 +90,11 @@ export const operandBindings = ({ inputs, outputs }: RowProgram, code: string, w
     .map((binding) => (binding.type === "array<values>" ? { ...binding, type } : binding));
 };
 
-/** Names of operands that are loaded vector by vector. */
+/** Returns the names of operands that are loaded vector by vector. */
 export const elementNames = (program: RowProgram): string[] =>
   program.inputs.flatMap(({ name, per }) => (per === "element" ? [name] : []));
 
-/** `struct State`, its empty value, `join`, and the program's own functions. */
+/** Returns WGSL of `struct State`, its empty value, `join`, and the functions of the program. */
 export const programFunctions = ({ statistics, functions = "" }: RowProgram): string =>
   statistics === undefined
     ? functions

@@ -1,19 +1,19 @@
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * Invocations per row: `lanes` adjacent invocations (a power of two) of a workgroup, and the number of adjacent
- * invocations that may shuffle.
+ * Lanes of a row: `lanes` adjacent invocations (a power of two) of a workgroup, and the number of adjacent invocations
+ * that can exchange values by subgroup shuffles.
  */
 export interface RowLanes {
   readonly lanes: number;
   readonly workgroupSize: number;
-  /** Number of adjacent invocations that are certainly in the same subgroup; 1 without subgroups. */
+  /** Number of adjacent invocations that are guaranteed to be in the same subgroup; 1 without subgroups. */
   readonly shuffled: number;
 }
 
 type Reduced = "f32" | "vec2<f32>";
 
-/** Number of values above which a second barrier costs less than letting each lane read all values. */
+/** Maximum number of values that every lane reads itself. For more values, a second barrier costs less. */
 const readByAll = 32;
 const fanIn = 16;
 
@@ -30,9 +30,10 @@ const serial = (
   `;
 
 /**
- * `fn <name>(lane: u32, value: T) -> T`: the value combined over the lanes of a row, with the same bits in each lane. A
- * butterfly of shuffles within a subgroup; the remaining values are combined through workgroup memory in one step, or
- * in two steps if there are many. Must be called in uniform control flow.
+ * Returns WGSL of `fn <name>(lane: u32, value: T) -> T`, which returns `value` combined over the lanes of a row,
+ * bitwise identical in each lane. Uses a butterfly of shuffles within a subgroup. The values of the subgroups are
+ * combined through workgroup memory in one step, or in two steps if there are many. Must be called in uniform control
+ * flow.
  */
 const reduction = (
   name: string,
@@ -66,7 +67,8 @@ const reduction = (
     const groups = entries / fanIn;
     shared.push(`var<workgroup> ${name}_groups: array<${type}, ${(workgroupSize / lanes) * groups}>;`);
     const [row, own] = [`(lane / ${lanes}u)`, `lane % ${lanes}u`];
-    // The next call writes the first array after this barrier, and the second array after its own first barrier.
+    // The next call writes the first array after this barrier, and the second array after the first barrier of that
+    // call.
     lines.push(wgsl`
       if (${own} < ${groups}u) {
         ${serial(`${name}_shared`, `${row} * ${entries}u + (${own}) * ${fanIn}u`, fanIn, type, combine)}
@@ -94,8 +96,8 @@ const reduction = (
 const sum = (a: string, b: string): string => `${a} + ${b}`;
 
 /**
- * The functions among `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls. `row_max` accepts numbers and
- * infinities, but not NaN.
+ * Returns the WGSL of those of the functions `row_sum`, `row_sum2` (of pairs) and `row_max` that `code` calls.
+ * `row_max` accepts numbers and infinities, but not NaN.
  */
 export const rowReductions = (code: string, layout: RowLanes): string[] => [
   /\brow_sum\(/.test(code) ? reduction("row_sum", "f32", sum, layout) : "",

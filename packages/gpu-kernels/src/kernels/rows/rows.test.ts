@@ -37,7 +37,7 @@ const large: DeviceFacts = {
   maxWorkgroupSize: 1024,
 };
 
-/** Bytes of workgroup memory that a shader declares. */
+/** Returns the bytes of workgroup memory that a shader declares. */
 const workgroupBytes = (code: string, columns: number): number => {
   const words: { readonly [type: string]: number } = {
     f32: 1,
@@ -171,7 +171,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     [2, 50_257],
   ];
 
-  // With GPU facts: an odd row in registers, and a row that is split over workgroups.
+  // Uses the facts of a GPU. Tests an odd row in registers, and a row that is split over workgroups.
   test.each(rowOps)("%s equals the reference for short, odd and long rows", (op) =>
     checkSizes(op, [short!, [7, 258]], [uneven!, long!]),
   );
@@ -179,7 +179,7 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     checkSizes(op, [[130, 10], [5, 768], uneven!, long!], []),
   );
 
-  /** A layout that keeps a row in registers, and a layout that splits it. */
+  /** Returns a layout that keeps a row in registers, and a layout that splits the row. */
   const twoLayouts = (columns: number): RowLayout[] =>
     layoutsOf(columns, backend.facts).filter(
       ({ kind, parts, shuffled }) => shuffled === 1 && (kind === "resident" || parts > 1),
@@ -221,7 +221,8 @@ describe.skipIf(!hasAdapter)("row kernels on a device", () => {
     ] as const) {
       const call = callOf(op, rows, columns);
       const expected = reference(call, specsOf(call).outputs);
-      // A sum of many terms of both signs has a rounding error proportional to its terms, not to the sum.
+      // A sum of many terms of both signs has a rounding error proportional to the magnitude of its terms, not of the
+      // sum.
       const wide = { absolute: 1e-5 * Math.sqrt(rows), relative: 3e-5 };
       for (const [name, facts] of Object.entries(factsToRun)) {
         const plan = planOf(call, facts);

@@ -1,7 +1,7 @@
 import type { RowProgram } from "./row-program.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** WGSL for a row's maximum and its sum of exponentials, without overflow, in one pass. */
+/** WGSL that computes the maximum of a row and its sum of exponentials in one pass, without overflow. */
 const exponentials = wgsl`
   const lowest = -3.4028234663852886e38;
   fn infinity(sign: u32) -> f32 { return bitcast<f32>(0x7f800000u | sign | never); }
@@ -15,7 +15,7 @@ const exponentials = wgsl`
   fn shift_of_one(largest: f32) -> f32 { return select(largest, 0.0, largest < lowest); }
 `;
 
-/** `f` folded over names, as a balanced tree. */
+/** Returns WGSL that combines `names` with `f` as a balanced tree. */
 const fold = (names: readonly string[], f: (a: string, b: string) => string): string => {
   if (names.length === 1) return names[0]!;
   const middle = Math.ceil(names.length / 2);
@@ -25,9 +25,9 @@ const fold = (names: readonly string[], f: (a: string, b: string) => string): st
 const maximum = (a: string, b: string): string => `max(${a}, ${b})`;
 
 /**
- * `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both for the elements so far and rescales the
- * sum when the maximum grows (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), once for
- * several vectors.
+ * WGSL that computes `largest` and `total = Σ exp(x − largest)` of each row. A lane keeps both values for the elements
+ * processed so far and rescales the sum when the maximum grows (Milakov and Gimelshein 2018, "Online normalizer
+ * calculation for softmax"). The sum is rescaled at most once per several vectors.
  */
 export const sumOfExponentials: NonNullable<RowProgram["statistics"]> = {
   fields: ["largest", "total"],
@@ -59,7 +59,9 @@ const functions = wgsl`
   }
 `;
 
-/** In registers: x is replaced by exp(x − largest), so that each exponential is computed once. */
+/**
+ * Returns WGSL for vectors in registers: x is replaced by exp(x − largest), so that each exponential is computed once.
+ */
 const residentExponentials = (ids: readonly string[], tail: string | undefined): string => {
   const all = tail === undefined ? ids : [...ids, tail];
   const guarded = (id: string, text: string): string => (id === tail ? `if (in_tail) { ${text} }` : text);
@@ -74,7 +76,9 @@ const residentExponentials = (ids: readonly string[], tail: string | undefined):
   `;
 };
 
-/** `exp(x − max x) / Σ exp(x − max x)`. A row that contains NaN or +inf, or only -inf, is NaN. */
+/**
+ * Program of `exp(x − max x) / Σ exp(x − max x)`. The result of a row that contains NaN or +inf, or only -inf, is NaN.
+ */
 export const softmaxProgram: RowProgram = {
   label: "softmax",
   inputs: [{ name: "x", per: "element", source: { input: 0 } }],
@@ -86,7 +90,10 @@ export const softmaxProgram: RowProgram = {
   finishResident: (id) => `y[at${id}] = e${id} * scale;`,
 };
 
-/** `x − log Σ exp(x)`, as two subtractions: the logarithm of the sum would be lost next to a large maximum. */
+/**
+ * Program of `x − log Σ exp(x)`, as two subtractions: x − maximum − log Σ exp(x − maximum). Adding the logarithm to a
+ * large maximum first would lose precision.
+ */
 export const logSoftmaxProgram: RowProgram = {
   label: "log-softmax",
   inputs: softmaxProgram.inputs,
@@ -97,7 +104,7 @@ export const logSoftmaxProgram: RowProgram = {
   finish: (id) => `y[at${id}] = (x${id} - values(state.largest)) - values(log_total);`,
 };
 
-/** A sum over the row: one `values` accumulator per term. */
+/** Returns WGSL of sums over the row, with one `values` accumulator per term. */
 const sumOf = (term: (id: string) => string): NonNullable<RowProgram["statistics"]> => ({
   fields: ["sum"],
   begin: "var seen = values();",
@@ -112,7 +119,7 @@ const backwardInputs: RowProgram["inputs"] = [
 ];
 const backwardOutputs: RowProgram["outputs"] = [{ name: "dx", per: "element", source: { output: 0 } }];
 
-/** `y · (g − Σ g·y)`. */
+/** Program of `y · (g − Σ g·y)`. */
 export const softmaxBackwardProgram: RowProgram = {
   label: "softmax-backward",
   inputs: backwardInputs,
@@ -121,7 +128,7 @@ export const softmaxBackwardProgram: RowProgram = {
   finish: (id) => `dx[at${id}] = y${id} * (g${id} - values(state.sum));`,
 };
 
-/** `g − exp(y) · Σ g`. */
+/** Program of `g − exp(y) · Σ g`. */
 export const logSoftmaxBackwardProgram: RowProgram = {
   label: "log-softmax-backward",
   inputs: backwardInputs,
@@ -131,8 +138,8 @@ export const logSoftmaxBackwardProgram: RowProgram = {
 };
 
 /**
- * `logsumexp(logits) − logits[label]`, and the row's maximum and sum of exponentials (NaN if the softmax is undefined).
- * Reads the logits once. A label that is not a class gives NaN.
+ * Returns the program of `logsumexp(logits) − logits[label]`, and of the row's maximum and sum of exponentials (NaN if
+ * the softmax is undefined). Reads the logits once. The result is NaN if the label is not a class.
  */
 export const crossEntropyProgram = (classes: number): RowProgram => ({
   label: "cross-entropy",
@@ -158,7 +165,10 @@ export const crossEntropyProgram = (classes: number): RowProgram => ({
   `,
 });
 
-/** `(exp(logits − maximum) / total − onehot(label)) · g`. A row whose label is not a class is NaN. */
+/**
+ * Returns the program of `(exp(logits − maximum) / total − onehot(label)) · g`. The gradients of a row are NaN if its
+ * label is not a class.
+ */
 export const crossEntropyBackwardProgram = (classes: number): RowProgram => ({
   label: "cross-entropy-backward",
   inputs: [

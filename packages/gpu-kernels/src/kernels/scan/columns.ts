@@ -6,13 +6,16 @@ import type { SumType } from "../reduce/sum.ts";
 import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Running sums along the middle of a dense [outer, size, inner], inner > 1. */
+/** Running sums along the middle dimension of a dense [outer, size, inner] tensor with inner > 1. */
 export interface ColumnScan extends ReductionStep {
   readonly type: SumType;
   readonly reverse: boolean;
 }
 
-/** A column is divided into `segments` of `length`. Each invocation sums one segment of a register of columns. */
+/**
+ * Segments of a column: `segments` segments of `length` elements. Each invocation sums one segment of a register of
+ * columns.
+ */
 interface Segments {
   readonly lanes: Lanes;
   readonly length: number;
@@ -20,21 +23,21 @@ interface Segments {
 }
 
 /**
- * Minimum and maximum segment length. Bounds the rounding error of the sums of one invocation, and the passes of small
- * tensors.
+ * Minimum and maximum segment length in elements. The maximum bounds the rounding error of the sums of one invocation,
+ * the minimum bounds the number of passes of small tensors.
  */
 const [minLength, maxLength] = [32, 512];
 
 const segmentsOf = ({ type, outer, size, inner }: ColumnScan, facts: DeviceFacts): Segments => {
   const lanes = inner % 4 === 0 ? 4 : 1;
   const wanted = (workgroupsWanted(facts) * workgroupSize) / 4;
-  // Sums of floats have a fixed order, whatever the size of `outer`. Integers give the same bits in any order.
+  // Float sums have a fixed order, whatever the size of `outer`. Integer sums are bitwise identical in any order.
   const lines = type === "u32" ? outer : 1;
   const length = Math.min(maxLength, Math.max(minLength, Math.floor((size * lines * inner) / lanes / wanted)));
   return { lanes, length, segments: Math.ceil(size / length) };
 };
 
-/** Sums over segments. If `target` is `sums`, only the total of each segment is written. */
+/** Computes sums over segments. If `target` is `sums`, only the total of each segment is written. */
 const segmentPass = (
   { type, outer, size, inner, reverse }: ColumnScan,
   { lanes, length, segments }: Segments,
@@ -93,8 +96,8 @@ const segmentPass = (
 };
 
 /**
- * Running sums of columns. Short columns: one pass. Otherwise: sums of segments, their running sums (recursively), and
- * running sums within segments.
+ * Returns the passes that compute the running sums of columns. Short columns need one pass. For longer columns: sums of
+ * segments, running sums of these sums (recursively), and running sums within segments.
  */
 export const columnScanPasses = (
   scan: ColumnScan,

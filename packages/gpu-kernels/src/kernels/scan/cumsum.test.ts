@@ -97,7 +97,7 @@ describe.skipIf(!hasAdapter)("running sums on a device", () => {
 
   test.each([false, true])("the naive variant has the same bits, from the end %s", async (reverse) => {
     const shape = [2, 9_001];
-    const x = normalArray(shape, 4, "i32"); // summed as words
+    const x = normalArray(shape, 4, "i32"); // integers are summed as words
     const [clever, naive] = await Promise.all(
       [
         cumsumPlan("u32", { outer: 2, size: 9_001, inner: 1 }, reverse, minimalDevice),

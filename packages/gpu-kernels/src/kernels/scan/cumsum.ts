@@ -5,7 +5,10 @@ import { ScratchBlocks } from "../scratch-blocks.ts";
 import { columnScanPasses } from "./columns.ts";
 import { rowScanPasses } from "./rows.ts";
 
-/** Running sums along the middle of a dense [outer, size, inner]. Reads all data once or twice, writes it once. */
+/**
+ * Returns the plan of running sums along the middle dimension of a dense [outer, size, inner] tensor. Reads all data
+ * once or twice, writes it once.
+ */
 export const cumsumPlan = (
   type: SumType,
   { outer, size, inner }: ReductionStep,

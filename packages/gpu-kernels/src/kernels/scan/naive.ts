@@ -4,7 +4,10 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 64;
 
-/** The definition: one invocation per row adds its elements in sequence. Reference for tests of scans. */
+/**
+ * Computes running sums by definition: one invocation per row adds its elements in sequence. Reference for tests of
+ * scans.
+ */
 export const cumsumNaive = ({ type, rows, size, reverse }: RowScan): KernelPlan => ({
   passes: [
     {

@@ -4,13 +4,13 @@ import { wgsl } from "../../wgsl.ts";
 
 const lanes = 256;
 
-/** Vectors of four per invocation. */
+/** Number of vectors of four per invocation. */
 const vectorsPerLane = 4;
 
-/** Numbers per workgroup. */
+/** Number of elements per workgroup. */
 export const prefixSumBlock: number = lanes * vectorsPerLane * 4;
 
-/** Passes, and bytes of the scratch blocks that they use. */
+/** Passes of a prefix sum, and bytes of the scratch blocks that they use. */
 export interface PrefixSum {
   readonly passes: readonly Pass[];
   readonly scratch: readonly number[];
@@ -23,7 +23,7 @@ const numbers = (name: string, source: BindingSource, access: Binding["access"])
   access,
 });
 
-/** `sums[b] = Σ` of block b. */
+/** Sums blocks: `sums[b]` is the sum of block b. */
 const reducePass = (source: BindingSource, sums: BindingSource, blocks: number): Pass => ({
   label: "prefix sum: sums of blocks",
   bindings: [numbers("source", source, "read"), { name: "sums", type: "array<u32>", source: sums, access: "write" }],
@@ -45,7 +45,7 @@ const reducePass = (source: BindingSource, sums: BindingSource, blocks: number):
   `,
 });
 
-/** Scan within each block, starting from the sum of the previous blocks, if any. */
+/** Scans within each block, starting from the sum of the previous blocks, if any. */
 const scanPass = (
   source: BindingSource,
   target: BindingSource,
@@ -85,13 +85,14 @@ const scanPass = (
 });
 
 /**
- * Exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²: reduce blocks of 4096, scan
- * their sums recursively, then scan within blocks. The target may be the source.
+ * Returns the passes of the exclusive prefix sum of `count` u32 numbers, `target[i] = Σ source[j < i]` modulo 2³²:
+ * reduce blocks of 4096, scan their sums recursively, then scan within blocks. The target may be the same memory as the
+ * source.
  *
- * Memory after the last number may have any content, which affects no earlier sum. Cost: 2·count reads and count
- * writes; one pass up to 4096 numbers, three up to 2²⁴, five up to 2³⁶.
+ * Memory after the last number may have any content, because it does not affect earlier sums. Cost: 2·count reads and
+ * count writes; one pass up to 4096 numbers, three up to 2²⁴, five up to 2³⁶.
  *
- * @param firstScratch index, in the kernel's plan, of the first of the returned scratch blocks.
+ * @param firstScratch Index of the first returned scratch block in the kernel's plan.
  */
 export const prefixSumPasses = (
   source: BindingSource,

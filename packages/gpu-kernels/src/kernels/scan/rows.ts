@@ -6,31 +6,33 @@ import type { ScratchBlocks } from "../scratch-blocks.ts";
 import { workgroupScan } from "./workgroup-scan.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Inclusive running sums along rows: [rows, size]. */
+/** Inclusive running sums along the rows of [rows, size]. */
 export interface RowScan {
   readonly type: SumType;
   readonly rows: number;
   readonly size: number;
-  /** Whether sums run from the end of each row. */
+  /** Whether sums run from the end of each row to its start. */
   readonly reverse: boolean;
 }
 
-/** Tiling of rows: `registers` registers of `lanes` elements for each of `perRow` invocations. */
+/**
+ * Tile of a row that a workgroup processes: `registers` registers of `lanes` elements for each of `perRow` invocations.
+ */
 interface Tile {
   readonly lanes: Lanes;
   readonly perRow: number;
   readonly registers: 1 | 4;
-  /** Tiles per row. */
+  /** Number of tiles per row. */
   readonly tiles: number;
 }
 
 const tileOf = ({ type, rows, size }: RowScan): Tile => {
-  // Floats of a row have a fixed order of additions, whatever the number of rows. Integers give the same bits in any
+  // Float sums of a row have a fixed order, whatever the number of rows. Integer sums are bitwise identical in any
   // order.
   const free = type === "u32";
   const lanes = size % 4 === 0 || (free && rows === 1) ? 4 : 1;
   const vectors = Math.ceil(size / lanes);
-  // Four registers for one scan over invocations, unless most invocations would be idle.
+  // Four registers per invocation share one scan over invocations, unless most invocations would be idle.
   const registers = vectors > workgroupSize || (free && vectors >= 16 && rows * vectors > 65_536) ? 4 : 1;
   const perRow = Math.min(workgroupSize, powerOfTwoAbove(Math.ceil(vectors / registers)));
   return { lanes, perRow, registers, tiles: Math.ceil(vectors / (perRow * registers)) };
@@ -40,8 +42,8 @@ const each = (registers: number, line: (j: number) => string): string[] =>
   Array.from({ length: registers }, (_, j) => line(j));
 
 /**
- * `fn load(row, v)`, register v of a row in the order of the scan, with zeros after its end; and `row`, `tile`, `rank`
- * of an invocation.
+ * Returns WGSL of `fn load(row, v)`, which returns register v of a row in the order of the scan, with zeros after the
+ * end of the row, and of `row`, `tile` and `rank` of an invocation.
  */
 const loadText = ({ type, rows, size, reverse }: RowScan, { lanes, perRow, tiles }: Tile): string => {
   const vector = laneType(type, lanes);
@@ -75,7 +77,7 @@ const sizesOf = ({ size }: RowScan, { lanes }: Tile): { readonly size: number; r
   vectors: Math.ceil(size / lanes),
 });
 
-/** The sum of every tile. */
+/** Computes the sum of every tile. */
 const sumsPass = (scan: RowScan, tile: Tile, from: BindingSource, sums: BindingSource): Pass => {
   const { lanes, registers } = tile;
   const vector = laneType(scan.type, lanes);
@@ -108,7 +110,7 @@ const sumsPass = (scan: RowScan, tile: Tile, from: BindingSource, sums: BindingS
   };
 };
 
-/** Running sums within tiles, starting from `before`, the running sums of the tiles' sums. */
+/** Computes running sums within tiles, starting from `before`, the running sums of the tile sums. */
 const scanPass = (
   scan: RowScan,
   tile: Tile,
@@ -171,9 +173,9 @@ const scanPass = (
 };
 
 /**
- * Running sums of rows. If a row fits in a tile of 4096: one pass. Otherwise: sums of tiles, their running sums
- * (recursively), and running sums within tiles (reduce, then scan: the order of additions depends only on the shape).
- * Reads twice, writes once.
+ * Returns the passes that compute the running sums of rows. A row that fits in a tile of 4096 needs one pass. For
+ * longer rows: sums of tiles, running sums of these sums (recursively), and running sums within tiles (reduce, then
+ * scan: the order of additions depends only on the shape). Reads all data twice, writes it once.
  */
 export const rowScanPasses = (scan: RowScan, from: BindingSource, to: BindingSource, blocks: ScratchBlocks): Pass[] => {
   const tile = tileOf(scan);

@@ -1,12 +1,12 @@
 import { wgsl } from "../../wgsl.ts";
 
 /**
- * `fn scan(lane: u32, own: <type>) -> <type>`: sum over the earlier invocations of the same segment, to be called by
- * the complete workgroup; afterwards `fn scan_total(lane: u32) -> <type>` returns the sum of the segment. log₂(segment)
- * steps with one barrier each: the upper half of every block adds the last sum of its lower half (Sklansky,
- * Conditional-sum addition logic, 1960).
+ * Returns WGSL of `fn scan(lane: u32, own: <type>) -> <type>`, which returns the sum over the earlier invocations of
+ * the same segment and must be called by the complete workgroup. After this call, `fn scan_total(lane: u32) -> <type>`
+ * returns the sum of the segment. log₂(segment) steps with one barrier each: the upper half of every block adds the
+ * last sum of its lower half (Sklansky, Conditional-sum addition logic, 1960).
  *
- * @param segment number of invocations that are summed together, a power of two.
+ * @param segment Number of invocations that are summed together, a power of two.
  */
 export const workgroupScan = (type: string, lanes: number, segment: number): string => {
   const steps: string[] = [];

@@ -5,13 +5,13 @@ import { keyFunction } from "../reduce/order-keys.ts";
 import { elementsBinding, type Selection, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Maximum row length for ranking element by element. */
+/** Maximum row length for which elements are ranked one by one. */
 export const maxRankedSize: number = workgroupSize;
 
 /**
- * Selection for short rows, such as the gates of a mixture of experts: one invocation per element counts the elements
- * before it in the order, which is its rank. size² comparisons per row, one barrier if sorted and two otherwise,
- * whatever k.
+ * Selects the largest elements of short rows, such as the gates of a mixture of experts: one invocation per element
+ * counts the elements before it in the order, which is its rank. size² comparisons per row, one barrier if sorted and
+ * two otherwise, for any k.
  */
 export const byRankPass = ({ rows, size, k, by }: Selection, sorted: boolean): Pass => {
   const perRow = powerOfTwoAbove(size);

@@ -4,13 +4,14 @@ import { beforeText, elementsBinding, type Selection, type Winners, winnerBindin
 import { sortTile } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Results per invocation. */
+/** Number of results per invocation. */
 const each = sortTile / workgroupSize;
 
 /**
- * Merge adjacent sorted runs of `run` winners into runs of twice the length. A workgroup writes 1024 results. It finds
- * the corresponding parts of both runs by bisection, and so does each invocation for its four results (Green, McColl
- * and Bader, GPU Merge Path, 2012). Reads and writes every winner once, and log₂(run) keys per workgroup.
+ * Merges adjacent sorted runs of `run` winners into runs of twice the length. A workgroup writes 1024 results. The
+ * workgroup finds the corresponding sections of both runs by bisection, and each invocation does the same for its four
+ * results (Green, McColl and Bader, GPU Merge Path, 2012). Reads and writes every winner once, and log₂(run) keys per
+ * workgroup.
  */
 export const mergePass = ({ rows, size, k }: Selection, run: number, from: Winners, to: Winners | undefined): Pass => {
   const win = winText(to);

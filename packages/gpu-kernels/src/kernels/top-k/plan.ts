@@ -9,7 +9,7 @@ import { elementsBinding, type Selection, type Winners, winText } from "./select
 import { sortTile, tileSortPass } from "./tile-sort.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Select all elements, in order of position. */
+/** Selects all elements, in order of position. */
 const copyPass = ({ rows, size }: Selection): Pass => {
   const win = winText(undefined);
   return {
@@ -33,7 +33,7 @@ const take = ({ rows, k }: Selection, blocks: ScratchBlocks): Winners => ({
   positions: blocks.take(rows * k),
 });
 
-/** Sort [rows, k] items into the results, largest first. */
+/** Sorts [rows, k] items into the results, largest first. */
 const sortPasses = (selection: Selection, from: Winners | "elements", blocks: ScratchBlocks): Pass[] => {
   const { k } = selection;
   if (k <= sortTile) return [tileSortPass(selection, from, k, undefined)];
@@ -47,11 +47,14 @@ const sortPasses = (selection: Selection, from: Winners | "elements", blocks: Sc
   return passes;
 };
 
-/** Whether one workgroup per row is faster than many workgroups per row. */
+/** Whether one workgroup per row is faster than several workgroups per row. */
 const usesOneWorkgroup = ({ rows, size }: Selection, facts: DeviceFacts): boolean =>
   size <= 4096 || rows >= (facts.software ? 8 : 256);
 
-/** The k largest of each row, in order of rank or of position. Each pass documents its cost. */
+/**
+ * Returns the plan that selects the k largest elements of each row, in order of rank or of position. The comment of
+ * each pass states its cost.
+ */
 export const topKPlan = (selection: Selection, sorted: boolean, facts: DeviceFacts): KernelPlan => {
   const { size, k } = selection;
   const blocks = new ScratchBlocks();

@@ -3,19 +3,19 @@ import { keyFunction } from "../reduce/order-keys.ts";
 import type { Selection } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Registers per invocation in a tile. */
+/** Number of registers per invocation in a tile. */
 export const registers = 4;
 
-/** Tiling of the rows of a radix selection. */
+/** Tiles of the rows of a radix selection. */
 export interface Layout {
   readonly lanes: Lanes;
-  /** Registers per row. */
+  /** Number of registers per row. */
   readonly vectors: number;
-  /** Tiles per row, 256 times `registers` registers each. */
+  /** Number of tiles per row. A tile has 256 times `registers` registers. */
   readonly tiles: number;
   /**
-   * Counts per row, rounded up to complete registers, so that one pass sums the counts of 4096 tiles. Counts after the
-   * last tile affect no sum.
+   * Number of counts per row, rounded up to complete registers, so that one pass sums the counts of 4096 tiles. Counts
+   * after the last tile do not affect sums.
    */
   readonly stride: number;
 }
@@ -27,7 +27,7 @@ export const layoutOf = ({ rows, size }: Selection): Layout => {
   return { lanes, vectors, tiles, stride: 4 * Math.ceil(tiles / 4) };
 };
 
-/** The sizes that `keysText` reads. */
+/** Returns the uniform sizes that `keysText` reads. */
 export const keySizes = (
   { size }: Selection,
   { vectors }: Layout,
@@ -37,8 +37,8 @@ export const keySizes = (
 });
 
 /**
- * `fn keys_at(row, v) -> <keys>` and `fn is_there(v) -> <bools>`: register v of a row, and whether each of its elements
- * belongs to the row.
+ * Returns WGSL of `fn keys_at(row, v) -> <keys>`, which returns the keys of register v of a row, and `fn is_there(v) ->
+ * <bools>`, which returns whether each element of the register belongs to the row.
  */
 export const keysText = ({ by, size }: Selection, { lanes }: Layout): string => {
   const ends = lanes === 4 && size % 4 !== 0;

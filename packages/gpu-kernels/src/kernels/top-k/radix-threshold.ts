@@ -8,17 +8,20 @@ import { wgsl } from "../../wgsl.ts";
 
 // The k-th largest key of each row, in three rounds. Each round counts keys by their next digit and picks a digit.
 
-/** Digits of a key from the top: 11, 11 and 10 bits. */
+/** Digits of a key, from the highest to the lowest: 11, 11 and 10 bits. */
 export const rounds = [
   { shift: 21, bins: 2048 },
   { shift: 10, bins: 2048 },
   { shift: 0, bins: 1024 },
 ] as const;
 
-/** Bins of all rounds. */
+/** Total number of bins of all rounds. */
 export const binsPerRow: number = rounds.reduce((sum, { bins }) => sum + bins, 0);
 
-/** Digits of the threshold so far, and the number of keys with these digits still to be selected: [round, row]. */
+/**
+ * Returns the binding of the states [round, row]: the digits of the threshold picked so far, and the number of winners
+ * to select among the keys with these digits.
+ */
 export const state = (source: BindingSource, access: "read" | "write"): Binding => ({
   name: "states",
   type: "array<vec2<u32>>",
@@ -26,10 +29,10 @@ export const state = (source: BindingSource, access: "read" | "write"): Binding 
   access,
 });
 
-/** Offset of the states of the previous round. */
+/** Returns the offset of the states of the previous round. */
 const statesBefore = (rows: number, round: number): number => Math.max(0, round - 1) * rows;
 
-/** Clear the bins of all rounds. */
+/** Clears the bins of all rounds. */
 export const clearPass = (bins: BindingSource, words: number): Pass => ({
   label: "top-k, clear bins",
   bindings: [{ name: "bins", type: "array<vec4<u32>>", source: bins, access: "write" }],
@@ -45,7 +48,8 @@ export const clearPass = (bins: BindingSource, words: number): Pass => ({
 });
 
 /**
- * Count the keys with the digits picked so far by their next digit: in workgroup memory, then added to the row's bins.
+ * Counts, by their next digit, the keys that have the digits picked so far: in workgroup memory, then added to the bins
+ * of the row.
  */
 export const countPass = (
   selection: Selection,
@@ -110,8 +114,8 @@ export const countPass = (
 };
 
 /**
- * Pick the digit at which the count from above reaches the number of missing keys. States are the digits so far, and
- * the number of keys with these digits to select.
+ * Picks the digit at which the count from above reaches the number of winners to select. Writes states: the digits
+ * picked so far, and the number of winners to select among the keys with these digits.
  */
 export const pickPass = ({ rows, k }: Selection, round: number, bins: BindingSource, states: BindingSource): Pass => {
   const { shift, bins: count } = rounds[round]!;

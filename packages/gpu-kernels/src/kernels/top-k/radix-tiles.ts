@@ -6,13 +6,14 @@ import { rounds, state } from "./radix-threshold.ts";
 import { elementsBinding, type Selection, type Winners, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-// For each row, the keys above the threshold and the first keys equal to the threshold, in order of position.
+// Index of the last round. For each row, the passes of this file select the keys above the threshold and the first keys
+// equal to the threshold, in order of position.
 
 const lastRound = rounds.length - 1;
 
 /**
- * Common code of the passes over tiles: the threshold, and the keys above and equal to it in registers, packed as
- * counts in halves of a word.
+ * Returns WGSL that the passes over tiles share: the threshold, and the keys above and equal to the threshold in
+ * registers, packed as two counts in the halves of a word.
  */
 const tileText = (selection: Selection, layout: Layout): string => {
   const { lanes } = layout;
@@ -28,7 +29,7 @@ const tileText = (selection: Selection, layout: Layout): string => {
   `;
 };
 
-/** For every tile, the number of keys above and equal to the threshold: counts[row, 2, tile]. */
+/** Counts, for every tile, the keys above and equal to the threshold: counts[row, 2, tile]. */
 export const tileCountPass = (
   selection: Selection,
   layout: Layout,
@@ -77,7 +78,7 @@ export const tileCountPass = (
   };
 };
 
-/** Write the winners of every tile in order of position. */
+/** Writes the winners of every tile in order of position. */
 export const compactPass = (
   selection: Selection,
   layout: Layout,

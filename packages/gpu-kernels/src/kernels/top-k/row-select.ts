@@ -5,14 +5,14 @@ import { workgroupScan } from "../scan/workgroup-scan.ts";
 import { elementsBinding, type Selection, type Winners, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Elements that one invocation compacts at a time. */
+/** Number of elements that one invocation compacts at a time. */
 const each = 4;
 
 /**
- * One workgroup per row finds the k-th largest key, byte by byte from the top: it counts the keys with the bytes so far
- * by their next byte, and picks the byte at which the count from above reaches k. Then it writes the keys above the
- * threshold, and the first equal keys, in order of position. Reads each row five times; all reads except the first come
- * from caches.
+ * Selects the largest elements with one workgroup per row. The workgroup finds the k-th largest key, byte by byte from
+ * the top: it counts, by their next byte, the keys that have the bytes picked so far, and picks the byte at which the
+ * count from above reaches k. Then the workgroup writes the keys above the threshold, and the first equal keys, in
+ * order of position. Reads each row five times; all reads except the first come from caches.
  */
 export const rowSelectPass = ({ rows, size, k, by }: Selection, to: Winners | undefined): Pass => {
   const win = winText(to);

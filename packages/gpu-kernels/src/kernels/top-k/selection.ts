@@ -2,7 +2,10 @@ import type { Binding, BindingSource } from "../../kernel.ts";
 import type { KeyKind } from "../reduce/order-keys.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** The `k` largest of each row of [rows, size]. NaN is largest, and lower positions come first among equal keys. */
+/**
+ * Selection of the `k` largest elements of each row of [rows, size]. NaN is largest, and among equal keys, lower
+ * positions come first.
+ */
 export interface Selection {
   readonly rows: number;
   readonly size: number;
@@ -10,13 +13,13 @@ export interface Selection {
   readonly by: KeyKind;
 }
 
-/** Winners between passes: keys, and positions within their rows, [rows, k]. */
+/** Memory blocks of winners between passes: keys, and positions within their rows, [rows, k]. */
 export interface Winners {
   readonly keys: BindingSource;
   readonly positions: BindingSource;
 }
 
-/** The elements as bits, so that they are returned unchanged. */
+/** Returns the binding of the elements as bits, so that elements are returned unchanged. */
 export const elementsBinding = (vector = false): Binding => ({
   name: "x",
   type: vector ? "array<vec4<u32>>" : "array<u32>",
@@ -32,8 +35,8 @@ const words = (name: string, source: BindingSource, access: "read" | "write"): B
 });
 
 /**
- * `fn win(at: u32, bits: u32, key: u32, place: u32)`: write a winner to `row · k + rank`, in the results or in the
- * input of the sort.
+ * Returns WGSL of `fn win(at: u32, bits: u32, key: u32, place: u32)`, which writes a winner to `row · k + rank`, in the
+ * results or in the input of the sort.
  */
 export const winText = (to: Winners | undefined): { readonly bindings: readonly Binding[]; readonly code: string } =>
   to === undefined
@@ -46,13 +49,13 @@ export const winText = (to: Winners | undefined): { readonly bindings: readonly 
         code: "fn win(at: u32, bits: u32, key: u32, place: u32) { to_keys[at] = key; to_places[at] = place; }",
       };
 
-/** Bindings for reading winners. */
+/** Returns the bindings for reading winners. */
 export const winnerBindings = ({ keys, positions }: Winners): readonly Binding[] => [
   words("from_keys", keys, "read"),
   words("from_places", positions, "read"),
 ];
 
-/** `fn before(key_a, place_a, key_b, place_b) -> bool`: the order of winners, without ties. */
+/** WGSL of `fn before(key_a, place_a, key_b, place_b) -> bool`, the order of winners, without ties. */
 export const beforeText: string = wgsl`
   fn before(key_a: u32, place_a: u32, key_b: u32, place_b: u32) -> bool {
     return key_a > key_b || (key_a == key_b && place_a < place_b);

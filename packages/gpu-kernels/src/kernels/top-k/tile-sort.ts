@@ -5,16 +5,16 @@ import { keyFunction } from "../reduce/order-keys.ts";
 import { beforeText, elementsBinding, type Selection, type Winners, winnerBindings, winText } from "./selection.ts";
 import { wgsl } from "../../wgsl.ts";
 
-/** Elements that one workgroup sorts: 8 KiB of keys and positions. */
+/** Number of elements that one workgroup sorts. Their keys and positions take 8 KiB. */
 export const sortTile = 1024;
 
 /**
- * Sort tiles of each row, largest first (Batcher, Sorting networks and their applications, 1968; every stage begins
- * with a mirrored step, so that all comparisons have the same direction). log₂² of the tile over two steps, with a
+ * Sorts tiles of each row, largest first (Batcher, Sorting networks and their applications, 1968; every stage begins
+ * with a mirrored step, so that all comparisons have the same direction). Takes about log₂²(tile)/2 steps, with one
  * barrier each. Several short rows share a workgroup.
  *
- * @param from winners, or the elements themselves.
- * @param count number of items of a row to sort. If a row fits in a tile, its first k items are written to `to`, or to
+ * @param from Winners to sort, or the elements themselves.
+ * @param count Number of items of a row to sort. If a row fits in a tile, its first k items are written to `to`, or to
  * the results.
  */
 export const tileSortPass = (

@@ -6,7 +6,7 @@ import { planNode } from "../../../test/run-node.ts";
 import { checkSelection } from "../../../test/selections.ts";
 import type { WebGpuBackend } from "../../webgpu-backend.ts";
 
-// Millions of rows or numbers: takes seconds on a GPU, much longer on a CPU.
+// Selections from millions of rows or numbers take seconds on a GPU, and much longer on a CPU.
 describe.skipIf(!hasAdapter)("large selections on a device", () => {
   let backend: WebGpuBackend;
   beforeAll(async () => {

@@ -53,7 +53,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
   });
   afterAll(() => backend.close());
 
-  /** Every hundredth value twenty times as large, and all kinds of special float values. */
+  /** Returns values of which every hundredth is twenty times as large, and all kinds of special float values. */
   const wild = (shape: Shape): NdArray => {
     const x = normalArray(shape, 5);
     const data = x.data as Float32Array;
@@ -92,7 +92,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
         await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size)), k, true, "value");
       const few = Float32Array.from({ length: size }, (_, i) => ((i * 7919) % 3) - 1);
       await checkSelection(backend, new NdArray("f32", [size], few), k, false, "magnitude");
-      // The k-th element is one of several zeros, and ones follow after the zeros that are omitted.
+      // The k-th element is one of several zeros, and ones follow after the omitted zeros.
       await checkSelection(backend, new NdArray("f32", [size], few), k, false, "value");
       await checkSelection(backend, new NdArray("f32", [size], new Float32Array(size).fill(NaN, 5)), k, false, "value");
     }
@@ -103,7 +103,7 @@ describe.skipIf(!hasAdapter)("selections on a device", () => {
   });
 
   test("the naive variant has the same bits in the same order", async () => {
-    const [rows, size, k] = [2, 20_000, 7]; // as above, so that nothing is compiled again
+    const [rows, size, k] = [2, 20_000, 7]; // same sizes as above, so that no shader is compiled again
     const selection = { rows, size, k, by: "value" } as const;
     const plan = topKPlan(selection, true, minimalDevice);
     expect(plan.passes.map(({ label }) => label)).toContain("top-k, count digit 1");
