@@ -94,11 +94,11 @@ test("an autoencoder learns from samples without labels", async () => {
 test.each<[Partial<TrainJob>, RegExp]>([
   [
     { model: { kind: "mlp" } },
-    /^model\.kind: a mlp takes samples of inputs and labels, a tensor each, but these are inputs\.document f32\[6\], inputs\.query\.kind i32\[\], .*\{kind: module\}/,
+    /^model\.kind: a mlp needs samples with inputs and labels, one tensor each, but these samples are inputs\.document f32\[6\], inputs\.query\.kind i32\[\], .*\{kind: module\}/,
   ],
   [
     { model: own("autoencoder") },
-    /^model\.file \S+: samples have no tensor "numbers": they are inputs\.document .*own-trees\.ts:\d+/,
+    /^model\.file \S+: samples have no tensor "numbers": they have inputs\.document .*own-trees\.ts:\d+/,
   ],
   [{ model: own("renamedModel"), data: own("plainData") }, /place\.0.*numbers f32\[5\]/],
 ])("features without support for trees report it in one line: %#", async (change, line) => {

@@ -163,9 +163,7 @@ describe("a rendezvous over TLS", () => {
     const plain = await failureOf(
       joinRendezvous({ ...joining(coordinator, [0], undefined), joinTimeoutMilliseconds: 300 }),
     );
-    expect(plain.message).toMatch(
-      /not-a-coordinator|both sides use TLS or neither|only one side uses TLS/,
-    );
+    expect(plain.message).toMatch(/not-a-coordinator|both sides use TLS or neither|only one side uses TLS/);
     const silent = connect(port, "127.0.0.1");
     await once(silent, "close");
     const old = connectTls({ port, host: "127.0.0.1", maxVersion: "TLSv1.2", rejectUnauthorized: false });

@@ -22,7 +22,7 @@ export interface Surroundings {
 /** Shortens a path for display: returns the relative path, unless it goes up more than three levels. */
 const shortPath = (path: string, folder: string): string => {
   const short = relative(folder, path);
-  return short === "" || short.startsWith("../../../..") ? path : short;
+  return short === "" || short.startsWith("../../..") ? path : short;
 };
 
 /** Returns the folders of PATH as in the user's shell, without the folders that package managers put in front. */

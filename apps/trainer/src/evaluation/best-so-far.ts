@@ -47,7 +47,7 @@ export const bestAfter = (
 
 /**
  * Returns the best evaluation with which a resumed run starts. Undefined: earlier evaluations were compared by another
- * metric or in the opposite direction; then the patience of `evaluation.stopAfter` also starts anew.
+ * metric or in the opposite direction; then the patience of `evaluation.stopAfter` also starts from 0.
  */
 export const bestBefore = (job: Pick<Job, "evaluation">, saved: BestSoFar | undefined): BestSoFar | undefined => {
   const { figure, better } = comparisonOf(job);
