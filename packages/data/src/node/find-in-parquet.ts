@@ -139,8 +139,8 @@ export const rowsIn = async (
  * and a column of labels, whose names are in the file's metadata. Each row is read once, and the encoded images stay in
  * memory, because reading a single row requires reading its complete row group.
  *
- * @param testFraction Fraction to hold out, in (0, 1), if there are no test files.
- * @param skipDamaged Whether rows without an image or a label are excluded and counted instead of causing an error.
+ * @param testFraction Fraction to hold out, in (0, 1), if there are no test files. With `skipDamaged`, rows without an
+ * image or a label are excluded and counted instead of causing an error.
  * @throws DataError for files that cannot be read, and for parts without samples.
  */
 export const findInParquet = async (

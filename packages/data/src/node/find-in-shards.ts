@@ -58,8 +58,8 @@ export const samplesIn = async (
  * form a sample; one file is the image and one the label, such as `000.jpg` and `000.cls`. Labels are class numbers or
  * names.
  *
- * @param testFraction Fraction to hold out, in (0, 1), if there are no test shards.
- * @param skipDamaged Whether samples without an image or a label are excluded and counted instead of causing an error.
+ * @param testFraction Fraction to hold out, in (0, 1), if there are no test shards. With `skipDamaged`, samples without
+ * an image or a label are excluded and counted instead of causing an error.
  * @throws DataError for damaged shards, and for parts without samples. Source: the WebDataset format,
  * github.com/webdataset/webdataset.
  */

@@ -27,8 +27,8 @@ export const gather = (x: Tensor, indices: Tensor, options: GatherOptions = {}):
 };
 
 /**
- * Look up rows of `table` [entries, width]: indices [...] → [..., width]. An index out of range gives NaN, see
- * `gather`.
+ * Look up rows of `table`, shape [entries, width], by `indices` of any shape. The result has shape indices.shape +
+ * [width]. An index out of range gives NaN, see `gather`.
  */
 export const embedding = (table: Tensor, indices: Tensor): Tensor => gather(table, indices);
 
