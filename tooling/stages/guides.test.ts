@@ -48,10 +48,10 @@ test.each([
   [
     "another output",
     fence("sh", "echo one; echo two") + fence("text", "two\none"),
-    "no line (in this order) that reads\none",
+    "lacks (in this order) the line\none",
   ],
-  ["a file that is not named", fence("js a.js", "let a;"), "write `a.js` in the words above"],
-  ["an output of nothing", fence("text", "hello"), "nothing ran before it"],
+  ["a file that is not named", fence("js a.js", "let a;"), "write `a.js` in the text above"],
+  ["an output of nothing", fence("text", "hello"), "no command precedes this output"],
   ["a block that cannot be run", fence("py", "print(1)"), "py blocks are not run"],
 ])("stops at %s, with the reason", async (_, blocks, detail) => {
   const checks = await walkGuide("guide", `${blocks}\n${fence("sh", "echo after it")}`, false);

@@ -139,6 +139,6 @@ test("data other than byte images are not shifted or mirrored", async () => {
   kinds[0]!.put(1);
   write({ ...kinds[0]!, data: "{ kind: numpy, file: digits.npz, shape: [3, 2, 1], augment: { flip: true } }" });
   await expect(async () => prepare(await job())).rejects.toThrow(
-    "data.augment: it changes images of bytes [height, width, channels], but the inputs are i32[3, 2, 1]; leave it out",
+    "data.augment: it changes images of bytes [height, width, channels], but the inputs are i32[3, 2, 1]; remove it",
   );
 });

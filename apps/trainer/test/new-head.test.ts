@@ -83,7 +83,7 @@ test("is refused for data without classes, and reported for data with other clas
   const fresh = await evaluate((key: Tensor) => modelOf(config).init(key), referenceBackend())(randomKey(3));
   await savePretrained(place("three"), { config, ...fresh });
   expect(await refused("three", {})).toMatch(
-    /tells 3 classes, but the data has 10; give it a new head with head: new, or use data of 3 classes/,
+    /has 3 classes, but the data has 10; give it a new head with head: new, or use data of 3 classes/,
   );
   const text = { model: { kind: "pretrained", folder: place("three"), head: "new" }, data: { kind: "moby-dick" } };
   expect(await refused("three", text)).toMatch(

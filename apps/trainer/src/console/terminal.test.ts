@@ -16,7 +16,7 @@ const asItIs: ReadonlySet<string> = new Set([
 ]);
 
 test("only one file writes text to the terminal", () => {
-  const apps = join(import.meta.dirname, "../..");
+  const apps = join(import.meta.dirname, "../../..");
   const writing = ["trainer/src", "profiler/src"]
     .flatMap((place) =>
       readdirSync(join(apps, place), { recursive: true, encoding: "utf8" }).map((file) => `${place}/${file}`),
