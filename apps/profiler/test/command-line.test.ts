@@ -307,7 +307,7 @@ test("scores of configurations equal their predictions, fastest first", async ()
   );
   expectRefused(
     await inProcess("plan", "HERE/job.yaml", ...on, "--apply", "elsewhere.yaml"),
-    /elsewhere\.yaml: paths in a job are seen from its file/,
+    /elsewhere\.yaml: paths in a job are relative to its file/,
   );
 });
 
