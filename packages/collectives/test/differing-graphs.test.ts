@@ -98,7 +98,7 @@ test("law: one differing collective of one rank is always detected before anythi
       const { rank, kind } = program.find(({ mutation }) => mutation !== undefined)!.mutation!;
       fc.pre(kind !== "fail");
       expect(() => compiled(program), `${kind} on rank ${rank}`).toThrow(
-        /^collective \d+ of its group is .*; ranks of a group must trace the same|^collectives wait for each other in a circle/,
+        /^collective \d+ of its group is .*; ranks of a group must trace the same|^collectives wait for each other in a cycle/,
       );
     }),
     { numRuns: 120 },
@@ -131,7 +131,7 @@ test("law: threads with different work between the same collectives get the bits
       const said = answers.map((answer) => "outcomes" in answer && answer.outcomes[i]);
       const others = said.filter((_, rank) => kind !== "fail" || rank !== otherwise);
       expect(said[otherwise!], JSON.stringify(program)).toMatch(
-        kind === "fail" ? /^this rank fails to trace$/ : /^collective \d|in a circle/,
+        kind === "fail" ? /^this rank fails to trace$/ : /^collective \d|in a cycle/,
       );
       expect(others).toEqual(
         others.map(() =>

@@ -157,7 +157,7 @@ describe("a file of tokens", () => {
       "has 7 bytes of tokens, which is not a multiple of 2; the file was truncated, or",
     );
     expect(() => load(bytesOf(Uint32Array.of(2 ** 31)), { dtype: "u32" })).toThrow("but no vocabulary is that large");
-    expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c, instead of a token; set");
+    expect(() => load(bytesOf(Uint32Array.of(20240520, 1, 3)))).toThrow("header of llm.c instead of a token; set");
     expect(() => loadTokenFile(folder, { dtype: "u16", headerBytes: 0 })).toThrow(
       "regular file; give a file of tokens",
     );

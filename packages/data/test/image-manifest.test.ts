@@ -109,7 +109,7 @@ describe("images listed in a file", () => {
     [
       "a missing image",
       "path,label,split\na,b,train\nc,d,test\n",
-      /labels\.csv:2: \S+\/a cannot be read \(ENOENT\); see/,
+      /labels\.csv:2: \S+\/a cannot be read \(ENOENT\); check/,
     ],
   ])("and %s are reported with file and line", async (_, text, line) => {
     const { message } = await load(text).then(

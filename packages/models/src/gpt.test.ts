@@ -107,5 +107,5 @@ test.each(["none", "blocks"] as const)("experts replace feed-forward layers, wit
 
 test("rejects experts that no block would have", () => {
   expect(() => gpt(options(5))).toThrow(/experts\.every is 5, but there are 4 blocks; use an integer from 1 to 4/);
-  expect(() => gpt(options(0))).toThrow(/use 1 to 4/);
+  expect(() => gpt(options(0))).toThrow(/use an integer from 1 to 4/);
 });

@@ -64,7 +64,7 @@ describe("initial parameters", () => {
   it("are rejected for the shape of another kind of layer", async () => {
     const wrong = run((key) => [initConv2d(key, [8, 20] as never).weight]);
     await expect(wrong).rejects.toThrow(ArgumentError);
-    await expect(wrong).rejects.toThrow(/\[8, 20\] has 2 sizes, \[height, width, in \/ groups, out\] needs 4/);
+    await expect(wrong).rejects.toThrow(/\[8, 20\] has 2 sizes, but \[height, width, in \/ groups, out\] needs 4/);
     await expect(run((key) => [initDense(key, [3, 3, 8, 20] as never).weight])).rejects.toThrow(/\[in, out\] needs 2/);
   });
 });

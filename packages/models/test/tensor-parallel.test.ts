@@ -287,7 +287,7 @@ describe("rejects in one line", () => {
     [
       "positions in the loss",
       ofTensor({ tensor: { axis: "tensor", sequence: false } }, 4, short),
-      /gpt: 6 positions do not/,
+      /gpt: 6 positions are not divisible/,
     ],
   ])("%s not divisible by the ranks", (_, run, message) => {
     expect(run).toThrow(ArgumentError);

@@ -286,7 +286,7 @@ describe("rejects a folder", () => {
   test("with pickled weights only", async () => {
     const folder = copy();
     rmSync(join(folder, indexName));
-    expect(await refusal(loadPretrained(folder))).toMatch(/neither model\.safetensors nor .*; set folder/);
+    expect(await refusal(loadPretrained(folder))).toMatch(/neither model\.safetensors nor .*; give the folder/);
     writeFileSync(join(folder, "pytorch_model.bin"), "");
     expect(await refusal(loadPretrained(folder))).toMatch(
       /"pytorch_model\.bin", which runs code .* safe_serialization/,

@@ -28,6 +28,6 @@ test("small images do not wait, a failed image releases its budget, and too larg
   await expect(large).rejects.toThrow("damaged");
   expect(await next).toBe(8);
   await expect(withinPixels(2, maxPixels, "whole", async () => 9)).rejects.toThrow(
-    /^it has 134217728×2 pixels, 268435456, but/,
+    /^it has 134217728×2 = 268435456 pixels, but/,
   );
 });
