@@ -61,8 +61,10 @@ export const folderCycles = (root: string): string[] => {
       folders.set(folder, imports.set(entries[0], fromEntry.set(entries[1], found)));
     }
   return [...folders].sort().flatMap(([folder, imports]) => {
-    const cycles = [...imports.keys()].flatMap((entry) => [cycleThrough(entry, imports) ?? []]);
-    const [shortest] = cycles.filter(({ length }) => length > 0).sort((a, b) => a.length - b.length);
+    const cycles = [...imports.keys()]
+      .map((entry) => cycleThrough(entry, imports))
+      .filter((cycle) => cycle !== undefined);
+    const [shortest] = cycles.sort((a, b) => a.length - b.length);
     if (shortest === undefined) return [];
     return [`${join(root, folder)}: ${shortest.map(({ from, to }) => `${from} imports ${to}`).join(", ")}`];
   });

@@ -153,7 +153,7 @@ export const checkpointNames = (output: string): string[] => {
 };
 
 /** Returns the metrics of the update of each step, in step order, from step lines or from update lines. */
-export const updatesTold = (
+export const reportedUpdates = (
   output: string,
 ): { readonly step: number; readonly gradientNorm: number; readonly learningRate: number }[] =>
   metricLines(output).flatMap(({ step, gradientNorm, learningRate }) =>

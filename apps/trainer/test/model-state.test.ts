@@ -63,5 +63,7 @@ test("state of any dtype that is the same on all ranks can be trained on several
 test("state that would differ between ranks is refused before the first step", async () => {
   await expect(
     train({ ...job, model: counting } as unknown as TrainJob, { output: join(folder, "run") }),
-  ).rejects.toThrow(/^train\(\): model: state steps is i32\[\] and depends on the samples, so it would differ between 2 ranks/);
+  ).rejects.toThrow(
+    /^train\(\): model: state steps is i32\[\] and depends on the samples, so it would differ between 2 ranks/,
+  );
 });

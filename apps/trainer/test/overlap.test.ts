@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { jobFolder, skeinTrain, stepLosses, updatesTold } from "./cli.ts";
+import { jobFolder, skeinTrain, stepLosses, reportedUpdates } from "./cli.ts";
 import { expectSoundTrace } from "./trace-rules.ts";
 
 let folder: string;
@@ -51,13 +51,13 @@ describe("when and how gradients are exchanged does not change the result", () =
   let plain: Awaited<ReturnType<typeof run>>;
   beforeAll(async () => {
     plain = await run("plain", ...dense);
-    expect(updatesTold(join(folder, "plain")).map(({ step }) => step)).toEqual(plain.losses.map((_, i) => i + 1));
+    expect(reportedUpdates(join(folder, "plain")).map(({ step }) => step)).toEqual(plain.losses.map((_, i) => i + 1));
   });
 
   const expectSameLearnt = async (name: string, settings: readonly string[]): Promise<void> => {
     const other = await run(name, ...dense, ...settings.flatMap((setting) => ["--set", setting]));
     expect(other.losses).toEqual(plain.losses);
-    expect(updatesTold(join(folder, name))).toEqual(updatesTold(join(folder, "plain")));
+    expect(reportedUpdates(join(folder, name))).toEqual(reportedUpdates(join(folder, "plain")));
     expect(other.saved.equals(plain.saved)).toBe(true);
   };
   test.each([

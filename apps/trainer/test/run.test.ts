@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses, updatesTold } from "./cli.ts";
+import { checkpointNames, jobFolder, metricLines, skeinTrain, stepLosses, reportedUpdates } from "./cli.ts";
 import { expectSoundTrace, spansOn } from "./trace-rules.ts";
 
 let folder: string;
@@ -135,7 +135,7 @@ test("2 ranks × 32 samples give the losses and gradient norms of 1 rank × 64, 
     expect(stderr).not.toContain("error");
     expect(code).toBe(0);
     const output = join(folder, ranks);
-    return [...stepLosses(output), ...updatesTold(output).map(({ gradientNorm }) => gradientNorm)];
+    return [...stepLosses(output), ...reportedUpdates(output).map(({ gradientNorm }) => gradientNorm)];
   };
   const [alone, together] = [await run("1"), await run("2")];
   expect(together).toHaveLength(60);

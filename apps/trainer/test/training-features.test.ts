@@ -8,7 +8,7 @@ import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part
 import { train, type TrainJob } from "../src/index.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { hasAdapter } from "./adapter.ts";
-import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses, updatesTold } from "./cli.ts";
+import { checkpointBytes, jobFolder, metricLines, skeinTrain, stepLosses, reportedUpdates } from "./cli.ts";
 import { data, model } from "./points.ts";
 
 let folder: string;
@@ -82,7 +82,7 @@ describe("gradients accumulated over parts of a batch", () => {
     for (const [i, other] of [...before, {}].entries())
       await train({ ...settings, ...other, overlap: "dear" } as TrainJob, { output: late, resume: i > 0 });
     expect(stepLosses(late)).toEqual(stepLosses(early));
-    expect(updatesTold(late)).toEqual(updatesTold(early));
+    expect(reportedUpdates(late)).toEqual(reportedUpdates(early));
     expect(checkpointBytes(late, 7)).toEqual(checkpointBytes(early, 7));
   };
   const digits = { data: { kind: "mnist", trainSamples: 120, testSamples: 20 }, model: { kind: "mlp", hidden: [8] } };

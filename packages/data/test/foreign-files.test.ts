@@ -153,7 +153,7 @@ describe.each(Object.keys(readers))("%s", (name) => {
 
   test.runIf(process.platform === "linux")("reports a circular link", async () => {
     expect(await refusal(name, (path) => symlinkSync(path, path))).toMatch(
-      /ELOOP|ENOENT|(no|not a) regular file|holds no|not? a? ?tokenizer/,
+      /ELOOP|ENOENT|(no|not a) regular file|holds no|not a tokenizer/,
     );
   });
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ConfigError, describeError } from "../errors.ts";
 import { flatJob } from "../run-readers/flat-job.ts";
-import { redactCommand } from "../provenance/told-command.ts";
+import { redactCommand } from "../provenance/redact-command.ts";
 import { redactSecrets } from "./redact-secrets.ts";
 
 test.each([

@@ -77,7 +77,11 @@ describe("state that is not f32", () => {
     ],
     ["u32", (seen) => cast(total(seen), "u32"), /is u32\[\] and depends on the samples/],
     ["u8", (seen) => cast(total(seen), "u8"), /is u8\[\] and depends on the samples/],
-    ["bool", (seen) => greater(total(seen), 0), /is bool\[\] and depends on the samples, so it would differ between 2 ranks/],
+    [
+      "bool",
+      (seen) => greater(total(seen), 0),
+      /is bool\[\] and depends on the samples, so it would differ between 2 ranks/,
+    ],
     ["bool", ({ key }) => greater(sum(uniform(key, [1])), 0.5), /depends on the random key/],
     ["i32", ({ state }) => add(state, axisIndex("data")), /depends on the number of its rank/],
   ])("%s is refused if ranks would differ", (dtype, next, message) => {

@@ -36,7 +36,9 @@ test("a run that is still training is not resumed by accident; one whose process
   const tell = (facts: object): void =>
     writeFileSync(join(folder, "a/2/provenance.json"), JSON.stringify({ host: hostname(), ...facts }));
   tell({ pid: process.pid });
-  await expect(newestRun(folder)).rejects.toThrow(/2 is the run that was written to last, .* still training; .* skein-train resume .*2$/);
+  await expect(newestRun(folder)).rejects.toThrow(
+    /2 is the run that was written to last, .* still training; .* skein-train resume .*2$/,
+  );
   expect(await newestRun(join(folder, "a/2"))).toBe(join(folder, "a/2"));
   tell({ pid: process.pid, ended: { how: "stopped" } });
   expect(await newestRun(folder)).toBe(join(folder, "a/2"));

@@ -6,7 +6,8 @@ import type { Prepared } from "./prepared.ts";
 const cpuMemoryBytes = 2 ** 32;
 
 /** Total size of tensors in bytes. */
-const bytesOf = (specs: Iterable<TensorSpec>): number => [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
+export const bytesOf = (specs: Iterable<TensorSpec>): number =>
+  [...specs].reduce((sum, spec) => sum + byteLength(spec), 0);
 
 /**
  * Throws if a rank's state plus one gradient per trained parameter exceed the memory limit. Called before allocation.

@@ -1,6 +1,6 @@
 import { exchange } from "@skein/compressors";
 import { decoderOf, type SampleSpecs, stepsPerEpoch } from "@skein/data";
-import { byteLength, type Mesh, type Sharding, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
+import { type Mesh, type Sharding, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { excerpt, leavesByPath } from "@skein/tensor-core/backend";
 import { buildData } from "./build-data.ts";
 import { buildModel } from "./build-model.ts";
@@ -38,7 +38,7 @@ import {
   type TrainState,
 } from "../step/train-state.ts";
 import { settingsOf, isUserData } from "./job-hash.ts";
-import { requireRoom } from "./memory-room.ts";
+import { bytesOf, requireRoom } from "./memory-room.ts";
 import { remarksOn } from "./remarks.ts";
 import type { Prepared, Given } from "./prepared.ts";
 
@@ -140,10 +140,10 @@ export const prepare = async (requested: Job, given: Given = {}): Promise<Prepar
     : undefined;
   const saved = splitLeaves(specs, built);
   const whole = wholeSpecs(saved, stateSharding(sharding, specs.params), mesh);
-  const stateBytes = [
+  const stateBytes = bytesOf([
     ...[saved.shared, saved.own, ...saved.parts.map(({ leaves }) => leaves)].flatMap((leaves) => [...leaves.values()]),
     ...[...saved.slices.values()].map(({ leaf }) => leaf),
-  ].reduce((sum, spec) => sum + byteLength(spec), 0);
+  ]);
   const trained = trainedOf(built, specs.params);
   requireRoom({ job, stateBytes, trained });
   const weights = { params: specs.params, state: specs.model };

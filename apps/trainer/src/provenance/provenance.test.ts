@@ -16,8 +16,8 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { graphicsCards } from "./graphics-cards.ts";
 import { Provenance } from "./provenance.ts";
 import { readGit } from "./read-git.ts";
-import { redactCommand } from "./told-command.ts";
-import { recordedEnvironment } from "./told-environment.ts";
+import { redactCommand } from "./redact-command.ts";
+import { recordedEnvironment } from "./recorded-environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-provenance-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -3,10 +3,10 @@ import { availableParallelism, cpus, hostname, totalmem } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { savedStarts } from "./saved-starts.ts";
-import { recordedEnvironment } from "./told-environment.ts";
+import { recordedEnvironment } from "./recorded-environment.ts";
 import { readGit } from "./read-git.ts";
 import { graphicsCards } from "./graphics-cards.ts";
-import { redactCommand } from "./told-command.ts";
+import { redactCommand } from "./redact-command.ts";
 import { provenanceFile } from "../run-files/run-file-names.ts";
 
 export { provenanceFile };

@@ -49,8 +49,8 @@ test("a part that is non-finite on any rank is so on all ranks that shard the te
         // Ranks that differ from the faulty rank along other axes have other gradients, until gradients are averaged
         // along these axes.
         const others = (Object.keys(mesh) as (keyof typeof mesh)[]).filter((axis) => !axes.includes(axis));
-        const isTold = others.every((axis) => placeOf(rank)[axis] === placeOf(faulty)[axis]);
-        expect(own).toEqual([1, ...names.map((each) => (each === name && isTold ? 0 : 1))]);
+        const sharesFault = others.every((axis) => placeOf(rank)[axis] === placeOf(faulty)[axis]);
+        expect(own).toEqual([1, ...names.map((each) => (each === name && sharesFault ? 0 : 1))]);
       });
     }),
     { numRuns: 30 },
