@@ -182,7 +182,8 @@ const installChecks = async (packed: readonly Packed[], scratch: string, full: b
   if (installed.status !== "passed") return [installed];
   const checks = [installed];
   for (const specifier of packed.flatMap(({ manifest }) => doors(manifest))) {
-    const program = `const names = Object.keys(await import(${JSON.stringify(specifier)})); if (names.length === 0) throw new Error("it exports nothing");`;
+    const attributes = specifier.endsWith(".json") ? ', { with: { type: "json" } }' : "";
+    const program = `const names = Object.keys(await import(${JSON.stringify(specifier)}${attributes})); if (names.length === 0) throw new Error("it exports nothing");`;
     checks.push(
       await commandCheck(`import ${specifier} from its tarball`, ["node", "--input-type=module"], {
         cwd: project,
