@@ -25,6 +25,11 @@ const packageGraph = {
   "native-addon": [],
   browser: [],
   report: ["tensor-core", "measuring"],
+  cli: ["tensor-core", "collectives", "native-addon"],
+  "run-files": ["tensor-core", "collectives", "data", "moe-parallel", "report", "cli"],
+  checkpoints: ["tensor-core", "collectives", "data", "cli", "run-files"],
+  launch: ["tensor-core", "collectives", "cli"],
+  watch: ["tensor-core", "collectives", "data", "report", "cli", "run-files", "checkpoints"],
 };
 
 /**
@@ -104,9 +109,11 @@ module.exports = {
           "^packages/$1/",
           "^packages/[^/]+/src/(index|node)\\.ts$",
           "^packages/[^/]+/package\\.json$",
+          "^packages/cli/src/(parse-yaml|start)\\.ts$",
           "^packages/collectives/src/(files|transport)\\.ts$",
           "^packages/tensor-core/src/backend\\.ts$",
           "^packages/cost-model/src/(files|large-models)\\.ts$",
+          "^packages/watch/src/bundle-page\\.ts$",
         ],
       },
     },

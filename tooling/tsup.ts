@@ -24,11 +24,17 @@ const threadEntries = (source: string): Record<string, string> => {
 /**
  * Returns the build settings of a published package: ESM only, with declarations, all files directly in `dist`. Files
  * of threads become separate entries, and the `new URL` that refers to them is rewritten.
+ *
+ * @param bundled source folders of private packages with threads, which become part of the published package.
  */
 export const library = ({
   entry,
+  bundled = [],
   ...options
-}: Omit<Options, "entry"> & { entry: readonly string[] | Record<string, string> }): Options => {
+}: Omit<Options, "entry"> & {
+  entry: readonly string[] | Record<string, string>;
+  bundled?: readonly string[];
+}): Options => {
   const doors = Array.isArray(entry)
     ? Object.fromEntries(entry.map((path: string) => [entryName(path), path]))
     : { ...(entry as Record<string, string>) };
@@ -37,7 +43,7 @@ export const library = ({
     target: "es2024",
     platform: "neutral",
     tsconfig: "../../tsconfig.base.json",
-    entry: { ...doors, ...threadEntries("src") },
+    entry: Object.assign({}, doors, ...["src", ...bundled].map(threadEntries)) as Record<string, string>,
     dts: { entry: doors },
     external: [/^node:/],
     clean: true,

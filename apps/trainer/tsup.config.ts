@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
+import { bundlePage } from "@skein/watch/bundle-page";
 import { library } from "../../tooling/tsup.ts";
 import { jobJsonSchema } from "./src/job/job-schema.ts";
-import { bundlePage } from "./src/watch/bundle-page.ts";
 
 export default library({
   entry: { index: "src/index.ts", main: "src/main.ts", profiling: "src/profiling.ts" },
+  bundled: ["checkpoints", "run-files", "watch"].map((name) => `../../packages/${name}/src`),
   platform: "node",
   dts: { entry: { index: "src/index.ts", profiling: "src/profiling.ts" } },
   // A clone bundles the page when it is asked for; what is published holds it ready.

@@ -1,4 +1,4 @@
-import { asTypedIn } from "skein-train/profiling";
+import { asTypedBeside } from "skein-train/profiling";
 
 /** Names of this program's commands as they appear in messages. */
 export const commandNames: readonly string[] = [
@@ -16,4 +16,4 @@ export const commandNames: readonly string[] = [
 /**
  * Replaces the names of this program and of skein-train in a message by the words that the user typed to start them.
  */
-export const asTyped = (text: string): string => asTypedIn("skein-profile", commandNames, text);
+export const asTyped = (text: string): string => asTypedBeside("skein-profile", commandNames, text);

@@ -6,7 +6,7 @@ export {
   ModuleError,
   NonFiniteError,
   RunError,
-} from "./errors.ts";
+} from "@skein/cli/node";
 export type { DataInput, JobInput, ModelInput } from "./job/job-input.ts";
 export {
   defineCallbacks,
@@ -44,10 +44,10 @@ export type {
   RunEvent,
   StartEvent,
   StepEvent,
-} from "./run-files/run-events.ts";
-export type { EvaluationFigures } from "./evaluation/evaluation-figures.ts";
-export type { StepProgress } from "./run-files/progress.ts";
-export type { Summary } from "./run-files/summary.ts";
+} from "@skein/run-files/node";
+export type { EvaluationFigures } from "@skein/run-files/node";
+export type { StepProgress } from "@skein/run-files/node";
+export type { Summary } from "@skein/run-files/node";
 export {
   train,
   type TrainEvent,

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { mkdirSync } from "node:fs";
 import { enableCompileCache } from "node:module";
+import { cacheFolder } from "@skein/cli/start";
 import { memberCommand, stayWithController } from "./processes/stay-with-controller.ts";
-import { cacheFolder } from "./files/cache-folder.ts";
 
 // Called before the modules below are loaded, which takes a while, so that signals and the end of the controller are
 // handled immediately.

@@ -1,17 +1,13 @@
 import { fileURLToPath } from "node:url";
+import { checkpointSecret, readCheckpoint } from "@skein/checkpoints/node";
+import { CheckpointError, ConfigError, describeError, nodeFiles, sha256 } from "@skein/cli/node";
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { Model, Sums } from "@skein/models";
+import { EventStream, maxWaiting, type RunEvent, type StepProgress, type Summary } from "@skein/run-files/node";
 import type { MapTree, NdArray, Schedule, SkeinError, Tensor } from "@skein/tensor-core";
 import { buildData, limitData } from "./preparation/build-data.ts";
 import { withNormalisation } from "./preparation/build-model.ts";
-import { readCheckpoint } from "./checkpoint/checkpoint.ts";
-import { checkpointSecret } from "./checkpoint/checkpoint-manifest.ts";
-import { sha256 } from "./files/sha256.ts";
 import { withAbsolutePaths, checkJob } from "./job-file/config.ts";
-import { CheckpointError, ConfigError, describeError } from "./errors.ts";
-import { EventStream } from "./run-files/event-stream.ts";
-import { maxWaiting } from "./run-files/waiting-events.ts";
-import { nodeFiles } from "./files/files.ts";
 import { Interruption } from "./processes/interruption.ts";
 import { localRunner } from "./controller/local-runner.ts";
 import type { Job } from "./job/job.ts";
@@ -48,12 +44,9 @@ import type {
   OwnOptimizer,
   ScheduleFactory,
 } from "./modules/factories.ts";
-import type { StepProgress } from "./run-files/progress.ts";
-import type { RunEvent } from "./run-files/run-events.ts";
 import { runJob } from "./run/run-job.ts";
-import { inLogicalOrder, type TrainedWeights } from "./checkpoint/logical-experts.ts";
+import { inLogicalOrder, type TrainedWeights } from "./placement/logical-experts.ts";
 import { savedParams, savedTree } from "./output-folder/saved-run.ts";
-import type { Summary } from "./run-files/summary.ts";
 
 /**
  * Fields of a job that a job file gives by name or module, and that a program may also give as an object or factory.

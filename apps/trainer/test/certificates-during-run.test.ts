@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { exitCodes } from "@skein/cli/node";
+import { rankFiles, writeCertificates } from "@skein/launch/node";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { rankFiles, writeCertificates } from "../src/certificates/certificate-folder.ts";
-import { exitCodes } from "../src/errors.ts";
 import { checkpointBytes, checkpointNames, jobFolder, skeinTrain, start, startWith, stepLosses, until } from "./cli.ts";
 
 // Certificates are renewed and revoked during a run, with the documented commands.

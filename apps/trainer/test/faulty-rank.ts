@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
+import { describeError } from "@skein/cli/node";
 import type { WebGpuBackend } from "@skein/gpu-kernels";
 import { type Backend, type DeviceArray, flattenTree, unflattenTree } from "@skein/tensor-core";
-import { describeError } from "../src/errors.ts";
 import type { RankInput, RankMessage } from "../src/rank/messages.ts";
 import { trainRank } from "../src/rank/train-rank.ts";
 import type { DeviceState } from "../src/step/train-state.ts";

@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkpointsFolder, folderName } from "@skein/checkpoints/node";
 import { mlp, type MlpParams } from "@skein/models";
 import { mapTree, type NdArray, readSafetensors, stopGradient, type Tensor } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
 import { train, type TrainJob } from "../src/index.ts";
 import { checkpointBytes, stepLosses } from "./cli.ts";
 import { data } from "./points.ts";

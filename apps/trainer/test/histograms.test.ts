@@ -2,12 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ParameterHistograms } from "@skein/report";
+import { histogramsFile, readHistograms, requestFile, requestHistograms } from "@skein/run-files/node";
+import { checkpointHistograms } from "@skein/watch/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { requestHistograms, requestFile } from "../src/run-files/histogram-request.ts";
-import { histogramsFile } from "../src/run-files/histograms-file.ts";
-import { readHistograms } from "../src/run-files/read-histograms.ts";
 import { train, type TrainJob } from "../src/index.ts";
-import { checkpointHistograms } from "../src/watch/checkpoint-histograms.ts";
 import { hasAdapter } from "./adapter.ts";
 import { checkpointBytes, metricLines, stepLosses } from "./cli.ts";
 

@@ -1,24 +1,26 @@
+import {
+  type Container,
+  jobset,
+  type JobSetSpec,
+  type JobSpec,
+  k8sJob,
+  type KubernetesObject,
+  type Launch,
+  type LaunchOptions,
+  type LaunchTarget,
+  literal,
+  longestObjectName,
+  objectName,
+  type PodTemplate,
+  printObject,
+  trainjob,
+} from "@skein/launch/node";
 import { ConfigMap, Secret, Service } from "kubernetes-models/v1";
 import { Job } from "kubernetes-models/batch/v1";
 import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { discoverRank } from "../src/members/rank-discovery.ts";
-import { k8sJob } from "../src/launch-targets/k8s-job.ts";
-import { jobset } from "../src/launch-targets/jobset.ts";
-import type {
-  Container,
-  JobSetSpec,
-  JobSpec,
-  KubernetesObject,
-  PodTemplate,
-} from "../src/launch-targets/kubernetes-objects.ts";
-import type { LaunchOptions } from "../src/launch-targets/launch-options.ts";
-import type { Launch, LaunchTarget } from "../src/launch-targets/launch-target.ts";
-import { longestObjectName, objectName } from "../src/launch-targets/object-name.ts";
-import { literal } from "../src/launch-targets/rank-pod.ts";
-import { printObject } from "../src/launch-targets/run-objects.ts";
-import { trainjob } from "../src/launch-targets/trainjob.ts";
 import { clusterSchemas } from "./cluster-schemas.ts";
 import { cluster, plan, secret } from "./launch-plans.ts";
 

@@ -1,6 +1,6 @@
+import { describeError, exitCodeOf, exitCodes, formatError } from "@skein/cli/node";
 import { Command, CommanderError } from "commander";
-import { describeError, exitCodeOf, exitCodes, formatError } from "../src/errors.ts";
-import { addLaunchCommand } from "../src/launch-targets/launch-command.ts";
+import { addLaunchCommand } from "../src/commands/launch-command.ts";
 
 /** Runs only `skein-train launch`, as a process that tests can signal. */
 const program = new Command("skein-train").option("--json").option("--quiet").exitOverride();

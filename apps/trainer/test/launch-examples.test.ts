@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { addLaunchCommand } from "../src/launch-targets/launch-command.ts";
+import { addLaunchCommand } from "../src/commands/launch-command.ts";
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 const trainer = join(repository, "apps/trainer");

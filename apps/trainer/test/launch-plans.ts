@@ -1,6 +1,4 @@
-import type { LaunchContext, LaunchOptions } from "../src/launch-targets/launch-options.ts";
-import { type LaunchPlan, makeLaunchPlan } from "../src/launch-targets/launch-plan.ts";
-
+import { type LaunchContext, type LaunchOptions, type LaunchPlan, makeLaunchPlan } from "@skein/launch/node";
 export const job: LaunchContext["job"] = {
   path: "/home/me/my jobs/mnist's $best.yaml",
   text: "name: mnist\nranks: 2\n",

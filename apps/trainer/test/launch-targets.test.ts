@@ -1,11 +1,16 @@
 import { spawnSync } from "node:child_process";
+import { shellCommand } from "@skein/cli/node";
+import {
+  firstHost,
+  type LaunchContext,
+  type LaunchOptions,
+  localCommand,
+  mpirunCommand,
+  mpirunScript,
+  parseMpirunVersion,
+  slurm,
+} from "@skein/launch/node";
 import { describe, expect, test } from "vitest";
-import type { LaunchContext, LaunchOptions } from "../src/launch-targets/launch-options.ts";
-import { localCommand } from "../src/launch-targets/local.ts";
-import { firstHost, mpirunCommand, mpirunScript } from "../src/launch-targets/mpirun.ts";
-import { parseMpirunVersion } from "../src/launch-targets/mpirun-version.ts";
-import { shellCommand } from "../src/console/shell-quote.ts";
-import { slurm } from "../src/launch-targets/slurm.ts";
 import { cluster, job, plan, secret } from "./launch-plans.ts";
 
 /** Returns the words of a command as parsed by the shell. */

@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { issueCertificate, makeAuthority } from "@skein/launch/node";
+import { type Measurement, MetricFiles } from "@skein/run-files/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
 import { MlflowLog } from "../src/log/mlflow-log.ts";
 import { mlflowServerOf } from "../src/log/mlflow-server.ts";
-import { type Measurement, MetricFiles } from "../src/run-files/metrics.ts";
 import { type KeptRun, openTestMlflow, type TestMlflow, type TestMlflowOptions } from "./mlflow-server.ts";
 
 let output: string;

@@ -1,9 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkpointsFolder, folderName } from "@skein/checkpoints/node";
 import { type NdArray, readSafetensors } from "@skein/tensor-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
 import { train, type TrainJob } from "../src/index.ts";
 import { metricLines, stepLosses } from "./cli.ts";
 import { data, model } from "./points.ts";

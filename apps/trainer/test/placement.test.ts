@@ -1,16 +1,16 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newestCheckpoint, readPart } from "@skein/checkpoints/node";
+import { nodeFiles } from "@skein/cli/node";
+import { MetricFiles } from "@skein/run-files/node";
 import { parse } from "yaml";
 import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecordJson } from "@skein/moe-parallel";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newestCheckpoint, readPart } from "../src/checkpoint/checkpoint.ts";
 import { readJob } from "../src/job-file/config.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";
-import { nodeFiles } from "../src/files/files.ts";
-import { MetricFiles } from "../src/run-files/metrics.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import {
   checkpointBytes,
@@ -26,6 +26,7 @@ import {
 } from "./cli.ts";
 import { faultyRank, type RankFault } from "./faulty-rank.ts";
 import { expectSameEnd } from "./run-ends.ts";
+import { savedPlan } from "../src/plans/saved-plan.ts";
 
 let folder: string;
 let remove: () => void;
@@ -268,7 +269,7 @@ test.each([
     const notes = await run(output, { overlap, "model.experts.placement": placement, "memory.recompute": "blocks" });
     // Moves are decided from measurements, which checkpoints store, so a repeated step makes the same decision.
     expect(notes.some((line) => line.startsWith("an exchange of tokens with experts takes "))).toBe(when === "pays");
-    const { plan } = newestCheckpoint(nodeFiles, join(folder, output), expect.fail).manifest;
+    const plan = savedPlan(newestCheckpoint(nodeFiles, join(folder, output), expect.fail));
     expect(plan?.expertExchange === undefined).toBe(when === "always");
     if (when === "always") expect(movesOf(output).length).toBeGreaterThan(0);
     expect(stepLosses(join(folder, output))).toEqual(stepLosses(join(folder, `${output}-still`)));

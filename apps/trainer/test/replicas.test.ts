@@ -1,11 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { MetricFiles } from "@skein/run-files/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readJob } from "../src/job-file/config.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";
-import { MetricFiles } from "../src/run-files/metrics.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import { checkpointNames, jobFolder } from "./cli.ts";
 import { faultyRank } from "./faulty-rank.ts";

@@ -1,17 +1,17 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Manifest } from "@skein/checkpoints/node";
 import { gpt } from "@skein/models";
+import { samplesFile, type SamplesLine } from "@skein/run-files/node";
 import type { NdArray } from "@skein/tensor-core";
+import { readSamples } from "@skein/watch/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSingleRankBackend } from "../src/backend/single-rank-backend.ts";
 import { generateText } from "../src/generate/generate-text.ts";
 import { openTextModel } from "../src/generate/text-model.ts";
-import type { Manifest } from "../src/checkpoint/checkpoint-manifest.ts";
 import { train } from "../src/index.ts";
 import { type OwnModel, taskOf } from "../src/task/task.ts";
-import { type SamplesLine, samplesFile } from "../src/samples/samples-file.ts";
-import { readSamples } from "../src/watch/read-samples.ts";
 import { checkpointBytes, metricLines, stepLosses } from "./cli.ts";
 import { autoencoder, pairData, plainData, towers } from "./own-trees.ts";
 

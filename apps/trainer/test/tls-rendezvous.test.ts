@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
+import { exitCodeOf } from "@skein/cli/node";
 import {
   type Coordinator,
   hostRendezvous,
@@ -15,11 +16,9 @@ import {
   type TlsFiles,
   type TlsIdentity,
 } from "@skein/collectives/node";
+import { coordinatorFiles, issueCertificate, makeAuthority, rankFiles, writeCertificates } from "@skein/launch/node";
 import { SkeinError } from "@skein/tensor-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certificates/certificate-folder.ts";
-import { exitCodeOf } from "../src/errors.ts";
-import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
 
 const secret = newSecret();
 const world = { worldSize: 2, job: "job", build: "build", secret };

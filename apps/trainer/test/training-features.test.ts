@@ -1,10 +1,10 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { checkpointsFolder, folderName } from "@skein/checkpoints/node";
 import { type NdArray, readSafetensors } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkpointsFolder, folderName } from "../src/checkpoint/checkpoint-part.ts";
 import { train, type TrainJob } from "../src/index.ts";
 import { openSavedRun } from "../src/output-folder/saved-run.ts";
 import { hasAdapter } from "./adapter.ts";

@@ -1,9 +1,9 @@
 import { join } from "node:path";
+import { MetricFiles } from "@skein/run-files/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readJob } from "../src/job-file/config.ts";
 import { Interruption } from "../src/processes/interruption.ts";
 import { runWithRestarts } from "../src/controller/run-with-restarts.ts";
-import { MetricFiles } from "../src/run-files/metrics.ts";
 import { prepare } from "../src/preparation/prepare.ts";
 import type { RankRunner } from "../src/controller/rank-runner.ts";
 import { threadRunner } from "../src/controller/thread-runner.ts";

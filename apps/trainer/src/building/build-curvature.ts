@@ -1,3 +1,4 @@
+import { ConfigError } from "@skein/cli/node";
 import {
   choleskyInverse,
   eigenInverse,
@@ -31,7 +32,6 @@ import { isGateNode } from "@skein/moe-parallel";
 import type { Curvature, CurvatureMode } from "./curvature.ts";
 import { decayMaskOf, type ParameterGroups } from "./parameter-groups.ts";
 import type { CurvaturePlan } from "../plans/curvature-plan.ts";
-import { ConfigError } from "../errors.ts";
 import type { CurvatureJob, FactorBucketsJob, Job } from "../job/job.ts";
 import { dataAxis, gridAxes, numBatchParts, samplesAtOnce } from "../job/mesh.ts";
 

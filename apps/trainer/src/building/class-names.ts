@@ -1,3 +1,4 @@
+import { ConfigError } from "@skein/cli/node";
 import {
   type Field,
   gatherBatch,
@@ -7,7 +8,6 @@ import {
   makeRecords,
   type TrainingSamples,
 } from "@skein/data";
-import { ConfigError } from "../errors.ts";
 import type { Job, PretrainedJob } from "../job/job.ts";
 import type { TrainingData } from "../task/task.ts";
 

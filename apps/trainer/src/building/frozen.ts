@@ -1,6 +1,6 @@
+import { ConfigError } from "@skein/cli/node";
 import { mapTree } from "@skein/tensor-core";
 import { leavesByPath } from "@skein/tensor-core/backend";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { namedParameters, selectParameters } from "../job/parameter-patterns.ts";
 

@@ -1,5 +1,5 @@
+import { ConfigError } from "@skein/cli/node";
 import { randomKey, type Tensor, trace } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { meshOf, samplesAtOnce } from "../job/mesh.ts";
 import { batchSpecs, type TrainingData, type AnyModel, type BatchTree } from "../task/task.ts";

@@ -1,5 +1,5 @@
+import { ConfigError } from "@skein/cli/node";
 import { type DecayMask, type GradientTransformation, mapTree, multiply, type Tensor } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import type { Freezing } from "./frozen.ts";
 import type { Job } from "../job/job.ts";
 import { namedParameters, selectParameters } from "../job/parameter-patterns.ts";

@@ -1,6 +1,6 @@
+import { ConfigError } from "@skein/cli/node";
 import type { ModelLayers, StackDims } from "@skein/second-order";
 import { flattenTree, leafPaths, type Sharding, type TensorSpec } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { needsWholeMatrices } from "../job/mesh-schema.ts";
 

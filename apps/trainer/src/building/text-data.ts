@@ -1,3 +1,4 @@
+import { ConfigError } from "@skein/cli/node";
 import { fileWindows, splitText, textRecords, type Tokenizer } from "@skein/data";
 import {
   type DocumentOptions,
@@ -12,7 +13,6 @@ import {
   openTokenFile,
 } from "@skein/data/node";
 import { InvariantError } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import type { DataJob, TextJob } from "../job/job.ts";
 import type { DataSet, TrainingData } from "../task/task.ts";
 

@@ -1,3 +1,4 @@
+import { ConfigError } from "@skein/cli/node";
 import {
   holdOut,
   isEncoded,
@@ -8,7 +9,6 @@ import {
   sampleClasses,
   splitRecords,
 } from "@skein/data";
-import { ConfigError } from "../errors.ts";
 import type { DataJob } from "../job/job.ts";
 import type { DataSet } from "../task/task.ts";
 

@@ -1,7 +1,6 @@
+import { type GlobalOptions, writeStderr } from "@skein/cli/node";
 import type { Job } from "../job/job.ts";
 import { codeLine, requireTrusted } from "../modules/module-trust.ts";
-import { writeStderr } from "../console/terminal.ts";
-import type { GlobalOptions } from "./run-options.ts";
 
 /**
  * Prints which user code the jobs would run, before any of that code is loaded.

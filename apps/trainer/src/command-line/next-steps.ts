@@ -1,7 +1,6 @@
 import { dirname, join } from "node:path";
-import { shellQuote } from "../console/shell-quote.ts";
-import { metricsFile } from "../run-files/metrics.ts";
-import { reportLine, resumeLine } from "../console/own-command.ts";
+import { reportLine, resumeLine, shellQuote } from "@skein/cli/node";
+import { metricsFile } from "@skein/run-files/node";
 
 /**
  * Returns suggested commands after a finished run, one per line.

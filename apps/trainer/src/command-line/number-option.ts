@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "@skein/cli/node";
 import type { CheckpointChoice } from "../output-folder/saved-run.ts";
 
 /** Range of numbers that an option accepts. `rule` describes the range in errors. */

@@ -1,14 +1,5 @@
+import { ConfigError, type GlobalOptions } from "@skein/cli/node";
 import { type Override, parseOverride } from "../job-file/config.ts";
-import { ConfigError } from "../errors.ts";
-
-/** Options that all commands accept. */
-export interface GlobalOptions {
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly color: boolean;
-  /** False: jobs that name modules are rejected. Default: true. */
-  readonly modules?: boolean;
-}
 
 /** Options of commands that run a job. */
 export interface RunOptions extends GlobalOptions {

@@ -1,7 +1,6 @@
 import { buildBlas, noLocksAdvice } from "@skein/blas/node";
+import { exitCodes, writeStdout } from "@skein/cli/node";
 import type { Command } from "commander";
-import { exitCodes } from "../errors.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;

@@ -1,7 +1,5 @@
+import { describeError, exitCodeOf, exitCodes, formatError, surviveLostOutput, writeStderr } from "@skein/cli/node";
 import { CommanderError } from "commander";
-import { describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
-import { writeStderr } from "../console/terminal.ts";
-import { surviveLostOutput } from "../processes/lost-output.ts";
 import { makeProgram } from "./program.ts";
 
 const main = async (args: readonly string[]): Promise<number> => {

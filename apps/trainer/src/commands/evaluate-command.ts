@@ -1,20 +1,18 @@
+import { commandAction, exitCodes, type GlobalOptions, writeStderr, writeStdout } from "@skein/cli/node";
+import { flatFigures, formatFigures } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
 import { mapTree, type NdArray } from "@skein/tensor-core";
 import { type DamagedImage, readEvaluationBatches } from "@skein/data/node";
 import { DamagedSamples } from "../building/damaged-samples.ts";
-import { exitCodes } from "../errors.ts";
 import { evaluationOrder, makeEvaluation } from "../step/evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
-import { evaluatedOn, evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
+import { evaluatedOn, evaluationFigures } from "../evaluation/evaluation-figures.ts";
 import { openSingleRankBackend } from "../backend/single-rank-backend.ts";
 import { meshOf, numBatchParts } from "../job/mesh.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
 import { announceCode } from "../command-line/announce-code.ts";
-import type { GlobalOptions } from "../command-line/run-options.ts";
 import { openSavedRun, type SavedRun } from "../output-folder/saved-run.ts";
-import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 interface EvaluateOptions extends GlobalOptions {
   readonly checkpoint?: string;

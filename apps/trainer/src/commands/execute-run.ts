@@ -1,16 +1,22 @@
-import { describeError, exitCodes } from "../errors.ts";
+import {
+  asTyped,
+  describeError,
+  exitCodeOfSignal,
+  exitCodes,
+  onInterrupt,
+  resumeLine,
+  type StopCause,
+  writeStderr,
+  writeStdout,
+} from "@skein/cli/node";
+import { formatSummary, makeProgress, type Summary } from "@skein/run-files/node";
+import { watchBeside } from "@skein/watch/node";
 import { Interruption } from "../processes/interruption.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import { nextSteps } from "../command-line/next-steps.ts";
 import { requireMemorized } from "../run/overfit.ts";
-import { asTyped, resumeLine } from "../console/own-command.ts";
 import { logTargetOf } from "../log/log-target.ts";
-import { makeProgress } from "../run-files/progress.ts";
 import { type JobRun, runJob } from "../run/run-job.ts";
 import { restartsOf, type RunOptions } from "../command-line/run-options.ts";
-import { formatSummary, type Summary } from "../run-files/summary.ts";
-import { watchBeside } from "../watch/watch-command.ts";
-import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 /** Result of a run whose output has been printed. */
 export interface Executed {

@@ -1,17 +1,23 @@
+import {
+  ConfigError,
+  describeError,
+  exitCodeOf,
+  exitCodes,
+  keepExitCode,
+  RunError,
+  writeStderr,
+} from "@skein/cli/node";
 import type { Command } from "commander";
 import { parseJob, readJobFile } from "../job-file/config.ts";
 import type { Ending } from "../members/control-messages.ts";
-import { ConfigError, describeError, exitCodeOf, exitCodes, RunError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { requireSameModules } from "../modules/settle-modules.ts";
 import { leaveController, memberCommand } from "../processes/stay-with-controller.ts";
 import { takePart } from "../members/take-part.ts";
 import { openMpiWorld } from "../members/mpi-world.ts";
 import { openNetworkWorld } from "../members/network-world.ts";
-import { keepExitCode } from "../processes/lost-output.ts";
 import { discoverRank, parseAddress } from "../members/rank-discovery.ts";
 import { type MemberStart, memberVariables, reportPrefix } from "../controller/start-processes.ts";
-import { writeStderr } from "../console/terminal.ts";
 
 const variable = (name: string): string => {
   const value = process.env[name];

@@ -1,6 +1,6 @@
+import { ConfigError, keepExitCode, writeStderr } from "@skein/cli/node";
 import { loadJobs, readJobs } from "../job-file/config.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
-import { ConfigError } from "../errors.ts";
 import { execute } from "./execute-run.ts";
 import { launchedRunner, launchedPosition, runLaunchedProcess } from "../controller/launched-process.ts";
 import { discoverRank } from "../members/rank-discovery.ts";
@@ -11,11 +11,9 @@ import { editedJobLine } from "../output-folder/edited-job.ts";
 import { newestRun } from "../output-folder/newest-run.ts";
 import { overfitJob } from "../run/overfit.ts";
 import { savedJob } from "../output-folder/output-folder.ts";
-import { keepExitCode } from "../processes/lost-output.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { announceCode } from "../command-line/announce-code.ts";
 import { runSeveral } from "./run-several.ts";
-import { writeStderr } from "../console/terminal.ts";
 
 /** Returns the jobs to run, or the exit code if the user stopped the search for the batch size. */
 const jobsOf = async (file: string, options: RunOptions): Promise<readonly Job[] | number> => {

@@ -1,14 +1,21 @@
 import { join } from "node:path";
+import {
+  ConfigError,
+  describeError,
+  exitCodeOf,
+  exitCodes,
+  formatError,
+  writeStderr,
+  writeStdout,
+} from "@skein/cli/node";
+import { evaluatedBy } from "@skein/run-files/node";
 import { discoverRank } from "../members/rank-discovery.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { dryRun } from "../dry-run/dry-run-command.ts";
-import { ConfigError, describeError, exitCodeOf, exitCodes, formatError } from "../errors.ts";
 import { execute } from "./execute-run.ts";
 import type { Job } from "../job/job.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
-import { evaluatedBy } from "../run-files/summary.ts";
 import { outcomeTable, type TableRow } from "../sweep/sweep-lines.ts";
-import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 /** Requires that no option conflicts with running several jobs. @throws ConfigError. */
 const requireForSeveral = (jobs: readonly Job[], { trace, watch }: RunOptions): void => {

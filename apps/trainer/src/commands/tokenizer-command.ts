@@ -1,13 +1,10 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { ConfigError, exitCodes, makeFolders, nodeFiles, replaceDurably, writeStdout } from "@skein/cli/node";
 import { tokenizerTexts } from "@skein/data";
 import { trainTokenizer } from "@skein/data/node";
 import type { Command } from "commander";
-import { ConfigError, exitCodes } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { makeFolders } from "../files/make-folders.ts";
 import { numberOption, type NumberRange, wholeFrom } from "../command-line/number-option.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 interface TrainOptions {
   readonly vocabulary: string;

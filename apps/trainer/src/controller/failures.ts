@@ -1,5 +1,5 @@
+import { type ErrorReport, reviveError } from "@skein/cli/node";
 import type { SkeinError } from "@skein/tensor-core";
-import { type ErrorReport, reviveError } from "../errors.ts";
 import { timeLimits } from "../processes/time-limits.ts";
 
 /** Error codes that ranks report because another rank ended: correct, but not the cause of the failure. */

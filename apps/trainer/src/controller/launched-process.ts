@@ -1,13 +1,19 @@
 import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
+import {
+  ConfigError,
+  describeError,
+  exitCodeOfSignal,
+  exitCodes,
+  onInterrupt,
+  type StopCause,
+  writeStderr,
+} from "@skein/cli/node";
 import { isLoopback, type JoinOptions, readTlsIdentity } from "@skein/collectives/node";
-import { coordinatorFiles } from "../certificates/certificate-folder.ts";
+import { coordinatorFiles, coordinatorVariable, secretVariable } from "@skein/launch/node";
 import type { Ending } from "../members/control-messages.ts";
-import { ConfigError, describeError, exitCodes } from "../errors.ts";
 import { Interruption } from "../processes/interruption.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
-import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
 import { type MemberOptions, takePart } from "../members/take-part.ts";
 import { openMpiWorld } from "../members/mpi-world.ts";
 import { memberIdentity, openNetworkWorld } from "../members/network-world.ts";
@@ -15,7 +21,6 @@ import { processRunner } from "./process-runner.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { type Address, discoverRank } from "../members/rank-discovery.ts";
 import { timeLimits } from "../processes/time-limits.ts";
-import { writeStderr } from "../console/terminal.ts";
 
 /** Role of this process in a run whose processes were all started by a launcher with the same command. */
 export interface LaunchedPosition {

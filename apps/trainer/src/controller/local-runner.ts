@@ -1,5 +1,5 @@
 import { readTlsIdentity, type TlsIdentity } from "@skein/collectives/node";
-import { coordinatorFiles, issueIdentities } from "../certificates/certificate-folder.ts";
+import { coordinatorFiles, issueIdentities } from "@skein/launch/node";
 import type { Job } from "../job/job.ts";
 import { memberIdentity } from "../members/network-world.ts";
 import { processRunner } from "./process-runner.ts";

@@ -1,9 +1,8 @@
+import { type RunEvent, WaitingEvents } from "@skein/run-files/node";
 import { expect, test } from "vitest";
 import { checkJob } from "../job-file/config.ts";
 import type { Prepared } from "../preparation/prepared.ts";
 import { RankReport } from "../rank/rank-report.ts";
-import type { RunEvent } from "../run-files/run-events.ts";
-import { WaitingEvents } from "../run-files/waiting-events.ts";
 import { Failures } from "./failures.ts";
 import { RunRecord } from "./run-record.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { describeError, type ErrorReport, RevokedError, RunError } from "@skein/cli/node";
 import { type Coordinator, hostRendezvous, newSecret, type RendezvousOptions } from "@skein/collectives/node";
 import type { Ending, ControllerMessage, MemberMessage } from "../members/control-messages.ts";
-import { describeError, type ErrorReport, RevokedError, RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import { worldOf } from "../members/job-world.ts";
 import { patienceOf } from "../members/patience.ts";

@@ -1,36 +1,34 @@
+import { type Checkpoint, commitCheckpoint, dataPositionOf, type Manifest } from "@skein/checkpoints/node";
+import { nodeFiles, reviveError } from "@skein/cli/node";
 import { denseBytes } from "@skein/compressors";
+import {
+  type BestSoFar,
+  type EvaluationFigures,
+  flatFigures,
+  formatFigures,
+  formatMoves,
+  measurementsOf,
+  type MetricSink,
+  type Progress,
+  RoutingFile,
+  type RunEvent,
+  type SampleOutput,
+  type Summary,
+} from "@skein/run-files/node";
 import type { RankSpans, SkeinError, Span } from "@skein/tensor-core";
 import type { BackendName } from "../backend/backend.ts";
-import { bestBefore, type BestSoFar } from "../evaluation/best-so-far.ts";
-import { type Checkpoint, commitCheckpoint } from "../checkpoint/checkpoint.ts";
-import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
-import { dataPositionOf } from "../checkpoint/data-position.ts";
+import { bestBefore } from "../evaluation/compare-evaluations.ts";
 import { namesOf } from "../building/class-names.ts";
 import { DamagedSamples } from "../building/damaged-samples.ts";
-import { reviveError } from "../errors.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
-import {
-  bitsOf,
-  type EvaluationFigures,
-  evaluationFigures,
-  flatFigures,
-  evaluatedOn,
-  formatFigures,
-} from "../evaluation/evaluation-figures.ts";
-import type { SampleOutput } from "../samples/sample-outputs.ts";
+import { bitsOf, evaluationFigures, evaluatedOn } from "../evaluation/evaluation-figures.ts";
 import type { SamplesFile } from "../samples/samples-file.ts";
 import { expertsOf } from "../job/experts-of.ts";
-import { formatMoves, measurementsOf } from "../run-files/moved-layer.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Failures } from "./failures.ts";
-import { nodeFiles } from "../files/files.ts";
 import type { RankMessage } from "../rank/messages.ts";
-import type { MetricSink } from "../run-files/metrics.ts";
-import { RoutingFile } from "../run-files/routing-file.ts";
 import type { Prepared } from "../preparation/prepared.ts";
-import type { Progress } from "../run-files/progress.ts";
-import type { RunEvent } from "../run-files/run-events.ts";
-import type { Summary } from "../run-files/summary.ts";
+import { savedPlan } from "../plans/saved-plan.ts";
 
 /** Inputs of a run record: the prepared job and the destinations of its results. */
 export interface RunRecordInput {
@@ -121,7 +119,7 @@ export class RunRecord {
     this.firstStep = input.resume?.manifest.step ?? 0;
     this.step = this.firstStep;
     this.checkpoint = input.resume?.folder;
-    this.plan = input.resume?.manifest.plan;
+    this.plan = input.resume && savedPlan(input.resume);
     this.best = bestBefore(input.prepared.job, input.resume?.manifest.best);
     const recorded = expertsOf(input.prepared.job)?.recordRouting;
     this.routings = recorded && new RoutingFile(input.output, recorded.keep, this.firstStep);

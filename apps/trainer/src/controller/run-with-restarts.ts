@@ -1,25 +1,35 @@
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { discardPartial, hasCheckpoint, newestCheckpoint } from "@skein/checkpoints/node";
+import {
+  describeError,
+  explainDiskFull,
+  nodeFiles,
+  replaceDurably,
+  RestartBudget,
+  resumeLine,
+  TraceError,
+} from "@skein/cli/node";
+import {
+  leaveMark,
+  linkTraceIntoRun,
+  removeMark,
+  removeMarks,
+  type Summary,
+  writeChromeTrace,
+} from "@skein/run-files/node";
 import { type RankSpans, SkeinError } from "@skein/tensor-core";
-import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
-import { writeChromeTrace } from "../run-files/chrome-trace.ts";
-import { describeError, explainDiskFull, TraceError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
 import type { Interruption } from "../processes/interruption.ts";
 import { resumedAt } from "../preparation/resume.ts";
 import { RunRecord, type RunRecordInput } from "./run-record.ts";
 import type { Job } from "../job/job.ts";
 import type { Assignment } from "../rank/messages.ts";
 import { summaryFile } from "../output-folder/output-folder.ts";
-import { endsEarly } from "../evaluation/best-so-far.ts";
-import { resumeLine } from "../console/own-command.ts";
+import { endsEarly } from "../evaluation/compare-evaluations.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
-import { leaveMark, removeMark, removeMarks } from "../run-files/output-mark.ts";
 import type { RankRunner } from "./rank-runner.ts";
-import { RestartBudget } from "../processes/restart-budget.ts";
-import type { Summary } from "../run-files/summary.ts";
-import { linkTraceIntoRun } from "../run-files/trace-beside-run.ts";
 import { openSamplesFile } from "../samples/samples-file.ts";
+import { savedPlan } from "../plans/saved-plan.ts";
 
 export interface RunInput extends Omit<RunRecordInput, "cutShort"> {
   /** Runner of the ranks. */
@@ -133,7 +143,7 @@ const runOnce = async (given: RunInput): Promise<Outcome> => {
       best: record.best,
       ...("lanes" in resume.manifest.data && { lanes: resume.manifest.data.lanes }),
     },
-    plan: resume?.manifest.plan,
+    plan: resume && savedPlan(resume),
     totalSteps: prepared.totalSteps,
     stepOffset: prepared.stepOffset,
     ...(tracedSteps > 0 && {

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { describeError, type ErrorReport, isShortage } from "@skein/cli/node";
 import type { TlsIdentity } from "@skein/collectives/node";
-import { describeError, type ErrorReport, isShortage } from "../errors.ts";
-import { coordinatorVariable, secretVariable } from "../launch-targets/rank-command.ts";
+import { coordinatorVariable, secretVariable } from "@skein/launch/node";
 import type { LostProcess, Processes, StartProcesses } from "./process-runner.ts";
 import { memberCommand } from "../processes/stay-with-controller.ts";
 import { timeLimits } from "../processes/time-limits.ts";

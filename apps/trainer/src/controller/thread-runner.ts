@@ -1,6 +1,6 @@
+import { RunError } from "@skein/cli/node";
 import { createThreadWorld } from "@skein/collectives/node";
 import { compileWasm, createSharedMemory, detectBuild } from "@skein/cpu-kernels";
-import { RunError } from "../errors.ts";
 import { Failures } from "./failures.ts";
 import type { RankRunner } from "./rank-runner.ts";
 import { RankThreads, trainingRank } from "../members/rank-threads.ts";

@@ -1,12 +1,12 @@
 import { type BlasSurvey, noLocksAdvice } from "@skein/blas/node";
+import { asTyped } from "@skein/cli/node";
 import { type PackageFinding, surveyDataPackages } from "@skein/data/node";
 import { type DeviceFacts, optionalFeatures, type OptionalFeature } from "@skein/gpu-kernels";
+import { formatBytes } from "@skein/run-files/node";
 import { chooseBackend, type BackendChoice, type Hardware } from "../preparation/choose-backend.ts";
 import type { BackendRates } from "../backend/backend-rates.ts";
-import { asTyped } from "../console/own-command.ts";
 import type { Prepared } from "../preparation/prepared.ts";
 import { memoryLine, type StepMemory, stepMemoryOf } from "../preparation/step-memory.ts";
-import { formatBytes } from "../run-files/summary.ts";
 
 /** Findings of `skein-train doctor`. */
 export interface Diagnosis {

@@ -1,12 +1,11 @@
+import { exitCodes, writeStdout } from "@skein/cli/node";
 import { bytesText, digitsText, secondsText, shareText } from "@skein/report";
+import { formatSeconds } from "@skein/run-files/node";
 import { ratesLine } from "./doctor.ts";
-import { exitCodes } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { requireNoRun } from "../output-folder/output-folder.ts";
 import type { RunOptions } from "../command-line/run-options.ts";
-import { formatSeconds } from "../run-files/summary.ts";
 import { type RunForecast, forecastRun } from "./forecast-run.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 const grouped = (count: number): string => count.toLocaleString("en");
 

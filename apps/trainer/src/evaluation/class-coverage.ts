@@ -1,5 +1,5 @@
 import { isFileWindows, isStreamed, sampleClasses, type TrainingSamples } from "@skein/data";
-import type { EvaluatedOn } from "./evaluation-figures.ts";
+import type { EvaluatedOn } from "@skein/run-files/node";
 import type { TrainingData } from "../task/task.ts";
 
 /** Maximum number of classes that a remark lists by number. */

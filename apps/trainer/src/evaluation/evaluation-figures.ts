@@ -1,49 +1,13 @@
 import type { Ratio } from "@skein/models";
-import { digitsText } from "@skein/report";
+import type { EvaluatedOn, EvaluationFigures } from "@skein/run-files/node";
 import type { EvaluationSums } from "./evaluation-sums.ts";
 import type { Job } from "../job/job.ts";
 import type { Prediction } from "../task/task.ts";
-
-/**
- * Samples on which a run is evaluated: test samples, validation samples held out from the training samples, or the
- * training samples themselves.
- */
-export type EvaluatedOn = "test" | "validation" | "training";
 
 export const evaluatedOn = ({ judgeBy, validationFraction }: Job["data"]): EvaluatedOn => {
   if (judgeBy === "training") return "training";
   return validationFraction === undefined ? "test" : "validation";
 };
-
-/**
- * Metrics of an evaluation: the loss, metrics derived from the loss and the kind of prediction, and metrics of the
- * model.
- */
-export interface EvaluationFigures {
-  /** Mean loss over the held-out samples, in nats. For predicted values: in the unit of the model's loss. */
-  readonly loss: number;
-  /** Fraction of correct predictions, 0 to 1. Present only for classes. */
-  readonly accuracy?: number;
-  /** Loss in bits, `loss / ln 2`. Present only for bytes. */
-  readonly bitsPerByte?: number;
-  /** Loss in bits, `loss / ln 2`. Present only for tokens. */
-  readonly bitsPerToken?: number;
-  /** `exp(loss)`: the number of equally likely choices with this loss. Present only for bytes and tokens. */
-  readonly perplexity?: number;
-  /** Metrics that the model defines, by name. */
-  readonly metrics?: Readonly<Record<string, number>>;
-}
-
-/** Reserved names in a line of metrics; metrics of a model may not use them. */
-export const reservedNames: readonly string[] = [
-  "type",
-  "step",
-  "loss",
-  "accuracy",
-  "bitsPerByte",
-  "bitsPerToken",
-  "perplexity",
-];
 
 /** Converts a loss to bits per byte or token. Returns an empty object if no text is predicted. */
 export const bitsOf = (predicts: Prediction, loss: number): Pick<EvaluationFigures, "bitsPerByte" | "bitsPerToken"> => {
@@ -95,23 +59,3 @@ export const evaluationFigures = (
     ...(metrics.length > 0 && { metrics: Object.fromEntries(metrics) }),
   };
 };
-
-/** Returns all metrics as one flat object, for a line of JSON. */
-export const flatFigures = ({ metrics, ...figures }: EvaluationFigures): Readonly<Record<string, number>> => ({
-  ...figures,
-  ...metrics,
-});
-
-/** Formats metrics for a log line: `test loss 0.0432, 98.60 % right`. */
-export const formatFigures = (
-  { loss, accuracy, bitsPerByte, bitsPerToken, perplexity, metrics = {} }: EvaluationFigures,
-  on: EvaluatedOn,
-): string =>
-  [
-    `${on} loss ${loss.toFixed(4)}`,
-    ...(accuracy === undefined ? [] : [`${(accuracy * 100).toFixed(2)} % right`]),
-    ...(bitsPerByte === undefined ? [] : [`${bitsPerByte.toFixed(3)} bits per byte`]),
-    ...(bitsPerToken === undefined ? [] : [`${bitsPerToken.toFixed(3)} bits per token`]),
-    ...(perplexity === undefined ? [] : [`perplexity ${perplexity.toFixed(2)}`]),
-    ...Object.entries(metrics).map(([name, value]) => `${name} ${digitsText(value, 4)}`),
-  ].join(", ");

@@ -1,12 +1,9 @@
+import { commandAction, ConfigError, exitCodes, type GlobalOptions, writeStdout } from "@skein/cli/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
-import { ConfigError, exitCodes } from "../errors.ts";
 import { checkpointOption } from "../command-line/number-option.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
 import { announceCode } from "../command-line/announce-code.ts";
-import type { GlobalOptions } from "../command-line/run-options.ts";
 import { openSavedRun, type SavedRun } from "../output-folder/saved-run.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 interface ExportOptions extends GlobalOptions {
   readonly output: string;

@@ -1,9 +1,9 @@
 import { copyFile, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { ConfigError } from "@skein/cli/node";
 import { savePretrained, type SaveOptions } from "@skein/pretrained/node";
 import type { NdArray, Tensor } from "@skein/tensor-core";
 import type { MapTree } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import { namesOf } from "../building/class-names.ts";
 import type { TrainingData } from "../task/task.ts";
 import { exportedImages } from "./exported-images.ts";

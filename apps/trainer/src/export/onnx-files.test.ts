@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Files, nodeFiles } from "@skein/cli/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Files, nodeFiles } from "../files/files.ts";
 import { digestOf, replaceOnnxFiles, weightsName } from "./onnx-files.ts";
 
 let folder: string;

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { basename, dirname, join } from "node:path";
+import { explainFullExport, type Files, replaceDurably } from "@skein/cli/node";
 import type { OnnxFiles } from "@skein/onnx";
-import { explainFullExport } from "../errors.ts";
-import { type Files, replaceDurably } from "../files/files.ts";
 
 /** Number of hexadecimal digits of a digest in a file name: enough to avoid collisions between exports of a model. */
 export const digestLength = 16;

@@ -1,24 +1,33 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import {
+  commandAction,
+  ConfigError,
+  describeError,
+  exitCodeOfSignal,
+  exitCodes,
+  nodeFiles,
+  onInterrupt,
+  OutcomeError,
+  replaceDurably,
+  requireReplaceable,
+  type StopCause,
+  writeStderr,
+  writeStdout,
+} from "@skein/cli/node";
+import { makeProgress, type Progress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
 import { loadJob } from "../job-file/config.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { discoverRank } from "../members/rank-discovery.ts";
-import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
 import { jobFile, savedJob } from "../output-folder/output-folder.ts";
-import { sampleJob } from "../console/own-command.ts";
-import { requireReplaceable } from "../files/places.ts";
-import { makeProgress, type Progress } from "../run-files/progress.ts";
+import { sampleJob } from "../own-files.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { batchTable, chosenLine } from "./batch-lines.ts";
 import type { BatchTrial } from "./choose-batch.ts";
 import { batchOverride, findBatch, type FoundBatch } from "./find-batch.ts";
 import { memoryOption } from "./memory-bound.ts";
-import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 /** Result of a finished search, or the signal that stopped the search. */
 type SearchResult = { readonly found: FoundBatch; readonly chosen: BatchTrial } | { readonly cause: StopCause };

@@ -1,26 +1,35 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import {
+  commandAction,
+  ConfigError,
+  describeError,
+  exitCodeOfSignal,
+  exitCodes,
+  nodeFiles,
+  onInterrupt,
+  OutcomeError,
+  replaceDurably,
+  requireReplaceable,
+  shellQuote,
+  type StopCause,
+  writeStderr,
+  writeStdout,
+} from "@skein/cli/node";
 import { digitsText, textTable } from "@skein/report";
+import { makeProgress, type Progress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
 import { loadJob, type Override } from "../job-file/config.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
-import { ConfigError, describeError, exitCodes, OutcomeError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import { trialColumn } from "../command-line/trial-column.ts";
 import type { Job } from "../job/job.ts";
-import { shellQuote } from "../console/shell-quote.ts";
 import { type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
-import { sampleJob } from "../console/own-command.ts";
-import { requireReplaceable } from "../files/places.ts";
-import { makeProgress, type Progress } from "../run-files/progress.ts";
+import { sampleJob } from "../own-files.ts";
 import { runJob } from "../run/run-job.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { LossCurve, type RateSuggestion, type SmoothedLoss, smoothLosses, suggestRate } from "./suggest-rate.ts";
-import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 interface FindRateOptions extends Omit<RunOptions, "steps"> {
   readonly from: string;

@@ -1,16 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { commandAction, exitCodes, type GlobalOptions, writeStdout } from "@skein/cli/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
-import { exitCodes } from "../errors.ts";
 import { openSingleRankBackend } from "../backend/single-rank-backend.ts";
 import { checkpointOption, type NumberRange, numberOption, wholeFrom } from "../command-line/number-option.ts";
 import { jobFile, recordedJob } from "../output-folder/output-folder.ts";
 import { announceCode } from "../command-line/announce-code.ts";
-import type { GlobalOptions } from "../command-line/run-options.ts";
 import { type Generation, generateText } from "./generate-text.ts";
 import { openTextModel } from "./text-model.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 interface GenerateOptions extends GlobalOptions {
   readonly prompt: string;

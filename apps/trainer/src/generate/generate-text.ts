@@ -1,7 +1,7 @@
+import { ConfigError } from "@skein/cli/node";
 import { decodeAfter } from "@skein/data";
 import { type Backend, randomKey } from "@skein/tensor-core";
 import { foldInKey, threefryWord } from "@skein/tensor-core/backend";
-import { ConfigError } from "../errors.ts";
 import { nextLogits } from "./next-logits.ts";
 import { sampleToken, type Sampling } from "./sample-token.ts";
 import type { TextModel } from "./text-model.ts";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { ConfigError } from "@skein/cli/node";
 import { byteTokenizer, type Tokenizer } from "@skein/data";
 import { loadTokenizer, tokenizerFile } from "@skein/data/node";
 import type { Model } from "@skein/models";
 import { loadPretrained } from "@skein/pretrained/node";
-import { ConfigError } from "../errors.ts";
 import { jobFile } from "../output-folder/output-folder.ts";
 import { openSavedRun, type CheckpointChoice } from "../output-folder/saved-run.ts";
 import { supportsKeyValueCache } from "../job/key-value-cache.ts";

@@ -1,15 +1,18 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import {
+  commandAction,
+  ConfigError,
+  exitCodes,
+  type GlobalOptions,
+  requireNewFile,
+  writeStdout,
+} from "@skein/cli/node";
 import { tokenizerFile } from "@skein/data/node";
 import { loadPretrained } from "@skein/pretrained/node";
 import { elementCount, flattenTree, type NdArray } from "@skein/tensor-core";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
-import { ConfigError, exitCodes } from "../errors.ts";
-import { requireNewFile } from "../files/places.ts";
-import type { GlobalOptions } from "../command-line/run-options.ts";
 import { jobTextOf } from "./import-job.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 interface ImportOptions extends GlobalOptions {
   readonly output?: string;

@@ -1,15 +1,14 @@
 import { dirname, isAbsolute, resolve } from "node:path";
+import { ConfigError, parseBoundedJson } from "@skein/cli/node";
 import { readTextFile } from "@skein/collectives/node";
 import { isAddress } from "@skein/data/node";
 import { didYouMean, excerpt } from "@skein/tensor-core/backend";
 import { type Document, isMap, isNode, isScalar, LineCounter, parse } from "yaml";
 import type { z } from "zod";
-import { parseBoundedJson } from "../files/bounded-json.ts";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { sampleJob } from "../console/own-command.ts";
+import { sampleJob } from "../own-files.ts";
 import { crossFieldFaults, jobSchema } from "../job/job-schema.ts";
-import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } from "../job/parse-yaml.ts";
+import { firstLine, maxYamlLength, type ParsedYaml, parseYaml, yamlOptions } from "@skein/cli/parse-yaml";
 import { moduleFilePaths } from "../modules/module-keys.ts";
 import { settleJob } from "./settle-job.ts";
 

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
+import { ConfigError } from "@skein/cli/node";
 import type { Shape } from "@skein/tensor-core";
 import { didYouMean, leavesByPath } from "@skein/tensor-core/backend";
-import { ConfigError } from "../errors.ts";
 
 // A job selects parameters of a model by globs over their paths. Checkpoints and messages use the same paths.
 

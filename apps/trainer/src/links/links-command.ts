@@ -1,12 +1,9 @@
+import { exitCodes, nodeFiles, replaceDurably, requireReplaceable, writeStdout } from "@skein/cli/node";
 import { type AllToAllLevel, formatLinkFile, type LinkFile, type LinkFit } from "@skein/collectives";
+import { makeProgress } from "@skein/run-files/node";
 import { loadJob } from "../job-file/config.ts";
-import { exitCodes } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { requireReplaceable } from "../files/places.ts";
-import { makeProgress } from "../run-files/progress.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { measureLinks, requireLinks } from "./measure-links.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 const microseconds = (seconds: number): string => `${(seconds * 1e6).toFixed(1)} µs`;
 const rate = (secondsPerByte: number): string =>

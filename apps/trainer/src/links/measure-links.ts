@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
+import { ConfigError } from "@skein/cli/node";
 import { type AllToAllFit, fitLink, type LinkFile, type LinkFit, type LinkSample } from "@skein/collectives";
-import { ConfigError } from "../errors.ts";
 import type { Failures } from "../controller/failures.ts";
 import { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";

@@ -1,17 +1,12 @@
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { commandAction, ConfigError, exitCodes, type GlobalOptions, RunError, writeStdout } from "@skein/cli/node";
+import { type Measurement, metricsFile, readMetricLines, readRunFiles } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { commandAction } from "../command-line/command-action.ts";
-import { ConfigError, exitCodes, RunError } from "../errors.ts";
-import { type Measurement, metricsFile } from "../run-files/metrics.ts";
 import { recordedJob } from "../output-folder/output-folder.ts";
-import { readMetricLines } from "../run-files/metric-lines.ts";
-import type { GlobalOptions } from "../command-line/run-options.ts";
-import { readRunFiles } from "../run-readers/run-files.ts";
 import { logTargetOf } from "./log-target.ts";
 import { chunks, MlflowClient, MlflowFault, type MlflowPoint, maxPoints } from "./mlflow-client.ts";
 import { parametersOf, pointsOf, tagsOf } from "./mlflow-log.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 export interface LogOptions extends GlobalOptions {
   readonly to: string;

@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "@skein/cli/node";
 import { type MlflowServer, mlflowServerOf } from "./mlflow-server.ts";
 
 /** Destination of metrics in addition to the run's folder. */

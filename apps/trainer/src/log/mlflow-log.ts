@@ -1,11 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readBoundedJson } from "../files/bounded-json.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { flatJob } from "../run-readers/flat-job.ts";
-import { eachLine } from "../files/each-line.ts";
-import { type Measurement, metricsFile, type MetricSink } from "../run-files/metrics.ts";
-import { readRunFiles } from "../run-readers/run-files.ts";
+import { eachLine, nodeFiles, readBoundedJson, replaceDurably } from "@skein/cli/node";
+import { flatJob, type Measurement, metricsFile, type MetricSink, readRunFiles } from "@skein/run-files/node";
 import { chunks, MlflowClient, type MlflowEntry, MlflowFault, type MlflowPoint, maxPoints } from "./mlflow-client.ts";
 import { mlflowKey } from "./mlflow-names.ts";
 import type { MlflowServer } from "./mlflow-server.ts";

@@ -1,5 +1,5 @@
+import { ConfigError } from "@skein/cli/node";
 import { readTextFile } from "@skein/collectives/files";
-import { ConfigError } from "../errors.ts";
 
 /** An MLflow server, and the credentials of a user. */
 export interface MlflowServer {

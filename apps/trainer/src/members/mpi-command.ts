@@ -1,8 +1,6 @@
+import { exitCodes, requireNewFile, writeStdout } from "@skein/cli/node";
 import { buildMpiAddon } from "@skein/mpi/node";
 import type { Command } from "commander";
-import { exitCodes } from "../errors.ts";
-import { requireNewFile } from "../files/places.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 interface BuildCommandOptions {
   readonly compiler?: string;

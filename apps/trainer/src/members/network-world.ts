@@ -1,3 +1,4 @@
+import { ConfigError } from "@skein/cli/node";
 import { linkCosts, type LinkFile, type Preference } from "@skein/collectives";
 import {
   createProcessWorld,
@@ -6,8 +7,7 @@ import {
   readTlsIdentity,
   type TlsIdentity,
 } from "@skein/collectives/node";
-import { rankFiles } from "../certificates/certificate-folder.ts";
-import { ConfigError } from "../errors.ts";
+import { rankFiles } from "@skein/launch/node";
 import type { Job } from "../job/job.ts";
 import { worldOf } from "./job-world.ts";
 import type { OpenMemberWorld } from "./member-world.ts";

@@ -1,7 +1,7 @@
+import { ConfigError } from "@skein/cli/node";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { checkJob } from "../job-file/config.ts";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { patienceOf } from "./patience.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { ConfigError } from "@skein/cli/node";
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../errors.ts";
 import { discoverRank, parseAddress, rankSources } from "./rank-discovery.ts";
 
 const fault = (run: () => unknown): string => {

@@ -1,9 +1,8 @@
-import { ConfigError } from "../errors.ts";
-
 /**
  * Environment variables in which a launcher gives a process its rank. Rows are tried in order; the first row whose rank
  * variable is set is used.
  */
+import { ConfigError } from "@skein/cli/node";
 export interface RankSource {
   readonly name: string;
   readonly rank: string;

@@ -1,8 +1,8 @@
 import type { Worker } from "node:worker_threads";
+import { describeError, type ErrorReport } from "@skein/cli/node";
 import type { LossKind } from "@skein/collectives";
 import { startThread, type WorldConnection } from "@skein/collectives/node";
 import type { BackendName } from "../backend/backend.ts";
-import { describeError, type ErrorReport } from "../errors.ts";
 import { blasOf } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
 import type { Assignment, LinksRankInput, RankInput, RankMessage } from "../rank/messages.ts";

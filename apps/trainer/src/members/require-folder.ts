@@ -1,10 +1,9 @@
 import { hostname } from "node:os";
+import { ConfigError, type Files } from "@skein/cli/node";
+import { requireMark } from "@skein/run-files/node";
 import type { Prepared } from "../preparation/prepared.ts";
-import type { Files } from "../files/files.ts";
-import { ConfigError } from "../errors.ts";
 import { isPlanned } from "../plans/exchange-plan.ts";
 import type { Assignment } from "../rank/messages.ts";
-import { requireMark } from "../run-files/output-mark.ts";
 
 /**
  * Whether ranks write checkpoint files. Rank 0 writes the shared tensors; other ranks write their own tensors or

@@ -1,8 +1,7 @@
 import { setTimeout } from "node:timers/promises";
+import { maxWaiting, type RunEvent } from "@skein/run-files/node";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Interruption } from "../processes/interruption.ts";
-import type { RunEvent } from "../run-files/run-events.ts";
-import { maxWaiting } from "../run-files/waiting-events.ts";
 import { CallbackQueue } from "./callbacks.ts";
 import type { Callbacks } from "./factories.ts";
 

@@ -1,11 +1,9 @@
 import { dirname } from "node:path";
+import { CallbackError, ModuleError, resumeLine } from "@skein/cli/node";
+import { maxWaiting, type RunEvent, WaitingEvents } from "@skein/run-files/node";
 import { excerpt } from "@skein/tensor-core/backend";
 import type { Interruption } from "../processes/interruption.ts";
-import { CallbackError, ModuleError } from "../errors.ts";
 import type { ModuleJob, ProgramJob } from "../job/job.ts";
-import { resumeLine } from "../console/own-command.ts";
-import type { RunEvent } from "../run-files/run-events.ts";
-import { maxWaiting, WaitingEvents } from "../run-files/waiting-events.ts";
 import type { Callbacks, RunControl } from "./factories.ts";
 import type { Origin } from "./checked-optimizer.ts";
 import { givenName, givenObject, failWithoutProgram } from "./given-thing.ts";

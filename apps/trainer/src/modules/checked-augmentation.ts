@@ -1,7 +1,7 @@
+import { ModuleError } from "@skein/cli/node";
 import type { Augmentation, ColourJitter, ResizedCrop } from "@skein/data";
 import type { TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 
 /** Fault of an augmentation. `part`: the option that violates the rule; empty for the whole augmentation. */
 export interface AugmentationFault {

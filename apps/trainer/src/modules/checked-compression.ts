@@ -1,7 +1,7 @@
+import { ModuleError } from "@skein/cli/node";
 import { type Aggregator, type Codec, defineCompressor, lengthOf } from "@skein/compressors";
 import { Tensor } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 import type { Origin } from "./checked-optimizer.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import { callOwn } from "./user-error.ts";

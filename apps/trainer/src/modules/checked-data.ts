@@ -1,7 +1,7 @@
+import { describeError, ModuleError } from "@skein/cli/node";
 import { batchTree, makeRecords, type Records, shareRecords } from "@skein/data";
 import { type DType, dtypes } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
-import { describeError, ModuleError } from "../errors.ts";
 import { requireAugmentation } from "./checked-augmentation.ts";
 import { requireFinite } from "./checked-values.ts";
 import { type DataSet, layoutOf } from "../task/task.ts";

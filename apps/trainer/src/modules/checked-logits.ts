@@ -1,6 +1,6 @@
+import { ModuleError } from "@skein/cli/node";
 import { inputsOf } from "@skein/models";
 import { formatShape, Tensor, trace } from "@skein/tensor-core";
-import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { meshOf, samplesAtOnce } from "../job/mesh.ts";
 import { givenName } from "./given-thing.ts";

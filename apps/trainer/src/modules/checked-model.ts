@@ -1,3 +1,4 @@
+import { ModuleError } from "@skein/cli/node";
 import {
   type LogitsFacts,
   type LossResult,
@@ -7,10 +8,9 @@ import {
   type Ratio,
   type RunContext,
 } from "@skein/models";
+import { reservedNames } from "@skein/run-files/node";
 import { elementCount, full, type Shard, type Sharding, Tensor } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
-import { reservedNames } from "../evaluation/evaluation-figures.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import type { Prediction, AnyModel, BatchTree } from "../task/task.ts";
 import { callOwn } from "./user-error.ts";

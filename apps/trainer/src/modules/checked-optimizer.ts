@@ -1,6 +1,6 @@
+import { ModuleError } from "@skein/cli/node";
 import { add, full, resolveSchedule, type Schedule, type ScheduleState, Tensor, trace } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 import { requireLike, requireTensors } from "./checked-tree.ts";
 import type { OwnOptimizer } from "./factories.ts";
 import { callOwn } from "./user-error.ts";

@@ -1,6 +1,6 @@
+import { ModuleError } from "@skein/cli/node";
 import { Tensor, type TensorSpec } from "@skein/tensor-core";
 import { excerpt, formatSpec, leavesByPath, sameSpec } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 
 /** Requires that all leaves of a tree from user code are tensors. @throws ModuleError that names a leaf. */
 export const requireTensors = (tree: unknown, what: string): void => {

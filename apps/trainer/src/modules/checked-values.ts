@@ -1,3 +1,4 @@
+import { ModuleError } from "@skein/cli/node";
 import {
   type Field,
   isEncoded,
@@ -10,7 +11,6 @@ import {
 import type { LogitsFacts } from "@skein/models";
 import { bytesPerElement, isFloat } from "@skein/tensor-core";
 import { hostArrayType } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 import type { TrainingData } from "../task/task.ts";
 
 /** Number of bytes that are checked at a time. */

@@ -1,6 +1,6 @@
+import { ModuleError } from "@skein/cli/node";
 import type { Graph, Traced } from "@skein/tensor-core";
 import { expandCompositions, isUserOperator } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 
 /**
  * Replaces user operators in a graph by their compositions, because operator definitions are functions and cannot be

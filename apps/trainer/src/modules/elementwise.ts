@@ -1,3 +1,4 @@
+import { ConfigError, describeError, ModuleError } from "@skein/cli/node";
 import {
   add,
   elementCount,
@@ -12,7 +13,6 @@ import {
   zipTrees,
 } from "@skein/tensor-core";
 import { formatSpec, leavesByPath } from "@skein/tensor-core/backend";
-import { ConfigError, describeError, ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { sliceOfWhole, sliceShape } from "../building/sharded-optimizer.ts";
 import type { OwnOptimizer } from "./factories.ts";

@@ -1,7 +1,7 @@
 import type { Aggregator, Codec } from "@skein/compressors";
 import type { LabelledBatch, Ratio } from "@skein/models";
+import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "@skein/run-files/node";
 import type { GradientTransformation, Schedule, Tensor } from "@skein/tensor-core";
-import type { CheckpointEvent, EndEvent, EvaluationEvent, StartEvent, StepEvent } from "../run-files/run-events.ts";
 import type { DataSet, OwnModel, Task } from "../task/task.ts";
 
 /**

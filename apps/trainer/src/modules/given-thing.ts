@@ -1,4 +1,4 @@
-import { ConfigError, ModuleError } from "../errors.ts";
+import { ConfigError, ModuleError } from "@skein/cli/node";
 import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";
 import { keysOf } from "./standard-schema.ts";

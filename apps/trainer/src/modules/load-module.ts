@@ -1,8 +1,8 @@
 import * as fs from "node:fs";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
+import { ConfigError, ModuleError } from "@skein/cli/node";
 import { excerpt, openRegularFile } from "@skein/tensor-core/backend";
-import { ConfigError, ModuleError } from "../errors.ts";
 import type { ModuleJob } from "../job/job.ts";
 import { definitionOf } from "./define.ts";
 import { type ModuleKey, moduleKeys } from "./module-keys.ts";

@@ -1,6 +1,6 @@
+import { ModuleError } from "@skein/cli/node";
 import { type Graph, leafPaths } from "@skein/tensor-core";
 import { formatSpec, isHalf, operators, specOf } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { dataAxis, everyRankAxis, meshOf, numBatchParts } from "../job/mesh.ts";
 import { resultSpecs } from "../task/result-specs.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sha256 } from "../files/sha256.ts";
+import { sha256 } from "@skein/cli/node";
 
 /** URLs of the files that each user module imports by relative or absolute path, by the URL of the module. */
 const importsOf = new Map<string, Set<string>>();

@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "@skein/cli/node";
 import { moduleName, refusesModules } from "./load-module.ts";
 import { modulesOf } from "./module-keys.ts";
 

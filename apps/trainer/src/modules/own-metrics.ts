@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
+import { ModuleError } from "@skein/cli/node";
 import { inputsOf, type Metrics, sumOfRows } from "@skein/models";
 import { flattenTree, Tensor } from "@skein/tensor-core";
 import { excerpt } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { refuse, requireRatios } from "./checked-model.ts";
 import { checkedMetrics } from "./checked-metrics.ts";

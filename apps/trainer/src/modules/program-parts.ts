@@ -1,6 +1,6 @@
+import { sha256 } from "@skein/cli/node";
 import type { AggregateContext, Aggregator, Bucket } from "@skein/compressors";
 import type { Mesh, Schedule, Tensor } from "@skein/tensor-core";
-import { sha256 } from "../files/sha256.ts";
 import { checkedCompression } from "./checked-compression.ts";
 import { checkedOptimizer, checkedSchedule, type Origin } from "./checked-optimizer.ts";
 import type { CompressionContext, OptimizerContext, OwnMetrics, OwnOptimizer, ScheduleContext } from "./factories.ts";

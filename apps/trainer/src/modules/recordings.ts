@@ -1,3 +1,4 @@
+import { ModuleError } from "@skein/cli/node";
 import {
   flattenTree,
   type Mesh,
@@ -8,7 +9,6 @@ import {
   unflattenTree,
 } from "@skein/tensor-core";
 import { formatSpec, replay } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 import { composed } from "./composed-graph.ts";
 
 /**

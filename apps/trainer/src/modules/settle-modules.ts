@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "@skein/cli/node";
 import type { Job } from "../job/job.ts";
 import { loadModule, requireOptions } from "./load-module.ts";
 import { moduleKeys, modulesOf, withModules } from "./module-keys.ts";

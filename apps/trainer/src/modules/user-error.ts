@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ModuleError } from "@skein/cli/node";
 import { SkeinError } from "@skein/tensor-core";
-import { ModuleError } from "../errors.ts";
 
 /** Folder of this program. It may be inside a user's folder: under `node_modules`, or during development. */
 const ownFolder = dirname(fileURLToPath(import.meta.url));

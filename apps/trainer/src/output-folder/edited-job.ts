@@ -1,10 +1,9 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { differencesOf, flatSettings } from "../checkpoint/job-settings.ts";
-import { describeError } from "../errors.ts";
+import { differencesOf, flatSettings } from "@skein/checkpoints/node";
+import { describeError } from "@skein/cli/node";
+import { provenanceFile, type SavedStart, savedStarts } from "@skein/run-files/node";
 import { readJob } from "../job-file/config.ts";
-import { provenanceFile } from "../provenance/provenance.ts";
-import { type SavedStart, savedStarts } from "../provenance/saved-starts.ts";
 import { jobFile, recordedJob } from "./output-folder.ts";
 
 /** Finds the first start of a run by `skein-train run`, and the job file named in its command. */

@@ -1,13 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { ConfigError } from "../errors.ts";
-import { metricsFile } from "../run-files/metrics.ts";
+import { ConfigError, resumeLine } from "@skein/cli/node";
+import { findRuns, metricsFile, readRunFiles, stateOf } from "@skein/run-files/node";
 import { jobFile } from "./output-folder.ts";
-import { resumeLine } from "../console/own-command.ts";
-import { findRuns } from "../run-readers/find-runs.ts";
-import { stateOf } from "../run-readers/run-facts.ts";
-import { readRunFiles } from "../run-readers/run-files.ts";
 
 /**
  * Finds a run: `folder` itself if it contains a run, otherwise the most recently written run below it. Returns `folder`

@@ -1,17 +1,20 @@
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { makeFolders, removeEmpty } from "../files/make-folders.ts";
-import { explainPath, requireFolder } from "../files/places.ts";
+import { checkpointsFolder } from "@skein/checkpoints/node";
+import {
+  CheckpointError,
+  ConfigError,
+  explainPath,
+  makeFolders,
+  nodeFiles,
+  removeEmpty,
+  replaceDurably,
+  requireFolder,
+  resumeLine,
+} from "@skein/cli/node";
+import { changesFile, jobFile, metricsFile, provenanceFile, routingFile, summaryFile } from "@skein/run-files/node";
 import { loadJob, maxJobBytes, readJob, type Override } from "../job-file/config.ts";
-import { CheckpointError, ConfigError } from "../errors.ts";
-import { checkpointsFolder } from "../checkpoint/checkpoint-part.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
 import type { Job } from "../job/job.ts";
-import { metricsFile } from "../run-files/metrics.ts";
-import { changesFile, provenanceFile } from "../provenance/provenance.ts";
-import { jobFile, summaryFile } from "../run-files/run-file-names.ts";
-import { routingFile } from "../run-files/routing-file.ts";
-import { resumeLine } from "../console/own-command.ts";
 
 export { jobFile, summaryFile };
 

@@ -1,20 +1,21 @@
 import { join } from "node:path";
-import { flattenTree, leafPaths, type NdArray, unflattenTree } from "@skein/tensor-core";
-import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import {
   type Checkpoint,
   checkpointNames,
+  checkpointSecret,
+  checkpointsFolder,
+  folderName,
   maxRemoved,
   newestCheckpoint,
   readCheckpoint,
+  shardFilesIn,
   sharedFile,
   stepOfName,
-} from "../checkpoint/checkpoint.ts";
-import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
-import { checkpointsFolder, folderName } from "../checkpoint/checkpoint-part.ts";
-import { shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
-import { CheckpointError, DamagedCheckpointError } from "../errors.ts";
-import { nodeFiles } from "../files/files.ts";
+  wholeTensors,
+} from "@skein/checkpoints/node";
+import { CheckpointError, DamagedCheckpointError, nodeFiles } from "@skein/cli/node";
+import { flattenTree, leafPaths, type NdArray, unflattenTree } from "@skein/tensor-core";
+import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
 import { withParameters } from "../building/frozen.ts";
 import type { Job } from "../job/job.ts";
 import { recordedJob } from "./output-folder.ts";

@@ -1,3 +1,5 @@
+import { RunError } from "@skein/cli/node";
+import type { MovedLayer } from "@skein/run-files/node";
 import {
   type Backend,
   type Communicator,
@@ -5,7 +7,6 @@ import {
   type DeviceArray,
   elementCount,
 } from "@skein/tensor-core";
-import { RunError } from "../errors.ts";
 import { causesOfDrift } from "../step/replica-check.ts";
 import type { Job } from "../job/job.ts";
 import type { LiveState } from "../step/live-state.ts";
@@ -16,7 +17,6 @@ import type { DeviceState, Parts } from "../step/train-state.ts";
 import { type ExpertLayer, expertLayersOf, leavesAt } from "./expert-layers.ts";
 import { ExpertMover } from "./expert-mover.ts";
 import { planSlots, type PlannedSlots } from "./plan-places.ts";
-import type { MovedLayer } from "../run-files/moved-layer.ts";
 import { movableExperts } from "../plans/placed-anew.ts";
 import { routingProbe } from "./routing-probe.ts";
 

@@ -1,7 +1,7 @@
+import type { RoutingJson } from "@skein/run-files/node";
 import { InvariantError } from "@skein/tensor-core";
 import { expertsOf } from "../job/experts-of.ts";
 import type { LiveState } from "../step/live-state.ts";
-import type { RoutingJson } from "../run-files/routing-file.ts";
 import { type ProbeInput, routingProbe } from "./routing-probe.ts";
 
 export interface RoutingRecorderInput extends ProbeInput {

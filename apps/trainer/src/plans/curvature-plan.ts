@@ -1,8 +1,8 @@
+import { recordSchema } from "@skein/cli/node";
 import type { FormPlacement, KfacForm } from "@skein/second-order";
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
 import type { Job } from "../job/job.ts";
-import { recordSchema } from "../files/record-schema.ts";
 
 /**
  * Plan for the inverses and factors of K-FAC, made from measurements before a run. Equal on all ranks, and saved with

@@ -1,3 +1,4 @@
+import { recordSchema } from "@skein/cli/node";
 import type { LinearCollectiveModel } from "@skein/cost-model";
 import type { BucketPlan } from "@skein/tensor-core";
 import { z } from "zod";
@@ -6,7 +7,6 @@ import { type ExpertsPlan, expertsPlanSchema, isExpertsPlanned, isExpertsPlanFor
 import type { Job } from "../job/job.ts";
 import { expertsOf } from "../job/experts-of.ts";
 import { isMoveWeighed } from "./placed-anew.ts";
-import { recordSchema } from "../files/record-schema.ts";
 import {
   type ExpertSchedulePlan,
   expertSchedulePlanSchema,

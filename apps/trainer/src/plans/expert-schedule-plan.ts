@@ -1,7 +1,7 @@
+import { recordSchema } from "@skein/cli/node";
 import { z } from "zod";
 import { expertsOf, hasShards } from "../job/experts-of.ts";
 import type { Job, ShardSchedule } from "../job/job.ts";
-import { recordSchema } from "../files/record-schema.ts";
 
 /** Schedule of the ranks along "tensor" that share each expert, chosen before the first step. */
 export interface ExpertSchedulePlan {

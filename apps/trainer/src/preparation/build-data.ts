@@ -1,3 +1,5 @@
+import { ConfigError } from "@skein/cli/node";
+import { cacheFolder } from "@skein/cli/start";
 import { type Augmentation, isStreamed, mnistClasses, type Samples } from "@skein/data";
 import {
   findImages,
@@ -14,13 +16,11 @@ import {
   openImageStream,
   readManifest,
 } from "@skein/data/node";
-import { ConfigError } from "../errors.ts";
 import { augmentationFault } from "../modules/checked-augmentation.ts";
 import { checkedData } from "../modules/checked-data.ts";
 import { failWithoutProgram } from "../modules/given-thing.ts";
 import { makeOwn, moduleName } from "../modules/load-module.ts";
 import type { DataSet, TrainingData } from "../task/task.ts";
-import { cacheFolder } from "../files/cache-folder.ts";
 import { decodingOf } from "../job/image-decoding.ts";
 import { sidesOf } from "../job/image-sides.ts";
 import type { DataJob, DecodedJob } from "../job/job.ts";

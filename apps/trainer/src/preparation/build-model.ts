@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
+import { ConfigError } from "@skein/cli/node";
 import { cnn, gpt, mlp, type Model, normalised, resnet18 } from "@skein/models";
 import { elementCount } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import { buildExperts } from "../building/build-experts.ts";
 import { tensorAxis } from "../job/mesh.ts";
 import { checkedModel } from "../modules/checked-model.ts";

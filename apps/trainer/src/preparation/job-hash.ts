@@ -1,5 +1,5 @@
-import { flatSettings } from "../checkpoint/job-settings.ts";
-import { sha256 } from "../files/sha256.ts";
+import { flatSettings } from "@skein/checkpoints/node";
+import { sha256 } from "@skein/cli/node";
 import { hashedData } from "../job/image-decoding.ts";
 import type { DataJob, Job } from "../job/job.ts";
 import { withoutModulePaths } from "../modules/module-keys.ts";

@@ -1,5 +1,5 @@
+import { ConfigError } from "@skein/cli/node";
 import { byteLength, flattenTree, type TensorSpec } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import type { Prepared } from "./prepared.ts";
 
 /** Memory limit of a process: WebAssembly addresses have 32 bits, and the ranks of a process share one memory. */

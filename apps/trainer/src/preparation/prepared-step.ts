@@ -1,10 +1,10 @@
+import { ConfigError } from "@skein/cli/node";
 import type { PreparedGraph } from "@skein/cost-model";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
 import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
 import { type MemoryPlan, planMemory, recomputeWithin } from "@skein/tensor-core/backend";
 import { passesFor } from "../step/compiled-steps.ts";
-import { ConfigError } from "../errors.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import { batchSpecs } from "../task/task.ts";

@@ -1,16 +1,24 @@
+import {
+  type Checkpoint,
+  differencesOf,
+  type Manifest,
+  rankFile,
+  requireSameStream,
+  requireSameTensors,
+  shardFilesIn,
+  sharedFile,
+  stepOffsetAfter,
+  wholeSpec,
+} from "@skein/checkpoints/node";
+import { CheckpointError } from "@skein/cli/node";
 import type { TensorSpec } from "@skein/tensor-core";
 import { formatSpec, sameSpec } from "@skein/tensor-core/backend";
-import { requireSameStream, stepOffsetAfter } from "../checkpoint/data-position.ts";
-import type { Manifest } from "../checkpoint/checkpoint-manifest.ts";
-import { differencesOf } from "../checkpoint/job-settings.ts";
-import { type Checkpoint, rankFile, requireSameTensors, sharedFile } from "../checkpoint/checkpoint.ts";
-import { shardFilesIn, wholeSpec } from "../checkpoint/checkpoint-shards.ts";
-import { CheckpointError } from "../errors.ts";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import { wantedPlan } from "../plans/kept-plan.ts";
 import { placeOf } from "../job/mesh.ts";
 import { buildParts, scheduleOffsetOf, splitLeaves, stateSpecs, totalStepsOf } from "../step/train-state.ts";
 import { type Prepared, partsInputOf } from "./prepared.ts";
+import { savedPlan } from "../plans/saved-plan.ts";
 
 /**
  * Returns the specs of the tensors in a checkpoint, merged over all ranks.
@@ -86,7 +94,7 @@ export const checkResumable = (prepared: Prepared, checkpoint: Checkpoint): stri
     );
   }
   if (hasOwn)
-    for (const [rank, own] of ownSpecs(prepared, wantedPlan(job, manifest.plan)).entries())
+    for (const [rank, own] of ownSpecs(prepared, wantedPlan(job, savedPlan(checkpoint))).entries())
       requireSameTensors(tensors.get(rankFile(rank)) ?? new Map(), own, `${folder} (rank ${rank})`);
   return manifest.jobHash === jobHash
     ? []

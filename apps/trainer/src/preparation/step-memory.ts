@@ -1,4 +1,5 @@
 import type { DeviceFacts } from "@skein/gpu-kernels";
+import { formatBytes } from "@skein/run-files/node";
 import { graphCost } from "@skein/tensor-core/backend";
 import { buildModel } from "./build-model.ts";
 import type { MemoryJob } from "../job/job.ts";
@@ -6,7 +7,6 @@ import { modelOf } from "../modules/traced-model.ts";
 import { taskOf } from "../task/task.ts";
 import type { Prepared } from "./prepared.ts";
 import { prepareStep } from "./prepared-step.ts";
-import { formatBytes } from "../run-files/summary.ts";
 
 /** Memory of the intermediate values of a step on each rank, and the cost of recomputation. */
 export interface StepMemory {

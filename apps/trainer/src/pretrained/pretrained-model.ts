@@ -1,7 +1,7 @@
+import { ConfigError } from "@skein/cli/node";
 import type { Model } from "@skein/models";
 import { modelOf, withNewHead } from "@skein/pretrained";
 import { randomKey, SkeinError, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";
-import { ConfigError } from "../errors.ts";
 import type { Job, MemoryJob, PretrainedJob } from "../job/job.ts";
 import { isLabelled, layoutOf, type Task } from "../task/task.ts";
 

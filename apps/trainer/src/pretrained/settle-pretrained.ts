@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { ConfigError } from "@skein/cli/node";
 import { readConfig } from "@skein/pretrained/node";
-import { ConfigError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { readPreprocessor, withPreprocessor } from "./preprocessor.ts";
 

@@ -1,6 +1,5 @@
-import { isRunning } from "./process-status.ts";
-
 /** Command of a process that runs ranks for the controller that started it. */
+import { isRunning } from "@skein/cli/start";
 export const memberCommand = "member";
 
 /** Environment variable with the process id of the controller, for processes started by a launcher. */

@@ -1,5 +1,16 @@
 import type { Histogram, ParameterHistograms } from "@skein/report";
 import {
+  countValues,
+  emptyRange,
+  histogramOf,
+  type HistogramPart,
+  HistogramRequests,
+  joinCounts,
+  jointRange,
+  rangeOf,
+  type ValueRange,
+} from "@skein/run-files/node";
+import {
   type Backend,
   type Communicator,
   type DeviceArray,
@@ -13,17 +24,6 @@ import type { Job } from "../job/job.ts";
 import type { LiveState } from "../step/live-state.ts";
 import { placeOf, replicasAxisAlong } from "../job/mesh.ts";
 import type { Parts } from "../step/train-state.ts";
-import {
-  countValues,
-  emptyRange,
-  type HistogramPart,
-  histogramOf,
-  joinCounts,
-  jointRange,
-  rangeOf,
-  type ValueRange,
-} from "../run-files/histogram.ts";
-import { HistogramRequests } from "../run-files/histogram-request.ts";
 
 export interface HistogramInput {
   readonly job: Job;

@@ -1,17 +1,15 @@
 import type { BlasFiles } from "@skein/blas/node";
+import type { SavedFile } from "@skein/checkpoints/node";
+import type { ErrorReport } from "@skein/cli/node";
 import type { LinkSample } from "@skein/collectives";
 import type { WorldConnection } from "@skein/collectives/node";
 import type { LanePosition, PlacedLane } from "@skein/data";
 import type { DamagedImage } from "@skein/data/node";
 import type { ParameterHistograms } from "@skein/report";
+import type { BestSoFar, MovedLayer, RoutingJson, SampleOutput } from "@skein/run-files/node";
 import type { Span } from "@skein/tensor-core";
-import type { BestSoFar } from "../evaluation/best-so-far.ts";
 import type { BackendName } from "../backend/backend.ts";
-import type { SavedFile } from "../checkpoint/checkpoint-part.ts";
-import type { ErrorReport } from "../errors.ts";
 import type { EvaluationSums } from "../evaluation/evaluation-sums.ts";
-import type { RoutingJson } from "../run-files/routing-file.ts";
-import type { MovedLayer } from "../run-files/moved-layer.ts";
 import type { ExchangePlan, PlanName } from "../plans/exchange-plan.ts";
 import type { Job } from "../job/job.ts";
 import type { AllToAllSamples } from "./all-to-all-times.ts";
@@ -19,7 +17,6 @@ import type { PartRecordings } from "../modules/program-parts.ts";
 import type { SampleKind } from "../task/sample-pass.ts";
 import type { TrainingData } from "../task/task.ts";
 import type { TracedModel } from "../modules/traced-model.ts";
-import type { SampleOutput } from "../samples/sample-outputs.ts";
 import type { UpdateFigures } from "../step/update-figures.ts";
 
 /** Settings that all ranks of a run share, created by the controller of the run. */

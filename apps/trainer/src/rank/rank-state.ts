@@ -1,4 +1,17 @@
 import {
+  type NamedTensors,
+  ownPartOf,
+  partContent,
+  type PartsToWrite,
+  rankFile,
+  readPart,
+  shardFile,
+  shardFilesIn,
+  sharedFile,
+  wholeTensors,
+} from "@skein/checkpoints/node";
+import { CheckpointError, nodeFiles } from "@skein/cli/node";
+import {
   type Backend,
   type Communicators,
   type DeviceArray,
@@ -12,15 +25,10 @@ import {
   type Tensor,
   unflattenTree,
 } from "@skein/tensor-core";
-import { type NamedTensors, partContent, rankFile, readPart, sharedFile } from "../checkpoint/checkpoint.ts";
-import { ownPartOf, shardFile, shardFilesIn, wholeTensors } from "../checkpoint/checkpoint-shards.ts";
-import { CheckpointError } from "../errors.ts";
-import { nodeFiles } from "../files/files.ts";
 import type { Job } from "../job/job.ts";
 import { placeOf, replicasAxisAlong } from "../job/mesh.ts";
 import { gatherSlices, sliceOfWhole, wholeOfGathered } from "../building/sharded-optimizer.ts";
 import type { Assignment } from "./messages.ts";
-import type { PartsToWrite } from "../checkpoint/part-writer.ts";
 import { pretrainedWeights } from "../pretrained/pretrained-weights.ts";
 import {
   type DeviceState,

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { describeError } from "../errors.ts";
+import { describeError } from "@skein/cli/node";
 import type { RankInput, RankMessage } from "./messages.ts";
 import { trainRank } from "./train-rank.ts";
 

@@ -9,8 +9,9 @@ import {
   type TrainingSamples,
 } from "@skein/data";
 import { Prefetcher } from "@skein/data/node";
+import type { BestSoFar } from "@skein/run-files/node";
 import { type Backend, type Communicator, type Communicators, leafPaths, spanned } from "@skein/tensor-core";
-import { bestAfter, type BestSoFar, comparesEvaluations, comparisonOf, endsEarly } from "../evaluation/best-so-far.ts";
+import { bestAfter, comparesEvaluations, comparisonOf, endsEarly } from "../evaluation/compare-evaluations.ts";
 import { comparedFigures } from "../evaluation/evaluation-figures.ts";
 import { firstTunedBytes } from "../building/build-exchange.ts";
 import { CompiledSteps } from "../step/compiled-steps.ts";

@@ -1,5 +1,6 @@
 import { openBlas } from "@skein/blas/node";
 import { hostname } from "node:os";
+import { PartWriter } from "@skein/checkpoints/node";
 import { agreeOnFacts, hostsOf } from "@skein/collectives";
 import type { PlacedLane } from "@skein/data";
 import { EvaluationReader } from "@skein/data/node";
@@ -13,7 +14,6 @@ import { loadOwnParts } from "../modules/own-parts.ts";
 import { partsOfRecordings } from "../modules/program-parts.ts";
 import { taskOf, type AnyModel } from "../task/task.ts";
 import { modelOf } from "../modules/traced-model.ts";
-import { PartWriter } from "../checkpoint/part-writer.ts";
 import { type ExchangePlan, isDue, isPlanned, planNames } from "../plans/exchange-plan.ts";
 import { keptPlan, planBasis, type PlanWorld } from "../plans/kept-plan.ts";
 import { type PlannedExperts, planExperts } from "../planning/plan-experts.ts";

@@ -1,17 +1,19 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import {
+  ConfigError,
+  exitCodes,
+  explainFullExport,
+  type GlobalOptions,
+  nodeFiles,
+  replaceDurably,
+  requireReplaceable,
+  writeStdout,
+} from "@skein/cli/node";
 import { runPage } from "@skein/report";
-import { ConfigError, exitCodes, explainFullExport } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { metricsFile } from "../run-files/metrics.ts";
+import { metricsFile, originOf, readHistograms, readMetricLines } from "@skein/run-files/node";
 import { recordedJob } from "../output-folder/output-folder.ts";
-import { requireReplaceable } from "../files/places.ts";
-import type { GlobalOptions } from "../command-line/run-options.ts";
-import { readHistograms } from "../run-files/read-histograms.ts";
-import { originOf } from "../provenance/origin.ts";
-import { readMetricLines } from "../run-files/metric-lines.ts";
 import { runReportOf } from "./run-report-of.ts";
-import { writeStdout } from "../console/terminal.ts";
 
 export interface ReportOptions extends GlobalOptions {
   /** Path of the report. Default: `report.html` in the folder of the run. */

@@ -1,7 +1,7 @@
 import { median } from "@skein/cost-model";
 import type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "@skein/report";
+import type { MetricLine } from "@skein/run-files/node";
 import type { Job } from "../job/job.ts";
-import type { MetricLine } from "../run-files/metric-lines.ts";
 
 const valuesOf = (lines: readonly MetricLine[], name: string): StepValue[] =>
   lines.flatMap((line) => {

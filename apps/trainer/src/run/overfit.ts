@@ -1,16 +1,13 @@
 import { join } from "node:path";
+import { ConfigError, OutcomeError, resumeLine } from "@skein/cli/node";
 import { stepsPerEpoch } from "@skein/data";
 import { digitsText } from "@skein/report";
+import { metricsFile, readMetricLines, type Summary } from "@skein/run-files/node";
 import { buildData } from "../preparation/build-data.ts";
 import { loadJob, type Override } from "../job-file/config.ts";
-import { ConfigError, OutcomeError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
-import { metricsFile } from "../run-files/metrics.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
-import { resumeLine } from "../console/own-command.ts";
-import { readMetricLines } from "../run-files/metric-lines.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
-import type { Summary } from "../run-files/summary.ts";
 import { totalStepsOf } from "../step/train-state.ts";
 
 /** Maximum final loss, relative to the first loss, for which samples count as memorized. */

@@ -1,22 +1,27 @@
+import { checkpointSecret, discardPartial, hasCheckpoint, newestCheckpoint } from "@skein/checkpoints/node";
+import { describeError, explainDiskFull, nodeFiles, requireWritable, resumeLine, RunError } from "@skein/cli/node";
+import {
+  type Ended,
+  type EndEvent,
+  holdOutput,
+  MetricFiles,
+  Provenance,
+  type RunEvent,
+  takeRequest,
+  traceFile,
+} from "@skein/run-files/node";
+import packageJson from "../../package.json" with { type: "json" };
 import { join } from "node:path";
-import { discardPartial, hasCheckpoint, newestCheckpoint } from "../checkpoint/checkpoint.ts";
-import { checkpointSecret } from "../checkpoint/checkpoint-manifest.ts";
 import { chooseBackend, surveyHardware } from "../preparation/choose-backend.ts";
 import { openJobBlas } from "../backend/job-blas.ts";
 import { threadsOf } from "../backend/job-threads.ts";
-import { describeError, explainDiskFull, RunError } from "../errors.ts";
-import { resumeLine } from "../console/own-command.ts";
-import { nodeFiles } from "../files/files.ts";
 import { isOutputTaken, type RunInput, type Outcome, runWithRestarts } from "../controller/run-with-restarts.ts";
-import { takeRequest } from "../run-files/histogram-request.ts";
 import type { Job } from "../job/job.ts";
 import { isPlanned } from "../plans/exchange-plan.ts";
 import type { LogTarget } from "../log/log-target.ts";
 import { MlflowLog } from "../log/mlflow-log.ts";
 import { memoryLine, stepMemoryOf } from "../preparation/step-memory.ts";
 import { preferenceOf } from "../members/network-world.ts";
-import { MetricFiles } from "../run-files/metrics.ts";
-import { traceFile } from "../run-files/trace-beside-run.ts";
 import {
   claimOutput,
   dropUnusedOutput,
@@ -26,10 +31,6 @@ import {
   saveJob,
 } from "../output-folder/output-folder.ts";
 import { CallbackQueue } from "../modules/callbacks.ts";
-import { holdOutput } from "../run-files/hold-output.ts";
-import { requireWritable } from "../files/places.ts";
-import { type Ended, Provenance } from "../provenance/provenance.ts";
-import type { EndEvent, RunEvent } from "../run-files/run-events.ts";
 import { checkResumable, resumedAt } from "../preparation/resume.ts";
 import type { Given, Prepared } from "../preparation/prepared.ts";
 import { prepare, withBackend } from "../preparation/prepare.ts";
@@ -132,7 +133,8 @@ const runIn = async ({ callbacks, log: target, happened: onEvent, ...input }: Fo
       note: (line) => input.progress.note(line),
     });
   const metrics = new MetricFiles(output, firstStep, log);
-  const provenance = input.profile === undefined ? new Provenance(output, prepared.totalSteps) : undefined;
+  const provenance =
+    input.profile === undefined ? new Provenance(output, prepared.totalSteps, packageJson.version) : undefined;
   let last: Pick<EndEvent, "step" | "checkpoint"> = { step: firstStep, checkpoint: resume?.folder };
   const happened = (event: RunEvent): void => {
     if (event.type === "step") last = { ...last, step: event.step };

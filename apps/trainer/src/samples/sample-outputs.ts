@@ -1,5 +1,6 @@
 import type { Batch, Leaves, Samples } from "@skein/data";
 import { readBatch } from "@skein/data/node";
+import type { Excerpt, SampleOutput } from "@skein/run-files/node";
 import {
   type Backend,
   cast,
@@ -17,57 +18,6 @@ import type { TextModel } from "../generate/text-model.ts";
 import { forwardPass, namedResults } from "../task/forward-pass.ts";
 import type { SampleKind } from "../task/sample-pass.ts";
 import type { DataSet } from "../task/task.ts";
-
-/** First values of a tensor that belongs to one sample. */
-export interface Excerpt<Value = number> {
-  readonly dtype: DType;
-  /** Shape of the complete tensor. */
-  readonly shape: Shape;
-  readonly first: readonly Value[];
-}
-
-/** Output of a model for one held-out sample. */
-export type SampleOutput<Value = number, Text = readonly number[]> =
-  | {
-      readonly kind: "classes";
-      /** Index of the sample in the held-out samples. */
-      readonly index: number;
-      readonly label: number;
-      /** Predicted class; −1 if the logits are not finite numbers. */
-      readonly predicted: number;
-      /**
-       * Names of the true and the predicted class. Absent until the file is written, and if the data has no class
-       * names.
-       */
-      readonly labelName?: string;
-      readonly predictedName?: string;
-      /** Probability of the predicted class, 0 to 1. */
-      readonly probability: Value;
-    }
-  | {
-      readonly kind: "values";
-      readonly index: number;
-      /** First values of the label. */
-      readonly label: readonly Value[];
-      readonly predicted: readonly Value[];
-    }
-  | {
-      readonly kind: "text";
-      readonly index: number;
-      /** Tokens of the prompt, of the true continuation, and of the continuation by the model. */
-      readonly prompt: Text;
-      readonly truth: Text;
-      readonly continuation: Text;
-    }
-  | {
-      readonly kind: "tree";
-      readonly index: number;
-      /** Fields of the sample (`given`) and outputs of the model (`made`), by path. */
-      readonly given: Leaves<Excerpt<Value>>;
-      readonly made: Leaves<Excerpt<Value>>;
-      /** Number of tensors omitted from `given` and `made` because there are too many. Absent: none. */
-      readonly leftOut?: number;
-    };
 
 /** A model, and whether it generates text with a cache of keys and values: see `TextModel`. */
 type ShownModel = Pick<TextModel, "model" | "usesKeyValueCache">;

@@ -2,13 +2,14 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { arrayRecords } from "@skein/data";
+import { longestSide, type SampleOutput, samplesFile } from "@skein/run-files/node";
 import { type DType, dtypes, NdArray } from "@skein/tensor-core";
+import { readSamples } from "@skein/watch/node";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { DataSet } from "../task/task.ts";
-import { readSamples } from "../watch/read-samples.ts";
-import { longestSide, openSamplesFile, SamplesFile, samplesFile } from "./samples-file.ts";
-import { type SampleOutput, spreadSamples } from "./sample-outputs.ts";
+import { openSamplesFile, SamplesFile } from "./samples-file.ts";
+import { spreadSamples } from "./sample-outputs.ts";
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), "skein-samples-file-"))));

@@ -1,44 +1,25 @@
 import { appendFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
+import { copyLines } from "@skein/cli/node";
 import { byteTokenizer, decodeAfter, type Leaves, type Tokenizer } from "@skein/data";
 import { loadTokenizer, readBatch } from "@skein/data/node";
+import {
+  type Excerpt,
+  type JsonNumber,
+  longestSide,
+  type SampleImage,
+  type SampleOutput,
+  samplesFile,
+  type SamplesLine,
+  type StoredSample,
+} from "@skein/run-files/node";
 import { elementCount, type NdArray, type TensorSpec } from "@skein/tensor-core";
-import { copyLines } from "../files/copy-lines.ts";
 import type { Job } from "../job/job.ts";
 import type { TrainingData } from "../task/task.ts";
-import { type Excerpt, type SampleOutput, spreadSamples } from "./sample-outputs.ts";
-
-/** File in the output folder of a run with the model's outputs for samples. It has one line per evaluation. */
-export const samplesFile = "samples.jsonl";
-
-/** An image as bytes from 0 to 255 in base64, row by row, with interleaved channels. */
-export interface SampleImage {
-  readonly width: number;
-  readonly height: number;
-  readonly channels: number;
-  readonly bytes: string;
-}
-
-/** A number in JSON. Non-finite numbers are stored as strings. */
-export type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
-
-/** A sample as stored in the file. Tokens of text are decoded. */
-export type StoredSample = SampleOutput<JsonNumber, string>;
-
-/**
- * A line of the file: outputs of an evaluation, or images of the samples in later lines. The name of an image is the
- * index of its sample; unless the image is the field `inputs`, a dot and the path of the field follow, as in
- * `7.query.photo`.
- */
-export type SamplesLine =
-  | { readonly type: "samples"; readonly step: number; readonly samples: readonly StoredSample[] }
-  | { readonly type: "images"; readonly step: number; readonly images: Readonly<Record<string, SampleImage>> };
+import { spreadSamples } from "./sample-outputs.ts";
 
 /** Maximum size in bytes of the images of a sample. Further images are not stored. */
 const maxImageBytes = 2 ** 20;
-/** Maximum width and height of an image in pixels: the maximum canvas size in browsers. */
-export const longestSide = 4096;
-
 const isImage = ({ shape }: TensorSpec): boolean => {
   const [height = 0, width = 0, channels = 0] = shape;
   const isShown = [height, width].every((side) => side > 0 && side <= longestSide);

@@ -1,6 +1,7 @@
 import { arrayRecords, evaluationIndices } from "@skein/data";
 import { readEvaluationBatches } from "@skein/data/node";
 import { mlp, type Model } from "@skein/models";
+import { flatFigures, formatFigures } from "@skein/run-files/node";
 import { cast, multiply, NdArray, referenceBackend, sum, type Tensor } from "@skein/tensor-core";
 import { examples } from "@skein/testing";
 import fc from "fast-check";
@@ -8,7 +9,7 @@ import { expect, test } from "vitest";
 import { evaluationBatch } from "../evaluation/evaluation-batch.ts";
 import { evaluationOrder, makeEvaluation } from "./evaluate.ts";
 import { type EvaluationSums, totalSums } from "../evaluation/evaluation-sums.ts";
-import { evaluationFigures, flatFigures, formatFigures } from "../evaluation/evaluation-figures.ts";
+import { evaluationFigures } from "../evaluation/evaluation-figures.ts";
 
 /** A model evaluated by custom sums over the unmasked rows. */
 const model = {

@@ -1,8 +1,8 @@
+import { NonFiniteError } from "@skein/cli/node";
 import type { Backend, DeviceArray, LossScaleState } from "@skein/tensor-core";
 import { sizedBuckets } from "../building/build-exchange.ts";
 import { type Curvature, staleFactors } from "../building/curvature.ts";
 import type { CompiledSteps } from "./compiled-steps.ts";
-import { NonFiniteError } from "../errors.ts";
 import { type Freezing, trainedOf } from "../building/frozen.ts";
 import { IdleCurvature } from "./idle-curvature.ts";
 import type { Job } from "../job/job.ts";

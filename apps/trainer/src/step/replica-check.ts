@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
+import { RunError } from "@skein/cli/node";
 import type { Backend, Communicator, DeviceArray, MeshCoordinates } from "@skein/tensor-core";
 import { formatRanks } from "@skein/collectives";
-import { RunError } from "../errors.ts";
 import { type DeviceState, type Layout, splitLeaves } from "./train-state.ts";
 
 /** A tensor whose bits differ between ranks. */

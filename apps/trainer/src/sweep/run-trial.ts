@@ -1,11 +1,10 @@
 import { availableParallelism } from "node:os";
+import { describeError } from "@skein/cli/node";
+import { evaluatedBy, type Progress } from "@skein/run-files/node";
 import type { Interruption } from "../processes/interruption.ts";
 import { localRunner } from "../controller/local-runner.ts";
 import { loadJob, type Override } from "../job-file/config.ts";
-import { describeError } from "../errors.ts";
 import { runJob } from "../run/run-job.ts";
-import type { Progress } from "../run-files/progress.ts";
-import { evaluatedBy } from "../run-files/summary.ts";
 import type { Trial } from "./sweep-file.ts";
 
 /** Result of a trial. Undefined: the trial was stopped, and can be resumed. */

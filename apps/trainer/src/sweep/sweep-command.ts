@@ -1,31 +1,40 @@
 import { join } from "node:path";
+import {
+  asTyped,
+  commandAction,
+  ConfigError,
+  exitCodeOfSignal,
+  exitCodes,
+  explainPath,
+  makeFolders,
+  nodeFiles,
+  onInterrupt,
+  OutcomeError,
+  redactSecrets,
+  replaceDurably,
+  requireFolder,
+  sha256,
+  type StopCause,
+  writeStderr,
+  writeStdout,
+} from "@skein/cli/node";
 import { sweepPage } from "@skein/report";
+import { holdOutput, makeProgress } from "@skein/run-files/node";
 import type { Command } from "commander";
-import { sha256 } from "../files/sha256.ts";
-import { commandAction } from "../command-line/command-action.ts";
 import { loadJob, type Override, readJob } from "../job-file/config.ts";
 import { Interruption } from "../processes/interruption.ts";
-import { ConfigError, exitCodes, OutcomeError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { exitCodeOfSignal, onInterrupt, type StopCause } from "../processes/interrupts.ts";
 import type { Job } from "../job/job.ts";
-import { redactSecrets } from "../console/redact-secrets.ts";
-import { makeFolders } from "../files/make-folders.ts";
 import { numberOption, wholeFrom } from "../command-line/number-option.ts";
-import { holdOutput } from "../run-files/hold-output.ts";
 import { requireNoRun } from "../output-folder/output-folder.ts";
-import { asTyped, sampleJob } from "../console/own-command.ts";
-import { explainPath, requireFolder } from "../files/places.ts";
+import { sampleJob } from "../own-files.ts";
 import { type Chance, chanceOf } from "../evaluation/class-coverage.ts";
 import { prepare } from "../preparation/prepare.ts";
-import { makeProgress } from "../run-files/progress.ts";
 import { overridesOf, type RunOptions } from "../command-line/run-options.ts";
 import { gridPoints } from "./choose-points.ts";
 import { knownPoints, runSweep, type SweepRun } from "./run-sweep.ts";
 import { type Dimension, keyOf, overridesAt, type Point, searchSpace } from "./search-space.ts";
 import { saveSweep, savedSweep, type SweepFile, sweepFile, type SweepSettings, type Trial } from "./sweep-file.ts";
 import { chanceRemark, ranked, sweepTable, trainCommand, trialLine, valueText } from "./sweep-lines.ts";
-import { writeStderr, writeStdout } from "../console/terminal.ts";
 
 interface SweepOptions extends RunOptions {
   readonly output: string;

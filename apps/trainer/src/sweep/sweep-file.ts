@@ -1,11 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { ConfigError, nodeFiles, readBoundedJson, recordSchema, replaceDurably } from "@skein/cli/node";
 import { z } from "zod";
-import { readBoundedJson } from "../files/bounded-json.ts";
-import { ConfigError } from "../errors.ts";
-import { nodeFiles, replaceDurably } from "../files/files.ts";
-import { recordSchema } from "../files/record-schema.ts";
 
 /** A trial of a sweep, and its result. */
 export interface Trial {

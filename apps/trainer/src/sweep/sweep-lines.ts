@@ -1,6 +1,5 @@
+import { redactSecrets, shellCommand } from "@skein/cli/node";
 import { digitsText, printable, secondsText, shareText, type TextColumn, textTable } from "@skein/report";
-import { shellCommand } from "../console/shell-quote.ts";
-import { redactSecrets } from "../console/redact-secrets.ts";
 import type { Chance } from "../evaluation/class-coverage.ts";
 import { settingOf } from "./search-space.ts";
 import type { SweepFile, Trial } from "./sweep-file.ts";

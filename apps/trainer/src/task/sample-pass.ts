@@ -1,7 +1,7 @@
+import { ConfigError, describeError } from "@skein/cli/node";
 import { inputsOf } from "@skein/models";
 import { type Tensor, type TensorSpec, trace, type Traced } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
-import { ConfigError, describeError } from "../errors.ts";
 import type { Job } from "../job/job.ts";
 import { namedResults, type Weights } from "./forward-pass.ts";
 import { resultSpecs } from "./result-specs.ts";

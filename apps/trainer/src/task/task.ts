@@ -1,3 +1,4 @@
+import { ModuleError } from "@skein/cli/node";
 import {
   type Augmentation,
   batchTree,
@@ -9,7 +10,6 @@ import {
 import type { Model, Sums } from "@skein/models";
 import type { Tensor, TensorSpec } from "@skein/tensor-core";
 import { formatSpec } from "@skein/tensor-core/backend";
-import { ModuleError } from "../errors.ts";
 
 /**
  * Kind of label: a class, a byte of text, a token of another vocabulary, or numbers. Determines the units of reported

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
-import { writeCertificates } from "../../src/certificates/certificate-folder.ts";
-import { exitCodes } from "../../src/errors.ts";
+import { exitCodes } from "@skein/cli/node";
+import { writeCertificates } from "@skein/launch/node";
 import {
   checkpointBytes,
   freePort,

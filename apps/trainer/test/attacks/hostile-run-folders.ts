@@ -1,18 +1,19 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasCheckpoint, newestCheckpoint } from "../../src/checkpoint/checkpoint.ts";
-import { nodeFiles } from "../../src/files/files.ts";
-import { describeError } from "../../src/errors.ts";
-import { readHistograms } from "../../src/run-files/read-histograms.ts";
+import { hasCheckpoint, newestCheckpoint } from "@skein/checkpoints/node";
+import { describeError, nodeFiles } from "@skein/cli/node";
+import {
+  holdOutput,
+  MetricFiles,
+  originOf,
+  readHistograms,
+  readMetricLines,
+  RoutingFile,
+  savedStarts,
+} from "@skein/run-files/node";
 import { parseJob } from "../../src/job-file/config.ts";
-import { RoutingFile } from "../../src/run-files/routing-file.ts";
-import { originOf } from "../../src/provenance/origin.ts";
-import { savedStarts } from "../../src/provenance/saved-starts.ts";
-import { readMetricLines } from "../../src/run-files/metric-lines.ts";
 import { editedJobLine } from "../../src/output-folder/edited-job.ts";
-import { holdOutput } from "../../src/run-files/hold-output.ts";
-import { MetricFiles } from "../../src/run-files/metrics.ts";
 import { recordedJob, saveJob } from "../../src/output-folder/output-folder.ts";
 import { savedSweep } from "../../src/sweep/sweep-file.ts";
 import type { Attack } from "./attack.ts";

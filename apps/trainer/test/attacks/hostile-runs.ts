@@ -1,9 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunFacts } from "../../src/run-readers/run-facts.ts";
-import { serveWatch } from "../../src/watch/watch-server.ts";
-import { WatchedRuns } from "../../src/watch/watched-runs.ts";
+import type { RunFacts } from "@skein/run-files/node";
+import { serveWatch, WatchedRuns } from "@skein/watch/node";
 import type { Attack } from "./attack.ts";
 import { countTries } from "./count-tries.ts";
 import { type Draw, drawFrom } from "./draw.ts";

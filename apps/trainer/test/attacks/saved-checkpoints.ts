@@ -1,18 +1,17 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { NdArray } from "@skein/tensor-core";
 import {
   type Checkpoint,
   commitCheckpoint,
+  type Manifest,
   newestCheckpoint,
   partContent,
   rankFile,
   sharedFile,
-} from "../../src/checkpoint/checkpoint.ts";
-import type { Manifest } from "../../src/checkpoint/checkpoint-manifest.ts";
-import { sha256 } from "../../src/files/sha256.ts";
-import { writePart } from "../../src/checkpoint/checkpoint-part.ts";
-import { type Files, nodeFiles } from "../../src/files/files.ts";
+  writePart,
+} from "@skein/checkpoints/node";
+import { type Files, nodeFiles, sha256 } from "@skein/cli/node";
+import { NdArray } from "@skein/tensor-core";
 
 /** Steps of the two attacked checkpoints. */
 const steps = [500, 540] as const;

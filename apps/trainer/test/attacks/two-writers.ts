@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { exitCodes } from "../../src/errors.ts";
+import { exitCodes } from "@skein/cli/node";
 import { childrenOf, type Ended, type Running, startWith, until } from "../cli.ts";
 import type { Attack } from "./attack.ts";
 import { stepsDone, totalSteps } from "./attacked-run.ts";

@@ -2,14 +2,11 @@ import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChromium, openChromium, watchErrors } from "@skein/browser";
+import { countValues, histogramOf, HistogramsFile, rangeOf, requestFile } from "@skein/run-files/node";
 import { NdArray } from "@skein/tensor-core";
+import { startWatch, type WatchServer } from "@skein/watch/node";
 import axe from "axe-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { countValues, histogramOf, rangeOf } from "../../src/run-files/histogram.ts";
-import { requestFile } from "../../src/run-files/histogram-request.ts";
-import { HistogramsFile } from "../../src/run-files/histograms-file.ts";
-import { startWatch } from "../../src/watch/watch-command.ts";
-import type { WatchServer } from "../../src/watch/watch-server.ts";
 import { growSampleRun, hostileName, writeSampleRun, writeSampleTrace } from "./sample-runs.ts";
 
 type Browser = Awaited<ReturnType<typeof openChromium>>;

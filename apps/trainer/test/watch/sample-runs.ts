@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeChromeTrace } from "@skein/run-files/node";
 import type { Span, Track } from "@skein/tensor-core";
-import { writeChromeTrace } from "../../src/run-files/chrome-trace.ts";
 
 /** A run name with HTML, as another tool could have written it. */
 export const hostileName = `<script>window.stolen=1</script><img src=x onerror="window.stolen=2">`;

@@ -1,8 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { threadIsReady } from "../../src/watch/deadline-thread.ts";
-import type { LoaderRequest, SearchAnswer } from "../../src/watch/loader-thread.ts";
-import { FolderSearch } from "../../src/run-readers/folder-search.ts";
-import { readRun } from "../../src/run-readers/read-run.ts";
+import { FolderSearch, readRun } from "@skein/run-files/node";
+import { type LoaderRequest, type SearchAnswer, threadIsReady } from "@skein/watch/node";
 
 // Thread that reads runs like the real loader, except that a folder named "stuck" blocks the thread forever, and a
 // folder named "fallen" ends it.

@@ -2,8 +2,8 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { WatchedRuns } from "@skein/watch/node";
 import { afterAll, expect, test } from "vitest";
-import { WatchedRuns } from "../../src/watch/watched-runs.ts";
 
 const root = mkdtempSync(join(tmpdir(), "skein-stuck-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -1,0 +1,17 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { asTypedIn, shellQuote, shortPath } from "@skein/cli/node";
+
+/** Folder of this package, whether this code runs from its sources or from its build. */
+const packageFolder = (): string => dirname(createRequire(import.meta.url).resolve("skein-train/package.json"));
+
+/** Returns the path of a job file in this package, relative to the working directory if that is shorter. */
+export const sampleJob = (): string => shellQuote(shortPath(join(packageFolder(), "jobs/mnist.yaml"), process.cwd()));
+
+/**
+ * Replaces commands in a text of another of our programs by the commands that the user would type.
+ *
+ * @param commands names of the program's own commands.
+ */
+export const asTypedBeside = (name: string, commands: readonly string[], text: string): string =>
+  asTypedIn(name, commands, join(packageFolder(), "bin/skein-train.js"), text);

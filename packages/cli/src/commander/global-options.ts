@@ -1,0 +1,8 @@
+/** Options that all commands accept. */
+export interface GlobalOptions {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly color: boolean;
+  /** False: jobs that name modules are rejected. Default: true. */
+  readonly modules?: boolean;
+}

@@ -1,0 +1,2 @@
+export { cacheFolder } from "./files/cache-folder.ts";
+export { isRunning, statusOf } from "./processes/process-status.ts";

@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { ConfigError, describeError, type Files, isShortage } from "@skein/cli/node";
+
+const prefix = ".mark-";
+
+/**
+ * Writes a mark file into the output folder of a run, by which the other processes of the run check that they see the
+ * same folder.
+ *
+ * @returns the name of the mark file.
+ */
+export const leaveMark = (files: Files, output: string): string => {
+  const mark = `${prefix}${randomUUID()}`;
+  files.writeDurably(join(output, mark), [new TextEncoder().encode(mark)]);
+  return mark;
+};
+
+/**
+ * Removes the mark of this start after a failure. Another start may have written its own mark meanwhile, for example if
+ * this process was suspended and its cluster has restarted the job.
+ */
+export const removeMark = (files: Files, output: string, mark: string): void => files.remove(join(output, mark));
+
+/** Removes all marks after the run has ended, including marks of killed starts. */
+export const removeMarks = (files: Files, output: string): void => {
+  for (const name of files.list(output)) if (name.startsWith(prefix)) files.remove(join(output, name));
+};
+
+/** A new file may appear with a delay on network storage. */
+const tries = 10;
+const pauseMilliseconds = 300;
+
+/**
+ * Requires that this process sees the output folder marked by the controller of the run, and may write to it.
+ *
+ * Each rank writes its own part of a checkpoint, and reads it when the run is resumed. The parts are not sent to the
+ * controller, because control connections are made for messages, not for gigabytes. A process whose ranks would write
+ * to another folder is therefore rejected before the first step, not at the first checkpoint.
+ *
+ * @throws ConfigError, or the system's error if the folder is not writable.
+ */
+export const requireMark = async (
+  files: Files,
+  output: string,
+  mark: string,
+  ranks: readonly number[],
+): Promise<void> => {
+  for (let rest = tries; !seesMark(files, join(output, mark), mark); rest--) {
+    if (rest === 1)
+      throw new ConfigError([
+        `--output ${output}: the process of rank ${ranks.join(", ")} on ${hostname()} does not see the folder that the controller of the run has created; name a folder on a disk that all machines share, with the same path on each machine`,
+      ]);
+    await new Promise((resolve) => setTimeout(resolve, pauseMilliseconds));
+  }
+  const own = join(output, `${mark}-${ranks[0]}`);
+  files.writeDurably(own, []);
+  files.remove(own);
+};
+
+const seesMark = (files: Files, path: string, mark: string): boolean => {
+  try {
+    return new TextDecoder().decode(files.read(path, mark.length)) === mark;
+  } catch (error) {
+    if (isShortage(describeError(error))) throw error; // the error was not caused by the folder
+    return false;
+  }
+};

@@ -1,0 +1,1 @@
+export { MetricTable, Rows } from "./readers/metric-table.ts";
