@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { issueCertificate, makeAuthority } from "@skein/launch/node";
+import { issueCertificate, makeAuthority } from "@skein/launch/issue-certificate";
 import { type Measurement, MetricFiles } from "@skein/run-files/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MlflowLog } from "../src/log/mlflow-log.ts";

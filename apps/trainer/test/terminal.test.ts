@@ -9,20 +9,21 @@ import { MlflowFault } from "../src/log/mlflow-client.ts";
 
 /** Files that write text unescaped, because their text needs no escaping. */
 const asItIs: ReadonlySet<string> = new Set([
-  "trainer/src/console/terminal.ts",
-  "trainer/src/main.ts", // runs before other modules are loaded; quotes only paths of this user
-  "trainer/src/generate/generate-command.ts", // text of a model, for files and pipes
-  "trainer/src/launch-targets/launch-command.ts", // files that can be redirected
+  "packages/cli/src/console/terminal.ts",
+  "apps/trainer/src/main.ts", // runs before other modules are loaded; quotes only paths of this user
+  "apps/trainer/src/generate/generate-command.ts", // text of a model, for files and pipes
+  "apps/trainer/src/commands/launch-command.ts", // files that can be redirected
 ]);
 
 test("only one file writes text to the terminal", () => {
-  const apps = join(import.meta.dirname, "../../..");
-  const writing = ["trainer/src", "profiler/src"]
+  const root = join(import.meta.dirname, "../../..");
+  const packages = ["checkpoints", "cli", "launch", "run-files", "watch"].map((name) => `packages/${name}/src`);
+  const writing = ["apps/trainer/src", "apps/profiler/src", ...packages]
     .flatMap((place) =>
-      readdirSync(join(apps, place), { recursive: true, encoding: "utf8" }).map((file) => `${place}/${file}`),
+      readdirSync(join(root, place), { recursive: true, encoding: "utf8" }).map((file) => `${place}/${file}`),
     )
     .filter((file) => file.endsWith(".ts") && !/\.test\.ts$|\/watch\/page\//.test(file) && !asItIs.has(file))
-    .filter((file) => /process\.std(out|err)\.write\(|console\.\w+\(/.test(readFileSync(join(apps, file), "utf8")));
+    .filter((file) => /process\.std(out|err)\.write\(|console\.\w+\(/.test(readFileSync(join(root, file), "utf8")));
   expect(writing).toEqual([]);
 });
 

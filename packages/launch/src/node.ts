@@ -1,6 +1,5 @@
 export { coordinatorFiles, issueIdentities, rankFiles, writeCertificates } from "./certificates/certificate-folder.ts";
 export { addCertsCommand } from "./certificates/certs-command.ts";
-export { issueCertificate, makeAuthority } from "./certificates/issue-certificate.ts";
 export { jobset } from "./targets/jobset.ts";
 export { k8sJob } from "./targets/k8s-job.ts";
 export type { Container, JobSetSpec, JobSpec, KubernetesObject, PodTemplate } from "./targets/kubernetes-objects.ts";

@@ -49,17 +49,14 @@ export {
 } from "./files/sample-lines.ts";
 export { evaluatedBy, formatBytes, formatSeconds, formatSummary, type Summary } from "./files/summary.ts";
 export { linkTraceIntoRun, traceFile } from "./files/trace-beside-run.ts";
-export { maxTraceBytes } from "./files/trace-bytes.ts";
 export { maxWaiting, WaitingEvents } from "./files/waiting-events.ts";
 export { originOf } from "./provenance/origin.ts";
 export { changesFile, type Ended, Provenance } from "./provenance/provenance.ts";
 export { readGit } from "./provenance/read-git.ts";
-export { redactCommand } from "./provenance/redact-command.ts";
 export { type SavedStart, savedStarts } from "./provenance/saved-starts.ts";
 export { findRuns } from "./readers/find-runs.ts";
 export { flatJob } from "./readers/flat-job.ts";
 export { FolderSearch, type FoundRun } from "./readers/folder-search.ts";
-export { leafText, leafValues } from "./readers/leaf-values.ts";
 export { MetricTail } from "./readers/metric-tail.ts";
 export { type KnownRun, readRun, type RunReading } from "./readers/read-run.ts";
 export { factsOf, type RunFacts, stateOf } from "./readers/run-facts.ts";

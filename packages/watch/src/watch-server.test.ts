@@ -12,7 +12,8 @@ import {
 import { request } from "node:http";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { maxTraceBytes, requestFile, type RunFacts } from "@skein/run-files/node";
+import { maxTraceBytes } from "@skein/run-files";
+import { requestFile, type RunFacts } from "@skein/run-files/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { applyRows, type LoadedTables } from "./page/decode-rows.ts";
 import type { RunDetails } from "./run-details.ts";

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { writeStderr } from "@skein/cli/node";
-import { maxTraceBytes, requestHistograms, takeRequest } from "@skein/run-files/node";
+import { maxTraceBytes } from "@skein/run-files";
+import { requestHistograms, takeRequest } from "@skein/run-files/node";
 import { checkpointHistograms } from "./checkpoint-histograms.ts";
 import { encodeRows } from "./encode-rows.ts";
 import { Listeners } from "./listeners.ts";

@@ -1,16 +1,7 @@
 import type { Batch, Leaves, Samples } from "@skein/data";
 import { readBatch } from "@skein/data/node";
 import type { Excerpt, SampleOutput } from "@skein/run-files/node";
-import {
-  type Backend,
-  cast,
-  type DeviceArray,
-  type DType,
-  jit,
-  NdArray,
-  type Shape,
-  type Tensor,
-} from "@skein/tensor-core";
+import { type Backend, cast, type DeviceArray, jit, NdArray, type Tensor } from "@skein/tensor-core";
 import type { EvaluatedState } from "../step/evaluate.ts";
 import { compileNextLogits } from "../generate/next-logits.ts";
 import { sampleToken } from "../generate/sample-token.ts";

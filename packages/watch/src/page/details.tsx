@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { bytesText } from "@skein/report";
-import { leafText, leafValues, maxTraceBytes } from "@skein/run-files/node";
+import { leafText, leafValues, maxTraceBytes } from "@skein/run-files";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { RunDetails } from "../run-details.ts";

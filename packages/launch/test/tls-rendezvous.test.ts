@@ -16,7 +16,8 @@ import {
   type TlsFiles,
   type TlsIdentity,
 } from "@skein/collectives/node";
-import { coordinatorFiles, issueCertificate, makeAuthority, rankFiles, writeCertificates } from "@skein/launch/node";
+import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
+import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certificates/certificate-folder.ts";
 import { SkeinError } from "@skein/tensor-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 

@@ -1,5 +1,6 @@
 import { ConfigError, describeError, redactSecrets } from "@skein/cli/node";
-import { flatJob, redactCommand } from "@skein/run-files/node";
+import { redactCommand } from "../src/provenance/redact-command.ts";
+import { flatJob } from "../src/readers/flat-job.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 

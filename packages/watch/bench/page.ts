@@ -1,5 +1,5 @@
 // Performance of the watch page in headless Chromium: frames during a run of ten thousand steps, and the time until 50
-// MB of metrics are displayed. `npx --yes pnpm@12.21.0 exec node apps/trainer/bench/watch/page.ts`
+// MB of metrics are displayed. `npx --yes pnpm@12.21.0 exec node packages/watch/bench/page.ts`
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openChromium } from "@skein/browser";
-import { sampleLines } from "../../test/watch/sample-runs.ts";
+import { sampleLines } from "../test/sample-runs.ts";
 
 const largeBytes = 50e6;
 const firstSteps = 10_000;
@@ -15,7 +15,7 @@ const takes = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "skein-watch-bench-"));
 const [live, large] = [join(folder, "live"), join(folder, "large")];
-const launcher = fileURLToPath(new URL("../../bin/skein-train.js", import.meta.url));
+const launcher = fileURLToPath(new URL("../../../apps/trainer/bin/skein-train.js", import.meta.url));
 
 /** A server as users start it, and its address. */
 const startServer = async (runs: string): Promise<{ readonly child: ChildProcess; readonly url: string }> => {

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { FolderSearch, readRun } from "@skein/run-files/node";
-import { type LoaderRequest, type SearchAnswer, threadIsReady } from "@skein/watch/node";
+import { threadIsReady } from "../src/deadline-thread.ts";
+import type { LoaderRequest, SearchAnswer } from "../src/loader-thread.ts";
 
 // Thread that reads runs like the real loader, except that a folder named "stuck" blocks the thread forever, and a
 // folder named "fallen" ends it.

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { WatchedRuns } from "@skein/watch/node";
+import { WatchedRuns } from "../src/watched-runs.ts";
 import { afterAll, expect, test } from "vitest";
 
 const root = mkdtempSync(join(tmpdir(), "skein-stuck-"));
