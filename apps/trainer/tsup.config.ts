@@ -1,13 +1,27 @@
 import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { bundlePage } from "@skein/watch/bundle-page";
 import { library } from "../../tooling/tsup.ts";
 import { jobJsonSchema } from "./src/job/job-schema.ts";
 
+const packages = join(import.meta.dirname, "../../packages");
+/** Private packages that become part of this one. */
+const bundled = ["checkpoints", "cli", "launch", "run-files", "watch"];
+
 export default library({
   entry: { index: "src/index.ts", main: "src/main.ts", profiling: "src/profiling.ts" },
-  bundled: ["checkpoints", "run-files", "watch"].map((name) => `../../packages/${name}/src`),
+  bundled: bundled.map((name) => `${packages}/${name}/src`),
   platform: "node",
-  dts: { entry: { index: "src/index.ts", profiling: "src/profiling.ts" } },
+  dts: {
+    entry: { index: "src/index.ts", profiling: "src/profiling.ts" },
+    // Declarations of packages that are found by their name are imported, but these packages are not published.
+    compilerOptions: {
+      paths: {
+        "@skein/report": [`${packages}/report/src/index.ts`],
+        ...Object.fromEntries(bundled.map((name) => [`@skein/${name}/*`, [`${packages}/${name}/src/*.ts`]])),
+      },
+    },
+  },
   // A clone bundles the page when it is asked for; what is published holds it ready.
   external: [/^node:/, "./bundle-page.ts"],
   onSuccess: async () => {
