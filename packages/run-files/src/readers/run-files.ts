@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type FileStamp, readJsonFile, requireBounded, stampAt } from "@skein/cli/node";
 import { readTextFile } from "@skein/collectives/files";
@@ -29,6 +30,7 @@ export const stampsIn = (folder: string): (FileStamp | undefined)[] =>
 
 /** The YAML parser is loaded only if needed, because few runs have YAML files. */
 const readYamlJob = async (path: string): Promise<unknown> => {
+  statSync(path); // a missing file is reported before the parser is loaded
   const { maxYamlLength, parseYaml } = await import("@skein/cli/parse-yaml");
   const { text } = readTextFile(path, maxYamlLength, false);
   const root = parseYaml(text, yamlJobFile)[0]?.root;
