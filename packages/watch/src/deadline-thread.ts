@@ -96,8 +96,13 @@ export class DeadlineThread {
       else this.waiting.shift()?.resolve(answer);
       this.countDown();
     });
+    let failure: Error | undefined;
     worker.on("error", (error: Error) => {
-      if (worker === this.worker) this.giveUp(error);
+      failure = error;
+    });
+    // The error may arrive before answers that the thread sent earlier. At the exit, all answers have arrived.
+    worker.on("exit", (code) => {
+      if (worker === this.worker) this.giveUp(failure ?? new Error(`the reader ended with code ${code}`));
     });
     for (const { request } of this.waiting) worker.postMessage(request);
   }
