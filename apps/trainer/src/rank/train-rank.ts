@@ -30,7 +30,8 @@ import { makeSampleOutputs, type SampleOutputs } from "../samples/sample-outputs
 import type { StepTrace } from "./step-meter.ts";
 import { StopSignal } from "./stop-signal.ts";
 import { timedCommunicator, type WaitClock } from "./timed-communicator.ts";
-import { type RankRun, trainLoop } from "./train-loop.ts";
+import type { RankRun } from "./rank-run.ts";
+import { trainLoop } from "./train-loop.ts";
 import { buildParts, type DeviceState, learnedParams, scheduleOffsetOf } from "../step/train-state.ts";
 import { batchPartOf, everyRankAxis, meshGroups, meshOf } from "../job/mesh.ts";
 
