@@ -69,7 +69,7 @@ export {
   type PredictedDispatch,
   rankDispatches,
 } from "./planners/moe/dispatch-way.ts";
-export { duplicationRate, uniformDuplicationRate } from "./planners/moe/duplication-rate.ts";
+export { uniformDuplicationRate } from "./planners/moe/duplication-rate.ts";
 export {
   type GradientLayer,
   type GradientPartition,
@@ -77,14 +77,6 @@ export {
   type LayerGradients,
   planGradientPartition,
 } from "./planners/moe/gradient-partition.ts";
-export {
-  type Hierarchy,
-  type HierarchicalOptions,
-  type HierarchicalPlan,
-  type HierarchyLevel,
-  plainAllToAllSeconds,
-  planHierarchicalAllToAll,
-} from "./planners/moe/hierarchical-all-to-all.ts";
 export {
   type BackwardSegment,
   type IdleBuckets,
@@ -119,8 +111,6 @@ export {
   type PipelinePlan,
   planPipeline,
 } from "./planners/moe/pipeline-degree.ts";
-export { allCopies, distinctCopies, type Routing, uniformRouting } from "./planners/moe/routing.ts";
-export { smoothMaximum } from "./planners/moe/smooth-maximum.ts";
 export { type Partition, type PartitionPlan, priorityTimeline } from "./simulated-only/priority-timeline.ts";
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";

@@ -112,7 +112,7 @@ export {
   recordCounts,
 } from "./routing/count-history.ts";
 export type { LoadHistory } from "./routing/load-history.ts";
-export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
+export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing, singleChoices } from "./routing/routing.ts";
 export {
   recordRouting,
   type ReplayOptions,
