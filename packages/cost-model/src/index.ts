@@ -76,7 +76,7 @@ export {
   type GradientPartitionOptions,
   type LayerGradients,
   planGradientPartition,
-} from "./planners/moe/gradient-partition.ts";
+} from "./study/gradient-partition.ts";
 export {
   type BackwardSegment,
   type IdleBuckets,
@@ -104,7 +104,7 @@ export {
   type ParmModels,
   type ParmSchedule,
 } from "./planners/moe/parm.ts";
-export { type PipelineBound, pipelineCase } from "./planners/moe/pipeline-case.ts";
+export { type PipelineBound, pipelineCase } from "./study/pipeline-case.ts";
 export {
   capacityMultiple,
   type PipelineChoices,
