@@ -1,6 +1,5 @@
 export { type MeasuredStep, repeatLastDoubling } from "./repeat-last-doubling.ts";
 export { fitSlowdown } from "./fit-slowdown.ts";
-export { median } from "./median.ts";
 export {
   type FittedNetworkGrowth,
   fitNetworkGrowth,

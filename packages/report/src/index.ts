@@ -23,7 +23,16 @@ export type {
   Times,
 } from "./profile-report.ts";
 export { outsideNames } from "./phases.ts";
-export { bytesText, digitsText, quantityText, rateText, secondsText, shareText, timeUnits } from "./quantities.ts";
+export {
+  bytesText,
+  digitsText,
+  millisecondsText,
+  quantityText,
+  rateText,
+  secondsText,
+  shareText,
+  timeUnits,
+} from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
 export { sweepPage, type SweepReport } from "./sweep-page.ts";
