@@ -3,13 +3,14 @@ export { histogramChart, type HistogramChartOptions } from "./charts/histogram-c
 export type { Interval } from "./charts/interval-rows.ts";
 export { type Lifetime, memoryChart, type MemoryRows } from "./charts/memory-chart.ts";
 export { type Roof, rooflineChart, type RooflinePoint } from "./charts/roofline-chart.ts";
+export { pixel } from "./charts/svg.ts";
 export { type Segment, stackedBar, type StackedBarOptions } from "./charts/stacked-bar.ts";
 export { timelineChart, type TimelineSpan, type TimelineTrack } from "./charts/timeline-chart.ts";
 export { clientScript } from "./client/client-script.ts";
 export { showTips } from "./client/show-tips.ts";
 export { zoomTimeline } from "./client/zoom-timeline.ts";
 export { csvOf, type ReportCsv } from "./csv.ts";
-export { linearTicks, tickTexts } from "./charts/ticks.ts";
+export { linearTicks, logPosition, tickTexts } from "./charts/ticks.ts";
 export { escapeText } from "./html.ts";
 export { parseReport, spanArgs } from "./parse-report.ts";
 export type {
@@ -25,6 +26,7 @@ export type {
 export { outsideNames } from "./phases.ts";
 export {
   bytesText,
+  byteUnits,
   digitsText,
   millisecondsText,
   quantityText,
