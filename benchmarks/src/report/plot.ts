@@ -15,9 +15,9 @@ export interface PlotSeries {
 }
 
 /**
- * Times of messages by their sizes. Drawn by this code for three reasons: Observable
- * Plot 0.6 needs a DOM on a server (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither
- * has a legend with a fitted line in each entry.
+ * Times of messages by their sizes. Drawn by this code for three reasons: Observable Plot 0.6 needs a DOM on a server
+ * (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither has a legend with a fitted line
+ * in each entry.
  */
 export interface Plot {
   /** Name of the plot, a part of the file name. */
