@@ -1,8 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
-import { address } from "./address.ts";
 import { repository } from "./repository.ts";
+
+/** URL of the public repository. The `package.json` of each package contains it, and READMEs link to it. */
+const address = "https://github.com/skein-train/skein";
 
 const read = (path: string): string => readFileSync(join(repository, path), "utf8");
 

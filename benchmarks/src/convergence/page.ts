@@ -1,5 +1,6 @@
 import { alignColumns } from "../report/align-columns.ts";
 import type { RangePlot } from "../report/range-plot.ts";
+import { shortfallsSection } from "../studies/shortfalls-section.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { type Entry, entriesOf } from "./entries.ts";
 import type { ModelJob } from "./models.ts";
@@ -131,7 +132,6 @@ export const convergencePage = (runs: readonly ConvergenceRun[], resultOf: Resul
     ].join("\n\n");
   };
   const missed = perModel.flatMap(([, entries]) => entries.flatMap((entry) => shortfall(entry) ?? []));
-  const numMissing = runs.filter((run) => resultOf(run) === undefined).length;
   return `Four ranks over threads train each model once per compression and seed, all of a seed from the same weights and in the same order of samples. Held out is
 the share of right answers on the test samples, or bits per byte, at the end: mean (least to greatest of the seeds). Worse than dense by compares means;
 worst is that of the method's worst seed. A method **holds** where its worst seed is within the margin of the dense runs' mean, over ${minSeeds} seeds at least; it
@@ -143,8 +143,5 @@ links.
 
 ${perModel.map(section).join("\n\n")}
 
-## What fell short
-
-${missed.length === 0 ? "Nothing that was run." : missed.join("\n")}
-${numMissing === 0 ? "" : `\nNot run: ${numMissing} of ${runs.length}.\n`}`;
+${shortfallsSection(missed, runs, (run) => resultOf(run)?.outcome)}`;
 };

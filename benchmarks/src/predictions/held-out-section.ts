@@ -1,3 +1,4 @@
+import { median } from "@skein/measuring";
 import { summarizeErrors } from "../published/held-out.ts";
 import { methods } from "../published/seven-methods.ts";
 import { alignColumns } from "../report/align-columns.ts";
@@ -17,7 +18,7 @@ export const heldOutPlot = (heldOut: readonly HeldOut[]): RangePlot => ({
     const errors = predicted.map(({ relativeError }) => 100 * Math.abs(relativeError)).toSorted((a, b) => a - b);
     return {
       label: fold.title,
-      value: errors[Math.floor(errors.length / 2)]!,
+      value: median(errors),
       low: errors[0]!,
       high: errors.at(-1)!,
       limit: 15,
@@ -31,17 +32,16 @@ const foldTable = (heldOut: readonly HeldOut[]): string =>
   alignColumns([
     ["held out", "cells", "median error", "worst", "of"],
     ...heldOut.map(({ fold, predicted }) => {
-      const { count, median, worst } = summarizeErrors(predicted);
+      const { count, median: middle, worst } = summarizeErrors(predicted);
       const where = `${worst.model}, ${worst.method}, ${worst.worldSize} GPUs, ${networkTitles[worst.network]}`;
-      return [fold.title, String(count), formatShare(median), formatError(worst.relativeError), where];
+      return [fold.title, String(count), formatShare(middle), formatError(worst.relativeError), where];
     }),
   ]);
 
 const worstOf = (errors: readonly number[]): string =>
   formatError(errors.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
 
-const medianOf = (errors: readonly number[]): string =>
-  formatShare(errors.map(Math.abs).toSorted((a, b) => a - b)[Math.floor(errors.length / 2)]!);
+const medianOf = (errors: readonly number[]): string => formatShare(median(errors.map(Math.abs)));
 
 const rehearsalTable = (rehearsed: readonly Rehearsed[]): string =>
   alignColumns([

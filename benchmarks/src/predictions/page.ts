@@ -1,3 +1,4 @@
+import { median } from "@skein/measuring";
 import { summarizeErrors } from "../published/held-out.ts";
 import { comparePairs, isMisordered } from "../published/orderings.ts";
 import type { PageFacts } from "../report/page-command.ts";
@@ -22,13 +23,12 @@ export const sentencesOf = ({
   const unseen = summarizeErrors(heldOut.flatMap((one) => one.predicted));
   const pairs = comparePairs(predicted);
   const threeWrong = comparePairs(predicted.filter(isAsked)).filter(isMisordered).length;
-  const medianOf = (errors: readonly number[]): number =>
-    errors.map(Math.abs).toSorted((a, b) => a - b)[Math.floor(errors.length / 2)]!;
+  const medianOf = (errors: readonly number[]): number => median(errors.map(Math.abs));
   const ratioErrors = rehearsed.map(({ withRatio }) => Math.abs(withRatio)).toSorted((a, b) => a - b);
   return [
     `With ${calibration.found.length} numbers the cost model says what 189 published runs take: those of BSP, WFBP and MG-WFBP to ${formatShare(Math.abs(asked.worst.relativeError))} at worst and ${formatShare(asked.median)} in the middle, and to ${formatShare(Math.abs(unseen.worst.relativeError))} at worst and ${formatShare(unseen.median)} in the middle where a column, a model or a network was held out.`,
     `It ${threeWrong === 0 ? "puts these three in the measured order in every column" : `puts ${threeWrong} pairs of these three in the wrong order`}, and ${formatShare(1 - pairs.filter(isMisordered).length / pairs.length)} of all pairs of the seven methods; ByteScheduler and parameter servers are where it errs most.`,
-    `Predicting 16 GPUs from 4 and 8, as 32 are predicted below, half of the 63 cells were met to ${formatShare(ratioErrors[Math.floor(ratioErrors.length / 2)]!)} and nine in ten to ${formatShare(ratioErrors[Math.floor(0.9 * ratioErrors.length)]!)}; repeating the step from 4 to 8 without a model meets half of them to ${formatShare(medianOf(rehearsed.map(({ repeated }) => repeated)))}.`,
+    `Predicting 16 GPUs from 4 and 8, as 32 are predicted below, half of the 63 cells were met to ${formatShare(median(ratioErrors))} and nine in ten to ${formatShare(ratioErrors[Math.floor(0.9 * ratioErrors.length)]!)}; repeating the step from 4 to 8 without a model meets half of them to ${formatShare(medianOf(rehearsed.map(({ repeated }) => repeated)))}.`,
   ];
 };
 

@@ -1,3 +1,4 @@
+import { median } from "@skein/measuring";
 import type { PredictedCell } from "../published/calibrate-cluster.ts";
 import { allReduceMethods, summarizeErrors } from "../published/held-out.ts";
 import { comparePairs, isMisordered, minDifference } from "../published/orderings.ts";
@@ -23,7 +24,7 @@ export const ratiosPlot = (predicted: readonly PredictedCell[]): RangePlot => ({
       const worst = summarizeErrors(own).worst.relativeError;
       return {
         label: `${method}, ${model}`,
-        value: ratios[Math.floor(ratios.length / 2)]!,
+        value: median(ratios),
         low: ratios[0]!,
         high: ratios.at(-1)!,
         solid: allReduceMethods.includes(method),
@@ -54,11 +55,11 @@ const summaryTable = (predicted: readonly PredictedCell[]): string =>
   alignColumns([
     ["method", "cells", "median error", "worst", "of", "15 % asked"],
     ...methods.map((method) => {
-      const { count, median, worst } = summarizeErrors(predicted.filter((cell) => cell.method === method));
+      const { count, median: middle, worst } = summarizeErrors(predicted.filter((cell) => cell.method === method));
       return [
         method,
         String(count),
-        formatShare(median),
+        formatShare(middle),
         formatError(worst.relativeError),
         `${worst.model}, ${worst.worldSize} GPUs, ${networkTitles[worst.network]}`,
         isAsked({ method }) ? (Math.abs(worst.relativeError) <= 0.15 ? "yes, met" : "yes, missed") : "",

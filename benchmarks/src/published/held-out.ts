@@ -1,3 +1,4 @@
+import { median } from "@skein/measuring";
 import { calibrateCluster, predictCells, type PredictedCell } from "./calibrate-cluster.ts";
 import type { Cluster } from "./cluster.ts";
 import { gpusPerNode } from "./cluster.ts";
@@ -49,7 +50,7 @@ export const summarizeErrors = (predicted: readonly PredictedCell[]): ErrorSumma
   const sorted = predicted.toSorted((a, b) => Math.abs(a.relativeError) - Math.abs(b.relativeError));
   return {
     count: sorted.length,
-    median: Math.abs(sorted[Math.floor(sorted.length / 2)]!.relativeError),
+    median: median(sorted.map(({ relativeError }) => Math.abs(relativeError))),
     worst: sorted.at(-1)!,
   };
 };

@@ -1,12 +1,13 @@
 import {
-  type Hierarchy,
-  type HierarchyLevel,
-  plainAllToAllSeconds,
-  planHierarchicalAllToAll,
-  uniformRouting,
-} from "@skein/cost-model";
+  type ExchangeLevels,
+  type ExchangeLine,
+  exchangeSeconds,
+  placeInOrder,
+  singleChoices,
+} from "@skein/moe-parallel";
 import { type HierMoeSpeedups, hierMoeSpeedups, hierMoeTestbed, hierMoeTokens } from "@skein/published-measurements";
 import { randomKey } from "@skein/tensor-core";
+import { uniformRouting } from "./uniform-routing.ts";
 
 /** Parameters that the published table varies. */
 export interface HierMoeSetting {
@@ -27,8 +28,6 @@ export interface PredictedSpeedups extends HierMoeSetting {
   readonly experts: number;
 }
 
-type Line = HierarchyLevel["between"] & { readonly startupSeconds: number; readonly secondsPerByte: number };
-
 /** Share of a rank's bytes that leaves its node if all nodes receive the same number of bytes. */
 const leavingShare = (numNodes: number): number => (numNodes - 1) / numNodes;
 
@@ -36,7 +35,7 @@ const leavingShare = (numNodes: number): number => (numNodes - 1) / numNodes;
  * Converts a fit to fewer nodes, with a time proportional to the bytes that leave the node. This is an assumption: the
  * paper has one fit, of four nodes.
  */
-const onNodes = ({ startupSeconds, secondsPerByte }: Line, numNodes: number): Line => ({
+const onNodes = ({ startupSeconds, secondsPerByte }: ExchangeLine, numNodes: number): ExchangeLine => ({
   startupSeconds,
   secondsPerByte: (secondsPerByte * leavingShare(numNodes)) / leavingShare(hierMoeTestbed.numNodes),
 });
@@ -46,7 +45,7 @@ const onNodes = ({ startupSeconds, secondsPerByte }: Line, numNodes: number): Li
  *
  * @param innerDelaySeconds extra time of the step within nodes over its fit if a step between nodes precedes it.
  */
-const hierarchyOf = (numRanks: number, innerDelaySeconds: number): Hierarchy => {
+const levelsOf = (numRanks: number, innerDelaySeconds: number): ExchangeLevels => {
   const { gpusPerNode, flat, levels } = hierMoeTestbed;
   const numNodes = numRanks / gpusPerNode;
   const inner = levels
@@ -66,17 +65,25 @@ const meanGainOfMoving = (): number =>
   (1 / hierMoeSpeedups.length);
 
 /** Seconds of all-to-alls of a setting, plain and by number of steps, with a simulated even routing. */
-const allToAlls = (setting: HierMoeSetting, innerDelaySeconds: number) => {
-  const { numRanks } = setting;
-  const hierarchy = hierarchyOf(numRanks, innerDelaySeconds);
+const allToAlls = ({ expertsPerToken, numExperts, numRanks }: HierMoeSetting, innerDelaySeconds: number) => {
+  const levels = levelsOf(numRanks, innerDelaySeconds);
   const { bytesPerToken, tokensPerRank } = hierMoeTokens;
-  const routing = uniformRouting(numRanks * tokensPerRank, setting, randomKey(1).data);
-  const options = { bytesPerToken, numSources: numRanks };
+  const sizes = { numExperts, numChoices: expertsPerToken };
+  const routing = uniformRouting(numRanks * tokensPerRank, sizes, randomKey(1).data);
+  const placement = placeInOrder(numExperts, numRanks);
+  const options = { bytesPerToken, hasEqualSenders: true };
   // Without a level of nodes, the published count has one more level, which no bytes cross.
-  const skippedLevels = hierMoeTestbed.levels.length - hierarchy.levels.length;
-  const plan = planHierarchicalAllToAll(routing, hierarchy, options);
-  const plainSeconds = plainAllToAllSeconds(routing, hierarchy, options);
-  return { ...plan, plainSeconds, skippedLevels, twoStepSeconds: plan.secondsByDepth[1 - skippedLevels]! };
+  const skippedLevels = hierMoeTestbed.levels.length - levels.levels.length;
+  const secondsByDepth = exchangeSeconds(routing, placement, levels, options);
+  const [plainSeconds] = exchangeSeconds(singleChoices(routing), placement, { ...levels, levels: [] }, options);
+  const seconds = Math.min(...secondsByDepth);
+  return {
+    plainSeconds: plainSeconds!,
+    twoStepSeconds: secondsByDepth[1 - skippedLevels]!,
+    seconds,
+    depth: secondsByDepth.indexOf(seconds) + 1,
+    skippedLevels,
+  };
 };
 
 /**

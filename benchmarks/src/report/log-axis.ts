@@ -1,3 +1,5 @@
+import { logPosition } from "@skein/report";
+
 /** A logarithmic axis: pixels of values, and values with grid lines. */
 export interface LogAxis {
   /** Pixel of a value. */
@@ -35,5 +37,5 @@ export const logAxis = ({ from, to, pixels: [first, last], base, minor = [] }: L
     if (shown(tick)) ticks.push(tick);
     minorTicks.push(...minor.map((multiple) => multiple * tick).filter(shown));
   }
-  return { at: (value) => first + ((last - first) * Math.log(value / from)) / Math.log(to / from), ticks, minorTicks };
+  return { at: (value) => first + (last - first) * logPosition(value, [from, to]), ticks, minorTicks };
 };

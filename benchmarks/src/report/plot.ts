@@ -1,6 +1,6 @@
 import { fitLink } from "@skein/collectives";
+import { byteUnits, escapeText as escape, pixel as round, tickTexts, timeUnits } from "@skein/report";
 import { type LogAxis, logAxis } from "./log-axis.ts";
-import { escapeText as escape, roundPixel as round } from "./svg.ts";
 
 export interface PlotPoint {
   readonly bytes: number;
@@ -15,9 +15,9 @@ export interface PlotSeries {
 }
 
 /**
- * Times of messages by their sizes. Drawn by this code, 260 lines including range plots, for three reasons: Observable
- * Plot 0.6 needs a DOM on a server (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither
- * has a legend with a fitted line in each entry.
+ * Times of messages by their sizes. Drawn by this code for three reasons: Observable Plot 0.6 needs a DOM on a server
+ * (42 packages and jsdom); Vega-Lite 6.5 depends on 76 packages and Vega; and neither has a legend with a fitted line
+ * in each entry.
  */
 export interface Plot {
   /** Name of the plot, a part of the file name. */
@@ -48,17 +48,6 @@ const colours = [
   "#5b7fd6",
 ];
 const marks = ["circle", "square", "diamond", "triangle"] as const;
-
-/** 4096 → "4 KiB". */
-export const formatBytes = (bytes: number): string =>
-  bytes >= 2 ** 20 ? `${bytes / 2 ** 20} MiB` : bytes >= 2 ** 10 ? `${bytes / 2 ** 10} KiB` : `${bytes} B`;
-
-const formatTime = (microseconds: number): string =>
-  microseconds >= 1e6
-    ? `${microseconds / 1e6} s`
-    : microseconds >= 1e3
-      ? `${microseconds / 1e3} ms`
-      : `${microseconds} µs`;
 
 const significant = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(2));
 
@@ -96,10 +85,12 @@ const grid = (x: LogAxis, y: LogAxis): string[] => [
   ...x.ticks.map((tick) => `<path d="M${round(x.at(tick))} ${area.top}V${area.bottom}" stroke="#dddddd"/>`),
   ...y.ticks.map((tick) => `<path d="M${area.left} ${round(y.at(tick))}H${area.right}" stroke="#dddddd"/>`),
   ...x.ticks.map(
-    (tick) => `<text x="${round(x.at(tick))}" y="${area.bottom + 20}" text-anchor="middle">${formatBytes(tick)}</text>`,
+    (tick) =>
+      `<text x="${round(x.at(tick))}" y="${area.bottom + 20}" text-anchor="middle">${tickTexts([tick], byteUnits)[0]!}</text>`,
   ),
   ...y.ticks.map(
-    (tick) => `<text x="${area.left - 8}" y="${round(y.at(tick) + 4)}" text-anchor="end">${formatTime(tick)}</text>`,
+    (tick) =>
+      `<text x="${area.left - 8}" y="${round(y.at(tick) + 4)}" text-anchor="end">${tickTexts([tick / 1e6], timeUnits)[0]!}</text>`,
   ),
 ];
 

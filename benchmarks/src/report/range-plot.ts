@@ -1,5 +1,5 @@
+import { escapeText, linearTicks, pixel } from "@skein/report";
 import { logAxis } from "./log-axis.ts";
-import { escapeText, roundPixel } from "./svg.ts";
 
 /** A row of a plot: a value, and the range of the values that were measured. */
 export interface RangeRow {
@@ -43,18 +43,10 @@ interface Axis {
   readonly ticks: readonly number[];
 }
 
-/** Step of 1, 2 or 5 times a power of ten that divides the range into four to ten parts. */
-const stepOf = (range: number): number => {
-  const power = 10 ** Math.floor(Math.log10(range / 4));
-  return [5, 2, 1].map((multiple) => multiple * power).find((step) => range / step >= 4) ?? power;
-};
-
-const linearAxis = (from: number, to: number): Axis => {
-  const step = stepOf(to - from);
-  const first = Math.ceil(from / step);
-  const ticks = Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => (first + i) * step);
-  return { at: (value) => left + ((right - left) * (value - from)) / (to - from), ticks };
-};
+const linearAxis = (from: number, to: number): Axis => ({
+  at: (value) => left + ((right - left) * (value - from)) / (to - from),
+  ticks: linearTicks(from, to, 8),
+});
 
 const axisOf = ({ scale, rows, reference, most = Number.POSITIVE_INFINITY }: RangePlot): Axis => {
   const all = rows.flatMap(({ low, high, value, limit }) => [low, high, value, limit ?? value]).concat(reference);
@@ -69,7 +61,7 @@ const axisOf = ({ scale, rows, reference, most = Number.POSITIVE_INFINITY }: Ran
 
 const rowSvg = (row: RangeRow, y: number, { at }: Axis, most: number): string => {
   const colour = row.solid ? "#1b6ca8" : "#d1495b";
-  const x = (value: number): number => roundPixel(at(Math.min(value, most)));
+  const x = (value: number): number => pixel(at(Math.min(value, most)));
   const beyond = row.value > most;
   const mark = beyond
     ? `<path d="M${x(most)} ${y - 5}l8 5l-8 5z" fill="${colour}"/>`
@@ -106,13 +98,13 @@ export const formatRangePlot = (plot: RangePlot): string => {
     `<text x="20" y="30" font-size="17">${escapeText(title)}</text>`,
     `<text x="20" y="54" fill="#666666">${escapeText(legend)}</text>`,
     ...scale.ticks.flatMap((value) => {
-      const x = roundPixel(scale.at(value));
+      const x = pixel(scale.at(value));
       return [
         `<path d="M${x} ${top - 8}V${bottom}" stroke="#dddddd"/>`,
         `<text x="${x}" y="${bottom + 18}" text-anchor="middle">${tick(value)}</text>`,
       ];
     }),
-    `<path d="M${roundPixel(scale.at(reference))} ${top - 8}V${bottom}" stroke="#444444" class="reference"/>`,
+    `<path d="M${pixel(scale.at(reference))} ${top - 8}V${bottom}" stroke="#444444" class="reference"/>`,
     ...rows.map((row, index) => rowSvg(row, top + index * rowHeight + rowHeight / 2, scale, most)),
     `<text x="${(left + right) / 2}" y="${height - 12}" text-anchor="middle">${escapeText(axis)}</text>`,
     "</svg>",

@@ -1,7 +1,6 @@
+import { significant } from "@skein/measuring";
 import { alignColumns } from "./align-columns.ts";
 import type { Row } from "./row.ts";
-
-const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
 const measured = (value: number | null, spread: number | undefined, samples: number | undefined): string => {
   if (value === null) return "–";

@@ -3,6 +3,7 @@ import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot, RangeRow } from "../report/range-plot.ts";
 import { orderingRule, orderingsSection } from "../studies/orderings-section.ts";
 import type { Figures, Outcome } from "../studies/outcome.ts";
+import { shortfallsSection, unsuccessfulRuns } from "../studies/shortfalls-section.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { linksOrderings } from "./links-orderings.ts";
 import { linksBaseline, linksModels, type LinksRun } from "./links-plan.ts";
@@ -169,13 +170,6 @@ export const linksPage = (runs: readonly LinksRun[], resultOf: ResultOf, draw: D
       alignColumns([header, ...place.forms.map((form) => cellsOf(form, base, outcomeOf))]),
     ].join("\n\n");
   };
-  const bad = runs.flatMap((run) => {
-    const outcome = outcomeOf(run);
-    return outcome === undefined || outcome.kind === "done"
-      ? []
-      : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
-  });
-  const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
   return `${orderingsSection({ runs: timed, outcomeOf, orderings: linksOrderings }, draw)}
 
 In the table above stands how many times as fast the first form is as the second, for ${linksModels.map(({ name }) => name).join(" and ")} in this order. ${orderingRule}
@@ -191,8 +185,5 @@ precondition a layer; spd measures, too, but only who inverts what follows from 
 
 ${places.length === 0 ? "Nothing was run yet." : places.map(section).join("\n\n")}
 
-## What fell short
-
-${bad.length === 0 ? "Nothing that was run." : bad.join("\n")}
-${numMissing === 0 ? "" : `\nNot run: ${numMissing} of ${runs.length}.\n`}`;
+${shortfallsSection(unsuccessfulRuns(runs, outcomeOf), runs, outcomeOf)}`;
 };

@@ -1,6 +1,7 @@
 import { alignColumns } from "../report/align-columns.ts";
 import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot } from "../report/range-plot.ts";
+import { shortfallsSection, unsuccessfulRuns } from "../studies/shortfalls-section.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
 import { shareCells, shareHeader } from "./shares.ts";
@@ -160,17 +161,10 @@ export const timesPage = (runs: readonly TimesRun[], resultOf: ResultOf, draw: D
   const outcomeOf: OutcomeOf = (run) => outcomes.get(run);
   const places = placesOf(runs);
   const all = overPlaces(places.flatMap((place) => compareWithMomentum(place, outcomeOf)));
-  const bad = runs.flatMap((run) => {
-    const outcome = outcomeOf(run);
-    return outcome === undefined || outcome.kind === "done"
-      ? []
-      : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
-  });
   const missed = missedOf(all).map(
     (one) =>
       `- ${placeOf(one)}: ${one.run.method.name} takes ${times(one.ratio!.value)} times a step of ${baseline}; at most ${times(one.run.method.most!)} is wanted.`,
   );
-  const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
   return `${all.length === 0 ? "" : `${draw(overallPlot(all))}\n\n`}${timesSentences(all, runs).join("\n")}
 
 Tasks are those of \`pnpm bench second-order\`, with the same batches, on one rank or shared by four, which are threads with one thread each to compute
@@ -190,8 +184,5 @@ batch, the mean of losses over ranks, the way from operator to operator.
 
 ${sharesSection(places, outcomeOf)}
 
-## What fell short
-
-${[...missed, ...bad].join("\n") || "Nothing that was run."}
-${numMissing === 0 ? "" : `\nNot run: ${numMissing} of ${runs.length}.\n`}`;
+${shortfallsSection([...missed, ...unsuccessfulRuns(runs, outcomeOf)], runs, outcomeOf)}`;
 };

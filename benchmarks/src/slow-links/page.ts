@@ -2,6 +2,7 @@ import { alignColumns } from "../report/align-columns.ts";
 import type { Outcome } from "../studies/outcome.ts";
 import { milliseconds } from "../report/milliseconds.ts";
 import type { RangePlot, RangeRow } from "../report/range-plot.ts";
+import { shortfallsSection, unsuccessfulRuns } from "../studies/shortfalls-section.ts";
 import type { Draw, ResultOf } from "../studies/study.ts";
 import { baseline } from "./methods.ts";
 import { orderingRule, orderingsSection } from "../studies/orderings-section.ts";
@@ -126,13 +127,6 @@ export const slowLinksPage = (runs: readonly SlowLinksRun[], resultOf: ResultOf,
       alignColumns([header, ...own.map((run) => cells(run, outcomeOf(run), base))]),
     ].join("\n\n");
   };
-  const bad = runs.flatMap((run) => {
-    const outcome = outcomeOf(run);
-    return outcome === undefined || outcome.kind === "done"
-      ? []
-      : [`- ${run.name}: ${outcome.kind}: ${outcome.reason}.`];
-  });
-  const numMissing = runs.filter((run) => outcomeOf(run) === undefined).length;
   return `Ranks are processes that reach each other by TCP through emulated links; messages, checksums and sums are real, the time that a cable
 would take is added. Algorithms are chosen by the emulated links' α and β (\`sumOrder: any\`); lossless coding is off. All ranks share the cores of one
 machine, and each rank has a thread that computes and one that communicates. With two cores for each rank that is as on machines of their own; with one, what
@@ -154,8 +148,5 @@ method does not hold its margin in the convergence study; it is not counted.
 
 ${orderingsSection({ runs, outcomeOf, orderings, isClaimed }, draw)}
 
-## What fell short
-
-${bad.length === 0 ? "Nothing that was run." : bad.join("\n")}
-${numMissing === 0 ? "" : `\nNot run: ${numMissing} of ${runs.length}.\n`}`;
+${shortfallsSection(unsuccessfulRuns(runs, outcomeOf), runs, outcomeOf)}`;
 };

@@ -1,3 +1,4 @@
+import { mean } from "@skein/measuring";
 /** Statistics on the tokens of expert layers, means over layers and steps. */
 export interface ExpertFigures {
   /** Share of choices that were dropped for lack of capacity. */
@@ -10,8 +11,6 @@ export interface ExpertFigures {
    */
   readonly entropy: number;
 }
-
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Mean of each figure; undefined for an empty list. */
 export const meanFigures = (all: readonly ExpertFigures[]): ExpertFigures | undefined => {

@@ -1,4 +1,5 @@
 import { type Contraction, createCpuBackend, type Sgemm } from "@skein/cpu-kernels";
+import { median } from "@skein/measuring";
 import { type Backend, InvariantError, jit, NdArray, SpanRecorder, type Tensor } from "@skein/tensor-core";
 import type { WasmMemory } from "@skein/tensor-core/backend";
 import { type MeasuredKernel, measuredKernels } from "./measured-kernels.ts";
@@ -9,8 +10,6 @@ import type { MeasuredShape } from "./shape-table.ts";
  * taken `seconds` in total, with a minimum and a maximum number of pairs.
  */
 const pairs = { seconds: 0.016, least: 5, most: 31 };
-
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 /**
  * Prepares a kernel on one backend. The returned function runs the kernel and returns the seconds of the kernel alone.

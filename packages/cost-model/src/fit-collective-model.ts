@@ -1,7 +1,7 @@
+import { median } from "@skein/measuring";
 import { fitLink, type LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 import type { LinearCollectiveModel, CollectivePiece, PiecewiseCollectiveModel } from "./collective-model.ts";
-import { median } from "./median.ts";
 
 /** A fitted model, with measures of the quality of the fit. */
 export interface FittedCollectiveModel extends LinearCollectiveModel {

@@ -1,7 +1,7 @@
+import { median } from "@skein/measuring";
 import type { LinkSample } from "@skein/collectives";
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, lineAt } from "./collective-model.ts";
-import { median } from "./median.ts";
 
 /**
  * Fit the slowdown c of equal collectives that begin together, from T = a + c · b · M for each of them: c = (T − a) /

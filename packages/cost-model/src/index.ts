@@ -1,6 +1,5 @@
 export { type MeasuredStep, repeatLastDoubling } from "./repeat-last-doubling.ts";
 export { fitSlowdown } from "./fit-slowdown.ts";
-export { median } from "./median.ts";
 export {
   type FittedNetworkGrowth,
   fitNetworkGrowth,
@@ -69,22 +68,14 @@ export {
   type PredictedDispatch,
   rankDispatches,
 } from "./planners/moe/dispatch-way.ts";
-export { duplicationRate, uniformDuplicationRate } from "./planners/moe/duplication-rate.ts";
+export { uniformDuplicationRate } from "./planners/moe/duplication-rate.ts";
 export {
   type GradientLayer,
   type GradientPartition,
   type GradientPartitionOptions,
   type LayerGradients,
   planGradientPartition,
-} from "./planners/moe/gradient-partition.ts";
-export {
-  type Hierarchy,
-  type HierarchicalOptions,
-  type HierarchicalPlan,
-  type HierarchyLevel,
-  plainAllToAllSeconds,
-  planHierarchicalAllToAll,
-} from "./planners/moe/hierarchical-all-to-all.ts";
+} from "./study/gradient-partition.ts";
 export {
   type BackwardSegment,
   type IdleBuckets,
@@ -112,15 +103,13 @@ export {
   type ParmModels,
   type ParmSchedule,
 } from "./planners/moe/parm.ts";
-export { type PipelineBound, pipelineCase } from "./planners/moe/pipeline-case.ts";
+export { type PipelineBound, pipelineCase } from "./study/pipeline-case.ts";
 export {
   capacityMultiple,
   type PipelineChoices,
   type PipelinePlan,
   planPipeline,
 } from "./planners/moe/pipeline-degree.ts";
-export { allCopies, distinctCopies, type Routing, uniformRouting } from "./planners/moe/routing.ts";
-export { smoothMaximum } from "./planners/moe/smooth-maximum.ts";
 export { type Partition, type PartitionPlan, priorityTimeline } from "./simulated-only/priority-timeline.ts";
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
 export { type CollectiveSpan, overlapBound, type Timeline, timelineOf } from "./timeline.ts";

@@ -13,7 +13,8 @@ export const formatRate = (perSecond: number, unit: string): string => {
   return `${significant(perSecond / scale)} ${prefix}${unit}/s`;
 };
 
-const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
+/** Formats a number with three digits, or with all digits before the point from 1000 on. */
+export const significant = (value: number): string => (value >= 1000 ? value.toFixed(0) : value.toPrecision(3));
 
 /**
  * Formats a measurement as one line: the rate at the median if `work` is given, then median ± median absolute

@@ -1,9 +1,20 @@
-/** Returns the median of numbers. For an even count, returns the mean of the two middle values. */
+/** Returns the mean of numbers, added in their order: NaN for an empty list. */
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Returns the median of numbers: the mean of the two middle values for an even count, NaN for an empty list. */
 export const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 };
+
+/**
+ * Returns the element whose number is the median: the lower one of the two middle elements for an even count, undefined
+ * for an empty list.
+ */
+export const medianBy = <T>(values: readonly T[], numberOf: (value: T) => number): T | undefined =>
+  values.toSorted((a, b) => numberOf(a) - numberOf(b))[Math.floor((values.length - 1) / 2)];
 
 /**
  * Returns the median absolute deviation from the median: a measure of spread that is robust against a few slow samples.

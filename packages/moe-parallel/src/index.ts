@@ -63,7 +63,7 @@ export {
 } from "./moe-layer.ts";
 export type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeReport, MoeState } from "./moe-report.ts";
 export { type Order, type OrderOptions, orderTokens, type WeightNormalisation } from "./order.ts";
-export { placeByEplb, type EplbPlacementOptions } from "./placement/eplb.ts";
+export { placeByEplb, type EplbPlacementOptions } from "./study/eplb.ts";
 export type { ExchangeLevel, ExchangeLevels, ExchangeLine } from "./placement/exchange-levels.ts";
 export { exchangeSeconds, type ExchangeSecondsOptions } from "./placement/exchange-seconds.ts";
 export { type ExpertMove, expertMoves, type ExpertMovesOptions } from "./placement/expert-moves.ts";
@@ -99,7 +99,7 @@ export {
   slotOfExpert,
   slotsOfExperts,
 } from "./placement/placement-lookups.ts";
-export { chooseShadowed, fasterMoeDefaults, type Shadowing, type ShadowingCosts } from "./placement/shadowing.ts";
+export { chooseShadowed, fasterMoeDefaults, type Shadowing, type ShadowingCosts } from "./study/shadowing.ts";
 export { swapSeconds, type SwapSecondsOptions } from "./placement/swap-seconds.ts";
 export {
   addCounts,
@@ -112,7 +112,7 @@ export {
   recordCounts,
 } from "./routing/count-history.ts";
 export type { LoadHistory } from "./routing/load-history.ts";
-export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
+export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing, singleChoices } from "./routing/routing.ts";
 export {
   recordRouting,
   type ReplayOptions,

@@ -12,7 +12,7 @@ import {
 } from "@skein/tensor-core";
 import fc from "fast-check";
 import { byChoice, type DispatchSizes, type Order, orderTokens, type TokenDispatcher } from "../src/index.ts";
-import { choicesOf, counting, type Routing, routings, weightsOf } from "./routings.ts";
+import { choicesOf, counting, type GateDecisions, routings, weightsOf } from "./routings.ts";
 import { levelsOf, runRanks } from "./world.ts";
 
 /** Ranks, their routings, and sizes of a dispatch. */
@@ -21,8 +21,8 @@ export interface DispatchCase {
   readonly levels: readonly number[];
   readonly slots: number;
   readonly numChunks: number;
-  /** Routing of each rank. */
-  readonly ranks: readonly Routing[];
+  /** Decisions of each rank's gate. */
+  readonly ranks: readonly GateDecisions[];
 }
 
 /** Meshes of one to three levels, some with one rank, some not square, with arbitrary ragged loads. */

@@ -18,7 +18,7 @@ import {
   scaleOf,
   travel,
 } from "./dispatched.ts";
-import type { Routing } from "./routings.ts";
+import type { GateDecisions } from "./routings.ts";
 
 interface Row {
   readonly name: string;
@@ -133,7 +133,7 @@ describe.each(dispatchers)("$name", ({ dispatcher, cuts }) => {
 });
 
 test("rows beyond the capacity of raggedDispatcher fail the run with a message that names rank, count and capacity", () => {
-  const routing: Routing = { numExperts: 2, numChoices: 1, choices: [[1], [1], [0]], weights: [[1], [1], [1]] };
+  const routing: GateDecisions = { numExperts: 2, numChoices: 1, choices: [[1], [1], [0]], weights: [[1], [1], [1]] };
   const few: DispatchCase = {
     levels: [2],
     slots: 3,

@@ -33,14 +33,14 @@ import {
 } from "../src/index.ts";
 import { initLoadHistory } from "../src/routing/load-history.ts";
 import { gateRows } from "./gate-rows.ts";
-import { counting, type Routing, routings, weightsOf } from "./routings.ts";
+import { counting, type GateDecisions, routings, weightsOf } from "./routings.ts";
 import { layerOf, type Options, ranksOf } from "./layers.ts";
 import { initRanks, stepOnRanks } from "./step.ts";
 import { tokensOf, width } from "./tokens.ts";
 import { joined, partsOf, runRanks } from "./world.ts";
 
 /** A gate whose parameters are the weights of given choices. */
-const givenGate = (routing: Routing): Gate =>
+const givenGate = (routing: GateDecisions): Gate =>
   defineGate({
     name: "givenGate",
     width,
@@ -227,7 +227,7 @@ describe("a bound that is exceeded", () => {
 });
 
 test("weights of a token with a dropped choice sum to 1 with normalization after dropping, and to less with normalization before", () => {
-  const routing: Routing = {
+  const routing: GateDecisions = {
     numExperts: 2,
     numChoices: 2,
     choices: [

@@ -6,7 +6,7 @@ import { duplicateFreeDispatcher, hierarchicalDispatcher, type TokenDispatcher }
 import { groupsOfExperts, messageCounts } from "../src/placement/exchange-counts.ts";
 import { placeInOrder } from "../src/placement/expert-placement.ts";
 import { type Arrival, entriesOf, type DispatchCase, dispatchCases, travel } from "./dispatched.ts";
-import type { Routing } from "./routings.ts";
+import type { GateDecisions } from "./routings.ts";
 
 describe("copies that leave a rank at a level", () => {
   const levelMeshes = [[2], [3], [2, 2], [4], [3, 2], [2, 2, 2]];
@@ -121,7 +121,7 @@ describe("copies that leave a rank at a level", () => {
 
 describe("a capacity that is too small fails the run with a message that names rank, count and capacity:", () => {
   // Choices of each rank's three tokens, on two hosts with two ranks.
-  const each = (choices: readonly number[]): Routing => ({
+  const each = (choices: readonly number[]): GateDecisions => ({
     numExperts: 4,
     numChoices: 1,
     choices: choices.map((expert) => [expert]),
@@ -187,7 +187,7 @@ test("any capacity gives the default result, or an error: nothing is lost silent
 });
 
 describe("rejects levels that no mesh can have, with what, both values, the rule and the cure", () => {
-  const routing: Routing = { numExperts: 4, numChoices: 1, choices: [[0]], weights: [[1]] };
+  const routing: GateDecisions = { numExperts: 4, numChoices: 1, choices: [[0]], weights: [[1]] };
   const route: DispatchCase = { levels: [2, 2], slots: 1, numChunks: 1, ranks: [routing, routing, routing, routing] };
 
   test.each([

@@ -18,7 +18,7 @@ import {
   toRows,
   type WeightNormalisation,
 } from "../src/index.ts";
-import { choicesOf, counting, type Routing, routings, weightsOf } from "./routings.ts";
+import { choicesOf, counting, type GateDecisions, routings, weightsOf } from "./routings.ts";
 import { runRanks } from "./world.ts";
 
 interface Entry {
@@ -28,15 +28,15 @@ interface Entry {
   readonly weight: number;
 }
 
-const entriesOf = ({ choices, weights }: Routing): Entry[] =>
+const entriesOf = ({ choices, weights }: GateDecisions): Entry[] =>
   choices.flatMap((own, token) =>
     own.map((expert, choice) => ({ token, choice, expert, weight: weights[token]![choice]! })),
   );
 
 /** Comparison of entries. Sorts are stable, so equal entries stay in the order of tokens and choices. */
-type Compare = (a: Entry, b: Entry, routing: Routing) => number;
+type Compare = (a: Entry, b: Entry, routing: GateDecisions) => number;
 
-const greatestOf = ({ weights }: Routing, { token }: Entry): number => Math.max(...weights[token]!);
+const greatestOf = ({ weights }: GateDecisions, { token }: Entry): number => Math.max(...weights[token]!);
 
 const dropOrders: readonly { readonly name: string; readonly dropOrder: DropOrder; readonly compare: Compare }[] = [
   { name: "byToken", dropOrder: byToken, compare: () => 0 },
@@ -50,14 +50,18 @@ const dropOrders: readonly { readonly name: string; readonly dropOrder: DropOrde
 ];
 
 /** Entries of each expert with a slot, in slot order. */
-const keptBy = (routing: Routing, slots: number, compare: Compare): Entry[][] => {
+const keptBy = (routing: GateDecisions, slots: number, compare: Compare): Entry[][] => {
   const inLine = entriesOf(routing).toSorted((a, b) => compare(a, b, routing));
   return Array.from({ length: routing.numExperts }, (_, expert) =>
     inLine.filter((entry) => entry.expert === expert).slice(0, slots),
   );
 };
 
-const weightsAfter = (routing: Routing, kept: readonly Entry[][], normalisation: WeightNormalisation): number[][] => {
+const weightsAfter = (
+  routing: GateDecisions,
+  kept: readonly Entry[][],
+  normalisation: WeightNormalisation,
+): number[][] => {
   const isKept = (token: number, choice: number): boolean =>
     kept.flat().some((entry) => entry.token === token && entry.choice === choice);
   return routing.weights.map((own, token) => {
@@ -71,7 +75,7 @@ const weightsAfter = (routing: Routing, kept: readonly Entry[][], normalisation:
 };
 
 interface Setting {
-  readonly routing: Routing;
+  readonly routing: GateDecisions;
   readonly slots: number;
   readonly normalisation: WeightNormalisation;
 }

@@ -2,7 +2,7 @@ import { NdArray } from "@skein/tensor-core";
 import fc from "fast-check";
 
 /** Decisions of a gate, as lists. */
-export interface Routing {
+export interface GateDecisions {
   readonly numExperts: number;
   readonly numChoices: number;
   /** Choices by token; −1 for no choice. */
@@ -27,7 +27,7 @@ export const routings = ({
   numExperts = fc.integer({ min: 1, max: 6 }),
   numTokens = fc.integer({ min: 1, max: 7 }),
   holes = true,
-}: RoutingSizes = {}): fc.Arbitrary<Routing> =>
+}: RoutingSizes = {}): fc.Arbitrary<GateDecisions> =>
   fc.record({ experts: numExperts, tokens: numTokens, same: fc.boolean() }).chain(({ experts, tokens, same }) =>
     fc.constantFrom(1, Math.min(2, experts), experts).chain((numChoices) => {
       const all = Array.from({ length: experts }, (_, expert) => expert);
@@ -46,10 +46,10 @@ export const routings = ({
     }),
   );
 
-export const choicesOf = ({ choices, numChoices }: Routing): NdArray =>
+export const choicesOf = ({ choices, numChoices }: GateDecisions): NdArray =>
   NdArray.from(choices.flat(), [choices.length, numChoices], "i32");
 
-export const weightsOf = ({ weights, numChoices }: Routing): NdArray =>
+export const weightsOf = ({ weights, numChoices }: GateDecisions): NdArray =>
   NdArray.from(weights.flat(), [weights.length, numChoices], "f32");
 
 /** Numbers that differ by index: none is 0, and sums of a few are exact. */

@@ -3,13 +3,14 @@ export { histogramChart, type HistogramChartOptions } from "./charts/histogram-c
 export type { Interval } from "./charts/interval-rows.ts";
 export { type Lifetime, memoryChart, type MemoryRows } from "./charts/memory-chart.ts";
 export { type Roof, rooflineChart, type RooflinePoint } from "./charts/roofline-chart.ts";
+export { pixel } from "./charts/svg.ts";
 export { type Segment, stackedBar, type StackedBarOptions } from "./charts/stacked-bar.ts";
 export { timelineChart, type TimelineSpan, type TimelineTrack } from "./charts/timeline-chart.ts";
 export { clientScript } from "./client/client-script.ts";
 export { showTips } from "./client/show-tips.ts";
 export { zoomTimeline } from "./client/zoom-timeline.ts";
 export { csvOf, type ReportCsv } from "./csv.ts";
-export { linearTicks, tickTexts } from "./charts/ticks.ts";
+export { linearTicks, logPosition, tickTexts } from "./charts/ticks.ts";
 export { escapeText } from "./html.ts";
 export { parseReport, spanArgs } from "./parse-report.ts";
 export type {
@@ -23,7 +24,17 @@ export type {
   Times,
 } from "./profile-report.ts";
 export { outsideNames } from "./phases.ts";
-export { bytesText, digitsText, quantityText, rateText, secondsText, shareText, timeUnits } from "./quantities.ts";
+export {
+  bytesText,
+  byteUnits,
+  digitsText,
+  millisecondsText,
+  quantityText,
+  rateText,
+  secondsText,
+  shareText,
+  timeUnits,
+} from "./quantities.ts";
 export { reportPage } from "./report-page.ts";
 export { runPage } from "./run-page.ts";
 export { sweepPage, type SweepReport } from "./sweep-page.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bytesText, digitsText, rateText, secondsText, shareText } from "./quantities.ts";
+import { bytesText, digitsText, millisecondsText, rateText, secondsText, shareText } from "./quantities.ts";
 
 test("formats three digits, in the largest unit with a value of at least 1", () => {
   expect([0, 1, 0.99951, 0.0123456, 999.96e-6, 5e-9, 2e-11, 12_345].map(secondsText)).toEqual([
@@ -13,6 +13,7 @@ test("formats three digits, in the largest unit with a value of at least 1", () 
     "0.0200 ns",
     "12345 s",
   ]);
+  expect([0.0123456, 1, 0].map(millisecondsText)).toEqual(["12.3 ms", "1.00e+3 ms", "0.00 ms"]);
   expect([0, 1, 1023, 1024, 1536, 2 ** 20 - 1, 2 ** 50].map(bytesText)).toEqual([
     "0 B",
     "1 B",

@@ -53,6 +53,9 @@ export const quantityText = (value: number, units: Units): string => {
   return `${digits(value / size)} ${name}`.trim();
 };
 
+/** Format seconds in milliseconds, with three digits: 0.0123456 → "12.3 ms". */
+export const millisecondsText = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
+
 export const secondsText = (seconds: number): string => quantityText(seconds, timeUnits);
 
 export const bytesText = (bytes: number): string => quantityText(bytes, byteUnits);

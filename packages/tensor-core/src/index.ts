@@ -52,10 +52,10 @@ export {
   zipTrees,
 } from "./tree.ts";
 export { customGradient, type CustomGradientContext, type GradientOf } from "./autodiff/custom-gradient.ts";
-export { cutStages, type CutOptions } from "./stages/cut-stages.ts";
-export { stageBackward, stageForward, type StageForward, type StageInputs } from "./stages/run-stage.ts";
-export type { CutStep, CutValue, KeptValue, SharedParam, Stage } from "./stages/stage.ts";
-export { type RankStage, stageOfRank } from "./stages/stage-of-rank.ts";
+export { cutStages, type CutOptions } from "./study/stages/cut-stages.ts";
+export { stageBackward, stageForward, type StageForward, type StageInputs } from "./study/stages/run-stage.ts";
+export type { CutStep, CutValue, KeptValue, SharedParam, Stage } from "./study/stages/stage.ts";
+export { type RankStage, stageOfRank } from "./study/stages/stage-of-rank.ts";
 export { checkpoint } from "./autodiff/checkpoint.ts";
 export { tap, type Tap, type TapOptions, type Taps } from "./autodiff/tap.ts";
 export { type ValueAndGrad, type ValueAndGradWithAux, vjp, valueAndGrad, valueAndGradWithAux } from "./autodiff/vjp.ts";

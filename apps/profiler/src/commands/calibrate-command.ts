@@ -10,6 +10,7 @@ import {
 } from "@skein/cost-model";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
+import { millisecondsText } from "@skein/report";
 import { type JobOptions, openJob, type ProfiledJob, writeStderr, writeStdout } from "skein-train/profiling";
 import { calibrateDevice } from "../calibrate/calibrate-device.ts";
 import { calibrationLines } from "../predict/calibration-lines.ts";
@@ -18,7 +19,6 @@ import { fitRunningCosts } from "../calibrate/running-costs.ts";
 import { linksOfThreads, noContention, threadLinks } from "../calibrate/thread-links.ts";
 import { exitCodes } from "../errors.ts";
 import { describeMachine } from "../machine.ts";
-import { milliseconds } from "../milliseconds.ts";
 import { asTyped } from "../own-command.ts";
 import { eachByItself } from "../predict/candidates.ts";
 import { pricePrepared } from "../predict/predict-step.ts";
@@ -67,12 +67,12 @@ const exchangeVariants = async (first: ProfiledJob): Promise<Variant[]> => {
 const runningLines = (running: RunningCosts, ranks: number): string[] => {
   const { secondsPerStep, secondsPerCollective, collectiveLatencySeconds, secondsPerByteBeside } = running;
   const { stepVariation, messageDelaySeconds, overlapSlowdown = 0 } = running;
-  const stepLine = `steps        ${milliseconds(secondsPerStep)} outside of kernels`;
+  const stepLine = `steps        ${millisecondsText(secondsPerStep)} outside of kernels`;
   if (ranks === 1) return [stepLine];
   return [
     `${stepLine}; ranks differ by ${(100 * stepVariation).toFixed(0)} % within a step`,
-    `collectives  ${milliseconds(secondsPerCollective)} to start one, ${milliseconds(collectiveLatencySeconds)} in addition to its messages`,
-    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B on a computing rank, kernels ${(100 * overlapSlowdown).toFixed(0)} % slower, messages ${milliseconds(messageDelaySeconds)} later`,
+    `collectives  ${millisecondsText(secondsPerCollective)} to start one, ${millisecondsText(collectiveLatencySeconds)} in addition to its messages`,
+    `overlap      ${(1e9 * secondsPerByteBeside).toPrecision(3)} ns/B on a computing rank, kernels ${(100 * overlapSlowdown).toFixed(0)} % slower, messages ${millisecondsText(messageDelaySeconds)} later`,
   ];
 };
 

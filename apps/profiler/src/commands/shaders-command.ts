@@ -9,13 +9,21 @@ import {
 } from "skein-train/profiling";
 import { exitCodes } from "../errors.ts";
 import { callOf, type CallOptions } from "../shaders/call.ts";
-import { shaderLines } from "../shaders/shader-lines.ts";
 import { shadersOfCall } from "../shaders/shaders-of-call.ts";
 
 export interface ShadersCommandOptions extends CallOptions, Pick<JobOptions, "ranks" | "set"> {
   readonly job?: string;
   readonly device: "least" | "here";
 }
+
+/** Formats shaders as valid WGSL text; a comment before each shader names its operators. */
+const shaderLines = (shaders: readonly ListedShader[]): string[] =>
+  shaders.flatMap(({ operators, labels, dispatches, code }, i) => [
+    ...(i > 0 ? [""] : []),
+    `// ${operators.join(", ")}: ${labels.join("; ")}`,
+    `// shader ${i + 1} of ${shaders.length}, ${dispatches} dispatch${dispatches === 1 ? "" : "es"}`,
+    ...code.trimEnd().split("\n"),
+  ]);
 
 /** `skein-profile shaders`: print the WGSL shaders of a tensor function, or of a job's step. */
 export const shadersCommand = async (

@@ -1,5 +1,5 @@
 import type { CalibratedRun } from "@skein/cost-model";
-import { milliseconds } from "../milliseconds.ts";
+import { millisecondsText } from "@skein/report";
 
 /** Relative prediction error of a calibration run above which a warning is printed. */
 const tolerance = 0.1;
@@ -49,7 +49,7 @@ export const calibrationLines = (runs: readonly CalibratedRun[]): string[] => [
   "jobs         measured   with these figures",
   ...runs.map(
     (run) =>
-      `  ${milliseconds(run.measuredSeconds).padStart(17)} ${milliseconds(run.predictedSeconds).padStart(12)}  ${run.name}`,
+      `  ${millisecondsText(run.measuredSeconds).padStart(17)} ${millisecondsText(run.predictedSeconds).padStart(12)}  ${run.name}`,
   ),
   ...noiseLines(runs),
   ...missedRunLines(runs),

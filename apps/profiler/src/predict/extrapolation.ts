@@ -1,6 +1,6 @@
 import { type HardwareFile, type MeasuredStep, repeatLastDoubling } from "@skein/cost-model";
 import { ArgumentError } from "@skein/tensor-core";
-import { milliseconds } from "../milliseconds.ts";
+import { millisecondsText } from "@skein/report";
 
 /** Baseline for a prediction with more ranks than were measured; the prediction should be more accurate. */
 export interface Extrapolation {
@@ -69,7 +69,7 @@ export const extrapolationLines = (
   if (extrapolated !== undefined) {
     const { from, stepSeconds } = extrapolated;
     const how = from.length > 1 ? `repeating the last doubling of ${from.join(", ")} ranks` : `as on ${from[0]!} ranks`;
-    return [`without a model ${milliseconds(stepSeconds)} per step, ${how}: the baseline that the model must beat`];
+    return [`without a model ${millisecondsText(stepSeconds)} per step, ${how}: the baseline that the model must beat`];
   }
   return calibration !== undefined && ranks > topology.ranks
     ? [

@@ -1,7 +1,7 @@
 import type { HardwareFile, KernelStep } from "@skein/cost-model";
+import { millisecondsText } from "@skein/report";
 import type { JobFacts } from "skein-train/profiling";
 import { missedRunLines } from "./calibration-lines.ts";
-import { milliseconds } from "../milliseconds.ts";
 import { type Extrapolation, extrapolationLines } from "./extrapolation.ts";
 import type { Prediction } from "./predict-step.ts";
 
@@ -38,8 +38,8 @@ export const predictionLines = (
   const total = kernels.reduce((sum, { price }) => sum + price.seconds, 0);
   const assumed = kernels.reduce((sum, { price }) => sum + (price.basis === "assumed" ? price.seconds : 0), 0);
   return [
-    `${facts.name} on ${hardware.name}: ${milliseconds(stepSeconds)} per step, ${(facts.samplesPerStep / stepSeconds).toPrecision(3)} samples/s`,
-    `  computing ${milliseconds(total)}, exposed communication ${milliseconds(exposed)}`,
+    `${facts.name} on ${hardware.name}: ${millisecondsText(stepSeconds)} per step, ${(facts.samplesPerStep / stepSeconds).toPrecision(3)} samples/s`,
+    `  computing ${millisecondsText(total)}, exposed communication ${millisecondsText(exposed)}`,
     `  ${symmetry.classes} of ${symmetry.ranks} ranks were simulated; the other ranks are equivalent`,
     ...(assumed > 0
       ? [
@@ -52,7 +52,7 @@ export const predictionLines = (
     "",
     ...byName.map(
       ({ name, calls, seconds }) =>
-        `${milliseconds(seconds).padStart(9)}  ${((100 * seconds) / stepSeconds).toFixed(1).padStart(5)} %  ${name}${calls > 1 ? `, ${calls} calls` : ""}`,
+        `${millisecondsText(seconds).padStart(9)}  ${((100 * seconds) / stepSeconds).toFixed(1).padStart(5)} %  ${name}${calls > 1 ? `, ${calls} calls` : ""}`,
     ),
     ...program
       .flatMap((step) => (step.kind === "start" && step.price.seconds > 0 ? [step] : []))
@@ -60,7 +60,7 @@ export const predictionLines = (
       .slice(0, maxRows)
       .map(
         ({ name, price, bytes }) =>
-          `${milliseconds(price.seconds).padStart(9)}  ${name}: ${(bytes / 1024).toFixed(1)} KiB by ${price.algorithm}`,
+          `${millisecondsText(price.seconds).padStart(9)}  ${name}: ${(bytes / 1024).toFixed(1)} KiB by ${price.algorithm}`,
       ),
   ];
 };

@@ -8,6 +8,7 @@ import {
   type StepProgram,
   stepTasks,
 } from "@skein/cost-model";
+import { medianBy } from "@skein/measuring";
 import type { ProfiledJob } from "skein-train/profiling";
 
 /**
@@ -60,6 +61,5 @@ const medianOfSteps = ({
     stepSeconds: end - (endSeconds[i - 1] ?? 0),
     exposedSeconds: exposedByStep[i]!,
   }));
-  const ordered = steps.slice(1).toSorted((a, b) => a.stepSeconds - b.stepSeconds);
-  return ordered[Math.floor((ordered.length - 1) / 2)]!;
+  return medianBy(steps.slice(1), ({ stepSeconds }) => stepSeconds)!;
 };

@@ -1,12 +1,12 @@
 import {
   type Advice,
+  millisecondsText,
   type OperatorRow,
   type OutsideRow,
   type ProfileReport,
   secondsText,
   type Times,
 } from "@skein/report";
-import { milliseconds } from "../milliseconds.ts";
 import { words } from "../plan/plan-lines.ts";
 import type { BestSchedule } from "./best-schedule.ts";
 
@@ -73,7 +73,7 @@ const exposedAdvice = (figures: Figures, schedule: BestSchedule | undefined): Ad
   const { how, ...cure } = scheduleCure(schedule, step);
   return [
     {
-      finding: `${percent(share)} of the step is communication that computation does not hide (${milliseconds(share * step.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
+      finding: `${percent(share)} of the step is communication that computation does not hide (${millisecondsText(share * step.median)}), most of it ${longest.map(({ name }) => name).join(", ")}`,
       ...cure,
       basis: `measured: what ranks waited at the done of a collective; a slower rank's computing is waited for as well${how === undefined ? "" : `; ${how}`}`,
     },
@@ -85,7 +85,7 @@ const dataAdvice = (figures: Figures): Advice[] => {
   if (share < minAdviceShare) return [];
   return [
     {
-      finding: `${percent(share)} of the step is waiting for a batch (${milliseconds(seconds.median)})`,
+      finding: `${percent(share)} of the step is waiting for a batch (${millisecondsText(seconds.median)})`,
       cure: "make samples cheaper to read, or give the reader a core of its own",
       basis: "measured: from the request for a batch until the batch is ready",
     },

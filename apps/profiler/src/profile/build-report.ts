@@ -1,4 +1,5 @@
 import type { Device, StepProgram } from "@skein/cost-model";
+import { medianBy } from "@skein/measuring";
 import { type ProfileReport, timelineOf, worldSeconds } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";
@@ -9,7 +10,6 @@ import { operatorRows } from "./operator-rows.ts";
 import type { MeasuredJob } from "./measure-job.ts";
 import { recordingCost, stepShares } from "./step-shares.ts";
 import { timesOf } from "./times.ts";
-import { medianStep } from "./median-step.ts";
 
 /** The compiled step with its prices. A trace alone does not contain it. */
 export interface PricedStep {
@@ -86,7 +86,7 @@ export const buildReport = (input: ProfileInput): ProfileReport => {
     clock: clockDescriptions[facts.kernelClock],
     collectives: collectiveRows(steps, program),
     memory: priced && memoryProfile(priced.step, priced.stateBytes),
-    timeline: timelineOf(medianStep(steps)),
+    timeline: timelineOf(medianBy(steps, worldSeconds)!),
     predicted: predicted?.ranks,
   };
   return { ...report, advice: adviceOn(report) };

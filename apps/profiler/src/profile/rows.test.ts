@@ -1,9 +1,9 @@
+import { medianBy } from "@skein/measuring";
 import { stepsOf, timelineOf, worldSeconds, worldSteps } from "@skein/report";
 import { describe, expect, test } from "vitest";
 import { collectiveRows } from "./collective-rows.ts";
 import { madeUpProgram, madeUpRun, span } from "./made-up-run.ts";
 import { operatorRows } from "./operator-rows.ts";
-import { medianStep } from "./median-step.ts";
 
 describe("steps of a run", () => {
   test("contain the spans that begin within them, and none between steps", () => {
@@ -44,7 +44,7 @@ describe("steps of a run", () => {
       ...one,
       whole: { ...one.whole, endSeconds: one.whole.endSeconds - 0.001 },
     }));
-    const middle = medianStep([steps[0]!, slow, quick]);
+    const middle = medianBy([steps[0]!, slow, quick], worldSeconds);
     expect(middle).toBe(steps[0]);
     expect(worldSeconds(slow)).toBeCloseTo(1.01, 9);
     const shown = timelineOf(steps[2]!);

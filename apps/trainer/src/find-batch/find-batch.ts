@@ -1,5 +1,5 @@
 import { ConfigError, describeError } from "@skein/cli/node";
-import { median } from "@skein/cost-model";
+import { median } from "@skein/measuring";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 import { describeError } from "@skein/cli/node";
-import { median } from "@skein/cost-model";
+import { median } from "@skein/measuring";
 import { parentPort, workerData } from "node:worker_threads";
 import { type Preference, wasmArithmetic } from "@skein/collectives";
 import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";

@@ -14,6 +14,7 @@ import {
   placeHeaviestFirst,
   placementFromPositions,
   type Routing,
+  singleChoices,
   swapExperts,
 } from "@skein/moe-parallel";
 import { InvariantError } from "@skein/tensor-core";
@@ -68,9 +69,6 @@ const exchangesPerStep = 4;
 const roundingGain = 1e-6;
 
 const greatest = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.max(a, b), 0);
-
-/** Converts each expert choice of a token to a separate token with a single choice. */
-const singleChoices = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });
 
 /** An improved placement, and the seconds of one token exchange before and after the change. */
 interface BetterPlacement {

@@ -1,4 +1,6 @@
-import { bestTrial, type Observation, type SearchBound, suggest, median } from "@skein/cost-model";
+import { millisecondsText } from "@skein/report";
+import { bestTrial, type Observation, type SearchBound, suggest } from "@skein/cost-model";
+import { median } from "@skein/measuring";
 import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 
@@ -68,7 +70,7 @@ export class BucketTuner {
     const best = this.trials.find(({ point }) => point[0] === this.bytes);
     const worst = this.trials.reduce((a, b) => (b.value > a.value ? b : a));
     const show = ({ point: [bytes], value }: Observation): string =>
-      `${Math.round(bytes! / 1024)} KiB, ${(value * 1000).toPrecision(3)} ms per step`;
+      `${Math.round(bytes! / 1024)} KiB, ${millisecondsText(value)} per step`;
     return `${this.trials.length} bucket sizes tried: continuing with ${best === undefined ? `${this.bytes} B` : show(best)}; the slowest was ${show(worst)}`;
   }
 }

@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/measuring";
 import type { BackwardSegment, GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";

@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
 import {
   bucketsInOrder,
@@ -144,8 +145,6 @@ export const decideCurvature = (
   return { plan: { form, placement, factors, buckets }, forms };
 };
 
-const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
-
 const nameOf = (form: KfacForm): string =>
   "fraction" in form ? `${form.kind} with ${form.fraction} of the ranks as gradient workers` : form.kind;
 
@@ -160,10 +159,10 @@ const remarkOn = (
   const { size, seconds } = inverses.at(-1)!;
   const others = forms
     .slice(1)
-    .map((each) => `${nameOf(each.form)} ${milliseconds(each.meanStepSeconds)}`)
+    .map((each) => `${nameOf(each.form)} ${millisecondsText(each.meanStepSeconds)}`)
     .join(", ");
-  const predicted = milliseconds(forms[0]!.meanStepSeconds);
-  return `kfac in the form ${nameOf(form)}: ${rows.length} factors are sent in ${buckets.length} buckets, ${sent} inverses are sent; inverting a factor of ${size} rows takes ${milliseconds(seconds)}; second-order work is expected to add ${predicted} to a step on average${others === "" ? "" : `, compared with ${others}`}`;
+  const predicted = millisecondsText(forms[0]!.meanStepSeconds);
+  return `kfac in the form ${nameOf(form)}: ${rows.length} factors are sent in ${buckets.length} buckets, ${sent} inverses are sent; inverting a factor of ${size} rows takes ${millisecondsText(seconds)}; second-order work is expected to add ${predicted} to a step on average${others === "" ? "" : `, compared with ${others}`}`;
 };
 
 /** Measures the cost of K-FAC in a job, and chooses the form of K-FAC. All ranks use the measurements of rank 0. */

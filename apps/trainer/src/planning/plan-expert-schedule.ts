@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import {
   chooseParmSchedule,
   type LinearCollectiveModel,
@@ -94,6 +95,6 @@ export const planExpertSchedule = async (input: Omit<ProfileInput, "parts">): Pr
 
 /** Describes the schedule for the user. */
 export const formatSchedule = ({ schedule, seconds: each }: ExpertSchedulePlan): string => {
-  const times = Object.entries(each).map(([name, own]) => `${name} ${(1000 * own).toPrecision(3)} ms`);
+  const times = Object.entries(each).map(([name, own]) => `${name} ${millisecondsText(own)}`);
   return `experts are sharded by ${schedule}; expected time of a pass through a layer: ${times.join(", ")}`;
 };

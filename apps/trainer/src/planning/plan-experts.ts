@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import {
   backwardChunksOf,
   type DispatchChoice,
@@ -67,8 +68,6 @@ export const fastestMeasured = (timed: readonly [TimedDispatch, ...TimedDispatch
     .reduce((best, each) => (each.measuredSeconds < best.measuredSeconds ? each : best), flat);
 };
 
-const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
-
 const inChunks = (numChunks: number): string => `${numChunks} ${numChunks === 1 ? "chunk" : "chunks"}`;
 
 const nameOf = (choice: DispatchChoice): string => {
@@ -78,7 +77,7 @@ const nameOf = (choice: DispatchChoice): string => {
 };
 
 const timesOf = ({ measuredSeconds, seconds }: TimedDispatch): string =>
-  `${milliseconds(measuredSeconds)} (predicted ${milliseconds(seconds)})`;
+  `${millisecondsText(measuredSeconds)} (predicted ${millisecondsText(seconds)})`;
 
 /** Formats the decision and its reasons as one line. */
 export const remarkOnExperts = (

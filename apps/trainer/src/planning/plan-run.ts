@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import { expertAxis } from "../job/mesh.ts";
 import { type ExchangePlan, isDue, type PlanBasis, type PlanName, planNames } from "../plans/exchange-plan.ts";
 import { measureAllToAlls } from "./measure-exchange.ts";
@@ -52,7 +53,7 @@ export const planRun = async (
   };
   const exchangeRemark =
     expertExchange &&
-    `an exchange of tokens with experts takes ${(1000 * expertExchange.startupSeconds).toPrecision(3)} ms + ${(1000 * expertExchange.secondsPerByte * 2 ** 20).toPrecision(3)} ms per MiB`;
+    `an exchange of tokens with experts takes ${millisecondsText(expertExchange.startupSeconds)} + ${millisecondsText(expertExchange.secondsPerByte * 2 ** 20)} per MiB`;
   return {
     plan,
     remark: [schedule && formatSchedule(schedule), experts?.remark, exchange?.remark, curvature?.remark, exchangeRemark]

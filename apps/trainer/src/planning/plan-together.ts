@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import { type Aggregator, bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
 import {
@@ -60,9 +61,8 @@ export const densitiesOf = (
     ]),
   );
 
-const milliseconds = (seconds: number): string => `${(seconds * 1000).toPrecision(3)} ms`;
 const formatModel = ({ startupSeconds, secondsPerByte }: LinearCollectiveModel, what: string): string =>
-  `${what} takes ${milliseconds(startupSeconds)} + ${milliseconds(secondsPerByte * 2 ** 20)} per MiB`;
+  `${what} takes ${millisecondsText(startupSeconds)} + ${millisecondsText(secondsPerByte * 2 ** 20)} per MiB`;
 
 /** Times from which a plan is made: measured before a run, or estimated for a dry run. */
 export interface ExchangeTimes {
@@ -182,7 +182,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     const { plan, profile, sent, idle } = decidePlan(job, parts, { dense, allReduce, allGather, slowdown, experts });
     const { buckets } = plan;
     const exposed = (other: BucketPlan): string =>
-      milliseconds(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
+      millisecondsText(simultaneousTimeline(profile, other, allReduce, slowdown).exposedSeconds);
     const atOnce =
       slowdown.length === 1
         ? ""
@@ -190,7 +190,7 @@ export const planTogether = async (input: ProfileInput): Promise<AgreedPlan> => 
     if (idle !== undefined)
       return {
         plan,
-        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets next to ${experts!.layers.length} layers of experts; ${formatModel(allReduce, "an all-reduce")}; ${formatModel(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${milliseconds(idle.seconds - idle.backwardSeconds)}`,
+        remark: `${dense.tensors.length} gradients in ${buckets.length} buckets next to ${experts!.layers.length} layers of experts; ${formatModel(allReduce, "an all-reduce")}; ${formatModel(experts!.allToAll, "an exchange of tokens")}; expected exposed communication ${millisecondsText(idle.seconds - idle.backwardSeconds)}`,
       };
     return {
       plan,

@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import type { Blas } from "@skein/cpu-kernels";
 import { type DeviceFacts, type WebGpuBackend, WebGpuNotInstalledError } from "@skein/gpu-kernels";
 import { SkeinError } from "@skein/tensor-core";
@@ -70,8 +71,6 @@ export interface BackendChoice {
   readonly seconds?: { readonly cpu: number; readonly webgpu: number };
 }
 
-const milliseconds = (seconds: number): string => `${(1000 * seconds).toPrecision(3)} ms`;
-
 /** Resolves `backend: auto` for a job on this machine. Pure. */
 export const chooseBackend = (prepared: Prepared, { webgpu, rates }: Hardware): BackendChoice => {
   if ("install" in webgpu)
@@ -92,7 +91,7 @@ export const chooseBackend = (prepared: Prepared, { webgpu, rates }: Hardware): 
   const backend = seconds.webgpu < seconds.cpu ? "webgpu" : "cpu";
   return {
     backend,
-    reason: `a step is expected to take ${milliseconds(seconds.cpu)} on the CPU and ${milliseconds(seconds.webgpu)} on ${facts.adapter}`,
+    reason: `a step is expected to take ${millisecondsText(seconds.cpu)} on the CPU and ${millisecondsText(seconds.webgpu)} on ${facts.adapter}`,
     seconds,
   };
 };

@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/measuring";
 import type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "@skein/report";
 import type { MetricLine } from "@skein/run-files/node";
 import type { Job } from "../job/job.ts";

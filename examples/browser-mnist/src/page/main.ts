@@ -12,10 +12,20 @@ import { DigitGrid } from "./digit-grid.ts";
 import { DrawPad } from "./draw-pad.ts";
 import { findElement } from "./find-element.ts";
 import { ProgressView } from "./progress-view.ts";
-import { saveFile } from "./save-file.ts";
 
 const modelTitles: Readonly<Record<ModelName, string>> = { cnn: "convolutional", mlp: "dense" };
 const compressionTitles: Readonly<Record<CompressionName, string>> = { none: "none", "top-k": "largest 1 %" };
+
+/** Saves bytes as a browser download. */
+const saveFile = (bytes: Uint8Array<ArrayBuffer>, name: string): void => {
+  const url = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The URL is revoked in the next task, when the download has started.
+  setTimeout(() => URL.revokeObjectURL(url));
+};
 
 const toggle = findElement("toggle", HTMLButtonElement);
 const reset = findElement("reset", HTMLButtonElement);

@@ -1,3 +1,4 @@
+import { mean } from "@skein/measuring";
 import { ArgumentError } from "@skein/tensor-core";
 import type { ComputeType, Device, MeasuredEfficiency } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
@@ -15,8 +16,6 @@ export interface KernelSample extends Work {
  * efficiency lookup.
  */
 const halfDoublings = (amount: number): number => Math.round(2 * Math.log2(Math.max(1, amount)));
-
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /**
  * Minimum fraction of a kernel's measured time that is treated as work. Prevents a division by zero for kernels that

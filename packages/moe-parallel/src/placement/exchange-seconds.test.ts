@@ -1,7 +1,7 @@
 import { seeded } from "@skein/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Routing } from "../routing/routing.ts";
+import { joinRoutings, numTokens, type Routing, singleChoices } from "../routing/routing.ts";
 import { exchangeCases } from "./arbitrary-exchanges.ts";
 import { groupsOfExperts, messageCounts } from "./exchange-counts.ts";
 import { type ExchangeLevels, exchangesOf } from "./exchange-levels.ts";
@@ -31,6 +31,60 @@ const evenRouting = (tokensPerRank: number): Routing => {
     return [...chosen];
   });
   return { numExperts: 256, numChoices: 8, choices: Int32Array.from(choices.flat()) };
+};
+
+/** Routings of up to 40 tokens to 24 experts (a number with many divisors), some of which are chosen more often. */
+const routingsTo24: fc.Arbitrary<Routing> = fc
+  .tuple(fc.integer({ min: 1, max: 8 }), fc.nat(40), fc.constantFrom(8, 12, 24))
+  .chain(([numChoices, length, numPreferred]) =>
+    fc
+      .array(
+        fc.uniqueArray(fc.oneof(fc.nat(numPreferred - 1), fc.nat(23)), {
+          minLength: numChoices,
+          maxLength: numChoices,
+        }),
+        { minLength: length, maxLength: length },
+      )
+      .map((tokens) => ({ numExperts: 24, numChoices, choices: Int32Array.from(tokens.flat()) })),
+  );
+
+/**
+ * Exchange the tokens of 24 ranks with equal routing, level by level, by the published rule: the number of tokens that
+ * a rank sends between groups is the number of groups within its own group, times the maximum number of tokens that any
+ * rank has for one of these groups.
+ * @returns the number of tokens sent at each level and within the groups of the last level, and the number of tokens of
+ * each rank at the end.
+ */
+const carried = (
+  routing: Routing,
+  numGroups: readonly number[],
+): { readonly between: readonly number[]; readonly within: number; readonly tokensByRank: readonly number[] } => {
+  const { choices, numChoices } = routing;
+  const tokens = Array.from({ length: numTokens(routing) }, (_, token) => [
+    ...choices.subarray(token * numChoices, (token + 1) * numChoices),
+  ]);
+  let tokensByRank = Array.from(
+    { length: 24 },
+    (_, rank) => new Set(tokens.map((_token, token) => `${rank} ${token}`)),
+  );
+  const step = (before: number, after: number): number => {
+    const next = tokensByRank.map(() => new Set<string>());
+    const size = 24 / after;
+    let most = 0;
+    for (const [rank, tokensOfRank] of tokensByRank.entries())
+      for (let part = 0; part < after / before; part++) {
+        const group = Math.floor(rank / (24 / before)) * (after / before) + part;
+        const wanted = [...tokensOfRank].filter((name) =>
+          tokens[Number(name.split(" ")[1])]!.some((expert) => Math.floor(expert / size) === group),
+        );
+        most = Math.max(most, wanted.length);
+        for (const name of wanted) next[group * size + (rank % size)]!.add(name);
+      }
+    tokensByRank = next;
+    return (after / before) * most;
+  };
+  const between = numGroups.map((count, i) => step(numGroups[i - 1] ?? 1, count));
+  return { between, within: step(numGroups.at(-1)!, 24), tokensByRank: tokensByRank.map(({ size }) => size) };
 };
 
 describe("messageCounts", () => {
@@ -99,6 +153,69 @@ describe("exchangeSeconds", () => {
       1 + 10 * 4 * 1 * 0.5,
       2 + 100 * 2 * 1 * 0.5 + 4 + 1000 * 2 * 2 * 0.5,
     ]);
+  });
+
+  test("has the bytes of the published steps, counted over the tokens present at each level", () => {
+    const [free, bytes] = [line(0, 0), line(0, 1)];
+    fc.assert(
+      fc.property(
+        routingsTo24,
+        fc.constantFrom([2], [2, 4, 12], [3, 6, 12], [4, 8], [2, 6, 24], [4, 24]),
+        fc.boolean(),
+        (own, cuts, hasEqualSenders) => {
+          const routing = joinRoutings(Array.from({ length: 24 }, () => own));
+          const placement = placeInOrder(24, 24);
+          const steps = carried(own, cuts);
+          const levels = cuts.map((numGroups) => ({ numGroups, between: free, within: free }));
+          const bytesOf = (level: number, part: "between" | "within"): number =>
+            exchangeSeconds(
+              routing,
+              placement,
+              { numRanks: 24, flat: free, levels: levels.with(level, { ...levels[level]!, [part]: bytes }) },
+              { bytesPerToken: 1, hasEqualSenders },
+            )[cuts.length]!;
+          expect(cuts.map((_, level) => bytesOf(level, "between"))).toEqual(
+            steps.between.map((count) => expect.closeTo(count, 9)),
+          );
+          expect(bytesOf(cuts.length - 1, "within")).toBeCloseTo(steps.within, 9);
+          // After each step, a rank has the tokens of its experts, each token once.
+          const ranks = groupsOfExperts(placement, 24);
+          const counts = messageCounts(routing, ranks, { numGroups: 24, parentGroupSize: 1 }, 24);
+          expect(steps.tokensByRank).toEqual([...counts]);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test("equal senders: a group receives equal parts from all senders, so the maximum is over groups", () => {
+    // By hand: both tokens of rank 0 have both experts on rank 0, the tokens of rank 1 have one each on rank 1. Rank 0
+    // receives two tokens or four choices, one half from either rank; counted by sender, all of them from rank 0.
+    const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 1, 1, 0, 2, -1, 3, -1) };
+    const seconds = (sent: Routing, hasEqualSenders: boolean): readonly number[] =>
+      exchangeSeconds(
+        sent,
+        placeInOrder(4, 2),
+        { numRanks: 2, flat: line(3, 1), levels: [] },
+        { bytesPerToken: 10, hasEqualSenders },
+      );
+    expect(seconds(routing, true)).toEqual([3 + 2 * (2 / 2) * 10]);
+    expect(seconds(routing, false)).toEqual([3 + 2 * 2 * 10]);
+    expect(seconds(singleChoices(routing), true)).toEqual([3 + 2 * (4 / 2) * 10]);
+    expect(seconds(singleChoices(routing), false)).toEqual([3 + 2 * 4 * 10]);
+  });
+
+  test("an exchange that sends each token once to a group is never slower than one that sends each choice", () => {
+    fc.assert(
+      fc.property(exchangeCases, fc.boolean(), ({ routing, placement, levels }, hasEqualSenders) => {
+        const options = { bytesPerToken: 1, hasEqualSenders };
+        // A choice is a token, so that the tokens of a rank stay tokens of that rank.
+        const each = exchangeSeconds(singleChoices(routing), placement, levels, options);
+        exchangeSeconds(routing, placement, levels, options).forEach((seconds, i) =>
+          expect(seconds).toBeLessThanOrEqual(each[i]! + 1e-9),
+        );
+      }),
+    );
   });
 
   test("without tokens only startup times remain, also if a group is one rank", () => {

@@ -10,12 +10,17 @@ export interface ExchangeSecondsOptions {
   readonly bytesPerToken: number;
   /** γ of the smooth maximum over messages. Default: ∞, the plain maximum, which describes the exchange. */
   readonly gamma?: number;
+  /**
+   * Whether all senders are assumed to send equally many tokens to a group, as in the paper. Default: false, tokens are
+   * counted per sender.
+   */
+  readonly hasEqualSenders?: boolean;
 }
 
 /** Check the options of an exchange prediction. @throws ArgumentError for a token without bytes, and for γ below 1. */
 export const checkExchangeOptions = (
   planner: string,
-  { bytesPerToken, gamma }: Required<ExchangeSecondsOptions>,
+  { bytesPerToken, gamma }: Required<Pick<ExchangeSecondsOptions, "bytesPerToken" | "gamma">>,
 ): void => {
   if (!(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw new ArgumentError(`${planner}: bytesPerToken is ${bytesPerToken}; use a finite number above 0`);
@@ -47,15 +52,21 @@ export const exchangeSeconds = (
   routing: Routing,
   placement: ExpertPlacement,
   levels: ExchangeLevels,
-  { bytesPerToken, gamma = Infinity }: ExchangeSecondsOptions,
+  { bytesPerToken, gamma = Infinity, hasEqualSenders = false }: ExchangeSecondsOptions,
 ): readonly number[] => {
   checkExchangeInputs("exchangeSeconds", routing, placement, levels);
   checkExchangeOptions("exchangeSeconds", { bytesPerToken, gamma });
   return Array.from({ length: levels.levels.length + 1 }, (_, i) =>
     exchangesOf(levels, i + 1).reduce((seconds, exchange) => {
-      const { line, numGroups, numPeers } = exchange;
-      const counts = messageCounts(routing, groupsOfExperts(placement, numGroups), exchange, levels.numRanks);
-      const bytes = numPeers * smoothMaximum(counts, gamma) * bytesPerToken;
+      const { line, numGroups, numPeers, parentGroupSize } = exchange;
+      const numSenders = hasEqualSenders ? parentGroupSize : 1;
+      const counts = messageCounts(
+        routing,
+        groupsOfExperts(placement, numGroups),
+        { numGroups, parentGroupSize: parentGroupSize / numSenders },
+        levels.numRanks,
+      );
+      const bytes = ((numPeers * smoothMaximum(counts, gamma)) / numSenders) * bytesPerToken;
       return seconds + line.startupSeconds + line.secondsPerByte * bytes;
     }, 0),
   );

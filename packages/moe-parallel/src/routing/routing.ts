@@ -36,7 +36,7 @@ export const checkRouting = ({ numExperts, numChoices, choices }: Routing): void
       throw new ArgumentError(
         `routing: token ${token} chose expert ${expert} of ${numExperts}; experts are numbered from 0, and −1 is no choice`,
       );
-    if (choices.subarray(token * numChoices, i).includes(expert))
+    if (choices.indexOf(expert, token * numChoices) < i)
       throw new ArgumentError(
         `routing: token ${token} chose expert ${expert} twice; the choices of a token must differ, replace one by −1`,
       );
@@ -74,3 +74,9 @@ export const joinRoutings = (routings: readonly Routing[]): Routing => {
   }
   return { ...first, choices };
 };
+
+/**
+ * Make every choice a token of its own, with a single choice: the traffic of a token that is sent once per choice, even
+ * if one rank holds several of its experts.
+ */
+export const singleChoices = ({ numExperts, choices }: Routing): Routing => ({ numExperts, numChoices: 1, choices });

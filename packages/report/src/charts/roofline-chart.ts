@@ -2,7 +2,7 @@ import { escapeText } from "../html.ts";
 import { decimalUnits, rateText, secondsText } from "../quantities.ts";
 import type { Kind } from "../tokens.ts";
 import { chart, isSize, percent, pixel } from "./svg.ts";
-import { logTicks, tickTexts } from "./ticks.ts";
+import { logPosition, logTicks, tickTexts } from "./ticks.ts";
 
 /** Work of an operator, with its measured time. */
 export interface RooflinePoint {
@@ -25,10 +25,6 @@ const height = 320;
 const radius = { least: 2.5, most: 34 };
 
 const isDrawn = ({ flops, bytes, seconds }: RooflinePoint): boolean => [flops, bytes, seconds].every(isSize);
-
-/** Returns the position of a value in a range on a logarithmic scale, 0 to 1. */
-const logPosition = (value: number, [from, to]: readonly [number, number]): number =>
-  Math.log(value / from) / Math.log(to / from);
 
 /** Returns a range that contains all positive values, with half a decade of margin on both sides. */
 const rangeWithMargin = (values: readonly number[]): readonly [number, number] => {

@@ -18,6 +18,10 @@ export const linearTicks = (from: number, to: number, count: number): number[] =
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 };
 
+/** Returns the position of a value in a range on a logarithmic scale, 0 to 1. */
+export const logPosition = (value: number, [from, to]: readonly [number, number]): number =>
+  Math.log(value / from) / Math.log(to / from);
+
 /**
  * Returns the powers of ten in a range of positive numbers, including its ends. If there are more than `most`, only
  * every second, third, … power is returned.

@@ -1,3 +1,4 @@
+import { millisecondsText } from "@skein/report";
 import type { Measurement } from "./metrics.ts";
 
 /** Moves of the experts of one layer. */
@@ -32,4 +33,4 @@ export const formatMoves = (layers: readonly MovedLayer[], seconds: number): str
       ({ layer, moves, busiestBefore, busiestAfter }) =>
         `${layer} moved ${moves} expert${moves === 1 ? "" : "s"}, busiest rank ${busiestBefore.toFixed(2)} → ${busiestAfter.toFixed(2)} times the mean`,
     )
-    .join("; ")} (in ${(1000 * seconds).toPrecision(3)} ms)`;
+    .join("; ")} (in ${millisecondsText(seconds)})`;

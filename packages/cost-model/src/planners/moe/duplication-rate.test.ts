@@ -1,10 +1,6 @@
 import { hierMoeDuplication } from "@skein/published-measurements";
-import { randomKey } from "@skein/tensor-core";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { routings } from "../../../test/routings.ts";
-import { duplicationRate, uniformDuplicationRate } from "./duplication-rate.ts";
-import { uniformRouting } from "./routing.ts";
+import { uniformDuplicationRate } from "./duplication-rate.ts";
 
 const expertsPerToken = [2, 4, 6, 8] as const;
 const published = hierMoeDuplication.flatMap(({ numGroups, percent }) =>
@@ -19,28 +15,40 @@ describe("of 256 experts", () => {
       expect(Math.abs(100 * rate - row.percent)).toBeLessThan(1.05);
     },
   );
+});
 
-  test("a simulated even routing of 20,000 tokens has the rate of the formula, within half a point", () => {
-    for (const k of expertsPerToken) {
-      const of = { numExperts: 256, expertsPerToken: k };
-      const routing = uniformRouting(20_000, of, randomKey(k).data);
-      for (const { numGroups } of hierMoeDuplication)
-        expect(Math.abs(duplicationRate(routing, numGroups) - uniformDuplicationRate(of, numGroups))).toBeLessThan(
-          5e-3,
+/** All sets of K of the experts `first` to `numExperts` − 1. */
+const setsOf = (k: number, numExperts: number, first = 0): readonly (readonly number[])[] =>
+  k === 0
+    ? [[]]
+    : Array.from({ length: numExperts - first }, (_, i) => first + i).flatMap((expert) =>
+        setsOf(k - 1, numExperts, expert + 1).map((rest) => [expert, ...rest]),
+      );
+
+test("equals the saved fraction of copies over all sets of experts", () => {
+  for (const numExperts of [1, 6, 8])
+    for (let k = 1; k <= numExperts; k++)
+      for (let numGroups = 1; numGroups <= numExperts; numGroups++) {
+        if (numExperts % numGroups !== 0) continue;
+        const sets = setsOf(k, numExperts);
+        const copies = sets.reduce(
+          (sum, experts) => sum + new Set(experts.map((expert) => Math.floor((expert * numGroups) / numExperts))).size,
+          0,
         );
-    }
-  });
+        expect(uniformDuplicationRate({ numExperts, expertsPerToken: k }, numGroups)).toBeCloseTo(
+          1 - copies / (k * sets.length),
+          12,
+        );
+      }
 });
 
 test("the rate increases with fewer groups, up to 1 − 1 / K for one", () => {
-  fc.assert(
-    fc.property(routings, (routing) => {
-      const rates = [24, 12, 6, 2, 1].map((numGroups) => duplicationRate(routing, numGroups));
-      expect(rates).toEqual(rates.toSorted((a, b) => a - b));
-      expect(rates[0]).toBe(0);
-      if (routing.experts.length > 0) expect(rates.at(-1)).toBeCloseTo(1 - 1 / routing.expertsPerToken, 12);
-    }),
-  );
+  for (const k of expertsPerToken) {
+    const rates = [256, 64, 32, 8, 4, 2, 1].map((numGroups) =>
+      uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, numGroups),
+    );
+    expect(rates).toEqual(rates.toSorted((x, y) => x - y));
+  }
   for (const k of expertsPerToken) {
     expect(uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, 1)).toBeCloseTo(1 - 1 / k, 12);
     expect(uniformDuplicationRate({ numExperts: 256, expertsPerToken: k }, 256)).toBeCloseTo(0, 12);

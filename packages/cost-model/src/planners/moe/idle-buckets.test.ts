@@ -4,7 +4,7 @@ import { passes, times } from "../../../test/moe-layers.ts";
 import { groupings, models, profileOf, profiles } from "../../../test/profiles.ts";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
 import type { GradientProfile } from "../../gradient-profile.ts";
-import { planGradientPartition } from "./gradient-partition.ts";
+import { planGradientPartition } from "../../study/gradient-partition.ts";
 import { type BackwardSegment, planIdleBuckets } from "./idle-buckets.ts";
 import { backwardOf, chunkSeconds, type MoeLayerPass } from "./layer-pass.ts";
 import { layerTimeline } from "./layer-timeline.ts";

@@ -6,8 +6,8 @@ import {
   specOf,
   type ValueRef,
   valueKey,
-} from "../graph/graph.ts";
-import { inputOperator } from "../ops/input.ts";
+} from "../../graph/graph.ts";
+import { inputOperator } from "../../ops/input.ts";
 
 /** Part of a graph that `sliceGraph` extracts as a separate graph. */
 export interface GraphSlice {

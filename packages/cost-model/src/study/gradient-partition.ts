@@ -1,7 +1,12 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
-import { checkSeconds, type MoeLayerPass } from "./layer-pass.ts";
-import { fastest, type PipelineChoices, type PipelinePlan, pipelineCandidates } from "./pipeline-degree.ts";
+import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
+import { checkSeconds, type MoeLayerPass } from "../planners/moe/layer-pass.ts";
+import {
+  fastest,
+  type PipelineChoices,
+  type PipelinePlan,
+  pipelineCandidates,
+} from "../planners/moe/pipeline-degree.ts";
 
 /** Backward pass of a transformer layer: first its experts, then its dense part. */
 export interface GradientLayer {

@@ -1,8 +1,8 @@
-import { ArgumentError } from "../errors.ts";
-import { sendReceive } from "../functions/collective.ts";
-import { add, full } from "../functions/elementwise.ts";
-import { axisSize, inPhase, meshCoordinate } from "../graph/emit.ts";
-import type { Tensor } from "../graph/tensor.ts";
+import { ArgumentError } from "../../errors.ts";
+import { sendReceive } from "../../functions/collective.ts";
+import { add, full } from "../../functions/elementwise.ts";
+import { axisSize, inPhase, meshCoordinate } from "../../graph/emit.ts";
+import type { Tensor } from "../../graph/tensor.ts";
 import { stageBackward, stageForward, type StageForward } from "./run-stage.ts";
 import type { CutStep, CutValue, Stage } from "./stage.ts";
 

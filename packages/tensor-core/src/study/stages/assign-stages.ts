@@ -1,10 +1,10 @@
-import { ArgumentError } from "../errors.ts";
-import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
-import { isUserOperator } from "../graph/operator.ts";
-import { isCollective } from "../passes/collective-order.ts";
-import { hasEffect } from "../passes/dead-code.ts";
-import { formatSpec } from "../shape.ts";
-import { roleOf } from "../ops/role.ts";
+import { ArgumentError } from "../../errors.ts";
+import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { isUserOperator } from "../../graph/operator.ts";
+import { isCollective } from "../../passes/collective-order.ts";
+import { hasEffect } from "../../passes/dead-code.ts";
+import { formatSpec } from "../../shape.ts";
+import { roleOf } from "../../ops/role.ts";
 import { nodesWithin } from "./slice-graph.ts";
 
 /** Values at which the graph of a training step is cut into stages. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { chunks, schedules, times } from "../../../test/moe-layers.ts";
-import { layerTimeline } from "./layer-timeline.ts";
+import { chunks, schedules, times } from "../../test/moe-layers.ts";
+import { layerTimeline } from "../planners/moe/layer-timeline.ts";
 import { type PipelineBound, type PipelinePredicates, pipelineBound, pipelineCase } from "./pipeline-case.ts";
 
 /** Conditions of the paper's table, row by row. A predicate with ! must be false. */

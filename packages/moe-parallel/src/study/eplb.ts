@@ -1,7 +1,7 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { balancedPacks } from "./balanced-packs.ts";
-import type { ExpertPlacement } from "./expert-placement.ts";
-import { checkDivides, checkLoads } from "./loads.ts";
+import { balancedPacks } from "../placement/balanced-packs.ts";
+import type { ExpertPlacement } from "../placement/expert-placement.ts";
+import { checkDivides, checkLoads } from "../placement/loads.ts";
 
 /**
  * Assign spare slots one by one to the expert with the largest load per replica. No other assignment has a smaller

@@ -1,7 +1,7 @@
-import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
-import { operators } from "../ops/table.ts";
-import { roleOf } from "../ops/role.ts";
-import { byteLength, sameSpec } from "../shape.ts";
+import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { operators } from "../../ops/table.ts";
+import { roleOf } from "../../ops/role.ts";
+import { byteLength, sameSpec } from "../../shape.ts";
 import type { KeptValue } from "./stage.ts";
 
 /** Functions and values that describe the forward pass of a stage to `keptValues`. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { smoothMaximum } from "./smooth-maximum.ts";
+import { defaultGamma, smoothMaximum } from "./smooth-maximum.ts";
 
 const values = fc.array(fc.oneof(fc.nat(5), fc.nat(1e9)), { maxLength: 20 });
 
@@ -11,14 +11,15 @@ test("is between the maximum and n^(1/γ) times the maximum, and 0 for no values
       const smooth = smoothMaximum(counts, gamma);
       expect(smooth).toBeGreaterThanOrEqual(largest);
       expect(smooth).toBeLessThanOrEqual(largest * counts.length ** (1 / gamma) * (1 + 1e-12));
+      expect(smoothMaximum(counts, Infinity)).toBe(largest);
     }),
   );
-  expect(smoothMaximum([])).toBe(0);
-  expect(smoothMaximum(Int32Array.of(0, 0))).toBe(0);
+  expect(smoothMaximum([], defaultGamma)).toBe(0);
+  expect(smoothMaximum(Int32Array.of(0, 0), defaultGamma)).toBe(0);
 });
 
 test("decreases when a value below the maximum decreases, unlike the maximum itself", () => {
-  expect(smoothMaximum([100, 70, 100])).toBeLessThan(smoothMaximum([100, 90, 100]));
+  expect(smoothMaximum([100, 70, 100], defaultGamma)).toBeLessThan(smoothMaximum([100, 90, 100], defaultGamma));
   // By hand: 4 · (1 + 1 + 2^-10)^(1/10).
-  expect(smoothMaximum([4, 2, 4])).toBeCloseTo(4 * (2 + 2 ** -10) ** 0.1, 12);
+  expect(smoothMaximum([4, 2, 4], defaultGamma)).toBeCloseTo(4 * (2 + 2 ** -10) ** 0.1, 12);
 });

@@ -1,6 +1,6 @@
-import type { Graph } from "../graph/graph.ts";
-import type { TensorSpec } from "../shape.ts";
-import type { TreeStructure } from "../tree.ts";
+import type { Graph } from "../../graph/graph.ts";
+import type { TensorSpec } from "../../shape.ts";
+import type { TreeStructure } from "../../tree.ts";
 
 /** Value that a stage passes to the next stage. */
 export interface CutValue {

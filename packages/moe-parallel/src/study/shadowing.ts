@@ -1,5 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
-import { checkLoads } from "./loads.ts";
+import { checkLoads } from "../placement/loads.ts";
 
 /** Sizes of experts with two dense layers, D to H and back, and speed of the machines that hold them. */
 export interface ShadowingCosts {

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { passes, times } from "../../../test/moe-layers.ts";
-import { models } from "../../../test/profiles.ts";
-import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
+import { passes, times } from "../../test/moe-layers.ts";
+import { models } from "../../test/profiles.ts";
+import { type CollectiveModel, collectiveSeconds } from "../collective-model.ts";
 import { type GradientLayer, type GradientPartition, planGradientPartition } from "./gradient-partition.ts";
-import { chunkSeconds } from "./layer-pass.ts";
-import { layerTimeline } from "./layer-timeline.ts";
-import { planPipeline } from "./pipeline-degree.ts";
+import { chunkSeconds } from "../planners/moe/layer-pass.ts";
+import { layerTimeline } from "../planners/moe/layer-timeline.ts";
+import { planPipeline } from "../planners/moe/pipeline-degree.ts";
 
 const someLayers = (most: number, bytes: fc.Arbitrary<number>): fc.Arbitrary<readonly GradientLayer[]> =>
   fc.array(fc.record({ experts: passes, denseSeconds: times, gradientBytes: bytes }), { maxLength: most });

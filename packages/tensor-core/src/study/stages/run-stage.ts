@@ -1,6 +1,6 @@
-import { ArgumentError } from "../errors.ts";
-import { replay } from "../tracing/replay.ts";
-import type { Tensor } from "../graph/tensor.ts";
+import { ArgumentError } from "../../errors.ts";
+import { replay } from "../../tracing/replay.ts";
+import type { Tensor } from "../../graph/tensor.ts";
 import type { Stage } from "./stage.ts";
 
 /** Inputs of the forward pass of a stage. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { placeByEplb } from "./eplb.ts";
-import { checkExpertPlacement } from "./expert-placement.ts";
-import { ranksOfExperts, slotsOfExperts } from "./placement-lookups.ts";
+import { checkExpertPlacement } from "../placement/expert-placement.ts";
+import { ranksOfExperts, slotsOfExperts } from "../placement/placement-lookups.ts";
 
 /** Loads for groups over hosts, with slots for replicas. */
 const cases = fc

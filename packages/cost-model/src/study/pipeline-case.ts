@@ -1,5 +1,5 @@
-import type { ChunkSeconds } from "./layer-pass.ts";
-import type { LayerSchedule } from "./layer-timeline.ts";
+import type { ChunkSeconds } from "../planners/moe/layer-pass.ts";
+import type { LayerSchedule } from "../planners/moe/layer-timeline.ts";
 
 /** Bottleneck of a pipelined layer of experts: cases 1 to 4 of the paper, in this order. */
 export type PipelineBound = "inter-node" | "compute" | "all-to-all" | "intra-node";

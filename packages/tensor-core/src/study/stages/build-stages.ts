@@ -1,8 +1,8 @@
-import { isFloat } from "../dtype.ts";
-import { ArgumentError } from "../errors.ts";
-import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../graph/graph.ts";
-import { operators } from "../ops/table.ts";
-import { hasEffect } from "../passes/dead-code.ts";
+import { isFloat } from "../../dtype.ts";
+import { ArgumentError } from "../../errors.ts";
+import { type Graph, type Node, specOf, type ValueRef, valueKey } from "../../graph/graph.ts";
+import { operators } from "../../ops/table.ts";
+import { hasEffect } from "../../passes/dead-code.ts";
 import { type Assignment, type Cuts, nameOf } from "./assign-stages.ts";
 import { keptValues, type Reads, sourceOf } from "./kept-values.ts";
 import { nodesWithin, sliceGraph } from "./slice-graph.ts";

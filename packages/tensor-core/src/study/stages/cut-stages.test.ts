@@ -25,8 +25,8 @@ import {
   trace,
   transpose,
   uniform,
-} from "../index.ts";
-import { type Loss, run, throughStages, whole } from "../../test/cut-steps.ts";
+} from "../../index.ts";
+import { type Loss, run, throughStages, whole } from "../../../test/cut-steps.ts";
 import type { CutOptions } from "./cut-stages.ts";
 import type { CutStep, Stage } from "./stage.ts";
 

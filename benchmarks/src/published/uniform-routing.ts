@@ -1,0 +1,27 @@
+import type { Routing } from "@skein/moe-parallel";
+import { threefryWord } from "@skein/tensor-core/backend";
+
+/**
+ * Routes tokens evenly: each token to K different experts, all sets equally likely up to a bias of E / 2³². Cost:
+ * O(tokens · K).
+ *
+ * @param key Random key of two words, such as `randomKey(seed).data`; the same key gives the same routing.
+ *
+ * Source: Floyd's sampling without replacement (Bentley and Floyd 1987).
+ */
+export const uniformRouting = (
+  numTokens: number,
+  { numExperts, numChoices }: Omit<Routing, "choices">,
+  key: ArrayLike<number>,
+): Routing => {
+  const choices = new Int32Array(numTokens * numChoices);
+  for (let token = 0; token < numTokens; token++) {
+    const first = token * numChoices;
+    for (let i = 0; i < numChoices; i++) {
+      const last = numExperts - numChoices + i;
+      const drawn = Math.floor((threefryWord(key, first + i) * (last + 1)) / 2 ** 32);
+      choices[first + i] = choices.subarray(first, first + i).includes(drawn) ? last : drawn;
+    }
+  }
+  return { numExperts, numChoices, choices };
+};
