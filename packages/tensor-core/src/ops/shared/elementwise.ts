@@ -1,6 +1,12 @@
 import { InvariantError, ShapeError } from "../../errors.ts";
 import type { Params } from "../../graph/graph.ts";
-import { defineOperator, type Operator, type OperatorFacts, type VjpContext } from "../../graph/operator.ts";
+import {
+  type ComposedOperator,
+  defineOperator,
+  type Operator,
+  type OperatorFacts,
+  type VjpContext,
+} from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import type { DType } from "../../dtype.ts";
 import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
@@ -67,6 +73,26 @@ export const elementwise = <P extends Params = Params>({
       return [result];
     },
   });
+
+/** Rule of an elementwise operator that is also a composition of other elementwise operators. */
+export interface ComposedRule<P extends Params> extends ElementwiseRule<P> {
+  /**
+   * The operator as a traced function of other elementwise operators. Must have the digits of `scalar` everywhere, so
+   * it must not cancel, and must not overflow in an intermediate value. The conformance rows of the operator compare
+   * the two on each backend that runs the composition.
+   */
+  readonly composition: (inputs: readonly Tensor[], params: P) => Tensor;
+}
+
+/**
+ * Create an elementwise operator with a composition. Backends that have no instruction for the operator, and exporters
+ * that have no equivalent, use the composition, so the operator works everywhere at once. `scalar` remains the f64
+ * reference, and `vjp` the derivative.
+ */
+export const composedElementwise = <P extends Params = Params>({ composition, ...rule }: ComposedRule<P>): ComposedOperator => ({
+  ...elementwise<P>(rule),
+  composition: (inputs, params) => [composition(inputs, params as P)],
+});
 
 /** Create the formula of a binary operator with an infix sign, for printed programs. */
 export const infix =
