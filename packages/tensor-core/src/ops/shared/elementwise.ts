@@ -89,7 +89,10 @@ export interface ComposedRule<P extends Params> extends ElementwiseRule<P> {
  * that have no equivalent, use the composition, so the operator works everywhere at once. `scalar` remains the f64
  * reference, and `vjp` the derivative.
  */
-export const composedElementwise = <P extends Params = Params>({ composition, ...rule }: ComposedRule<P>): ComposedOperator => ({
+export const composedElementwise = <P extends Params = Params>({
+  composition,
+  ...rule
+}: ComposedRule<P>): ComposedOperator => ({
   ...elementwise<P>(rule),
   composition: (inputs, params) => [composition(inputs, params as P)],
 });
