@@ -63,7 +63,7 @@ const lowerCast = (append: Append, x: number, from: DType, to: DType): number =>
   return to === "u8" && from !== "u8" ? append("intToU8", x) : x;
 };
 
-/** Lowerings by operator name. Operators with a composition and no row are expanded before. */
+/** Lowerings by operator name. An operator without a row is replaced by its composition before fusion. */
 const lowerings: OperatorRows<ElementwiseName, Lowering> = {
   absolute: { f32: "abs", i32: "absI" },
   add: { f32: "add", i32: "addI", u32: "addI" },

@@ -258,5 +258,5 @@ const derivedRows: { readonly [op in DerivedName]: Operator } = {
   fused: fusedOperator(rows),
 };
 
-/** Built-in operators by name. To add an operator, add one file in `ops/`, its name in `operator-params.ts`, and a row. */
+/** Built-in operators by name. CONTRIBUTING.md lists the files of a new operator. */
 export const operators: OperatorTable = { ...elementwiseRows, ...otherRows, ...derivedRows };

@@ -49,8 +49,8 @@ const castExpression = (x: string, from: DType, to: DType): string => {
 };
 
 /**
- * Expressions by operator name. Operators with a composition and no row are expanded before. Expressions on bools: false
- * is less than true.
+ * Expressions by operator name. An operator without a row is replaced by its composition before fusion. False is less
+ * than true.
  */
 const expressions: OperatorRows<ElementwiseName, Expression> = {
   absolute: call("abs"),

@@ -11,6 +11,7 @@ import type { Tensor } from "../../graph/tensor.ts";
 import type { DType } from "../../dtype.ts";
 import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
+/** Definition of an elementwise operator: the facts that `elementwise` completes to an `Operator`. */
 export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly name: string;
   readonly arity: number;
@@ -20,6 +21,7 @@ export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly result?: (inputs: readonly TensorSpec[], params: P) => DType;
   /** Number of flops per element, for the cost model. Default: 1. */
   readonly flops?: number;
+  /** Returns one element of the result, in f64; the reference of the operator. */
   readonly scalar: (values: readonly number[], params: P, dtype: DType) => number;
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
@@ -74,7 +76,7 @@ export const elementwise = <P extends Params = Params>({
     },
   });
 
-/** Rule of an elementwise operator that is also a composition of other elementwise operators. */
+/** Definition of an elementwise operator that is also a composition of other elementwise operators. */
 export interface ComposedRule<P extends Params> extends ElementwiseRule<P> {
   /**
    * The operator as a traced function of other elementwise operators. Must have the digits of `scalar` everywhere, so
