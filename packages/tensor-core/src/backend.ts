@@ -39,7 +39,15 @@ export {
 } from "./graph/graph.ts";
 export { traceWithin } from "./tracing/trace.ts";
 export { isUserOperator } from "./graph/operator.ts";
-export type { ComposedOperator, Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export type {
+  ComposedOperator,
+  Cost,
+  LayerKind,
+  Operator,
+  OperatorTable,
+  ReferenceArray,
+  VjpContext,
+} from "./graph/operator.ts";
 export { replay, type ReplayOptions } from "./tracing/replay.ts";
 export { operators } from "./ops/table.ts";
 export type { WasmMemory, WasmModule } from "./platform-types.ts";

@@ -56,8 +56,8 @@ type NoParams = { readonly [key in never]: ParamValue };
 // have a row for the operator: a table is typed by the names of an interface, so a missing row does not compile.
 
 /**
- * Elementwise operators with a composition (`composedElementwise`). A backend or exporter without a row for the operator
- * uses the composition.
+ * Elementwise operators with a composition (`composedElementwise`). A backend or exporter that has no row for the
+ * operator uses the composition.
  */
 export interface ComposedParams {
   readonly silu: NoParams;
