@@ -26,6 +26,7 @@ import {
 import type { Blas } from "./blas.ts";
 import { Arena, createSharedMemory } from "./arena.ts";
 import { CpuExecutable } from "./executable.ts";
+import { hasInstruction } from "./fused-lowering.ts";
 import { TILE } from "../assembly/fused-blocks.ts";
 import type { Kernel } from "./kernel.ts";
 import type { WasmExports } from "./wasm-exports.ts";
@@ -92,14 +93,13 @@ const checkSupport = (graph: Graph, kernels: KernelTable): void => {
 };
 
 const expand = (source: Graph, kernels: KernelTable): Graph =>
-  expandCompositions(
-    source,
-    ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node) === undefined,
+  expandCompositions(source, ({ name }, node) =>
+    kernels[name] === undefined ? hasInstruction(node) : kernels[name].refuses?.(node) === undefined,
   );
 
 /**
- * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel, the standard
- * passes run, and 16-bit products are widened.
+ * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel or
+ * instruction, the standard passes run, and 16-bit products are widened.
  */
 export const prepareForCpu = (
   source: Graph,

@@ -21,6 +21,7 @@ import { WebGpuExecutable } from "./executable.ts";
 import { type HostMemory, plainHostMemory, readBuffer } from "./host-transfer.ts";
 import type { Choices, DeviceFacts, Kernel } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
+import { hasInstruction } from "./kernels/fused/expressions.ts";
 import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 
@@ -62,18 +63,17 @@ const inPlaceRule: InPlaceRule = (node, input, output) =>
   standardInPlaceRule(node, input, output) && node.inputs[input]!.dtype === node.outputs[output]!.dtype;
 
 const expand = (source: Graph, facts: DeviceFacts, kernels: KernelTable): Graph =>
-  expandCompositions(
-    source,
-    ({ name }, node) => kernels[name] !== undefined && kernels[name].refuses?.(node, facts) === undefined,
+  expandCompositions(source, ({ name }, node) =>
+    kernels[name] === undefined ? hasInstruction(name) : kernels[name].refuses?.(node, facts) === undefined,
   );
 
 const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph =>
   widenHalf(graph, facts.f16 ? ["bf16"] : ["f16", "bf16"]);
 
 /**
- * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel, the standard
- * passes run within the device's limits, and products of bf16 are widened, as well as products of f16 if the device
- * does not support f16.
+ * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel or
+ * instruction, the standard passes run within the device's limits, and products of bf16 are widened, as well as
+ * products of f16 if the device does not support f16.
  */
 export const prepareForWebGpu = (
   source: Graph,

@@ -15,8 +15,8 @@ import { withExternalData } from "./external-data.ts";
 import { foldConstants } from "./fold-constants.ts";
 import { mergeTraces } from "./merge-traces.ts";
 import { ModelWriter } from "./model-writer.ts";
-import { requireConstantType, rejectNode } from "./operators/emitter.ts";
-import { emitters, unwritten } from "./operators/table.ts";
+import { noEquivalent, requireConstantType, rejectNode } from "./operators/emitter.ts";
+import { emitters, reasonOf } from "./operators/table.ts";
 import { encodeModel, type OnnxGraph, type OnnxTensor, type OnnxValue, typeCode } from "./proto.ts";
 
 /** A function to export, with its weights and inputs. */
@@ -128,6 +128,8 @@ const toF16Tensor = (path: string, { shape, data }: NdArray): OnnxTensor => {
  * With `batch: "dynamic"` the function is traced at three batch sizes, and every number that differs must be an affine
  * function of the batch size.
  *
+ * Operators without an emitter are exported as their composition, also users' operators.
+ *
  * @throws OnnxError for operators without an ONNX equivalent (collectives, random numbers, mixtures of experts), for
  * weights beyond the range of f16, and for models above 2 GiB, which `exportOnnxFiles` writes.
  * @example const bytes = exportOnnx({ fn: ({ params, state }, { image }) => ({ logits: model.apply(params, state,
@@ -162,7 +164,7 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
       },
       [weights, specs] as never,
     );
-    return eliminateDeadCode(expandCompositions(graph, () => true));
+    return eliminateDeadCode(expandCompositions(graph, ({ name }) => emitters.has(name)));
   };
   const graphs = batch === "dynamic" ? probes.map(traceAt) : [traceAt(batch)];
   const nodes = mergeTraces(graphs);
@@ -185,12 +187,8 @@ const build = <Weights>(source: OnnxSource<Weights>): Built => {
   );
   // This error is reported before other errors, because no other size makes an operator without an ONNX equivalent
   // exportable.
-  const reported = missing.find(({ op }) => unwritten.has(op)) ?? missing[0];
-  if (reported !== undefined)
-    rejectNode(
-      reported,
-      unwritten.get(reported.op) ?? "ONNX has no equivalent operators; remove it from the exported function",
-    );
+  const reported = missing.find(({ op }) => reasonOf(op) !== noEquivalent) ?? missing[0];
+  if (reported !== undefined) rejectNode(reported, reasonOf(reported.op));
   const constantOf = (ref: ValueRef): string | undefined => {
     const array = constants.get(valueKey(ref));
     if (array === undefined) return undefined;

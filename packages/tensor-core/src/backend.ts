@@ -18,13 +18,13 @@ export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
 export { type KernelNode, kernelNodeOf } from "./graph/kernel-node.ts";
-export type { OperatorName, OperatorParams } from "./ops/operator-params.ts";
+export type { ElementwiseName, KernelName, OperatorName, OperatorParams, OperatorRows } from "./ops/operator-params.ts";
 export { roleOf } from "./ops/role.ts";
 export { kernelTable, missingKernelReason } from "./execution/kernel-table.ts";
 export { alongDim, type ReductionStep, reductionSteps } from "./execution/reduction-steps.ts";
 export { didYouMean } from "./did-you-mean.ts";
 export { constantOf } from "./graph/constant-of.ts";
-export { axisSize, emit, emitOne } from "./graph/emit.ts";
+export { axisSize, emit, emitDefined, emitOne } from "./graph/emit.ts";
 export {
   encodeNumber,
   GraphBuilder,
@@ -39,7 +39,15 @@ export {
 } from "./graph/graph.ts";
 export { traceWithin } from "./tracing/trace.ts";
 export { isUserOperator } from "./graph/operator.ts";
-export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export type {
+  ComposedOperator,
+  Cost,
+  LayerKind,
+  Operator,
+  OperatorTable,
+  ReferenceArray,
+  VjpContext,
+} from "./graph/operator.ts";
 export { replay, type ReplayOptions } from "./tracing/replay.ts";
 export { operators } from "./ops/table.ts";
 export type { WasmMemory, WasmModule } from "./platform-types.ts";
@@ -47,6 +55,7 @@ export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
 export { broadcastShapes, formatSpec, rowMajorStrides, sameSpec } from "./shape.ts";
 export { foldInKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
+export { type ComposedRule, composedElementwise, type ElementwiseRule } from "./ops/shared/elementwise.ts";
 export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-sizes.ts";
 export { groupRanges } from "./ops/shared/grouped-rows.ts";
 export { windowOffset } from "./ops/shared/dynamic-window.ts";

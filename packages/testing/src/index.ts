@@ -1,6 +1,7 @@
 export { byteLevelTokenizer } from "./byte-level-tokenizer.ts";
 export { arrayStateScenarios, type Expect, type MeasuredBackend } from "./array-states.ts";
 export { composedCases } from "./cases/composed.ts";
+export { composedOperatorCases, sinh } from "./composed-operator.ts";
 export { conformanceCases } from "./cases/table.ts";
 export { assertClose, defaultTolerance, firstDifference, type Tolerance } from "./closeness.ts";
 export {

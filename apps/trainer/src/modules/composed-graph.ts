@@ -10,7 +10,7 @@ import { expandCompositions, isUserOperator } from "@skein/tensor-core/backend";
  * @throws ModuleError for an operator without a composition.
  */
 export const composed = ({ graph, ...trees }: Traced, what = "train(): model"): Traced => {
-  const expanded: Graph = expandCompositions(graph, () => false);
+  const expanded: Graph = expandCompositions(graph, ({ name }) => !isUserOperator(name));
   const own = expanded.nodes.find(({ op }) => isUserOperator(op));
   if (own !== undefined)
     throw new ModuleError(

@@ -1,5 +1,6 @@
 import type { DType } from "@skein/tensor-core";
-import { chosen, type Emitter, type EmitterTable, requireTypes, param } from "./emitter.ts";
+import type { ElementwiseName, OperatorRows } from "@skein/tensor-core/backend";
+import { chosen, type Emitter, noEquivalent, requireTypes, param, same } from "./emitter.ts";
 import { typeCode } from "../proto.ts";
 
 const numbers: readonly DType[] = ["f32", "i32"];
@@ -69,54 +70,55 @@ const gelu: Emitter = composed(floats, ({ node, inputs, writer }) =>
   writer.node("Gelu", inputs, { approximate: param<boolean>(node, "approximate") ? "tanh" : "none" }),
 );
 
-const same: Emitter = ({ inputs }) => inputs;
-
 const compared = (op: string): Emitter => named(op, numbers);
 const inverted = (op: string): Emitter =>
   composed(numbers, ({ inputs, writer }) => writer.node("Not", [writer.node(op, inputs)]));
 
-/** Emitters of elementwise operators. */
-export const elementwise: EmitterTable = new Map<string, Emitter>([
-  ["absolute", named("Abs", numbers)],
-  ["add", named("Add", numbers)],
-  ["cast", cast],
-  ["ceil", named("Ceil", floats)],
-  ["cos", named("Cos", floats)],
-  ["divide", divide],
-  ["equal", compared("Equal")],
-  ["erf", named("Erf", floats)],
-  ["exp", named("Exp", floats)],
-  ["floor", named("Floor", floats)],
-  ["gelu", gelu],
-  ["greater", compared("Greater")],
-  ["greater-equal", compared("GreaterOrEqual")],
-  ["identity", same],
-  ["is-finite", isFinite],
-  ["less", compared("Less")],
-  ["less-equal", compared("LessOrEqual")],
-  ["log", named("Log", floats)],
-  ["logical-and", named("And", bools)],
-  ["logical-not", named("Not", bools)],
-  ["logical-or", named("Or", bools)],
-  ["logical-xor", named("Xor", bools)],
-  ["maximum", extremum("Max")],
-  ["minimum", extremum("Min")],
-  ["multiply", named("Mul", numbers)],
-  ["negate", named("Neg", numbers)],
-  ["not-equal", inverted("Equal")],
-  ["optimization-barrier", same],
-  ["power", named("Pow", floats)],
-  ["relu", named("Relu", floats)],
-  ["round", named("Round", floats)],
-  ["rsqrt", composed(floats, ({ inputs, writer }) => writer.node("Reciprocal", [writer.node("Sqrt", inputs)]))],
-  ["sigmoid", named("Sigmoid", floats)],
-  ["sign", named("Sign", numbers)],
-  ["silu", composed(floats, ({ inputs, writer }) => writer.node("Mul", [inputs[0]!, writer.node("Sigmoid", inputs)]))],
-  ["sin", named("Sin", floats)],
-  ["softplus", named("Softplus", floats)],
-  ["sqrt", named("Sqrt", floats)],
-  ["stop-gradient", same],
-  ["subtract", named("Sub", numbers)],
-  ["tanh", named("Tanh", floats)],
-  ["where", ({ inputs, specs, writer }) => chosen(writer, inputs as [string, string, string], specs[1]!.dtype)],
-]);
+/** Emitters of elementwise operators, or the reason why an operator is not exported. */
+export const elementwise: OperatorRows<ElementwiseName, Emitter | string> = {
+  absolute: named("Abs", numbers),
+  add: named("Add", numbers),
+  bitcast: noEquivalent,
+  "bitwise-and": noEquivalent,
+  "bitwise-or": noEquivalent,
+  "bitwise-xor": noEquivalent,
+  cast: cast,
+  ceil: named("Ceil", floats),
+  cos: named("Cos", floats),
+  divide: divide,
+  equal: compared("Equal"),
+  erf: named("Erf", floats),
+  exp: named("Exp", floats),
+  floor: named("Floor", floats),
+  gelu: gelu,
+  greater: compared("Greater"),
+  "greater-equal": compared("GreaterOrEqual"),
+  "is-finite": isFinite,
+  less: compared("Less"),
+  "less-equal": compared("LessOrEqual"),
+  log: named("Log", floats),
+  "logical-and": named("And", bools),
+  "logical-not": named("Not", bools),
+  "logical-or": named("Or", bools),
+  "logical-xor": named("Xor", bools),
+  maximum: extremum("Max"),
+  minimum: extremum("Min"),
+  multiply: named("Mul", numbers),
+  negate: named("Neg", numbers),
+  "not-equal": inverted("Equal"),
+  power: named("Pow", floats),
+  relu: named("Relu", floats),
+  round: named("Round", floats),
+  rsqrt: composed(floats, ({ inputs, writer }) => writer.node("Reciprocal", [writer.node("Sqrt", inputs)])),
+  "shift-left": noEquivalent,
+  "shift-right": noEquivalent,
+  sigmoid: named("Sigmoid", floats),
+  sign: named("Sign", numbers),
+  sin: named("Sin", floats),
+  softplus: named("Softplus", floats),
+  sqrt: named("Sqrt", floats),
+  "stop-gradient": same,
+  subtract: named("Sub", numbers),
+  tanh: named("Tanh", floats),
+  where: ({ inputs, specs, writer }) => chosen(writer, inputs as [string, string, string], specs[1]!.dtype),
+};

@@ -20,8 +20,11 @@ export interface EmitInput {
  */
 export type Emitter = (input: EmitInput) => string | readonly (string | undefined)[];
 
-/** Emitters by the name of the operator. */
-export type EmitterTable = ReadonlyMap<string, Emitter>;
+/** Emitter of an operator whose results are its operands. */
+export const same: Emitter = ({ inputs }) => inputs;
+
+/** Reason why an operator is not exported, with the cure. */
+export const noEquivalent = "ONNX has no equivalent operators; remove it from the exported function";
 
 /** Throws an OnnxError for a node that has no ONNX equivalent, with the reason. */
 export const rejectNode = ({ op, id, scope }: MergedNode, reason: string): never => {

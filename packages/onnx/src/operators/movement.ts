@@ -5,13 +5,13 @@ import type { ConstantType } from "../model-writer.ts";
 import {
   chosen,
   type Emitter,
-  type EmitterTable,
   knownNumbers,
   knownSize,
   requireConstantType,
   requireTypes,
   param,
   rejectNode,
+  same,
 } from "./emitter.ts";
 
 /** Emits a constant whose elements are all equal: a stored scalar, expanded to the shape. */
@@ -94,30 +94,38 @@ const oneHot: Emitter = ({ node, inputs, specs, writer }) => {
   return writer.node("Cast", [writer.node("Equal", [each, classes])], { to: typeCode(dtype) });
 };
 
+type MovementName =
+  | "broadcast-to"
+  | "concat"
+  | "constant"
+  | "gather"
+  | "identity"
+  | "iota"
+  | "literal"
+  | "one-hot"
+  | "optimization-barrier"
+  | "pad"
+  | "reshape"
+  | "slice"
+  | "transpose";
+
 /** Emitters of operators that move or create elements. */
-export const movement: EmitterTable = new Map<string, Emitter>([
-  [
-    "broadcast-to",
-    ({ node, inputs, writer }) => writer.node("Expand", [inputs[0]!, writer.sizes(node.specs[0]!.shape)]),
-  ],
-  ["concat", ({ node, inputs, writer }) => writer.node("Concat", inputs, { axis: param<number>(node, "dim") })],
-  ["constant", constant],
-  ["gather", gather],
-  ["iota", iota],
-  ["literal", literal],
-  ["one-hot", oneHot],
-  ["pad", pad],
-  [
-    "reshape",
-    ({ node, inputs, writer }) =>
-      writer.node("Reshape", [inputs[0]!, writer.sizes(node.specs[0]!.shape)], { allowzero: 1 }),
-  ],
-  ["slice", slice],
-  [
-    "transpose",
-    ({ node, inputs, writer }) => {
-      const perm = knownNumbers(node, "permutation");
-      return perm.length === 0 ? inputs : writer.node("Transpose", inputs, { perm });
-    },
-  ],
-]);
+export const movement: { readonly [op in MovementName]: Emitter } = {
+  "broadcast-to": ({ node, inputs, writer }) => writer.node("Expand", [inputs[0]!, writer.sizes(node.specs[0]!.shape)]),
+  concat: ({ node, inputs, writer }) => writer.node("Concat", inputs, { axis: param<number>(node, "dim") }),
+  constant: constant,
+  gather: gather,
+  identity: same,
+  iota: iota,
+  literal: literal,
+  "one-hot": oneHot,
+  "optimization-barrier": same,
+  pad: pad,
+  reshape: ({ node, inputs, writer }) =>
+    writer.node("Reshape", [inputs[0]!, writer.sizes(node.specs[0]!.shape)], { allowzero: 1 }),
+  slice: slice,
+  transpose: ({ node, inputs, writer }) => {
+    const perm = knownNumbers(node, "permutation");
+    return perm.length === 0 ? inputs : writer.node("Transpose", inputs, { perm });
+  },
+};

@@ -1,4 +1,4 @@
-import { type Emitter, type EmitterTable, knownNumbers, requireTypes, param } from "./emitter.ts";
+import { type Emitter, knownNumbers, requireTypes, param } from "./emitter.ts";
 
 type Pairs = readonly (readonly [number, number])[];
 
@@ -51,10 +51,12 @@ const pooling =
     return writer.node("Transpose", [result], { perm: channelsLast });
   };
 
+type ProductName = "avg-pool2d" | "conv2d" | "matmul" | "max-pool2d";
+
 /** Emitters of matrix products, convolutions and pooling. */
-export const products: EmitterTable = new Map<string, Emitter>([
-  ["avg-pool2d", pooling("AveragePool")],
-  ["conv2d", convolution],
-  ["matmul", matmul],
-  ["max-pool2d", pooling("MaxPool")],
-]);
+export const products: { readonly [op in ProductName]: Emitter } = {
+  "avg-pool2d": pooling("AveragePool"),
+  conv2d: convolution,
+  matmul: matmul,
+  "max-pool2d": pooling("MaxPool"),
+};

@@ -3,7 +3,6 @@ import { attention } from "./attention.ts";
 import type { ModelWriter } from "../model-writer.ts";
 import {
   type Emitter,
-  type EmitterTable,
   knownNumbers,
   knownSize,
   requireConstantType,
@@ -130,19 +129,34 @@ const topK: Emitter = ({ node, inputs, specs, writer }) => {
   return [writer.node("GatherElements", [inputs[0]!, ascending!], { axis: -1 }), toI32(writer, ascending!)];
 };
 
+type RowName =
+  | "argmax"
+  | "argmin"
+  | "attention"
+  | "cumsum"
+  | "layer-norm"
+  | "log-softmax"
+  | "reduce-max"
+  | "reduce-min"
+  | "rms-norm"
+  | "rotary"
+  | "softmax"
+  | "sum"
+  | "top-k";
+
 /** Emitters of operators that work along dimensions. */
-export const rows: EmitterTable = new Map<string, Emitter>([
-  ["argmax", argReduction("ArgMax")],
-  ["argmin", argReduction("ArgMin")],
-  ["attention", attention],
-  ["cumsum", cumsum],
-  ["layer-norm", layerNorm],
-  ["log-softmax", alongRows("LogSoftmax")],
-  ["reduce-max", extremum("ReduceMax")],
-  ["reduce-min", extremum("ReduceMin")],
-  ["rms-norm", rmsNorm],
-  ["rotary", rotary],
-  ["softmax", alongRows("Softmax")],
-  ["sum", sum],
-  ["top-k", topK],
-]);
+export const rows: { readonly [op in RowName]: Emitter } = {
+  argmax: argReduction("ArgMax"),
+  argmin: argReduction("ArgMin"),
+  attention: attention,
+  cumsum: cumsum,
+  "layer-norm": layerNorm,
+  "log-softmax": alongRows("LogSoftmax"),
+  "reduce-max": extremum("ReduceMax"),
+  "reduce-min": extremum("ReduceMin"),
+  "rms-norm": rmsNorm,
+  rotary: rotary,
+  softmax: alongRows("Softmax"),
+  sum: sum,
+  "top-k": topK,
+};

@@ -173,7 +173,10 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
   readonly choosesResult?: boolean;
   /** Whether no gradient flows through the operator. */
   readonly stopsGradient?: boolean;
-  /** The operator as a composition of other operators, for backends without a kernel. Users' operators only. */
+  /**
+   * The operator as a composition of other operators, for backends and exporters that do not have the operator itself.
+   * Built-in operators: elementwise operators only, see `composedElementwise`.
+   */
   readonly composition?: (inputs: readonly Tensor[], params: P) => readonly Tensor[];
   /** Whether the reference interpreter runs the composition because no `reference` was given; users' operators only. */
   readonly referenceIsComposition?: boolean;
@@ -187,6 +190,9 @@ export interface Operator<P extends Params = Params> extends OperatorFacts<P> {
     outputs: readonly TensorSpec[],
   ) => Float64Array[][];
 }
+
+/** Operator that has a composition. */
+export type ComposedOperator = Operator & Required<Pick<Operator, "composition">>;
 
 /** Operators by name. */
 export type OperatorTable = { readonly [name: string]: Operator };

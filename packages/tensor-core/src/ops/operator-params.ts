@@ -52,128 +52,167 @@ import type { UnpackBitsParams } from "./unpack-bits.ts";
 /** Parameter type of operators that have no parameters. */
 type NoParams = { readonly [key in never]: ParamValue };
 
-/** Parameter type of each built-in operator, by operator name. One row per operator of `table.ts`. */
-export interface OperatorParams {
+// Parameter types of all built-in operators, by operator name. The interface of an operator decides which tables must
+// have a row for the operator: a table is typed by the names of an interface, so a missing row does not compile.
+
+/**
+ * Elementwise operators with a composition (`composedElementwise`). A backend or exporter that has no row for the
+ * operator uses the composition.
+ */
+export interface ComposedParams {
+  readonly silu: NoParams;
+}
+
+/** Elementwise operators: each backend has an instruction for fused programs. */
+export interface ElementwiseParams extends ComposedParams {
   readonly absolute: NoParams;
   readonly add: NoParams;
+  readonly bitcast: BitcastParams;
+  readonly "bitwise-and": NoParams;
+  readonly "bitwise-or": NoParams;
+  readonly "bitwise-xor": NoParams;
+  readonly cast: CastParams;
+  readonly ceil: NoParams;
+  readonly cos: NoParams;
+  readonly divide: NoParams;
+  readonly equal: NoParams;
+  readonly erf: NoParams;
+  readonly exp: NoParams;
+  readonly floor: NoParams;
+  readonly gelu: GeluParams;
+  readonly greater: NoParams;
+  readonly "greater-equal": NoParams;
+  readonly "is-finite": NoParams;
+  readonly less: NoParams;
+  readonly "less-equal": NoParams;
+  readonly log: NoParams;
+  readonly "logical-and": NoParams;
+  readonly "logical-not": NoParams;
+  readonly "logical-or": NoParams;
+  readonly "logical-xor": NoParams;
+  readonly maximum: NoParams;
+  readonly minimum: NoParams;
+  readonly multiply: NoParams;
+  readonly negate: NoParams;
+  readonly "not-equal": NoParams;
+  readonly power: NoParams;
+  readonly relu: NoParams;
+  readonly round: NoParams;
+  readonly rsqrt: NoParams;
+  readonly "shift-left": NoParams;
+  readonly "shift-right": NoParams;
+  readonly sigmoid: NoParams;
+  readonly sign: NoParams;
+  readonly sin: NoParams;
+  readonly softplus: NoParams;
+  readonly sqrt: NoParams;
+  readonly "stop-gradient": NoParams;
+  readonly subtract: NoParams;
+  readonly tanh: NoParams;
+  readonly where: NoParams;
+}
+
+/** Operators that an executor runs without a kernel: arguments, barriers, views and collectives. */
+export interface KernellessParams {
   readonly "all-gather": CollectiveParams;
   readonly "all-reduce": AllReduceParams;
   readonly "all-to-all": CollectiveParams;
+  readonly "axis-index": CollectiveParams;
+  readonly broadcast: BroadcastParams;
+  readonly "collective-done": CollectiveStartParams;
+  readonly "collective-start": CollectiveStartParams;
+  readonly identity: NoParams;
+  readonly input: InputParams;
+  readonly "optimization-barrier": NoParams;
+  readonly "ragged-all-gather": CollectiveParams;
+  readonly "ragged-all-to-all": CollectiveParams;
+  readonly reduce: ReduceParams;
+  readonly "reduce-scatter": ReduceScatterParams;
+  readonly "send-receive": SendReceiveParams;
+}
+
+/** Operators for which each backend has a kernel. A `bitcast` is an instruction or, if it is not fused, a kernel. */
+export interface KernelParams {
   readonly argmax: ArgReductionParams;
   readonly argmin: ArgReductionParams;
   readonly attention: AttentionParams;
   readonly "attention-backward": AttentionParams;
   readonly "avg-pool2d": AvgPool2dParams;
   readonly "avg-pool2d-backward": AvgPool2dBackwardParams;
-  readonly "axis-index": CollectiveParams;
   readonly "batch-norm": BatchNormParams;
   readonly "batch-norm-backward": BatchNormBackwardParams;
   readonly bitcast: BitcastParams;
-  readonly "bitwise-and": NoParams;
-  readonly "bitwise-or": NoParams;
-  readonly "bitwise-xor": NoParams;
-  readonly broadcast: BroadcastParams;
   readonly "broadcast-to": BroadcastToParams;
-  readonly cast: CastParams;
-  readonly ceil: NoParams;
   readonly cholesky: NoParams;
-  readonly "collective-done": CollectiveStartParams;
-  readonly "collective-start": CollectiveStartParams;
   readonly compact: CompactParams;
   readonly concat: ConcatParams;
   readonly constant: ConstantParams;
   readonly conv2d: ConvolutionParams;
   readonly "conv2d-backward-input": Conv2dBackwardInputParams;
   readonly "conv2d-backward-weight": Conv2dBackwardWeightParams;
-  readonly cos: NoParams;
   readonly "cross-entropy": NoParams;
   readonly "cross-entropy-backward": NoParams;
   readonly cumsum: CumsumParams;
-  readonly divide: NoParams;
   readonly "dynamic-slice": DynamicSliceParams;
   readonly "dynamic-update-slice": NoParams;
   readonly eigh: NoParams;
-  readonly equal: NoParams;
-  readonly erf: NoParams;
-  readonly exp: NoParams;
-  readonly floor: NoParams;
   readonly "fold-in": NoParams;
   readonly fused: FusedParams;
   readonly gather: GatherParams;
-  readonly gelu: GeluParams;
-  readonly greater: NoParams;
-  readonly "greater-equal": NoParams;
   readonly "grouped-matmul": GroupedMatmulParams;
   readonly "grouped-matmul-backward-weight": NoParams;
   readonly histogram: HistogramParams;
-  readonly identity: NoParams;
-  readonly input: InputParams;
   readonly iota: IotaParams;
-  readonly "is-finite": NoParams;
   readonly "layer-norm": LayerNormParams;
   readonly "layer-norm-backward": NoParams;
-  readonly less: NoParams;
-  readonly "less-equal": NoParams;
   readonly literal: LiteralParams;
-  readonly log: NoParams;
   readonly "log-softmax": NoParams;
   readonly "log-softmax-backward": NoParams;
-  readonly "logical-and": NoParams;
-  readonly "logical-not": NoParams;
-  readonly "logical-or": NoParams;
-  readonly "logical-xor": NoParams;
   readonly matmul: MatmulParams;
   readonly "max-pool2d": PoolingParams;
   readonly "max-pool2d-backward": PoolingParams;
-  readonly maximum: NoParams;
-  readonly minimum: NoParams;
-  readonly multiply: NoParams;
-  readonly negate: NoParams;
   readonly nonzero: NonzeroParams;
-  readonly "not-equal": NoParams;
   readonly "one-hot": OneHotParams;
-  readonly "optimization-barrier": NoParams;
   readonly "pack-bits": NoParams;
   readonly pad: PadParams;
-  readonly power: NoParams;
   readonly qr: NoParams;
-  readonly "ragged-all-gather": CollectiveParams;
-  readonly "ragged-all-to-all": CollectiveParams;
   readonly "random-bits": RandomBitsParams;
-  readonly reduce: ReduceParams;
   readonly "reduce-max": ReductionParams;
   readonly "reduce-min": ReductionParams;
-  readonly "reduce-scatter": ReduceScatterParams;
-  readonly relu: NoParams;
   readonly reshape: ReshapeParams;
   readonly "rms-norm": RmsNormParams;
   readonly "rms-norm-backward": NoParams;
   readonly rotary: RotaryParams;
-  readonly round: NoParams;
-  readonly rsqrt: NoParams;
   readonly "scatter-add": ScatterAddParams;
-  readonly "send-receive": SendReceiveParams;
-  readonly "shift-left": NoParams;
-  readonly "shift-right": NoParams;
-  readonly sigmoid: NoParams;
-  readonly sign: NoParams;
-  readonly silu: NoParams;
-  readonly sin: NoParams;
   readonly slice: SliceParams;
   readonly softmax: NoParams;
   readonly "softmax-backward": NoParams;
-  readonly softplus: NoParams;
-  readonly sqrt: NoParams;
-  readonly "stop-gradient": NoParams;
-  readonly subtract: NoParams;
   readonly sum: ReductionParams;
-  readonly tanh: NoParams;
   readonly "top-k": TopKParams;
   readonly transpose: TransposeParams;
   readonly "triangular-solve": TriangularSolveParams;
   readonly "unpack-bits": UnpackBitsParams;
-  readonly where: NoParams;
 }
+
+/** Parameter type of each built-in operator, by operator name. */
+export interface OperatorParams extends ElementwiseParams, KernellessParams, KernelParams {}
 
 /** Name of a built-in operator. */
 export type OperatorName = keyof OperatorParams;
+
+/** Name of an elementwise operator. */
+export type ElementwiseName = keyof ElementwiseParams;
+
+/** Name of an operator with a composition. */
+export type ComposedName = keyof ComposedParams;
+
+/** Name of an operator that needs a kernel. */
+export type KernelName = keyof KernelParams;
+
+/**
+ * Table with a row for each of the given operators. Only operators with a composition may have no row: then the
+ * composition is used.
+ */
+export type OperatorRows<Name extends OperatorName, Row> = {
+  readonly [op in Exclude<Name, ComposedName>]: Row;
+} & { readonly [op in Extract<Name, ComposedName>]?: Row };

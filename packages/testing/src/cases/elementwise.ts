@@ -1,325 +1,34 @@
 import {
   absolute,
-  add,
-  bitwiseAnd,
-  bitwiseOr,
-  bitwiseXor,
   cast,
   ceil,
   clip,
-  cos,
-  divide,
   type DType,
   dtypes,
-  equal,
-  erf,
-  exp,
   floor,
-  gelu,
   greater,
-  greaterEqual,
   identity,
-  isFinite,
   isFloat,
-  less,
-  lessEqual,
-  log,
-  logicalAnd,
   logicalNot,
-  logicalOr,
-  logicalXor,
   maximum,
-  minimum,
   multiply,
   NdArray,
   negate,
-  notEqual,
   optimizationBarrier,
   power,
-  relu,
   round,
-  rsqrt,
-  type Shape,
   shiftLeft,
   shiftRight,
-  sigmoid,
   sign,
-  silu,
-  sin,
-  softplus,
-  sqrt,
   stopGradient,
-  subtract,
-  tanh,
   type Tensor,
   where,
 } from "@skein/tensor-core";
-import type { Tolerance } from "../closeness.ts";
 import type { ConformanceCase } from "../conformance-case.ts";
 import { normalArray, uniformArray } from "../seeded.ts";
-
-type Unary = (x: Tensor) => Tensor;
-type Binary = (a: Tensor, b: Tensor) => Tensor;
-
-const exact: Tolerance = { absolute: 0, relative: 0 };
-/** One rounding to f32. */
-const rounded: Tolerance = { absolute: 1e-45, relative: 6e-8 };
-/** About two units in the last place. */
-const elementary: Tolerance = { absolute: 1e-37, relative: 3e-7 };
-
-const special = [
-  0,
-  -0,
-  1,
-  -1,
-  0.5,
-  -0.5,
-  1.5,
-  2.5,
-  -2.5,
-  1e-40,
-  -1e-40,
-  1e-30,
-  1e-8,
-  -1e-8,
-  0.3465735,
-  -0.3465736,
-  20.25,
-  -20.25,
-  87,
-  -87,
-  Infinity,
-  -Infinity,
-  NaN,
-];
-/** All special values, and enough others that the length is not a multiple of any vector or tile. */
-const adversarial = (scale: number, extra: readonly number[] = []): NdArray =>
-  NdArray.from([
-    ...special,
-    ...extra,
-    ...normalArray([1100], 3)
-      .toNumbers()
-      .map((value) => Math.fround(value * scale)),
-  ]);
-
-const smallShapes: readonly Shape[] = [[], [0], [1], [3], [4, 1], [5, 7]];
-
-interface UnaryRow {
-  readonly op: string;
-  readonly fn: Unary;
-  readonly tolerance: Tolerance;
-  /** Standard deviation of the random values. */
-  readonly scale?: number;
-  readonly extra?: readonly number[];
-  /** Whether the gradient row uses only positive values. */
-  readonly positive?: boolean;
-  readonly differentiable?: boolean;
-}
-
-const unaryRows: readonly UnaryRow[] = [
-  { op: "absolute", fn: absolute, tolerance: exact, differentiable: true },
-  { op: "ceil", fn: ceil, tolerance: exact },
-  {
-    op: "cos",
-    fn: cos,
-    tolerance: { absolute: 1e-7, relative: 0 },
-    extra: [1e3, -31415.926, 3e6, 1e9, -7e20, 3.4e38],
-    scale: 10,
-    differentiable: true,
-  },
-  { op: "erf", fn: erf, tolerance: elementary, differentiable: true },
-  {
-    op: "exp",
-    fn: exp,
-    tolerance: { absolute: 3e-45, relative: 2e-7 },
-    scale: 10,
-    extra: [-103.9, -120, -1000, 1000, 88.7],
-    differentiable: true,
-  },
-  { op: "floor", fn: floor, tolerance: exact },
-  { op: "gelu", fn: gelu, tolerance: { absolute: 4e-7, relative: 4e-7 }, differentiable: true },
-  {
-    op: "gelu",
-    fn: (x) => gelu(x, { approximate: "tanh" }),
-    tolerance: { absolute: 6e-7, relative: 4e-7 },
-    differentiable: true,
-  },
-  { op: "is-finite", fn: isFinite, tolerance: exact },
-  {
-    op: "log",
-    fn: log,
-    tolerance: elementary,
-    extra: [3e38, 1.0000001, 0.9999999],
-    scale: 100,
-    positive: true,
-    differentiable: true,
-  },
-  { op: "negate", fn: negate, tolerance: exact, differentiable: true },
-  { op: "relu", fn: relu, tolerance: exact, differentiable: true },
-  { op: "round", fn: round, tolerance: exact, extra: [8388607.5, 0.49999997, -3.5] },
-  { op: "rsqrt", fn: rsqrt, tolerance: elementary, positive: true, differentiable: true },
-  { op: "sigmoid", fn: sigmoid, tolerance: elementary, scale: 10, extra: [-100, 100], differentiable: true },
-  { op: "sign", fn: sign, tolerance: exact },
-  { op: "silu", fn: silu, tolerance: elementary, scale: 10, differentiable: true },
-  {
-    op: "sin",
-    fn: sin,
-    tolerance: { absolute: 1e-7, relative: 0 },
-    extra: [1e3, -31415.926, 3e6, 1e9, -7e20, 3.4e38],
-    scale: 10,
-    differentiable: true,
-  },
-  { op: "softplus", fn: softplus, tolerance: elementary, scale: 10, extra: [-100, 100], differentiable: true },
-  { op: "sqrt", fn: sqrt, tolerance: rounded, positive: true, differentiable: true },
-  { op: "stop-gradient", fn: stopGradient, tolerance: exact },
-  { op: "tanh", fn: tanh, tolerance: elementary, scale: 3, differentiable: true },
-];
-
-const unaryCases = unaryRows.flatMap(
-  ({ op, fn, tolerance, scale = 1, extra = [], positive = false, differentiable = false }): ConformanceCase[] => [
-    ...smallShapes.map((shape) => ({
-      op,
-      name: `shape [${shape.join()}]`,
-      fn,
-      inputs: [uniformArray(shape, 0.1, 2, 5)],
-      tolerance,
-    })),
-    { op, name: "adversarial values", fn, inputs: [adversarial(scale, extra)], tolerance },
-    ...(differentiable
-      ? [
-          {
-            op,
-            name: "gradient",
-            fn,
-            inputs: [positive ? uniformArray([3, 5], 0.3, 4, 7) : normalArray([3, 5], 7)],
-            gradient: [0],
-            tolerance,
-          },
-        ]
-      : []),
-  ],
-);
-
-const broadcasts: readonly (readonly [a: Shape, b: Shape])[] = [
-  [[], []],
-  [[0, 3], [3]],
-  [[7], [7]],
-  [[5, 7], [7]],
-  [
-    [5, 7],
-    [5, 1],
-  ],
-  [
-    [5, 1],
-    [1, 7],
-  ],
-  [[3, 300], [300]],
-  [
-    [3, 300],
-    [3, 1],
-  ],
-  [[300, 3], [3]],
-  [
-    [2, 3, 4, 5],
-    [3, 1, 5],
-  ],
-  [[1030], []],
-  [[], [1030]],
-];
-
-interface BinaryRow {
-  readonly op: string;
-  readonly fn: Binary;
-  readonly dtypes: readonly DType[];
-  readonly tolerance: Tolerance;
-  readonly differentiable?: boolean;
-}
-
-const binaryRows: readonly BinaryRow[] = [
-  { op: "add", fn: add, dtypes: ["f32", "i32", "u32"], tolerance: rounded, differentiable: true },
-  { op: "subtract", fn: subtract, dtypes: ["f32", "i32", "u32"], tolerance: rounded, differentiable: true },
-  { op: "multiply", fn: multiply, dtypes: ["f32", "i32", "u32"], tolerance: rounded, differentiable: true },
-  { op: "divide", fn: divide, dtypes: ["f32", "i32", "u32"], tolerance: rounded, differentiable: true },
-  { op: "maximum", fn: maximum, dtypes: ["f32", "i32", "u32"], tolerance: exact, differentiable: true },
-  { op: "minimum", fn: minimum, dtypes: ["f32", "i32", "u32"], tolerance: exact, differentiable: true },
-  ...(
-    [
-      ["equal", equal],
-      ["not-equal", notEqual],
-      ["less", less],
-      ["less-equal", lessEqual],
-      ["greater", greater],
-      ["greater-equal", greaterEqual],
-    ] as const
-  ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["f32", "i32", "u32", "u8", "bool"], tolerance: exact })),
-  ...(
-    [
-      ["logical-and", logicalAnd],
-      ["logical-or", logicalOr],
-      ["logical-xor", logicalXor],
-    ] as const
-  ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["bool"], tolerance: exact })),
-  ...(
-    [
-      ["bitwise-and", bitwiseAnd],
-      ["bitwise-or", bitwiseOr],
-      ["bitwise-xor", bitwiseXor],
-    ] as const
-  ).map(([op, fn]): BinaryRow => ({ op, fn, dtypes: ["i32", "u32"], tolerance: exact })),
-];
-
-/** Ends of each range, zero, NaN and infinities; every value is paired with every other. */
-const edges: { readonly [D in DType]: readonly number[] } = {
-  f32: [0, -0, 1, -1, 1.5, -2.25, 3e4, -1e-30, Infinity, -Infinity, NaN],
-  f16: [0, -0, 1, -1.5, 65504, 2 ** -24, 2 ** -14, -Infinity, Infinity, NaN],
-  bf16: [0, -0, 1, -1.5, 3e38, 1e-40, -Infinity, Infinity, NaN],
-  i32: [0, 1, -1, 2, -7, 2 ** 31 - 1, -(2 ** 31), 46341],
-  u32: [0, 1, 2, 7, 2 ** 32 - 1, 2 ** 31, 65537],
-  u8: [0, 1, 7, 128, 255],
-  bool: [0, 1],
-};
-
-const outer = (dtype: DType): readonly [NdArray, NdArray] => {
-  const values = edges[dtype];
-  const pairs = values.flatMap((a) => values.map((b) => [a, b] as const));
-  return [
-    NdArray.from(
-      pairs.map(([a]) => a),
-      undefined,
-      dtype,
-    ),
-    NdArray.from(
-      pairs.map(([, b]) => b),
-      undefined,
-      dtype,
-    ),
-  ];
-};
-
-const binaryCases = binaryRows.flatMap(({ op, fn, dtypes: own, tolerance, differentiable = false }) => [
-  ...own.flatMap((dtype): ConformanceCase[] => [
-    ...broadcasts.map(([a, b]) => ({
-      op,
-      name: `[${a.join()}] and [${b.join()}], ${dtype}`,
-      fn: fn as ConformanceCase["fn"],
-      inputs: [normalArray(a, 11, dtype), normalArray(b, 12, dtype)],
-      tolerance,
-    })),
-    { op, name: `edges, ${dtype}`, fn: fn as ConformanceCase["fn"], inputs: outer(dtype), tolerance },
-  ]),
-  ...(differentiable
-    ? broadcasts.slice(2, 6).map(
-        ([a, b]): ConformanceCase => ({
-          op,
-          name: `gradient, [${a.join()}] and [${b.join()}]`,
-          fn: fn as ConformanceCase["fn"],
-          inputs: [normalArray(a, 13), uniformArray(b, 0.5, 2, 14)],
-          gradient: [0, 1],
-          tolerance,
-        }),
-      )
-    : []),
-]);
+import { binaryCases } from "./binary.ts";
+import { adversarial, edges, elementary, exact, outer, rounded } from "./elementwise-values.ts";
+import { unaryCases } from "./unary.ts";
 
 const shifts = (dtype: DType): ConformanceCase[] => {
   const x = NdArray.from(

@@ -1,57 +1,39 @@
 import { type DType, InvariantError, isFloat } from "@skein/tensor-core";
-import type { FusedInstruction } from "@skein/tensor-core/backend";
+import type { ElementwiseName, FusedInstruction, OperatorRows } from "@skein/tensor-core/backend";
 
 // WGSL of single elementwise operators on vectors of four. A bool is a `vec4<bool>`, and a u8 is a `vec4<u32>`.
 
-const infix: { readonly [op: string]: string } = {
-  add: "+",
-  subtract: "-",
-  multiply: "*",
-  equal: "==",
-  less: "<",
-  "less-equal": "<=",
-  greater: ">",
-  "greater-equal": ">=",
-  "bitwise-and": "&",
-  "bitwise-or": "|",
-  "bitwise-xor": "^",
-};
+/** Returns the WGSL expression of an operator over registers. @param from Dtype of the first operand. */
+type Expression = (args: readonly string[], instruction: FusedInstruction, from: DType) => string;
 
-const calls: { readonly [op: string]: string } = {
-  absolute: "abs",
-  ceil: "ceil",
-  cos: "cos_of",
-  erf: "erf_of",
-  exp: "exp_of",
-  floor: "floor",
-  "is-finite": "is_finite",
-  log: "log_of",
-  power: "power_of",
-  round: "round",
-  rsqrt: "inverseSqrt",
-  sigmoid: "sigmoid_of",
-  silu: "silu_of",
-  sin: "sin_of",
-  softplus: "softplus_of",
-  sqrt: "sqrt_of",
-  tanh: "tanh_of",
-};
+const infix =
+  (sign: string): Expression =>
+  ([a, b]) =>
+    `(${a} ${sign} ${b})`;
 
-/** WGSL of operators on bools. false is less than true. */
-const boolExpressions: { readonly [op: string]: (a: string, b: string) => string } = {
-  equal: (a, b) => `(${a} == ${b})`,
-  "not-equal": (a, b) => `(${a} != ${b})`,
-  less: (a, b) => `(!${a} & ${b})`,
-  "less-equal": (a, b) => `(!${a} | ${b})`,
-  greater: (a, b) => `(${a} & !${b})`,
-  "greater-equal": (a, b) => `(${a} | !${b})`,
-  maximum: (a, b) => `(${a} | ${b})`,
-  minimum: (a, b) => `(${a} & ${b})`,
-  "logical-and": (a, b) => `(${a} & ${b})`,
-  "logical-or": (a, b) => `(${a} | ${b})`,
-  "logical-xor": (a, b) => `(${a} != ${b})`,
-  "logical-not": (a) => `!${a}`,
-};
+const call =
+  (name: string): Expression =>
+  (args) =>
+    `${name}(${args.join(", ")})`;
+
+const operand: Expression = ([a]) => a!;
+
+/** Chooses an expression for operands of type bool. */
+const bools =
+  (onBools: Expression, other: Expression): Expression =>
+  (args, instruction, from) =>
+    (from === "bool" ? onBools : other)(args, instruction, from);
+
+/** Chooses an expression for operands of type f32. */
+const floats =
+  (onFloats: Expression, other: Expression): Expression =>
+  (args, instruction, from) =>
+    (from === "f32" ? onFloats : other)(args, instruction, from);
+
+const shift =
+  (sign: string): Expression =>
+  ([a, b]) =>
+    `(${a} ${sign} (vec4<u32>(${b}) & vec4<u32>(31u)))`;
 
 /**
  * Returns WGSL of a cast. Casts to f16 and bf16 do not change the value here: `encode_…` computes the bits; see the
@@ -66,46 +48,72 @@ const castExpression = (x: string, from: DType, to: DType): string => {
   return `vec4<${to}>(${x})`;
 };
 
+/**
+ * Expressions by operator name. An operator without a row is replaced by its composition before fusion. False is less
+ * than true.
+ */
+const expressions: OperatorRows<ElementwiseName, Expression> = {
+  absolute: call("abs"),
+  add: infix("+"),
+  bitcast: ([a], { dtype }) => `bitcast<vec4<${dtype}>>(${a})`,
+  "bitwise-and": infix("&"),
+  "bitwise-or": infix("|"),
+  "bitwise-xor": infix("^"),
+  cast: ([a], { dtype }, from) => castExpression(a!, from, dtype),
+  ceil: call("ceil"),
+  cos: call("cos_of"),
+  divide: ([a, b], _, from) => `divide_${from}(${a}, ${b})`,
+  equal: infix("=="),
+  erf: call("erf_of"),
+  exp: call("exp_of"),
+  floor: call("floor"),
+  gelu: ([a], { params }) => (params["approximate"] === true ? `gelu_tanh_of(${a})` : `gelu_of(${a})`),
+  greater: bools(([a, b]) => `(${a} & !${b})`, infix(">")),
+  "greater-equal": bools(([a, b]) => `(${a} | !${b})`, infix(">=")),
+  "is-finite": call("is_finite"),
+  less: bools(([a, b]) => `(!${a} & ${b})`, infix("<")),
+  "less-equal": bools(([a, b]) => `(!${a} | ${b})`, infix("<=")),
+  log: call("log_of"),
+  "logical-and": infix("&"),
+  "logical-not": ([a]) => `!${a}`,
+  "logical-or": infix("|"),
+  "logical-xor": infix("!="),
+  maximum: bools(infix("|"), floats(call("maximum"), call("max"))),
+  minimum: bools(infix("&"), floats(call("minimum"), call("min"))),
+  multiply: infix("*"),
+  negate: ([a], _, from) => (from === "u32" ? `(~${a} + vec4<u32>(1u))` : `(-${a})`),
+  "not-equal": floats(([a, b]) => `!(${a} == ${b})`, infix("!=")),
+  power: call("power_of"),
+  relu: ([a]) => `select(${a}, vec4<f32>(), ${a} < vec4<f32>())`,
+  round: call("round"),
+  rsqrt: call("inverseSqrt"),
+  "shift-left": shift("<<"),
+  "shift-right": shift(">>"),
+  sigmoid: call("sigmoid_of"),
+  sign: floats(call("sign_of"), call("sign")),
+  silu: call("silu_of"),
+  sin: call("sin_of"),
+  softplus: call("softplus_of"),
+  sqrt: call("sqrt_of"),
+  "stop-gradient": operand,
+  subtract: infix("-"),
+  tanh: call("tanh_of"),
+  where: ([a, b, c]) => `select(${c}, ${b}, ${a})`,
+};
+
+const expressionFor = (op: string): Expression | undefined =>
+  (expressions as { readonly [op: string]: Expression | undefined })[op];
+
+/** Whether the kernel `fused` has an instruction for an operator. */
+export const hasInstruction = (op: string): boolean => expressionFor(op) !== undefined;
+
 /** Returns the WGSL expression of an instruction over registers. @param from Dtypes of the operands. */
 export const expressionOf = (
-  { op, dtype, params }: FusedInstruction,
+  instruction: FusedInstruction,
   args: readonly string[],
-  from: readonly DType[],
+  [from]: readonly DType[],
 ): string => {
-  const [a, b, c] = args as [string, string, string];
-  const type = from[0]!;
-  if (type === "bool" && op in boolExpressions) return boolExpressions[op]!(a, b);
-  if (op in infix) return `(${a} ${infix[op]} ${b})`;
-  if (op in calls) return `${calls[op]}(${args.join(", ")})`;
-  switch (op) {
-    case "identity":
-    case "stop-gradient":
-      return a;
-    case "bitcast":
-      return `bitcast<vec4<${dtype}>>(${a})`;
-    case "cast":
-      return castExpression(a, type, dtype);
-    case "where":
-      return `select(${c}, ${b}, ${a})`;
-    case "not-equal":
-      return type === "f32" ? `!(${a} == ${b})` : `(${a} != ${b})`;
-    case "negate":
-      return type === "u32" ? `(~${a} + vec4<u32>(1u))` : `(-${a})`;
-    case "sign":
-      return type === "f32" ? `sign_of(${a})` : `sign(${a})`;
-    case "relu":
-      return `select(${a}, vec4<f32>(), ${a} < vec4<f32>())`;
-    case "gelu":
-      return params["approximate"] === true ? `gelu_tanh_of(${a})` : `gelu_of(${a})`;
-    case "divide":
-      return `divide_${type}(${a}, ${b})`;
-    case "maximum":
-    case "minimum":
-      return type === "f32" ? `${op}(${a}, ${b})` : `${op === "maximum" ? "max" : "min"}(${a}, ${b})`;
-    case "shift-left":
-    case "shift-right":
-      return `(${a} ${op === "shift-left" ? "<<" : ">>"} (vec4<u32>(${b}) & vec4<u32>(31u)))`;
-    default:
-      throw new InvariantError(`fused: no WGSL computes ${op} on ${type}`);
-  }
+  const expression = expressionFor(instruction.op);
+  if (expression === undefined) throw new InvariantError(`fused: no WGSL computes ${instruction.op} on ${from}`);
+  return expression(args, instruction, from!);
 };

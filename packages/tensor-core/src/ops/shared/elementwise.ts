@@ -1,10 +1,17 @@
 import { InvariantError, ShapeError } from "../../errors.ts";
 import type { Params } from "../../graph/graph.ts";
-import { defineOperator, type Operator, type OperatorFacts, type VjpContext } from "../../graph/operator.ts";
+import {
+  type ComposedOperator,
+  defineOperator,
+  type Operator,
+  type OperatorFacts,
+  type VjpContext,
+} from "../../graph/operator.ts";
 import type { Tensor } from "../../graph/tensor.ts";
 import type { DType } from "../../dtype.ts";
 import { byteLength, elementCount, formatSpec, sameShape, type TensorSpec } from "../../shape.ts";
 
+/** Definition of an elementwise operator: the facts that `elementwise` completes to an `Operator`. */
 export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly name: string;
   readonly arity: number;
@@ -14,6 +21,7 @@ export interface ElementwiseRule<P extends Params> extends OperatorFacts<P> {
   readonly result?: (inputs: readonly TensorSpec[], params: P) => DType;
   /** Number of flops per element, for the cost model. Default: 1. */
   readonly flops?: number;
+  /** Returns one element of the result, in f64; the reference of the operator. */
   readonly scalar: (values: readonly number[], params: P, dtype: DType) => number;
   readonly vjp?: (context: VjpContext<P>) => (Tensor | undefined)[];
 }
@@ -67,6 +75,29 @@ export const elementwise = <P extends Params = Params>({
       return [result];
     },
   });
+
+/** Definition of an elementwise operator that is also a composition of other elementwise operators. */
+export interface ComposedRule<P extends Params> extends ElementwiseRule<P> {
+  /**
+   * The operator as a traced function of other elementwise operators. Must have the digits of `scalar` everywhere, so
+   * it must not cancel, and must not overflow in an intermediate value. The conformance rows of the operator compare
+   * the two on each backend that runs the composition.
+   */
+  readonly composition: (inputs: readonly Tensor[], params: P) => Tensor;
+}
+
+/**
+ * Create an elementwise operator with a composition. Backends that have no instruction for the operator, and exporters
+ * that have no equivalent, use the composition, so the operator works everywhere at once. `scalar` remains the f64
+ * reference, and `vjp` the derivative.
+ */
+export const composedElementwise = <P extends Params = Params>({
+  composition,
+  ...rule
+}: ComposedRule<P>): ComposedOperator => ({
+  ...elementwise<P>(rule),
+  composition: (inputs, params) => [composition(inputs, params as P)],
+});
 
 /** Create the formula of a binary operator with an infix sign, for printed programs. */
 export const infix =
