@@ -22,7 +22,7 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/tensor-core", names: "NdArray", maxBytes: 4_100 },
   { from: "@skein/collectives", maxBytes: 46_000 },
   { from: "@skein/compressors", maxBytes: 55_000 },
-  { from: "@skein/cost-model", names: "mergeOptimally", maxBytes: 2_700 },
+  { from: "@skein/cost-model", names: "planMgWfbpOptimal", maxBytes: 2_700 },
   // Prices use the rules of all operators.
   { from: "@skein/cost-model", maxBytes: 84_700 },
   // One of three kernel builds is loaded, separately from the bundle.

@@ -1,7 +1,7 @@
 import { worldSteps } from "@skein/report";
 import {
   collectivePricer,
-  type Device,
+  type ComputeDevice,
   hardwareNamed,
   type KernelSample,
   simulate,
@@ -17,7 +17,7 @@ import { bestSchedule } from "../src/profile/best-schedule.ts";
 import { tinyJob } from "./tiny-job.ts";
 
 const ranks = [0, 1, 2, 3];
-const device: Device = hardwareNamed("laptop-cpu").device;
+const device: ComputeDevice = hardwareNamed("laptop-cpu").device;
 const within = { secondsPerMessage: 2e-4, secondsPerByte: 8e-9 };
 const link = { within, across: within, reduceSecondsPerByte: 0 };
 const collectives = { data: collectivePricer({ worldSize: ranks.length, sharesMemory: false, link }) };

@@ -1,7 +1,7 @@
 import {
   codecSeconds,
   collectivePricer,
-  type Device,
+  type ComputeDevice,
   hardwareNamed,
   kernelPricer,
   planDear,
@@ -116,7 +116,7 @@ test("a dense exchange has no kernels of its own, and a compression reads each g
     return codecSeconds(pricedExchange(job.exchange([weight]), { device, collectives }));
   };
   expect(await codecOf("{kind: identity}")).toBe(0);
-  const whole: Device = { ...device, efficiencies: [], assumedEfficiency: 1, kernelStartSeconds: 0 };
+  const whole: ComputeDevice = { ...device, efficiencies: [], assumedEfficiency: 1, kernelStartSeconds: 0 };
   const { seconds } = roofline(whole, { flops: 0, bytes: 4 * 512 * 256 });
   for (const kind of ["top-k", "ms-top-k", "g-top-k", "qsgd", "tern-grad", "eight-bit", "agoq", "power-sgd", "acp-sgd"])
     expect(await codecOf(`{kind: ${kind}}`), kind).toBeGreaterThan(seconds);

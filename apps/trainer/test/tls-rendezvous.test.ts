@@ -9,7 +9,7 @@ import {
   hostRendezvous,
   type JoinOptions,
   joinRendezvous,
-  newSecret,
+  randomSecret,
   readTlsIdentity,
   type RendezvousOptions,
   type TlsFiles,
@@ -21,7 +21,7 @@ import { coordinatorFiles, rankFiles, writeCertificates } from "../src/certifica
 import { exitCodeOf } from "../src/errors.ts";
 import { issueCertificate, makeAuthority } from "../src/certificates/issue-certificate.ts";
 
-const secret = newSecret();
+const secret = randomSecret();
 const world = { worldSize: 2, job: "job", build: "build", secret };
 
 let folder: string;

@@ -2,7 +2,7 @@ import {
   directAllReduce,
   directReduceScatter,
   execute,
-  memoryWorld,
+  createMemoryWorld,
   plainArithmetic,
   wasmArithmetic,
 } from "@skein/collectives";
@@ -56,7 +56,7 @@ test.each(["relaxed", "simd", "scalar"] as const)(
           ),
       );
       await Promise.all(
-        memoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
+        createMemoryWorld(worldSize, { sharesMemory: true }).map(async (transport, rank) => {
           const n = Math.floor(count / worldSize);
           const input = regions[rank]!.subarray(0, n * worldSize * bytesPerElement[dtype]);
           const scatter = directReduceScatter.schedule({ rank, worldSize, elementCount: n });

@@ -3,8 +3,8 @@ import {
   fitCollectiveModel,
   type GradientProfile,
   type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
+  planMgWfbp,
+  planMgWfbpOptimal,
   onePerTensor,
   timelineOf,
 } from "@skein/cost-model";
@@ -139,7 +139,7 @@ export const predictLog = (model: LinearCollectiveModel): PredictedLog => {
       backward,
       tracedLayers.map(({ elements }) => collectiveSeconds(model, 4 * elements)),
     ),
-    greedy: merged(mergeGreedy(profile, model)),
-    optimal: merged(mergeOptimally(profile, model)),
+    greedy: merged(planMgWfbp(profile, model)),
+    optimal: merged(planMgWfbpOptimal(profile, model)),
   };
 };

@@ -1,7 +1,7 @@
 import {
   type GradientProfile,
   type LinearCollectiveModel,
-  mergeGreedy,
+  planMgWfbp,
   onePerTensor,
   planSimultaneous,
   simultaneousTimeline,
@@ -67,7 +67,7 @@ export const predictInTurn = (model: Architecture, computeSeconds: number): Omit
   const profile = profileWithin(model, computeSeconds);
   return {
     waitFree: timelineOf(profile, onePerTensor(profile), link).exposedSeconds,
-    merged: timelineOf(profile, mergeGreedy(profile, link), link).exposedSeconds,
+    merged: timelineOf(profile, planMgWfbp(profile, link), link).exposedSeconds,
   };
 };
 

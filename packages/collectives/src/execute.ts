@@ -1,7 +1,7 @@
 import { bytesPerElement, type DType, InvariantError } from "@skein/tensor-core";
 import type { CollectiveRequest } from "@skein/tensor-core/backend";
 import type { Arithmetic } from "./arithmetic.ts";
-import type { ElementRange, Region, Schedule, Step } from "./schedule.ts";
+import type { ElementRange, Region, CollectiveSchedule, Step } from "./schedule.ts";
 import { type Eventually, Future, isLater, type SendHandle, type Transport } from "./transport/transport.ts";
 
 /**
@@ -36,7 +36,7 @@ export function* settled<T>(value: Eventually<T>): Walk<T> {
  * overwritten, all sends of the range have completed. At the end, all sends have completed.
  */
 export function* walk(
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
@@ -196,7 +196,7 @@ export const runWalk = async <T>(walk: Walk<T>, wait?: (future: Future<unknown>)
 
 /** Executes a schedule over a transport between threads. Blocks until the schedule has completed. */
 export const executeBlocking = (
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
@@ -205,12 +205,12 @@ export const executeBlocking = (
 
 /** Executes a schedule over any transport that returns values and promises. */
 export const execute = (
-  schedule: Schedule,
+  schedule: CollectiveSchedule,
   execution: Execution,
   transport: Transport,
   arithmetic: Arithmetic,
 ): Promise<void> => runWalk(walk(schedule, execution, transport, arithmetic));
 
 /** Returns the scratch memory that a schedule needs, in bytes. */
-export const scratchBytes = (schedule: Schedule, dtype: DType): number =>
+export const scratchBytes = (schedule: CollectiveSchedule, dtype: DType): number =>
   schedule.scratchElements * bytesPerElement[dtype];

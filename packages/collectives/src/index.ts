@@ -30,7 +30,7 @@ export { pairwiseAllToAll } from "./algorithms/pairwise-all-to-all.ts";
 export { ringAllGather } from "./algorithms/ring-all-gather.ts";
 export { ringAllReduce } from "./algorithms/ring-all-reduce.ts";
 export { ringReduceScatter } from "./algorithms/ring-reduce-scatter.ts";
-export { sendReceive } from "./algorithms/send-receive.ts";
+export { directSendReceive } from "./algorithms/send-receive.ts";
 export { type Arithmetic, reducible } from "./arithmetic.ts";
 export {
   CollectiveError,
@@ -86,23 +86,23 @@ export {
   type ElementRange,
   type ScheduleParameters,
   type Region,
-  type Schedule,
+  type CollectiveSchedule,
   sentElements,
   sentMessages,
   type Step,
 } from "./schedule.ts";
 export {
   algorithmSelector,
-  type Choice,
+  type AlgorithmChoice,
   ethernetLinks,
   type GroupSelectionOptions,
   predictedSeconds,
   selectAlgorithm,
   type SelectionOptions,
 } from "./select.ts";
-export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
+export { type BlockingCommunicator, createCommunicator } from "./communicator.ts";
 export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
-export { memoryWorld } from "./transport/memory-transport.ts";
+export { createMemoryWorld } from "./transport/memory-transport.ts";
 export { hostsOf, meshPartition } from "./topology.ts";
 export { type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
 export { checkKernels, requiredExports, wasmArithmetic } from "./wasm-arithmetic.ts";
@@ -119,4 +119,4 @@ export { openWireKernels, type WireMemory, type WireKernels } from "./wire/wire-
 export { type EmulatedDirection, emulatedLinks } from "./network/emulated-links.ts";
 export { LinkFailedError, LinkRefusedError } from "./network/errors.ts";
 export type { Link, LinkCodec, LinkReceiver } from "./network/link.ts";
-export { networkWorld, type NetworkWorld, type NetworkWorldOptions } from "./network/network-transport.ts";
+export { createNetworkWorld, type NetworkWorld, type NetworkWorldOptions } from "./network/network-transport.ts";

@@ -1,5 +1,5 @@
 import { readSync, writeSync } from "node:fs";
-import { type BlockingCommunicator, joinWorld as joinAnyWorld } from "./communicator.ts";
+import { type BlockingCommunicator, createCommunicator } from "./communicator.ts";
 import type { WorldConnection } from "./control-block/world-connection.ts";
 import type { LaneTransports } from "./lanes/rank-lanes.ts";
 import { hasOwnCore } from "./own-core.ts";
@@ -13,10 +13,10 @@ export const nodeRuntime: ExpressRuntime = {
 };
 
 /**
- * Joins a world as the rank of `connection`, like `joinWorld` of `@skein/collectives`. In addition, this thread
- * executes small requests between processes of one machine.
+ * Joins a world as the rank of `connection`, like `createCommunicator`. In addition, this thread executes small requests
+ * between processes of one machine.
  *
- * @throws the errors of that `joinWorld`.
+ * @throws the errors of `createCommunicator`.
  */
 export const joinWorld = (connection: WorldConnection, laneTransports?: LaneTransports): BlockingCommunicator =>
-  joinAnyWorld(connection, laneTransports, nodeRuntime);
+  createCommunicator(connection, laneTransports, nodeRuntime);

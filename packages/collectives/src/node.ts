@@ -24,7 +24,7 @@ export { parseCertificate, readPem, readTlsIdentity } from "./security/identity-
 export { parseRevocationList, serialOf } from "./security/revocation-list.ts";
 export type { TlsFiles, TlsIdentity } from "./security/tls-identity.ts";
 export { isLoopback } from "./security/loopback.ts";
-export { newSecret } from "./security/secret.ts";
+export { randomSecret } from "./security/secret.ts";
 export { createThreadWorld, spinsOnOwnCore, type ThreadWorld, type ThreadWorldOptions } from "./thread-world.ts";
 export type { BlockingCommunicator } from "./communicator.ts";
 export { joinWorld } from "./join-world.ts";

@@ -37,7 +37,7 @@ export interface SelectionOptions extends GroupSelectionOptions {
 }
 
 /** A chosen algorithm, and the number of segments of its vector. */
-export interface Choice {
+export interface AlgorithmChoice {
   readonly algorithm: Algorithm;
   readonly segments: number;
 }
@@ -110,15 +110,15 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
 export const algorithmSelector = (
   { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSelectionOptions,
   candidates: readonly Algorithm[] = algorithms,
-): ((kind: CollectiveKind, byteLength: number) => Choice) => {
+): ((kind: CollectiveKind, byteLength: number) => AlgorithmChoice) => {
   const allowed = (algorithm: Algorithm): boolean => order === "any" || algorithm.rankOrder || worldSize <= 2;
   const segmentsOf = (algorithm: Algorithm): number[] => {
     const counts: number[] = [];
     for (let segments = 1; segments <= (algorithm.maxSegments ?? 1); segments *= 2) counts.push(segments);
     return counts;
   };
-  const known = new Map<CollectiveKind, readonly (Choice & { readonly pathOfOneByte: Load })[]>();
-  const pricesOf = (kind: CollectiveKind): readonly (Choice & { readonly pathOfOneByte: Load })[] => {
+  const known = new Map<CollectiveKind, readonly (AlgorithmChoice & { readonly pathOfOneByte: Load })[]>();
+  const pricesOf = (kind: CollectiveKind): readonly (AlgorithmChoice & { readonly pathOfOneByte: Load })[] => {
     const found = known.get(kind);
     if (found !== undefined) return found;
     const prices = candidates
@@ -136,7 +136,7 @@ export const algorithmSelector = (
   return (kind, byteLength) => {
     const direct = sharesMemory ? inSharedMemory[kind] : undefined;
     if (direct !== undefined) return { algorithm: direct, segments: 1 };
-    let best: Choice | undefined;
+    let best: AlgorithmChoice | undefined;
     let least = Infinity;
     for (const { algorithm, segments, pathOfOneByte } of pricesOf(kind)) {
       const seconds = secondsOfPath(pathOfOneByte, byteLength, segments, link);
@@ -154,4 +154,4 @@ export const algorithmSelector = (
 export const selectAlgorithm = (
   { kind, byteLength, ...group }: SelectionOptions,
   candidates: readonly Algorithm[] = algorithms,
-): Choice => algorithmSelector(group, candidates)(kind, byteLength);
+): AlgorithmChoice => algorithmSelector(group, candidates)(kind, byteLength);

@@ -12,7 +12,7 @@ export {
   type RankMemory,
 } from "./control-block/local-ranks.ts";
 export type { Preference, WorldConnection } from "./control-block/world-connection.ts";
-export { type BlockingCommunicator, joinWorld } from "./communicator.ts";
+export { type BlockingCommunicator, createCommunicator } from "./communicator.ts";
 export { serveRequests } from "./companion/serve-requests.ts";
 export type { LaneTransports } from "./lanes/rank-lanes.ts";
 export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./message-memory.ts";

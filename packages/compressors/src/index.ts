@@ -29,7 +29,7 @@ export { gTopKAggregator, type GTopKOptions } from "./g-top-k.ts";
 export { hierarchicalTopKAggregator, type HierarchicalTopKOptions } from "./hierarchical-top-k.ts";
 export type { LowRankOptions } from "./low-rank.ts";
 export { majorityVoteAggregator } from "./majority-vote.ts";
-export { type MomentumOptions, type MomentumState, withMomentum } from "./momentum.ts";
+export { type WithMomentumOptions, type WithMomentumState, withMomentum } from "./momentum.ts";
 export {
   type MomentumCorrectionOptions,
   type MomentumCorrectionState,
@@ -39,8 +39,8 @@ export { msTopKCompressor, type MsTopKCompressorOptions } from "./ms-top-k.ts";
 export { okTopKAggregator, type OkTopKOptions } from "./ok-top-k.ts";
 export { oneBitCompressor, type OneBitOptions, type OneBitPayload } from "./one-bit.ts";
 export { orthogonalise } from "./orthogonalise.ts";
-export { hasAtLeast, isMatrix, partition, type PartitionRule, perPath } from "./partition.ts";
-export { aggregatorForStep, denseUntil, densityPhases, definePhases, type Phase } from "./phases.ts";
+export { hasAtLeast, isMatrix, partitionAggregator, type PartitionRule, perPath } from "./partition.ts";
+export { aggregatorForStep, denseUntil, densityPhases, definePhases, type AggregatorPhase } from "./phases.ts";
 export { powerSgdAggregator, type PowerSgdState } from "./power-sgd.ts";
 export { qsgdCompressor, type QsgdOptions, type QsgdPayload } from "./qsgd.ts";
 export { randomKCompressor, type RandomKCompressorOptions, type RandomKPayload } from "./random-k.ts";

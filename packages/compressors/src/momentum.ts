@@ -2,13 +2,13 @@ import { add, ArgumentError, multiply, type Tensor, zerosLike } from "@skein/ten
 import type { Aggregator } from "./aggregator.ts";
 import { substituteGradient } from "./substitute-gradient.ts";
 
-export interface MomentumOptions {
+export interface WithMomentumOptions {
   /** Momentum m, the weight of the previous velocity, in [0, 1). */
   readonly momentum: number;
 }
 
 /** State of momentum before compression, including the state of the inner aggregator. */
-export interface MomentumState<Inner> {
+export interface WithMomentumState<Inner> {
   /** Running mean of this rank's gradients, f32 `[n]`. */
   readonly velocity: Tensor;
   readonly inner: Inner;
@@ -37,8 +37,8 @@ export const checkMomentum = (who: string, momentum: number): void => {
  */
 export const withMomentum = <Inner>(
   aggregator: Aggregator<Inner>,
-  { momentum }: MomentumOptions,
-): Aggregator<MomentumState<Inner>> => {
+  { momentum }: WithMomentumOptions,
+): Aggregator<WithMomentumState<Inner>> => {
   checkMomentum("withMomentum", momentum);
   return {
     ...substituteGradient(aggregator, {

@@ -143,10 +143,10 @@ const namesOf = (aggregators: readonly Aggregator[]): string =>
  * Error feedback can wrap the whole partition or single aggregators.
  *
  * Cost: sum of the aggregators' costs for their tensors, in separate messages.
- * @example partition([{ when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.01 })) }]) // biases
+ * @example partitionAggregator([{ when: isMatrix, aggregator: withErrorFeedback(topKCompressor({ density: 0.01 })) }]) // biases
  *   and scales stay dense
  */
-export const partition = (
+export const partitionAggregator = (
   rules: readonly PartitionRule[],
   fallback: Aggregator = identityCompressor(),
 ): Aggregator<readonly unknown[]> => {

@@ -42,8 +42,8 @@ export {
   dearSearch,
   type Observation,
   type SearchBound,
-  suggest,
-  type SuggestOptions,
+  suggestTrial,
+  type SuggestTrialOptions,
 } from "./planners/bayesian-optimisation.ts";
 export { type ByteSchedulerOptions, partitionsOfSize, planByteScheduler } from "./simulated-only/byte-scheduler.ts";
 export type { MergeClass, MergeOptions } from "./planners/merge-class.ts";
@@ -55,8 +55,8 @@ export {
   type ProfiledFactor,
 } from "./planners/factor-buckets.ts";
 export { type LagsOptions, planLags, type TensorDensity } from "./planners/lags.ts";
-export { mergeOptimally } from "./planners/mg-wfbp-exact.ts";
-export { mergeGreedy } from "./planners/mg-wfbp.ts";
+export { planMgWfbpOptimal } from "./planners/mg-wfbp-exact.ts";
+export { planMgWfbp } from "./planners/mg-wfbp.ts";
 export {
   type SeparateBackward,
   backwardChunksOf,
@@ -105,7 +105,7 @@ export {
   layerTimeline,
 } from "./planners/moe/layer-timeline.ts";
 export {
-  chooseParmSchedule,
+  planParmSchedule,
   type ParmCost,
   parmCosts,
   type ParmLayer,
@@ -119,7 +119,7 @@ export {
   type PipelinePlan,
   planPipeline,
 } from "./planners/moe/pipeline-degree.ts";
-export { allCopies, distinctCopies, type Routing, uniformRouting } from "./planners/moe/routing.ts";
+export { allCopies, distinctCopies, type ExpertRouting, uniformRouting } from "./planners/moe/routing.ts";
 export { smoothMaximum } from "./planners/moe/smooth-maximum.ts";
 export { type Partition, type PartitionPlan, priorityTimeline } from "./simulated-only/priority-timeline.ts";
 export { type Slowdown, simultaneousTimeline, twoAtOnce } from "./simultaneous-timeline.ts";
@@ -130,7 +130,7 @@ export type {
   ClusterLinks,
   ComputeType,
   Contention,
-  Device,
+  ComputeDevice,
   HardwareCalibration,
   HardwareFile,
   MeasuredEfficiency,
@@ -191,9 +191,9 @@ export type {
   CollectiveTask,
   ComputeTask,
   LinkStream,
-  Phase,
+  CollectivePhase,
   Program,
   SimulatedWorld,
-  Task,
+  SimulatedTask,
   WaitTask,
 } from "./simulation/task.ts";

@@ -9,4 +9,4 @@ export { checkShape, type ModelShape, type ResidualShape, type TransformerShape 
 export { estimateTraining, type TrainingEstimate } from "./large-models/training.ts";
 export type { Adapters, QuantizedType } from "./large-models/operator.ts";
 export type { Precision } from "./large-models/precision.ts";
-export type { Recomputation, TrainingConfiguration, ZeroStage } from "./large-models/training-configuration.ts";
+export type { RecomputationMode, TrainingConfiguration, ZeroStage } from "./large-models/training-configuration.ts";

@@ -1,11 +1,11 @@
 import fc from "fast-check";
-import type { Routing } from "../src/index.ts";
+import type { ExpertRouting } from "../src/index.ts";
 
 /**
  * Routings of up to 40 tokens to 24 experts (a number with many divisors), where some experts are chosen more often
  * than others.
  */
-export const routings: fc.Arbitrary<Routing> = fc
+export const routings: fc.Arbitrary<ExpertRouting> = fc
   .tuple(fc.integer({ min: 1, max: 8 }), fc.nat(40), fc.constantFrom(8, 12, 24))
   .chain(([expertsPerToken, numTokens, numPreferred]) =>
     fc

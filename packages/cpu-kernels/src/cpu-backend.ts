@@ -72,7 +72,7 @@ export interface CpuBackend extends Backend {
 }
 
 /** Returns all reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
-export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
+export const unsupportedOnCpu = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
     const kernel = kernels[node.op];
@@ -84,7 +84,7 @@ export const unsupportedReasons = (graph: Graph, kernels: KernelTable = ownKerne
 };
 
 const checkSupport = (graph: Graph, kernels: KernelTable): void => {
-  const reasons = unsupportedReasons(graph, kernels);
+  const reasons = unsupportedOnCpu(graph, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the cpu backend cannot run this graph:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,

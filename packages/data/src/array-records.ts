@@ -2,7 +2,7 @@ import { bytesPerElement, elementCount, formatShape, NdArray } from "@skein/tens
 import { excerpt, leavesByPath } from "@skein/tensor-core/backend";
 import { batchTree, type NamedTree } from "./batch-tree.ts";
 import { DataError } from "./errors.ts";
-import { makeRecords, type Records } from "./records.ts";
+import { byteRecords, type Records } from "./records.ts";
 
 /**
  * Makes samples from arrays without a copy: later writes to an array also change batches. The first dimension of each
@@ -38,5 +38,5 @@ export const arrayRecords = (arrays: NamedTree<NdArray>): Records => {
     }),
   );
   batchTree(fields); // throws unless the paths form one tree
-  return makeRecords(first[1].shape[0]!, fields);
+  return byteRecords(first[1].shape[0]!, fields);
 };

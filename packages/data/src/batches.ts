@@ -1,8 +1,8 @@
 import { NdArray } from "@skein/tensor-core";
-import { advance, type DataPosition, epochOrder, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
+import { advance, type DataPosition, epochOrder, type DataShard, shardRange, stepsPerEpoch } from "./order.ts";
 import { type Batch, gatherBatch, type Records } from "./records.ts";
 
-export interface TrainingOptions extends Shard {
+export interface TrainingOptions extends DataShard {
   /** Global batch size: number of samples over all ranks. */
   readonly batchSize: number;
   readonly seed: number;
@@ -42,7 +42,7 @@ export interface EvaluationBatch {
   readonly validCount: number;
 }
 
-export interface EvaluationOptions extends Shard {
+export interface EvaluationOptions extends DataShard {
   readonly batchSize: number;
   /**
    * Whether all ranks receive the same number of batches, for models with collectives. The last batches may contain

@@ -33,13 +33,21 @@ export { fetchMnist } from "./fetch-mnist.ts";
 export { type IdxArray, parseIdx, takeIdx } from "./idx.ts";
 export { type ImageRecords, imageRecords, type NamedBytes } from "./images.ts";
 export { mnistClasses, mnistFiles, mnistRecords } from "./mnist.ts";
-export { advance, type DataPosition, epochOrder, positionOf, type Shard, shardRange, stepsPerEpoch } from "./order.ts";
+export {
+  advance,
+  type DataPosition,
+  epochOrder,
+  positionOf,
+  type DataShard,
+  shardRange,
+  stepsPerEpoch,
+} from "./order.ts";
 export {
   type Batch,
   batchLayout,
   type Field,
   gatherBatch,
-  makeRecords,
+  byteRecords,
   type Records,
   sampleBytes,
   type SampleSpecs,

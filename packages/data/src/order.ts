@@ -30,7 +30,7 @@ export const stepsPerEpoch = (count: number, batchSize: number): number => {
 };
 
 /** Rank and number of the ranks that share each batch. */
-export interface Shard {
+export interface DataShard {
   readonly rank: number;
   readonly worldSize: number;
 }
@@ -43,7 +43,7 @@ export interface Shard {
  */
 export const shardRange = (
   batchSize: number,
-  { rank, worldSize }: Shard,
+  { rank, worldSize }: DataShard,
 ): { readonly begin: number; readonly end: number } => {
   if (batchSize % worldSize !== 0) {
     throw new ArgumentError(

@@ -38,7 +38,7 @@ export type Batch = { readonly [path: string]: NdArray };
 export const sampleBytes = (field: TensorSpec): number => elementCount(field.shape) * bytesPerElement[field.dtype];
 
 /** Creates records. @throws DataError if a field has fewer bytes than `count` samples need. */
-export const makeRecords = (count: number, fields: Records["fields"]): Records => {
+export const byteRecords = (count: number, fields: Records["fields"]): Records => {
   for (const [name, field] of Object.entries(fields)) {
     const needed = count === 0 ? 0 : field.offsetBytes + (count - 1) * field.strideBytes + sampleBytes(field);
     if (field.bytes.length < needed)

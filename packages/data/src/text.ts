@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { DataError } from "./errors.ts";
-import { makeRecords, type Records } from "./records.ts";
+import { byteRecords, type Records } from "./records.ts";
 
 /**
  * Makes windows of T + 1 bytes or tokens for a language model. Fields: `inputs` [T], and `labels` [T], which is
@@ -27,7 +27,7 @@ export const textRecords = (text: Uint8Array | Int32Array, windowLength: number,
     dtype: isBytes ? "u8" : "i32",
     shape: [windowLength],
   } as const;
-  return makeRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: each } });
+  return byteRecords(count, { inputs: { ...window, offsetBytes: 0 }, labels: { ...window, offsetBytes: each } });
 };
 
 /**

@@ -4,7 +4,7 @@ import type { DeviceFacts } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 
 /** Returns all reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
-export const unsupportedReasons = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
+export const unsupportedOnWebGpu = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;
     const large = node.specs.find((spec) => byteLength(spec) > facts.maxBindingBytes);
@@ -22,7 +22,7 @@ export const unsupportedReasons = (graph: Graph, facts: DeviceFacts, kernels: Ke
 };
 
 export const checkSupport = (graph: Graph, facts: DeviceFacts, kernels?: KernelTable): void => {
-  const reasons = unsupportedReasons(graph, facts, kernels);
+  const reasons = unsupportedOnWebGpu(graph, facts, kernels);
   if (reasons.length > 0)
     throw new UnsupportedError(
       `the webgpu backend cannot run this graph on ${facts.adapter}:\n${reasons.map((reason) => `  ${reason}`).join("\n")}`,

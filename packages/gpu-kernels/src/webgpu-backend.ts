@@ -16,10 +16,10 @@ import {
 } from "@skein/tensor-core/backend";
 import { type ArrayBlock, releaseBlock, uploadBytes } from "./array-block.ts";
 import { BufferPool } from "./buffer-pool.ts";
-import { type Device, type DeviceOptions, openDevice } from "./device.ts";
+import { type WebGpuDevice, type DeviceOptions, openDevice } from "./device.ts";
 import { WebGpuExecutable } from "./executable.ts";
 import { type HostMemory, plainHostMemory, readBuffer } from "./host-transfer.ts";
-import type { Choices, DeviceFacts, Kernel } from "./kernel.ts";
+import type { KernelChoices, DeviceFacts, Kernel } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 import { checkSupport } from "./support.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
@@ -29,7 +29,7 @@ export interface WebGpuBackendOptions extends DeviceOptions {
   /** Allocator of host memory for operands and results of collectives. Default: ordinary memory of this thread. */
   readonly hostMemory?: HostMemory;
   /** Choices measured on this device. Default: the kernels' own rules. */
-  readonly choices?: Choices;
+  readonly choices?: KernelChoices;
   /**
    * Kernels of user-defined operators (`defineOperator`). An operator without a kernel runs as its composition.
    * Default: none.
@@ -48,7 +48,7 @@ export interface WebGpuBackendOptions extends DeviceOptions {
  */
 export interface WebGpuBackend extends Backend {
   readonly facts: DeviceFacts;
-  readonly device: Device;
+  readonly device: WebGpuDevice;
   /** Returns the bytes in use by arrays, and by workspaces of executables that have run. */
   bytesInUse(): number;
   /** Returns `bytesInUse` plus the bytes of idle buffers that are kept for reuse. */

@@ -12,15 +12,15 @@ import {
   transpose,
   uniform,
 } from "@skein/tensor-core";
-import { type Choices, type GateContext, requireKey } from "./gates/gate.ts";
+import { type ExpertChoices, type GateContext, requireKey } from "./gates/gate.ts";
 
 /**
  * Returns the order in which entries get slots: i32 [N], all entries, highest priority first. If an expert has fewer
  * slots than entries, the last entries are dropped.
  */
-export type DropOrder = (choices: Choices, context: Pick<GateContext, "train" | "key">) => Tensor;
+export type DropOrder = (choices: ExpertChoices, context: Pick<GateContext, "train" | "key">) => Tensor;
 
-const sizesOf = ({ choices_TK }: Choices): [numTokens: number, numChoices: number] =>
+const sizesOf = ({ choices_TK }: ExpertChoices): [numTokens: number, numChoices: number] =>
   choices_TK.shape as [number, number];
 
 /** Order by token: all choices of the first token, then those of the second, … */

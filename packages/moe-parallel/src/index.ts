@@ -34,7 +34,7 @@ export {
 export { cosineGate, type CosineGateOptions, type CosineParams } from "./gates/cosine-gate.ts";
 export { expertChoiceGate, type ExpertChoiceGateOptions } from "./gates/expert-choice-gate.ts";
 export {
-  type Choices,
+  type ExpertChoices,
   defineGate,
   type Gate,
   type GateContext,
@@ -81,8 +81,8 @@ export {
   positionsOfPlacement,
 } from "./placement/expert-positions.ts";
 export {
-  chooseSwap,
-  type ChooseSwapOptions,
+  planExpertSwap,
+  type PlanExpertSwapOptions,
   type ExpertSwap,
   swapExperts,
   type SwapExpertsOptions,
@@ -99,7 +99,7 @@ export {
   slotOfExpert,
   slotsOfExperts,
 } from "./placement/placement-lookups.ts";
-export { chooseShadowed, fasterMoeDefaults, type Shadowing, type ShadowingCosts } from "./placement/shadowing.ts";
+export { planShadowing, fasterMoeDefaults, type Shadowing, type ShadowingCosts } from "./placement/shadowing.ts";
 export { swapSeconds, type SwapSecondsOptions } from "./placement/swap-seconds.ts";
 export {
   addCounts,
@@ -115,7 +115,7 @@ export type { LoadHistory } from "./routing/load-history.ts";
 export { checkRouting, expertCounts, joinRoutings, numTokens, type Routing } from "./routing/routing.ts";
 export {
   recordRouting,
-  type ReplayOptions,
+  type ReplayRoutingsOptions,
   replayRoutings,
   type RoutedStep,
   type RoutingRecord,

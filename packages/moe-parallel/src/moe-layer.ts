@@ -30,7 +30,7 @@ import { denseDispatcher } from "./dispatch/dense-dispatcher.ts";
 import type { DispatchSizes, ExpertRows, TokenDispatcher } from "./dispatch/token-dispatcher.ts";
 import { countTokenRankPairs } from "./duplication.ts";
 import type { Experts } from "./experts/experts.ts";
-import type { Choices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
+import type { ExpertChoices, Gate, GateFigures, Mixture } from "./gates/gate.ts";
 import { joinMoeParts } from "./join-parts.ts";
 import type { MoeFigures, MoeLayerApplied, MoeLayerParts, MoeReport, MoeState } from "./moe-report.ts";
 import { gateScope } from "./gate-scope.ts";
@@ -211,7 +211,11 @@ export const moeLayer = <GateParams, GateState, ExpertParams, SharedParams = nev
   const applyChoices = (
     params: ExpertParams,
     x_TD: Tensor,
-    { choices, load_E, placeOf_E }: { readonly choices: Choices; readonly load_E: Tensor; readonly placeOf_E: Tensor },
+    {
+      choices,
+      load_E,
+      placeOf_E,
+    }: { readonly choices: ExpertChoices; readonly load_E: Tensor; readonly placeOf_E: Tensor },
     context: MoeContext,
   ): Routed => {
     const [numTokens, numChoices] = choices.choices_TK.shape as [number, number];

@@ -8,7 +8,7 @@ import {
   byChoice,
   byProbability,
   byToken,
-  type Choices,
+  type ExpertChoices,
   type DropOrder,
   type GateContext,
   fromRows,
@@ -99,7 +99,7 @@ const run = (
 ) => {
   const numTokens = routing.choices.length;
   const fn = (choices_TK: Tensor, weights_TK: Tensor, x_TD: Tensor, key: Tensor) => {
-    const choices: Choices = { kind: "choices", choices_TK, weights_TK };
+    const choices: ExpertChoices = { kind: "choices", choices_TK, weights_TK };
     const order = orderTokens(choices, {
       numExperts: routing.numExperts,
       capacity: { slots, overflow: "drop", dropOrder },

@@ -6,7 +6,7 @@ import {
   algorithms,
   execute,
   heapMessageMemory,
-  memoryWorld,
+  createMemoryWorld,
   type ScheduleParameters,
   plainArithmetic,
   reducible,
@@ -73,7 +73,7 @@ const run = async (
 
 /** Returns the expected output of this rank, computed by a world within this process. */
 const reference = async (ask: Ask): Promise<Uint8Array> =>
-  (await Promise.all(memoryWorld(size).map((transport) => run(ask, transport, 1))))[rank]!;
+  (await Promise.all(createMemoryWorld(size).map((transport) => run(ask, transport, 1))))[rank]!;
 
 const everyAlgorithm = async (limit?: number): Promise<void> => {
   const [lane] = await openLanes(world, 1, 20_000, nameOf);

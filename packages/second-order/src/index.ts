@@ -43,8 +43,8 @@ export {
   placeWholeLayers,
 } from "./placement/inverse-placement.ts";
 export {
-  chooseForm,
-  type ChooseFormOptions,
+  planKfacForms,
+  type PlanKfacFormsOptions,
   equivalentForms,
   type KfacForm,
   placeForm,

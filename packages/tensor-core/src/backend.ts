@@ -4,7 +4,7 @@ export type { CollectiveHandle, CollectiveKind, CollectiveRequest, RaggedRows } 
 export { checkRowCounts, readRowCounts } from "./ragged-rows.ts";
 export { fromBf16Bits, fromF16Bits, hostArrayType, isHalf, roundToStorage, toBf16Bits, toF16Bits } from "./dtype.ts";
 export { type FileContent, foreignContent, headBytes } from "./foreign-content.ts";
-export { openIfRegular, openRegularFile, readRegularText } from "./regular-file.ts";
+export { openIfRegular, openCheckedFile, readRegularText } from "./regular-file.ts";
 export { utf8Fault } from "./utf8-fault.ts";
 export { maxBytesPerCall, type RangeSource, readRange } from "./read-range.ts";
 export { threadFile, threadFlags } from "./thread-file.ts";

@@ -1,6 +1,6 @@
 import {
   type GradientProfile,
-  mergeOptimally,
+  planMgWfbpOptimal,
   type PiecewiseCollectiveModel,
   planByteScheduler,
   priorityTimeline,
@@ -31,7 +31,7 @@ export const boundsOf = (profile: GradientProfile, allReduce: PiecewiseCollectiv
       0,
       priorityTimeline(profile, planByteScheduler(profile, allReduce), allReduce).exposedSeconds,
     ),
-    besideSeconds: timelineOf(profile, mergeOptimally(profile, allReduce), allReduce).exposedSeconds,
+    besideSeconds: timelineOf(profile, planMgWfbpOptimal(profile, allReduce), allReduce).exposedSeconds,
     why: "no job can run it, because a step here ends when all its gradients have arrived",
   },
 ];

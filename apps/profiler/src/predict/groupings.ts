@@ -4,8 +4,8 @@ import {
   type GradientProfile,
   isStart,
   type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
+  planMgWfbp,
+  planMgWfbpOptimal,
   planSimultaneous,
   type Slowdown,
   type StepProgram,
@@ -157,12 +157,12 @@ export const plannedGroupings = (
     {
       buckets: { kind: "mg-wfbp", plan: "greedy" },
       priorities: "none",
-      groups: numbered(mergeGreedy(profile, allReduce, { apart })),
+      groups: numbered(planMgWfbp(profile, allReduce, { apart })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "exact" },
       priorities: "none",
-      groups: numbered(mergeOptimally(profile, allReduce, { apart })),
+      groups: numbered(planMgWfbpOptimal(profile, allReduce, { apart })),
     },
     {
       buckets: { kind: "mg-wfbp", plan: "simultaneous" },

@@ -22,7 +22,7 @@ import {
   msTopKCompressor,
   okTopKAggregator,
   oneBitCompressor,
-  partition,
+  partitionAggregator,
   perPath,
   powerSgdAggregator,
   qsgdCompressor,
@@ -136,7 +136,7 @@ const buildCycle = (
 const partitionDense = (job: CompressionJob, aggregator: Aggregator): Aggregator => {
   if (job.kind === "identity" || (job.denseBelow === 0 && !job.denseVectors)) return aggregator;
   const isLarge = hasAtLeast(job.denseBelow);
-  return partition([
+  return partitionAggregator([
     { when: (tensor) => isLarge(tensor) && (isMatrix(tensor) || !job.denseVectors), aggregator },
   ]) as Aggregator;
 };

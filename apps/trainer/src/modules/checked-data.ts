@@ -1,4 +1,4 @@
-import { batchTree, makeRecords, type Records, shareRecords } from "@skein/data";
+import { batchTree, byteRecords, type Records, shareRecords } from "@skein/data";
 import { type DType, dtypes } from "@skein/tensor-core";
 import { excerpt, formatSpec } from "@skein/tensor-core/backend";
 import { describeError, ModuleError } from "../errors.ts";
@@ -44,7 +44,7 @@ const requireRecords = (records: unknown, predicts: DataSet["predicts"], what: s
   if (count === 0) throw new ModuleError(`${what} has 0 samples; give at least one`);
   try {
     batchTree(fields);
-    return makeRecords(count!, fields);
+    return byteRecords(count!, fields);
   } catch (error) {
     throw new ModuleError(`${what}: ${describeError(error).message}`, { cause: error });
   }

@@ -1,4 +1,4 @@
-import { bestTrial, type Observation, type SearchBound, suggest, median } from "@skein/cost-model";
+import { bestTrial, type Observation, type SearchBound, suggestTrial, median } from "@skein/cost-model";
 import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 
@@ -56,7 +56,7 @@ export class BucketTuner {
     this.settled = this.trials.length >= this.job.trials;
     const before = this.bytes;
     this.bytes = Math.round(
-      (this.settled ? bestTrial(this.trials, this.bounds).point : suggest(this.trials, this.bounds))[0]!,
+      (this.settled ? bestTrial(this.trials, this.bounds).point : suggestTrial(this.trials, this.bounds))[0]!,
     );
     return {
       bucketBytes: this.bytes === before ? undefined : this.bytes,

@@ -1,7 +1,7 @@
 import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
 import {
   bucketsInOrder,
-  chooseForm,
+  planKfacForms,
   factorElements,
   gradientWorkers,
   type KfacForm,
@@ -130,7 +130,7 @@ export const decideCurvature = (
     broadcastSeconds: linear(measured.broadcast),
   };
   const { factorEvery, inverseEvery } = optimizer;
-  const forms = chooseForm({
+  const forms = planKfacForms({
     layers,
     blockSize,
     numRanks: ranks,

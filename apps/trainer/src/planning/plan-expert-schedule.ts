@@ -1,5 +1,5 @@
 import {
-  chooseParmSchedule,
+  planParmSchedule,
   type LinearCollectiveModel,
   parmCosts,
   type ParmLayer,
@@ -53,7 +53,7 @@ export const decideSchedule = (
   const costs = parmCosts(layerOf(job, length), models, secondsPerFlop);
   const allowed = (Object.keys(costs) as ParmSchedule[]).filter((name) => isAllowed(job, scheduleNames[name]));
   const unless = (name: ParmSchedule) => (allowed.includes(name) ? costs[name] : { ...costs[name], seconds: Infinity });
-  const chosen = chooseParmSchedule({ baseline: unless("baseline"), S1: unless("S1"), S2: unless("S2") });
+  const chosen = planParmSchedule({ baseline: unless("baseline"), S1: unless("S1"), S2: unless("S2") });
   return {
     schedule: scheduleNames[chosen],
     seconds: Object.fromEntries(allowed.map((name) => [scheduleNames[name], costs[name].seconds])),

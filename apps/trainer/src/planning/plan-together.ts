@@ -6,8 +6,8 @@ import {
   type IdleBuckets,
   type LagsOptions,
   type LinearCollectiveModel,
-  mergeGreedy,
-  mergeOptimally,
+  planMgWfbp,
+  planMgWfbpOptimal,
   onePerTensor,
   planIdleBuckets,
   planLags,
@@ -228,9 +228,9 @@ const bucketsFor = (
   if (buckets.kind !== "mg-wfbp") return onePerTensor(profile);
   switch (buckets.plan) {
     case "exact":
-      return mergeOptimally(profile, allReduce, { apart });
+      return planMgWfbpOptimal(profile, allReduce, { apart });
     case "greedy":
-      return mergeGreedy(profile, allReduce, { apart });
+      return planMgWfbp(profile, allReduce, { apart });
     case "simultaneous":
       return planSimultaneous(profile, allReduce, slowdown, { apart });
   }

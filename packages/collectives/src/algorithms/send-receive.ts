@@ -7,7 +7,7 @@ import { type Algorithm, input, output, type Step, withoutEmpty } from "../sched
  *
  * Cost: 1 round of one message, S bytes.
  */
-export const sendReceive: Algorithm = {
+export const directSendReceive: Algorithm = {
   name: "send-receive",
   kind: "send-receive",
   rankOrder: true,

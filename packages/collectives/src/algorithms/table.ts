@@ -27,7 +27,7 @@ import { ringAllGather } from "./ring-all-gather.ts";
 import { ringAllReduce } from "./ring-all-reduce.ts";
 import { ringReduceScatter } from "./ring-reduce-scatter.ts";
 import { scatterAllGatherBroadcast } from "./scatter-all-gather-broadcast.ts";
-import { sendReceive } from "./send-receive.ts";
+import { directSendReceive } from "./send-receive.ts";
 import { torusAllReduce } from "./torus-all-reduce.ts";
 import { twoLevelAllReduce } from "./two-level-all-reduce.ts";
 import { twoLevelAllToAll } from "./two-level-all-to-all.ts";
@@ -68,5 +68,5 @@ export const algorithms: readonly Algorithm[] = [
   halvingReduce,
   chainReduce,
   disseminationBarrier,
-  sendReceive,
+  directSendReceive,
 ];

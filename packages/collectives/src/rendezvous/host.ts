@@ -14,7 +14,7 @@ import type { RankAddress, Roster } from "./roster.ts";
  * Keeps the process alive only until every rank has joined.
  * @throws ArgumentError, InsecureError, or the system's error if the port is taken.
  * @example
- * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: newSecret() });
+ * const coordinator = await hostRendezvous({ worldSize: 2, job, build, secret: randomSecret() });
  * const roster = await coordinator.ready;
  */
 export const hostRendezvous = async (options: RendezvousOptions): Promise<Coordinator> => {

@@ -13,7 +13,7 @@ export const checkSecret = (secret: string): void => {
   const { length } = new TextEncoder().encode(secret);
   if (length < shortestSecretBytes)
     throw new ArgumentError(
-      `the job's secret has ${length} bytes and needs at least ${shortestSecretBytes}; create one with newSecret() and pass it to every process of the job`,
+      `the job's secret has ${length} bytes and needs at least ${shortestSecretBytes}; create one with randomSecret() and pass it to every process of the job`,
     );
 };
 
@@ -21,7 +21,7 @@ export const checkSecret = (secret: string): void => {
  * Creates the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. The secret
  * must not appear in logs or on command lines.
  */
-export const newSecret = (): string =>
+export const randomSecret = (): string =>
   btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
     .replaceAll("+", "-")
     .replaceAll("/", "_")

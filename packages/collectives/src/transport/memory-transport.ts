@@ -27,7 +27,7 @@ const wake = (channel: Channel): void => {
  * @param options.sharesMemory whether to pass the sender's memory, as between threads, instead of copies, as over
  * networks. Default: false.
  */
-export const memoryWorld = (
+export const createMemoryWorld = (
   worldSize: number,
   options: { readonly sharesMemory?: boolean } = {},
 ): readonly Transport[] => {

@@ -1,4 +1,4 @@
-import type { ComputeType, Device } from "./hardware.ts";
+import type { ComputeType, ComputeDevice } from "./hardware.ts";
 
 /** Work of one kernel. Bytes are reads from and writes to the device's memory. */
 export interface Work {
@@ -16,7 +16,7 @@ export interface Roofline {
 /**
  * Returns a device's peak rate for matrix products of a type; the f32 peak if the device has no entry for this type.
  */
-export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number =>
+export const peakFlops = ({ flopsPerSecond }: ComputeDevice, type: ComputeType): number =>
   flopsPerSecond[type] ?? flopsPerSecond.f32;
 
 /**
@@ -24,7 +24,7 @@ export const peakFlops = ({ flopsPerSecond }: Device, type: ComputeType): number
  *
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */
-export const roofline = (device: Device, { flops, bytes }: Work, type: ComputeType = "f32"): Roofline => {
+export const roofline = (device: ComputeDevice, { flops, bytes }: Work, type: ComputeType = "f32"): Roofline => {
   const [computing, moving] = [flops / peakFlops(device, type), bytes / device.memoryBytesPerSecond];
   return computing > moving ? { seconds: computing, boundBy: "flops" } : { seconds: moving, boundBy: "bytes" };
 };

@@ -3,7 +3,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../collective-model.ts";
 import { simultaneously, type Slowdown } from "../simultaneous-timeline.ts";
 import { type MergeOptions, messagesOfRun, oneMergeClass } from "./merge-class.ts";
-import { mergeOptimally } from "./mg-wfbp-exact.ts";
+import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
 /** For each tensor in ready order, whether a bucket ends after this tensor; always true for the last tensor. */
 type Cuts = readonly boolean[];
@@ -40,7 +40,7 @@ const changesAt = (cuts: Cuts, i: number): readonly Cuts[] => {
 /**
  * Plan buckets for collectives that may run concurrently (ASC-WFBP). Merging saves start-ups, but a second concurrent
  * message uses bandwidth that one message leaves idle, so fewer merges pay off. The local search starts from
- * `mergeOptimally`, from one bucket per tensor and from one bucket for all: each sweep over the tensors adds, removes
+ * `planMgWfbpOptimal`, from one bucket per tensor and from one bucket for all: each sweep over the tensors adds, removes
  * or moves a cut by one tensor if `simultaneousTimeline` then ends earlier, until a sweep changes nothing. The best
  * result is returned.
  *
@@ -86,7 +86,7 @@ export const planSimultaneous = (
     }
     return best;
   };
-  const ends = [mergeOptimally(profile, model, { apart }), onePerTensor(profile), allInOne(profile)].map((plan) =>
+  const ends = [planMgWfbpOptimal(profile, model, { apart }), onePerTensor(profile), allInOne(profile)].map((plan) =>
     descend(cutsOf(plan, profile)),
   );
   const { cuts } = ends.reduce((best, other) => (other.end < best.end ? other : best));

@@ -2,7 +2,7 @@ import type { BucketPlan } from "@skein/tensor-core";
 import type { CollectiveModel } from "../collective-model.ts";
 import type { GradientProfile } from "../gradient-profile.ts";
 import { timelineOf } from "../timeline.ts";
-import { mergeOptimally } from "./mg-wfbp-exact.ts";
+import { planMgWfbpOptimal } from "./mg-wfbp-exact.ts";
 
 /** One Kronecker factor of one layer in a training step, as input for planners. */
 export interface ProfiledFactor {
@@ -43,7 +43,7 @@ export interface FactorBuckets {
 
 /**
  * Merge factors so that their exchange ends as early as possible if each bucket contains consecutive factors. Factors
- * of the forward pass and of the backward pass form one sequence, which is planned like gradients by `mergeOptimally`.
+ * of the forward pass and of the backward pass form one sequence, which is planned like gradients by `planMgWfbpOptimal`.
  *
  * Cost: O(factors²).
  *
@@ -56,6 +56,6 @@ export interface FactorBuckets {
  */
 export const planFactorBuckets = (factors: readonly ProfiledFactor[], model: CollectiveModel): FactorBuckets => {
   const profile = factorProfile(factors);
-  const buckets = mergeOptimally(profile, model);
+  const buckets = planMgWfbpOptimal(profile, model);
   return { buckets, exposedSeconds: timelineOf(profile, buckets, model).exposedSeconds };
 };

@@ -29,7 +29,7 @@ interface Message {
  * Source: the problem of Shi, Chu and Li 2019, arXiv 1811.11141 (MG-WFBP), solved by dynamic programming instead of
  * their greedy rule.
  */
-export const mergeOptimally = (
+export const planMgWfbpOptimal = (
   profile: GradientProfile,
   model: CollectiveModel,
   { apart = oneMergeClass }: MergeOptions = {},

@@ -8,7 +8,7 @@ import {
 import type { CollectiveKind } from "@skein/tensor-core/backend";
 import type { TransferTimes } from "../hardware/hardware.ts";
 import { readBackSeconds } from "../hardware/read-back.ts";
-import type { Phase } from "../simulation/task.ts";
+import type { CollectivePhase } from "../simulation/task.ts";
 
 /** Predicted time of a collective, with the chosen algorithm. */
 export interface CollectivePrice {
@@ -21,7 +21,7 @@ export interface CollectivePrice {
    * Phases of the algorithm in order; intra-node phases and inter-node phases for a two-level algorithm. The times of
    * the phases add up to `seconds`.
    */
-  readonly phases: readonly Phase[];
+  readonly phases: readonly CollectivePhase[];
 }
 
 /**
@@ -71,7 +71,7 @@ const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
     const seconds = predictedSeconds(algorithm, situation, link);
     const { path, bytes: sentBytes } = algorithm.cost(situation);
     const { within, across } = path;
-    const phases: Phase[] = [
+    const phases: CollectivePhase[] = [
       {
         stream: "intra-node" as const,
         startupSeconds: link.within.secondsPerMessage * within.messages,

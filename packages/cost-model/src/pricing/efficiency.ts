@@ -1,4 +1,4 @@
-import type { Device } from "../hardware/hardware.ts";
+import type { ComputeDevice } from "../hardware/hardware.ts";
 import type { Work } from "../hardware/roofline.ts";
 
 /** Source of an efficiency value. */
@@ -37,7 +37,7 @@ export type EfficiencyLookup = (operator: string, work: Work) => Efficiency;
  *
  * Cost: O(sizes measured for the operator) per lookup.
  */
-export const efficiencyLookup = ({ efficiencies, assumedEfficiency }: Device): EfficiencyLookup => {
+export const efficiencyLookup = ({ efficiencies, assumedEfficiency }: ComputeDevice): EfficiencyLookup => {
   const byOperator = Map.groupBy(efficiencies, ({ operator }) => operator);
   return (operator, work) => {
     const around = (byOperator.get(operator) ?? [])

@@ -1,5 +1,5 @@
 import { ArgumentError } from "@skein/tensor-core";
-import type { ComputeType, Device, MeasuredEfficiency } from "../hardware/hardware.ts";
+import type { ComputeType, ComputeDevice, MeasuredEfficiency } from "../hardware/hardware.ts";
 import { roofline, type Work } from "../hardware/roofline.ts";
 
 /** A measured kernel, with the work and the seconds of one call. */
@@ -35,7 +35,7 @@ const minWorkingShare = 0.1;
  * @throws ArgumentError for a sample with impossible time or work.
  */
 export const learnEfficiencies = (
-  device: Omit<Device, "efficiencies">,
+  device: Omit<ComputeDevice, "efficiencies">,
   samples: readonly KernelSample[],
 ): MeasuredEfficiency[] => {
   for (const { operator, seconds, flops, bytes } of samples)
@@ -48,7 +48,7 @@ export const learnEfficiencies = (
     ({ operator, flops, bytes }) => `${operator} ${halfDoublings(flops)} ${halfDoublings(bytes)}`,
   );
   return [...groups.values()].flatMap((own): MeasuredEfficiency[] => {
-    const whole: Device = { ...device, efficiencies: [] };
+    const whole: ComputeDevice = { ...device, efficiencies: [] };
     const logs = own.flatMap((sample) => {
       const { seconds } = roofline(whole, sample, sample.type);
       const working = Math.max(sample.seconds - device.kernelStartSeconds, minWorkingShare * sample.seconds);

@@ -46,7 +46,7 @@ export interface ByteSchedulerOptions {
  *
  * @throws ArgumentError for a model or profile with impossible values, or a size that is not positive.
  *
- * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations: `suggest` does that.
+ * Source: Peng et al. 2019, SOSP (ByteScheduler), which tunes the size by measured iterations: `suggestTrial` does that.
  */
 export const planByteScheduler = (
   profile: GradientProfile,

@@ -25,7 +25,7 @@ import {
   ringAllGather,
   ringAllReduce,
   ringReduceScatter,
-  sendReceive,
+  directSendReceive,
   torusAllReduce,
   twoLevelAllReduce,
 } from "@skein/collectives";
@@ -298,7 +298,7 @@ test("supports measured links, and rejects invalid input", () => {
   expect(() => simulateSchedule(ringAllReduce, { ...size, hosts: [[0, 1, 2]] }, ethernetLinks)).toThrow(
     "hosts do not contain rank 3",
   );
-  expect(() => simulateSchedule(sendReceive, size, ethernetLinks)).toThrow("which is a single message");
+  expect(() => simulateSchedule(directSendReceive, size, ethernetLinks)).toThrow("which is a single message");
   const oneSided: Algorithm = {
     ...ringAllReduce,
     name: "one-sided",

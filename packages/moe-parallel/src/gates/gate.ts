@@ -35,7 +35,7 @@ export interface GateContext {
 }
 
 /** Routing of each token to some experts. */
-export interface Choices {
+export interface ExpertChoices {
   readonly kind: "choices";
   /** Experts of each token, all different, i32; −1 for no choice. */
   readonly choices_TK: Tensor;
@@ -65,7 +65,7 @@ export interface GateFigures {
 
 /** Result of a gate for a rank's tokens. */
 export interface GateOutput<State> {
-  readonly routing: Choices | Mixture;
+  readonly routing: ExpertChoices | Mixture;
   /** State for the next step. */
   readonly state: State;
   /** Sum of the auxiliary losses, f32 []. */
@@ -107,7 +107,7 @@ export interface GateRule<Params, State> {
     state: State,
     x_TD: Tensor,
     context: GateContext,
-  ): { readonly routing: Choices | Mixture; readonly scores: Omit<RouterScores, "choices_TK"> };
+  ): { readonly routing: ExpertChoices | Mixture; readonly scores: Omit<RouterScores, "choices_TK"> };
   /**
    * Returns the state for the next step, in training. @param load_E number of choices of each expert over the tokens of
    * all ranks.
@@ -121,7 +121,7 @@ const entropyOf = (probabilities_TE: Tensor): Tensor => {
 };
 
 /** Number of choices of each expert; in a mixture, its number of slots. */
-const loadOf = (routing: Choices | Mixture, numExperts: number): Tensor =>
+const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
   routing.kind === "choices"
     ? cast(countPerExpert(routing.choices_TK, numExperts), "f32")
     : full([numExperts], routing.dispatch_TEC.shape[2]!);

@@ -81,7 +81,7 @@ const wholeNumbers = (step: number, choices: readonly number[]): Int32Array => {
   return Int32Array.from(choices);
 };
 
-export interface ReplayOptions {
+export interface ReplayRoutingsOptions {
   /** First step to replay. Default: the oldest. */
   readonly from?: number;
   /** Number of passes over the record; step numbers continue. Default: 1. */
@@ -95,7 +95,7 @@ export interface ReplayOptions {
  */
 export function* replayRoutings(
   { steps }: RoutingRecord,
-  { from = 0, numTimes = 1 }: ReplayOptions = {},
+  { from = 0, numTimes = 1 }: ReplayRoutingsOptions = {},
 ): Generator<RoutedStep, void, undefined> {
   const replayed = steps.filter(({ step }) => step >= from);
   const [first, last] = [replayed[0]?.step ?? 0, replayed.at(-1)?.step ?? 0];

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type NdArray, type SafetensorsEntry, SkeinError, type StoredSpec, unflattenTree } from "@skein/tensor-core";
 import { excerpt, excerptName } from "@skein/tensor-core/backend";
-import type { Config, Opened, OpenOptions } from "../architecture.ts";
+import type { Config, Opened, OpenConfigOptions } from "../architecture.ts";
 import { reordered } from "../dimension-order.ts";
 import { PretrainedError } from "../errors.ts";
 import { type FloatDType, toF32 } from "../float-bits.ts";
@@ -145,7 +145,7 @@ const readTensors = async (
  */
 export const loadPretrained = async <Params = unknown, State = unknown>(
   folder: string,
-  options: OpenOptions = {},
+  options: OpenConfigOptions = {},
 ): Promise<Pretrained<Params, State>> => {
   const config = await readConfig(folder);
   const opened = openConfig(config, options);

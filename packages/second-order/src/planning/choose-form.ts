@@ -96,7 +96,7 @@ export const equivalentForms = (numRanks: number): readonly KfacForm[] => {
   ];
 };
 
-export interface ChooseFormOptions extends StageOptions, RefreshIntervals {
+export interface PlanKfacFormsOptions extends StageOptions, RefreshIntervals {
   /** Variants to compare. Default: `equivalentForms`. Other variants must be listed, because their results differ. */
   readonly forms?: readonly KfacForm[];
 }
@@ -109,9 +109,9 @@ export interface ChooseFormOptions extends StageOptions, RefreshIntervals {
  *
  * @throws ArgumentError for an empty list of variants, and under the conditions of `formStages`, `placeForm` and
  *   `meanStepSeconds`.
- * @example const [best] = chooseForm({ layers, numRanks: 4, times, inverseEvery: 10 });
+ * @example const [best] = planKfacForms({ layers, numRanks: 4, times, inverseEvery: 10 });
  */
-export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm, ...PredictedForm[]] => {
+export const planKfacForms = (options: PlanKfacFormsOptions): readonly [PredictedForm, ...PredictedForm[]] => {
   const { numRanks, forms = equivalentForms(numRanks) } = options;
   const predicted = forms
     .toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
@@ -122,6 +122,6 @@ export const chooseForm = (options: ChooseFormOptions): readonly [PredictedForm,
     })
     .toSorted((a, b) => a.meanStepSeconds - b.meanStepSeconds);
   const [best, ...others] = predicted;
-  if (best === undefined) throw new ArgumentError("chooseForm: no forms were given; give at least one");
+  if (best === undefined) throw new ArgumentError("planKfacForms: no forms were given; give at least one");
   return [best, ...others];
 };

@@ -1,4 +1,4 @@
-import { allCopies, distinctCopies, type Routing } from "./routing.ts";
+import { allCopies, distinctCopies, type ExpertRouting } from "./routing.ts";
 
 const sum = (counts: Int32Array): number => counts.reduce((all, count) => all + count, 0);
 
@@ -8,7 +8,7 @@ const sum = (counts: Int32Array): number => counts.reduce((all, count) => all + 
  *
  * @throws ArgumentError under the conditions of `distinctCopies`.
  */
-export const duplicationRate = (routing: Routing, numGroups: number): number => {
+export const duplicationRate = (routing: ExpertRouting, numGroups: number): number => {
   const all = sum(allCopies(routing, numGroups));
   return all === 0 ? 0 : 1 - sum(distinctCopies(routing, numGroups)) / all;
 };
@@ -25,7 +25,7 @@ export const duplicationRate = (routing: Routing, numGroups: number): number => 
  * Source: derived; for 256 experts within 1.05 points of the rates measured in arXiv 2508.09591 (HierMoE).
  */
 export const uniformDuplicationRate = (
-  { numExperts, expertsPerToken }: Omit<Routing, "experts">,
+  { numExperts, expertsPerToken }: Omit<ExpertRouting, "experts">,
   numGroups: number,
 ): number => {
   let missed = 1;

@@ -9,7 +9,7 @@ import {
   plainAllToAllSeconds,
   planHierarchicalAllToAll,
 } from "./hierarchical-all-to-all.ts";
-import { allCopies, distinctCopies, type Routing } from "./routing.ts";
+import { allCopies, distinctCopies, type ExpertRouting } from "./routing.ts";
 import { smoothMaximum } from "./smooth-maximum.ts";
 
 const free = { startupSeconds: 0, secondsPerByte: 0 };
@@ -49,7 +49,7 @@ const one = { bytesPerToken: 1 };
  * at the end.
  */
 const carried = (
-  { experts, expertsPerToken }: Routing,
+  { experts, expertsPerToken }: ExpertRouting,
   numGroups: readonly number[],
 ): {
   readonly between: readonly number[];

@@ -1,6 +1,6 @@
 import { ArgumentError } from "@skein/tensor-core";
 import { type CollectiveModel, collectiveSeconds } from "../../collective-model.ts";
-import { allCopies, distinctCopies, type Routing } from "./routing.ts";
+import { allCopies, distinctCopies, type ExpertRouting } from "./routing.ts";
 
 /**
  * One level of a hierarchy of links, such as hosts, sockets or pairs of devices. Levels are ordered from the outermost
@@ -84,7 +84,11 @@ const busiestBytes = (copies: Int32Array, options: HierarchicalOptions): number 
  *
  * @throws ArgumentError under the conditions of `planHierarchicalAllToAll`.
  */
-export const plainAllToAllSeconds = (routing: Routing, hierarchy: Hierarchy, options: HierarchicalOptions): number => {
+export const plainAllToAllSeconds = (
+  routing: ExpertRouting,
+  hierarchy: Hierarchy,
+  options: HierarchicalOptions,
+): number => {
   checkHierarchy(hierarchy);
   return collectiveSeconds(hierarchy.flat, busiestBytes(allCopies(routing, hierarchy.numRanks), options));
 };
@@ -108,7 +112,7 @@ export const plainAllToAllSeconds = (routing: Routing, hierarchy: Hierarchy, opt
  * Source: arXiv 2508.09591 (HierMoE).
  */
 export const planHierarchicalAllToAll = (
-  routing: Routing,
+  routing: ExpertRouting,
   hierarchy: Hierarchy,
   options: HierarchicalOptions,
 ): HierarchicalPlan => {

@@ -140,7 +140,7 @@ export const parmCosts = (
 };
 
 /** Choose the fastest schedule. Among equally fast schedules, S1 is preferred to S2, and S2 to the baseline. */
-export const chooseParmSchedule = (costs: Readonly<Record<ParmSchedule, ParmCost>>): ParmSchedule => {
+export const planParmSchedule = (costs: Readonly<Record<ParmSchedule, ParmCost>>): ParmSchedule => {
   const order: readonly ParmSchedule[] = ["S1", "S2", "baseline"];
   return order.reduce((best, schedule) => (costs[schedule].seconds < costs[best].seconds ? schedule : best));
 };

@@ -2,13 +2,16 @@ import { randomKey } from "@skein/tensor-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { routings } from "../../../test/routings.ts";
-import { allCopies, distinctCopies, type Routing, uniformRouting } from "./routing.ts";
+import { allCopies, distinctCopies, type ExpertRouting, uniformRouting } from "./routing.ts";
 
 const total = (counts: Int32Array): number => counts.reduce((sum, count) => sum + count, 0);
 const numGroupsOf24 = fc.constantFrom(1, 2, 3, 4, 6, 8, 12, 24);
 
 /** Returns the groups that contain an expert of each token, computed directly. */
-const groupsByToken = ({ experts, expertsPerToken, numExperts }: Routing, numGroups: number): readonly number[][] =>
+const groupsByToken = (
+  { experts, expertsPerToken, numExperts }: ExpertRouting,
+  numGroups: number,
+): readonly number[][] =>
   Array.from({ length: experts.length / expertsPerToken }, (_, token) =>
     [...experts.subarray(token * expertsPerToken, (token + 1) * expertsPerToken)].map((expert) =>
       Math.floor((expert * numGroups) / numExperts),

@@ -6,7 +6,7 @@ import { threefryWord } from "@skein/tensor-core/backend";
  * experts belong to the ranks of g hosts, sockets or devices. If experts were moved between ranks, the indices are the
  * experts' positions after the move.
  */
-export interface Routing {
+export interface ExpertRouting {
   /**
    * Indices of the experts, shape `[tokens · expertsPerToken]`: first the experts of token 0, all different, then the
    * experts of token 1, …
@@ -34,7 +34,7 @@ const expertsPerGroup = (numExperts: number, numGroups: number): number => {
  * Check the values of a routing.
  * @throws ArgumentError for an impossible number of experts per token, or an incomplete token.
  */
-const checkRouting = ({ experts, expertsPerToken, numExperts }: Routing): void => {
+const checkRouting = ({ experts, expertsPerToken, numExperts }: ExpertRouting): void => {
   if (
     !(Number.isSafeInteger(expertsPerToken) && expertsPerToken >= 1 && expertsPerToken <= numExperts) ||
     !Number.isSafeInteger(numExperts)
@@ -59,7 +59,7 @@ const checkRouting = ({ experts, expertsPerToken, numExperts }: Routing): void =
  *
  * Source: arXiv 2508.09591 (HierMoE).
  */
-export const distinctCopies = (routing: Routing, numGroups: number): Int32Array => {
+export const distinctCopies = (routing: ExpertRouting, numGroups: number): Int32Array => {
   checkRouting(routing);
   const { experts, expertsPerToken, numExperts } = routing;
   const size = expertsPerGroup(numExperts, numGroups);
@@ -88,7 +88,7 @@ export const distinctCopies = (routing: Routing, numGroups: number): Int32Array 
  * @returns i32 [numGroups].
  * @throws ArgumentError under the conditions of `distinctCopies`.
  */
-export const allCopies = (routing: Routing, numGroups: number): Int32Array => {
+export const allCopies = (routing: ExpertRouting, numGroups: number): Int32Array => {
   checkRouting(routing);
   // Treats every choice as a separate token.
   return distinctCopies({ ...routing, expertsPerToken: 1 }, numGroups);
@@ -106,9 +106,9 @@ export const allCopies = (routing: Routing, numGroups: number): Int32Array => {
  */
 export const uniformRouting = (
   numTokens: number,
-  { numExperts, expertsPerToken }: Omit<Routing, "experts">,
+  { numExperts, expertsPerToken }: Omit<ExpertRouting, "experts">,
   key: ArrayLike<number>,
-): Routing => {
+): ExpertRouting => {
   const routing = { experts: new Int32Array(numTokens * expertsPerToken), expertsPerToken, numExperts };
   checkRouting(routing);
   const { experts } = routing;
