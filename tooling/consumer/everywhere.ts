@@ -1,12 +1,7 @@
 // Uses our packages as a browser or Node program would. Compiled against the packed packages, with the settings of a
 // consumer.
-import {
-  execute,
-  createMemoryWorld,
-  plainArithmetic,
-  ringAllReduce,
-  type CollectiveSchedule,
-} from "@skein/collectives";
+import { execute, createMemoryWorld, plainArithmetic, type CollectiveSchedule } from "@skein/collectives";
+import { ringAllReduce } from "@skein/collectives/algorithms";
 import { topKCompressor, withErrorFeedback } from "@skein/compressors";
 import { collectiveModelOfGroup } from "@skein/cost-model";
 import { type CpuBackend, createCpuBackend } from "@skein/cpu-kernels";

@@ -16,13 +16,13 @@ interface Bundle {
 }
 
 const bundles: readonly Bundle[] = [
-  { from: "@skein/collectives", names: "ringAllReduce", maxBytes: 2_300 },
+  { from: "@skein/collectives/algorithms", names: "ringAllReduce", maxBytes: 2_300 },
   { from: "@skein/compressors", names: "topKCompressor", maxBytes: 8_300 },
   { from: "@skein/models", names: "mlp", maxBytes: 8_300 },
   { from: "@skein/tensor-core", names: "NdArray", maxBytes: 4_100 },
   { from: "@skein/collectives", maxBytes: 46_000 },
   { from: "@skein/compressors", maxBytes: 55_000 },
-  { from: "@skein/cost-model", names: "planMgWfbpOptimal", maxBytes: 2_700 },
+  { from: "@skein/cost-model/planners", names: "planMgWfbpOptimal", maxBytes: 2_700 },
   // Prices use the rules of all operators.
   { from: "@skein/cost-model", maxBytes: 84_700 },
   // One of three kernel builds is loaded, separately from the bundle.

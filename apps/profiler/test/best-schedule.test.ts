@@ -1,14 +1,8 @@
 import { worldSteps } from "@skein/report";
-import {
-  collectivePricer,
-  type ComputeDevice,
-  hardwareNamed,
-  type KernelSample,
-  simulate,
-  type StepProgram,
-  stepProgram,
-  stepTasks,
-} from "@skein/cost-model";
+import { collectivePricer, type StepProgram, stepProgram, stepTasks } from "@skein/cost-model/pricing";
+import { type ComputeDevice, hardwareNamed } from "@skein/cost-model/hardware";
+import type { KernelSample } from "@skein/cost-model/calibration";
+import { simulate } from "@skein/cost-model/simulation";
 import type { RankSpans } from "@skein/tensor-core";
 import type { PreparedStep } from "skein-train/profiling";
 import { expect, test } from "vitest";

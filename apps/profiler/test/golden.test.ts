@@ -2,7 +2,7 @@ import { csvOf, parseReport, reportPage, terminalReport, worldSteps } from "@ske
 import { exp, matmul, sum, type Tensor, trace } from "@skein/tensor-core";
 import { optimize, planMemory } from "@skein/tensor-core/backend";
 import { expect, test } from "vitest";
-import type { ComputeDevice } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
 import { buildReport } from "../src/profile/build-report.ts";
 import { madeUpProgram, madeUpRun } from "../src/profile/made-up-run.ts";
 

@@ -1,20 +1,18 @@
 import {
   codecSeconds,
   collectivePricer,
-  type ComputeDevice,
-  hardwareNamed,
   kernelPricer,
-  planDear,
   pricedExchange,
   rebucket,
   rebucketHalves,
-  roofline,
-  simulate,
   type StepProgram,
   stepProgram,
   stepTasks,
   withExchanges,
-} from "@skein/cost-model";
+} from "@skein/cost-model/pricing";
+import { type ComputeDevice, hardwareNamed, roofline } from "@skein/cost-model/hardware";
+import { planDear } from "@skein/cost-model/planners";
+import { simulate } from "@skein/cost-model/simulation";
 import { expect, test } from "vitest";
 import { tinyJob } from "./tiny-job.ts";
 

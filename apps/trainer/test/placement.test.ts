@@ -1,7 +1,12 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { expertCounts, replayRoutings, routingRecordFromJson, type RoutingRecordJson } from "@skein/moe-parallel";
+import {
+  expertCounts,
+  replayRoutings,
+  routingRecordFromJson,
+  type RoutingRecordJson,
+} from "@skein/moe-parallel/routing";
 import type { NdArray } from "@skein/tensor-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newestCheckpoint, readPart } from "../src/checkpoint/checkpoint.ts";

@@ -1,11 +1,5 @@
-import {
-  directAllReduce,
-  directReduceScatter,
-  execute,
-  createMemoryWorld,
-  plainArithmetic,
-  wasmArithmetic,
-} from "@skein/collectives";
+import { directAllReduce, directReduceScatter } from "@skein/collectives/algorithms";
+import { execute, createMemoryWorld, plainArithmetic, wasmArithmetic } from "@skein/collectives";
 import { compileWasm, detectBuild } from "@skein/cpu-kernels";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import { expect, test } from "vitest";

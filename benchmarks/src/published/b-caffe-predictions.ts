@@ -1,13 +1,12 @@
 import {
   collectiveSeconds,
-  fitCollectiveModel,
   type GradientProfile,
   type LinearCollectiveModel,
-  planMgWfbp,
-  planMgWfbpOptimal,
   onePerTensor,
   timelineOf,
 } from "@skein/cost-model";
+import { fitCollectiveModel } from "@skein/cost-model/calibration";
+import { planMgWfbp, planMgWfbpOptimal } from "@skein/cost-model/planners";
 import type { BucketPlan } from "@skein/tensor-core";
 import { tracedLayers } from "@skein/published-measurements";
 

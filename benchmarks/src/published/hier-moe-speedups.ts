@@ -4,7 +4,7 @@ import {
   plainAllToAllSeconds,
   planHierarchicalAllToAll,
   uniformRouting,
-} from "@skein/cost-model";
+} from "@skein/cost-model/planners";
 import { type HierMoeSpeedups, hierMoeSpeedups, hierMoeTestbed, hierMoeTokens } from "@skein/published-measurements";
 import { randomKey } from "@skein/tensor-core";
 

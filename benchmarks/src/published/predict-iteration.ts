@@ -3,12 +3,10 @@ import {
   type CollectiveModel,
   type GradientProfile,
   mebibytes,
-  planMgWfbp,
   onePerTensor,
-  planByteScheduler,
-  priorityTimeline,
   timelineOf,
 } from "@skein/cost-model";
+import { planMgWfbp, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 import type { BucketPlan } from "@skein/tensor-core";
 import { profileOf } from "./architectures.ts";
 import { type Cluster, negotiatedModel, ringModel, serverModel, type Place } from "./cluster.ts";

@@ -1,13 +1,12 @@
 import {
   type GradientProfile,
   type LinearCollectiveModel,
-  planMgWfbp,
   onePerTensor,
-  planSimultaneous,
   simultaneousTimeline,
   timelineOf,
   twoAtOnce,
 } from "@skein/cost-model";
+import { planMgWfbp, planSimultaneous } from "@skein/cost-model/planners";
 import { publishedLinks } from "@skein/published-measurements";
 import { type Architecture, profileOf } from "./architectures.ts";
 

@@ -19,3 +19,5 @@ export { heapMessageMemory, type MessageMemory, wasmMessageMemory } from "./mess
 export { combiningKinds, inPlaceKinds } from "./requests/kind-facts.ts";
 export { minBytes, type NativeCollectives } from "./transport/native-collectives.ts";
 export { after, type Eventually, Future, type SendHandle, type Transport } from "./transport/transport.ts";
+export type { Link, LinkCodec, LinkReceiver } from "./network/link.ts";
+export { createNetworkWorld, type NetworkWorld, type NetworkWorldOptions } from "./network/network-transport.ts";

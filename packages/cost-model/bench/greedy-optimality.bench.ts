@@ -2,7 +2,8 @@
 // node bench/greedy-optimality.bench.ts
 import { randomKey } from "@skein/tensor-core";
 import { threefryWord } from "@skein/tensor-core/backend";
-import { allInOne, planMgWfbp, planMgWfbpOptimal, onePerTensor, timelineOf } from "../src/index.ts";
+import { allInOne, onePerTensor, timelineOf } from "../src/index.ts";
+import { planMgWfbp, planMgWfbpOptimal } from "../src/planners.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 
 const numProfiles = 2000;

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "vitest";
-import {
-  allInOne,
-  type LinearCollectiveModel,
-  planMgWfbp,
-  planMgWfbpOptimal,
-  onePerTensor,
-  readySeconds,
-  timelineOf,
-} from "../src/index.ts";
+import { allInOne, type LinearCollectiveModel, onePerTensor, timelineOf } from "../src/index.ts";
+import { planMgWfbp, planMgWfbpOptimal } from "../src/planners.ts";
+import { readySeconds } from "../src/gradient-profile.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { googLeNet, tracedLayers } from "@skein/published-measurements";
 

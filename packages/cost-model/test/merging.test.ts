@@ -5,14 +5,12 @@ import {
   type CollectiveModel,
   type GradientProfile,
   type LinearCollectiveModel,
-  planMgWfbp,
-  planMgWfbpOptimal,
   onePerTensor,
-  planSimultaneous,
   simultaneousTimeline,
   timelineOf,
   twoAtOnce,
 } from "../src/index.ts";
+import { planMgWfbp, planMgWfbpOptimal, planSimultaneous } from "../src/planners.ts";
 import type { BucketPlan } from "@skein/tensor-core";
 import { groupings, models, profileOf, profiles } from "./profiles.ts";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { ExpertRouting } from "../src/index.ts";
+import type { ExpertRouting } from "../src/planners.ts";
 
 /**
  * Routings of up to 40 tokens to 24 experts (a number with many divisors), where some experts are chosen more often

@@ -1,12 +1,5 @@
 export { type ChoiceStore, webChoiceStore } from "./autotune/choice-store.ts";
-export {
-  choicesFrom,
-  type MatmulMeasurement,
-  type MatmulModel,
-  type RankedProduct,
-  type SelectionQuality,
-} from "./autotune/matmul-model.ts";
-export { parseMatmulModel } from "./autotune/parse-matmul-model.ts";
+export type { MatmulModel, RankedProduct, SelectionQuality } from "./autotune/matmul-model.ts";
 export type { MeasureOptions, RejectedVariant } from "./autotune/measure-matmul.ts";
 export { tuneMatmul, type TunedMatmul, type TuneOptions } from "./autotune/tune-matmul.ts";
 export { type WebGpuDevice, type DeviceOptions, optionalFeatures, type OptionalFeature } from "./device.ts";

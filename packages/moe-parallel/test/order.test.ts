@@ -14,10 +14,10 @@ import {
   fromRows,
   assignRows,
   orderTokens,
-  rowsOf,
   toRows,
   type WeightNormalisation,
 } from "../src/index.ts";
+import { rowsOf } from "../src/rows.ts";
 import { choicesOf, counting, type Routing, routings, weightsOf } from "./routings.ts";
 import { runRanks } from "./world.ts";
 

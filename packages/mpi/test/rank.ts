@@ -3,9 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
   type Algorithm,
-  algorithms,
   execute,
-  heapMessageMemory,
   createMemoryWorld,
   type ScheduleParameters,
   plainArithmetic,
@@ -13,6 +11,8 @@ import {
   scratchBytes,
   type Transport,
 } from "@skein/collectives";
+import { algorithms } from "@skein/collectives/algorithms";
+import { heapMessageMemory } from "@skein/collectives/transport";
 import { combiningKinds, inPlaceKinds } from "@skein/collectives/transport";
 import { bytesPerElement, type DType, type Reduction } from "@skein/tensor-core";
 import type { CollectiveKind, CollectiveRequest } from "@skein/tensor-core/backend";

@@ -13,7 +13,7 @@ export { boundedLine, visibleLine, visibleText } from "./visible-text.ts";
 export { ArgumentLoan, type Signature } from "./execution/argument-loan.ts";
 export { ArrayLedger, type ArrayState, OwnedArray } from "./execution/array-ledger.ts";
 export { retryAfterReclaim } from "./execution/memory-reclaimer.ts";
-export { modelScope, phaseOf } from "./inspection/phase.ts";
+export { modelScope } from "./inspection/phase.ts";
 export { CollectiveSpans, nodeArgsOf, spanNameOf } from "./execution/node-spans.ts";
 export { beginCollective, type CollectivePlan, planCollective, rankAlong } from "./execution/collective-plan.ts";
 export { ExclusiveRun } from "./execution/exclusive-run.ts";
@@ -38,13 +38,20 @@ export {
   type ValueRef,
 } from "./graph/graph.ts";
 export { traceWithin } from "./tracing/trace.ts";
-export { isUserOperator } from "./graph/operator.ts";
-export type { Cost, LayerKind, Operator, OperatorTable, ReferenceArray, VjpContext } from "./graph/operator.ts";
+export {
+  isUserOperator,
+  type Cost,
+  type LayerKind,
+  type Operator,
+  type OperatorTable,
+  type ReferenceArray,
+  type VjpContext,
+} from "./graph/operator.ts";
 export { replay, type ReplayOptions } from "./tracing/replay.ts";
 export { operators } from "./ops/table.ts";
 export type { WasmMemory, WasmModule } from "./platform-types.ts";
 export { interpretRanks, interpretWorld } from "./reference/interpret.ts";
-export { broadcastShapes, formatSpec, rowMajorStrides, sameSpec } from "./shape.ts";
+export { formatSpec, rowMajorStrides, sameSpec } from "./shape.ts";
 export { foldInKey, threefry2x32, threefryWord } from "./random.ts";
 export { type FoldOp, foldTile, type FusedFold, type FusedInstruction, type FusedParams } from "./ops/fused.ts";
 export { attentionSizes, type AttentionSizes } from "./ops/shared/attention-sizes.ts";
@@ -76,9 +83,6 @@ export {
   planMemory,
 } from "./memory/memory-plan.ts";
 export { optimize, type OptimizeOptions } from "./passes/optimize.ts";
-export { scheduleCollectives } from "./passes/schedule-collectives.ts";
-export { chooseRepeated, type Choice } from "./passes/memory-budget/choose-repeated.ts";
-export type { RepeatedStep, StepNode, StepShape } from "./passes/memory-budget/step-walk.ts";
 export { type Recomputation, type RecomputeOptions, recomputeWithin } from "./passes/memory-budget/recompute-within.ts";
 export { recomputeRegions } from "./passes/recompute/recompute-regions.ts";
 export { simplify } from "./passes/simplify.ts";

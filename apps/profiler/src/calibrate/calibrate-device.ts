@@ -1,5 +1,6 @@
 import { totalmem } from "node:os";
-import { type ComputeDevice, type KernelSample, learnEfficiencies } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
+import { type KernelSample, learnEfficiencies } from "@skein/cost-model/calibration";
 import { median } from "@skein/measuring";
 import type { BackendRates } from "skein-train/profiling";
 

@@ -1,13 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { linkCosts } from "@skein/collectives";
-import {
-  type ClusterLinks,
-  type ComputeDevice,
-  type HardwareFile,
-  type KernelSample,
-  overlapsOf,
-  type RunningCosts,
-} from "@skein/cost-model";
+import type { ClusterLinks, ComputeDevice, HardwareFile, RunningCosts } from "@skein/cost-model/hardware";
+import type { KernelSample } from "@skein/cost-model/calibration";
+import { overlapsOf } from "@skein/cost-model/pricing";
 import { formatHardwareFile } from "@skein/cost-model/files";
 import { ArgumentError, SkeinError } from "@skein/tensor-core";
 import { type JobOptions, openJob, type ProfiledJob, writeStderr, writeStdout } from "skein-train/profiling";

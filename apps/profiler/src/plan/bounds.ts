@@ -1,11 +1,5 @@
-import {
-  type GradientProfile,
-  planMgWfbpOptimal,
-  type PiecewiseCollectiveModel,
-  planByteScheduler,
-  priorityTimeline,
-  timelineOf,
-} from "@skein/cost-model";
+import { type GradientProfile, type PiecewiseCollectiveModel, timelineOf } from "@skein/cost-model";
+import { planMgWfbpOptimal, planByteScheduler, priorityTimeline } from "@skein/cost-model/planners";
 
 /**
  * Exposed communication of a theoretical exchange that no job can run, compared with that of the best similar exchange

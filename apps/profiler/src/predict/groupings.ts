@@ -1,15 +1,6 @@
-import {
-  type MergeClass,
-  bucketOfScope,
-  type GradientProfile,
-  isStart,
-  type LinearCollectiveModel,
-  planMgWfbp,
-  planMgWfbpOptimal,
-  planSimultaneous,
-  type Slowdown,
-  type StepProgram,
-} from "@skein/cost-model";
+import { type MergeClass, planMgWfbp, planMgWfbpOptimal, planSimultaneous } from "@skein/cost-model/planners";
+import { bucketOfScope, isStart, type StepProgram } from "@skein/cost-model/pricing";
+import type { GradientProfile, LinearCollectiveModel, Slowdown } from "@skein/cost-model";
 import type { GroupSelectionOptions } from "@skein/collectives";
 import type { GradientTensor } from "skein-train/profiling";
 import type { Settings } from "./candidates.ts";

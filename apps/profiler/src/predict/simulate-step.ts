@@ -1,13 +1,11 @@
+import { type HardwareFile, hostsOfGroup } from "@skein/cost-model/hardware";
 import {
-  type HardwareFile,
-  hostsOfGroup,
   simulate,
   type SimulatedStep,
   type SimulatedWorld,
   type SimulationOptions,
-  type StepProgram,
-  stepTasks,
-} from "@skein/cost-model";
+} from "@skein/cost-model/simulation";
+import { type StepProgram, stepTasks } from "@skein/cost-model/pricing";
 import type { ProfiledJob } from "skein-train/profiling";
 
 /**

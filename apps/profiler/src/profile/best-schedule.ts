@@ -1,4 +1,5 @@
-import { type ClusterLinks, type ComputeDevice, type HardwareFile, learnEfficiencies } from "@skein/cost-model";
+import type { ClusterLinks, ComputeDevice, HardwareFile } from "@skein/cost-model/hardware";
+import { learnEfficiencies } from "@skein/cost-model/calibration";
 import { ArgumentError } from "@skein/tensor-core";
 import type { ProfiledJob } from "skein-train/profiling";
 import { fitRunningCosts } from "../calibrate/running-costs.ts";

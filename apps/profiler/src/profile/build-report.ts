@@ -1,4 +1,5 @@
-import type { ComputeDevice, StepProgram } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
+import type { StepProgram } from "@skein/cost-model/pricing";
 import { type ProfileReport, timelineOf, worldSeconds } from "@skein/report";
 import { ArgumentError, type RankSpans } from "@skein/tensor-core";
 import type { JobFacts, PreparedStep } from "skein-train/profiling";

@@ -1,5 +1,5 @@
 import { totalmem } from "node:os";
-import type { ComputeDevice } from "@skein/cost-model";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
 import { deviceOfRates, type ProfiledJob } from "skein-train/profiling";
 
 /** Measures peak rates of this machine for a short time. */

@@ -1,10 +1,5 @@
-import {
-  collectivePricer,
-  computeSeconds,
-  type ComputeDevice,
-  type PreparedGraph,
-  stepProgram,
-} from "@skein/cost-model";
+import { collectivePricer, computeSeconds, type PreparedGraph, stepProgram } from "@skein/cost-model/pricing";
+import type { ComputeDevice } from "@skein/cost-model/hardware";
 
 /** Measured rates of a backend. */
 export interface BackendRates {

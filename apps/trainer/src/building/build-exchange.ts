@@ -38,7 +38,7 @@ import {
   withMomentum,
 } from "@skein/compressors";
 import type { BucketPlan } from "@skein/tensor-core";
-import { planDear } from "@skein/cost-model";
+import { planDear } from "@skein/cost-model/planners";
 import type { ExchangePlan } from "../plans/exchange-plan.ts";
 import type { BucketsJob, CompressionJob, DensityWarmup, OverlapName } from "../job/job.ts";
 import { acrossHostsAxis, insideHostsAxis } from "../job/mesh.ts";

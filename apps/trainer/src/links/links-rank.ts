@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/cost-model/calibration";
 import { parentPort, workerData } from "node:worker_threads";
 import { type Preference, wasmArithmetic } from "@skein/collectives";
 import { type BlockingCommunicator, joinWorld } from "@skein/collectives/node";

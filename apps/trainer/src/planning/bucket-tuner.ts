@@ -1,4 +1,5 @@
-import { bestTrial, type Observation, type SearchBound, suggestTrial, median } from "@skein/cost-model";
+import { bestTrial, type Observation, type SearchBound, suggestTrial } from "@skein/cost-model/planners";
+import { median } from "@skein/cost-model/calibration";
 import type { BucketsJob } from "../job/job.ts";
 import type { Agree } from "./agree.ts";
 

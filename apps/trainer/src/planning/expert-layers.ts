@@ -1,5 +1,6 @@
-import { median } from "@skein/cost-model";
-import type { BackwardSegment, GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
+import { median } from "@skein/cost-model/calibration";
+import type { BackwardSegment } from "@skein/cost-model/planners";
+import type { GradientProfile, LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError, type Span } from "@skein/tensor-core";
 import { modelScope } from "@skein/tensor-core/backend";
 

@@ -1,4 +1,5 @@
-import { fitCollectiveModel, type LinearCollectiveModel, median } from "@skein/cost-model";
+import { fitCollectiveModel, median } from "@skein/cost-model/calibration";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import { factorElements, factorShape, type Layer, type LayerSide, meanStatistics, sideName } from "@skein/second-order";
 import { type Backend, InvariantError, jit, NdArray, sum, type Tensor } from "@skein/tensor-core";
 import type { Curvature, PlannedCurvature } from "../building/curvature.ts";

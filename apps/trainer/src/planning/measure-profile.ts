@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/cost-model/calibration";
 import { bucketsOf } from "@skein/compressors";
 import type { GradientProfile } from "@skein/cost-model";
 import { type BucketPlan, leafPaths, type Span } from "@skein/tensor-core";

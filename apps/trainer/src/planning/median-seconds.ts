@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/cost-model/calibration";
 import type { Backend, DeviceArray } from "@skein/tensor-core";
 
 const samplesEach = 3;

@@ -1,4 +1,5 @@
-import { planFactorBuckets, type LinearCollectiveModel } from "@skein/cost-model";
+import { planFactorBuckets } from "@skein/cost-model/planners";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import {
   bucketsInOrder,
   planKfacForms,

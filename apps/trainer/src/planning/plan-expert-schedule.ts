@@ -1,11 +1,11 @@
 import {
   planParmSchedule,
-  type LinearCollectiveModel,
   parmCosts,
   type ParmLayer,
   type ParmModels,
   type ParmSchedule,
-} from "@skein/cost-model";
+} from "@skein/cost-model/planners";
+import type { LinearCollectiveModel } from "@skein/cost-model";
 import { InvariantError } from "@skein/tensor-core";
 import { hiddenOf } from "../job/experts-of.ts";
 import type { Job, ShardSchedule } from "../job/job.ts";

@@ -1,21 +1,23 @@
 import { type Aggregator, bucketOf, type BucketTensor, specsByPath } from "@skein/compressors";
 import { ArgumentError, type BucketPlan } from "@skein/tensor-core";
+import { fitSlowdown } from "@skein/cost-model/calibration";
 import {
-  fitSlowdown,
   type GradientProfile,
-  type IdleBuckets,
-  type LagsOptions,
   type LinearCollectiveModel,
-  planMgWfbp,
-  planMgWfbpOptimal,
   onePerTensor,
-  planIdleBuckets,
-  planLags,
-  planSimultaneous,
   type ProfiledTensor,
   simultaneousTimeline,
   type Slowdown,
 } from "@skein/cost-model";
+import {
+  type IdleBuckets,
+  type LagsOptions,
+  planMgWfbp,
+  planMgWfbpOptimal,
+  planIdleBuckets,
+  planLags,
+  planSimultaneous,
+} from "@skein/cost-model/planners";
 import type { BucketedPlan, ExchangePlan } from "../plans/exchange-plan.ts";
 import { buildCompression } from "../building/build-exchange.ts";
 import type { Job } from "../job/job.ts";

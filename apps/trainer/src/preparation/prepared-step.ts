@@ -1,4 +1,4 @@
-import type { PreparedGraph } from "@skein/cost-model";
+import type { PreparedGraph } from "@skein/cost-model/pricing";
 import { prepareForCpu } from "@skein/cpu-kernels";
 import { type DeviceFacts, type ListedShader, planForWebGpu, prepareForWebGpu, shadersOf } from "@skein/gpu-kernels";
 import { ArgumentError, flattenTree, type Graph, type Tensor, type TensorSpec, trace } from "@skein/tensor-core";

@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/cost-model/calibration";
 import type { AllToAllLevel, LinkSample } from "@skein/collectives";
 import type { BlockingCommunicator } from "@skein/collectives/node";
 

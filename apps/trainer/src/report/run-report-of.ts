@@ -1,4 +1,4 @@
-import { median } from "@skein/cost-model";
+import { median } from "@skein/cost-model/calibration";
 import type { ExpertLoads, ExpertMoves, RunReport, StepValue } from "@skein/report";
 import type { Job } from "../job/job.ts";
 import type { MetricLine } from "../run-files/metric-lines.ts";

@@ -7,7 +7,7 @@ import {
   routingRecordFromJson,
   type RoutingRecordJson,
   routingRecordToJson,
-} from "@skein/moe-parallel";
+} from "@skein/moe-parallel/routing";
 import { z } from "zod";
 import { readBoundedJson } from "../files/bounded-json.ts";
 import { nodeFiles, replaceDurably } from "../files/files.ts";

@@ -1,4 +1,4 @@
-import { type Observation, type SearchBound, suggestTrial } from "@skein/cost-model";
+import { type Observation, type SearchBound, suggestTrial } from "@skein/cost-model/planners";
 import { threefry2x32 } from "@skein/tensor-core/backend";
 import { type Dimension, numberAt, type Point, type Range, shortened } from "./search-space.ts";
 

@@ -1,5 +1,5 @@
+import { type Algorithm, ethernetLinks, type LinkCosts, predictedSeconds } from "@skein/collectives";
 import {
-  type Algorithm,
   algorithms,
   binomialBroadcast,
   binomialReduce,
@@ -10,14 +10,11 @@ import {
   directAllReduce,
   directReduce,
   directReduceScatter,
-  ethernetLinks,
   gatherReduce,
   halvingDoublingAllReduce,
   halvingReduce,
-  type LinkCosts,
   pairwiseAllToAll,
   parameterServerAllReduce,
-  predictedSeconds,
   recursiveDoublingAllGather,
   recursiveDoublingAllReduce,
   recursiveHalvingReduceScatter,
@@ -28,7 +25,7 @@ import {
   directSendReceive,
   torusAllReduce,
   twoLevelAllReduce,
-} from "@skein/collectives";
+} from "@skein/collectives/algorithms";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Fraction, fraction, fractions } from "../../test/fractions.ts";
