@@ -1,0 +1,29 @@
+import { formatWithOptions } from "node:util";
+
+/** Result of one example, which its process writes to the standard output as a line of JSON. */
+export interface ExampleResult {
+  readonly index: number;
+  /** Lines that the example printed by `console.log`. */
+  readonly lines: readonly string[];
+  /** Stack of the error that ended the example. Absent: the example did not throw. */
+  readonly error?: string;
+}
+
+/** Runs example `index`, and writes its result. */
+export const runExample = async (
+  index: number,
+  example: (console: Pick<Console, "log">) => Promise<void>,
+): Promise<void> => {
+  const lines: string[] = [];
+  const log = (...values: readonly unknown[]): void => {
+    lines.push(...formatWithOptions({ breakLength: Infinity, compact: true }, ...values).split("\n"));
+  };
+  let error: string | undefined;
+  try {
+    await example({ log });
+  } catch (thrown) {
+    error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  }
+  const result: ExampleResult = { index, lines, ...(error !== undefined && { error }) };
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+};
