@@ -3,7 +3,7 @@ import { formatWithOptions } from "node:util";
 /** Result of one example, which its process writes to the standard output as a line of JSON. */
 export interface ExampleResult {
   readonly index: number;
-  /** Lines that the example printed by `console.log`. */
+  /** Lines that the example printed by `console.log`, with arrays as in `[1, 2]`. */
   readonly lines: readonly string[];
   /** Stack of the error that ended the example. Absent: the example did not throw. */
   readonly error?: string;
@@ -16,7 +16,8 @@ export const runExample = async (
 ): Promise<void> => {
   const lines: string[] = [];
   const log = (...values: readonly unknown[]): void => {
-    lines.push(...formatWithOptions({ breakLength: Infinity, compact: true }, ...values).split("\n"));
+    const text = formatWithOptions({ breakLength: Infinity, compact: true }, ...values);
+    lines.push(...text.replaceAll("[ ", "[").replaceAll(" ]", "]").split("\n"));
   };
   let error: string | undefined;
   try {

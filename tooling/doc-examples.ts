@@ -110,7 +110,7 @@ const freeNames = (source: ts.SourceFile): ReadonlySet<string> => {
   return names;
 };
 
-/** Writes `import { a as b } from "m"` as a statement that may stand in a function. Imports of types are dropped. */
+/** Writes `import { a as b } from "m"` as a statement for the body of a function. Imports of types are dropped. */
 const dynamicImport = (node: ts.ImportDeclaration): string => {
   const bindings = node.importClause?.namedBindings;
   const specifier = node.moduleSpecifier.getText();

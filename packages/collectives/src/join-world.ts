@@ -13,8 +13,8 @@ export const nodeRuntime: ExpressRuntime = {
 };
 
 /**
- * Joins a world as the rank of `connection`, like `createCommunicator`. In addition, this thread executes small requests
- * between processes of one machine.
+ * Joins a world as the rank of `connection`, like `createCommunicator`. In addition, this thread executes small
+ * requests between processes of one machine.
  *
  * @throws the errors of `createCommunicator`.
  */

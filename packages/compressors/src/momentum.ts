@@ -31,7 +31,14 @@ export const checkMomentum = (who: string, momentum: number): void => {
  *
  * @throws ArgumentError for a momentum outside [0, 1).
  * Cost: one f32 per gradient element of state, no additional bytes sent.
- * @example withMomentum(majorityVoteAggregator(), { momentum: 0.9 })
+ * @example
+ * ```ts
+ * const compressor = withMomentum(majorityVoteAggregator(), { momentum: 0.9 });
+ * const send = (w: Tensor, key: Tensor) =>
+ *   exchange({ w }, initExchange({ w }, { compressor }), { axis: "data", compressor, key })[0].w;
+ * const sent = await evaluate(send, referenceBackend())(NdArray.from([1, -4, 3, 2]), randomKey(1));
+ * console.log(sent.toNumbers()); // [1, -1, 1, 1]
+ * ```
  * Source: Bernstein et al. 2018, arXiv 1802.04434 (Signum); Fatkhullin, Tyurin and Richtárik 2023, arXiv 2305.15155
  * (EF21-SGDM); Zheng, Huang and Kwok 2019, arXiv 1905.10936 (before error feedback; the paper uses Nesterov momentum).
  */

@@ -36,7 +36,14 @@ const initCommonState = <State>(phases: readonly AggregatorPhase<State>[], bucke
  * @returns the same phases; `init` of each phase compares the states of all phases, and throws for a bucket with
  *   different states.
  * @throws ArgumentError unless the first phase begins at step 0 and steps increase.
- * @example definePhases([{ fromStep: 0, aggregator: qsgd }, { fromStep: 500, aggregator: qsgdOfFewerLevels }])
+ * @example
+ * ```ts
+ * const phases = definePhases([
+ *   { fromStep: 0, aggregator: qsgdCompressor({ levels: 127 }) },
+ *   { fromStep: 500, aggregator: qsgdCompressor({ levels: 4 }) },
+ * ]);
+ * console.log(aggregatorForStep(phases, 500).name); // QSGD 4
+ * ```
  */
 export const definePhases = <State>(phases: readonly AggregatorPhase<State>[]): readonly AggregatorPhase<State>[] => {
   const steps = phases.map(({ fromStep }) => fromStep);
@@ -53,6 +60,13 @@ export const definePhases = <State>(phases: readonly AggregatorPhase<State>[]): 
 /**
  * Returns the aggregator of a step: that of the last phase whose first step is reached. @param phases result of
  * `definePhases`.
+ *
+ * @example
+ * ```ts
+ * const phases = denseUntil(100, withErrorFeedback(topKCompressor({ density: 0.01 })));
+ * console.log(aggregatorForStep(phases, 0).name); // dense
+ * console.log(aggregatorForStep(phases, 100).name); // top-k 0.01 with error feedback
+ * ```
  */
 export const aggregatorForStep = <State>(phases: readonly AggregatorPhase<State>[], step: number): Aggregator<State> =>
   phases.findLast(({ fromStep }) => fromStep <= step)!.aggregator;
@@ -62,7 +76,12 @@ export const aggregatorForStep = <State>(phases: readonly AggregatorPhase<State>
  *
  * @param schedule pairs of a step and the density from that step on; the first step is 0.
  * @throws ArgumentError under the conditions of `definePhases`.
- * @example densityPhases([[0, 0.25], [100, 0.01]], (density) => withErrorFeedback(topKCompressor({ density })))
+ * @example
+ * ```ts
+ * const sparse = (density: number) => withErrorFeedback(topKCompressor({ density }));
+ * const phases = densityPhases([[0, 0.25], [100, 0.01]], sparse);
+ * console.log(phases.map(({ fromStep, aggregator }) => [fromStep, aggregator.biased])); // [[0, true], [100, true]]
+ * ```
  */
 export const densityPhases = <State>(
   schedule: readonly (readonly [fromStep: number, density: number])[],
@@ -94,7 +113,12 @@ const denseWithStateOf = <State>({ init }: Pick<Aggregator<State>, "init">): Agg
  *
  * @param step first step of the aggregator; 0 for no warm-up.
  * @throws ArgumentError for a step that is not an integer from 0.
- * @example denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })))
+ * @example
+ * ```ts
+ * const phases = denseUntil(1000, withErrorFeedback(topKCompressor({ density: 0.001 })));
+ * console.log(phases.map(({ fromStep }) => fromStep)); // [0, 1000]
+ * console.log(aggregatorForStep(phases, 1000).name); // top-k 0.001 with error feedback
+ * ```
  */
 export const denseUntil = <State>(step: number, aggregator: Aggregator<State>): readonly AggregatorPhase<State>[] => {
   if (!(Number.isInteger(step) && step >= 0))

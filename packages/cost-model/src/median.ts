@@ -1,4 +1,11 @@
-/** Returns the median of numbers: the mean of the two middle values for an even count, NaN for an empty list. */
+/**
+ * Returns the median of numbers: the mean of the two middle values for an even count, NaN for an empty list.
+ *
+ * @example
+ * ```ts
+ * console.log(median([3, 1, 100])); // 3
+ * ```
+ */
 export const median = (values: readonly number[]): number => {
   const sorted = values.toSorted((x, y) => x - y);
   const middle = Math.floor(sorted.length / 2);

@@ -22,6 +22,11 @@ export const peakFlops = ({ flopsPerSecond }: ComputeDevice, type: ComputeType):
 /**
  * Compute the shortest possible time for an amount of work on a device: max(flops / peak, bytes / bandwidth).
  *
+ * @example
+ * ```ts
+ * const { device } = shippedHardware[0]!;
+ * console.log(roofline(device, { flops: 1, bytes: 1e9 }).boundBy); // bytes
+ * ```
  * Source: Williams, Waterman and Patterson, *Roofline*, CACM 52, 2009.
  */
 export const roofline = (device: ComputeDevice, { flops, bytes }: Work, type: ComputeType = "f32"): Roofline => {

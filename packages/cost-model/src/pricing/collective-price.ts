@@ -43,6 +43,12 @@ export type CollectivePricer = (kind: CollectiveKind, bytes: number, isRagged?: 
  * @param readBack Times of transfers between the device's memory and the host that sends messages. Default: collectives
  * access the device's memory directly.
  * @throws InvariantError if no algorithm fits.
+ * @example
+ * ```ts
+ * const price = collectivePricer({ worldSize: 4, sharesMemory: false });
+ * const { algorithm, sentBytes } = price("all-reduce", 1_000_000);
+ * console.log(algorithm, sentBytes); // direct-all-reduce 1500000
+ * ```
  */
 export const collectivePricer = (group: GroupSelectionOptions, readBack?: TransferTimes): CollectivePricer => {
   const price = withoutReadBack(group);
@@ -101,7 +107,15 @@ const withoutReadBack = (group: GroupSelectionOptions): CollectivePricer => {
   };
 };
 
-/** Build the pricers of several groups, by mesh axis. */
+/**
+ * Build the pricers of several groups, by mesh axis.
+ *
+ * @example
+ * ```ts
+ * const prices = collectivePricers({ data: { worldSize: 4, sharesMemory: false } });
+ * console.log(prices["data"]!("all-reduce", 1_000_000).sentBytes); // 1500000
+ * ```
+ */
 export const collectivePricers = (
   groups: { readonly [axis: string]: GroupSelectionOptions },
   readBack?: TransferTimes,

@@ -17,7 +17,15 @@ export interface KernelPrice extends Work {
 /** Function that returns the price of an operator's work on one device. */
 export type KernelPricer = (operator: string, work: Work, type?: ComputeType) => KernelPrice;
 
-/** Build a pricer for kernels on a device: launch + roofline / efficiency. Default type: f32. */
+/**
+ * Build a pricer for kernels on a device: launch + roofline / efficiency. Default type: f32.
+ *
+ * @example
+ * ```ts
+ * const price = kernelPricer(shippedHardware[0]!.device);
+ * console.log(price("add", { flops: 1e6, bytes: 12e6 }).boundBy); // bytes
+ * ```
+ */
 export const kernelPricer = (device: ComputeDevice): KernelPricer => {
   const efficiencyOf = efficiencyLookup(device);
   const { kernelStartSeconds } = device;

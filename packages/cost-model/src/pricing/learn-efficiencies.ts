@@ -33,6 +33,13 @@ const minWorkingShare = 0.1;
  * Cost: O(samples).
  *
  * @throws ArgumentError for a sample with impossible time or work.
+ * @example
+ * ```ts
+ * const { device } = hardwareNamed("a100-sxm");
+ * const work = { flops: 1e12, bytes: 1e9 };
+ * const [learned] = learnEfficiencies(device, [{ operator: "matmul", seconds: 0.1, ...work }]);
+ * console.log(learned!.operator, learned!.efficiency.toFixed(2)); // matmul 0.51
+ * ```
  */
 export const learnEfficiencies = (
   device: Omit<ComputeDevice, "efficiencies">,

@@ -7,6 +7,11 @@ const sum = (counts: Int32Array): number => counts.reduce((all, count) => all + 
  * (T · K), in [0, 1). 0 if there are no tokens.
  *
  * @throws ArgumentError under the conditions of `distinctCopies`.
+ * @example
+ * ```ts
+ * const routing = { experts: Int32Array.of(0, 1, 0, 2), expertsPerToken: 2, numExperts: 4 };
+ * console.log(duplicationRate(routing, 2)); // 0.25
+ * ```
  */
 export const duplicationRate = (routing: ExpertRouting, numGroups: number): number => {
   const all = sum(allCopies(routing, numGroups));

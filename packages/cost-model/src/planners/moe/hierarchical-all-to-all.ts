@@ -83,6 +83,12 @@ const busiestBytes = (copies: Int32Array, options: HierarchicalOptions): number 
  * on this rank.
  *
  * @throws ArgumentError under the conditions of `planHierarchicalAllToAll`.
+ * @example
+ * ```ts
+ * const routing = uniformRouting(256, { numExperts: 8, expertsPerToken: 2 }, [0, 1]);
+ * const hierarchy = { numRanks: 4, flat: { startupSeconds: 1e-5, secondsPerByte: 1e-8 }, levels: [] };
+ * console.log(plainAllToAllSeconds(routing, hierarchy, { bytesPerToken: 2048 }) > 1e-5); // true
+ * ```
  */
 export const plainAllToAllSeconds = (
   routing: ExpertRouting,
@@ -109,6 +115,13 @@ export const plainAllToAllSeconds = (
  * @param options `numSources` is the number of ranks whose tokens `routing` contains.
  * @throws ArgumentError for groups that do not divide one another, the ranks or the experts, or impossible values.
  *
+ * @example
+ * ```ts
+ * const routing = uniformRouting(256, { numExperts: 8, expertsPerToken: 2 }, [0, 1]);
+ * const [slow, fast] = [1e-8, 1e-9].map((secondsPerByte) => ({ startupSeconds: 1e-5, secondsPerByte }));
+ * const hierarchy = { numRanks: 4, flat: slow!, levels: [{ numGroups: 2, between: slow!, within: fast! }] };
+ * console.log(planHierarchicalAllToAll(routing, hierarchy, { bytesPerToken: 2048 }).depth); // 2
+ * ```
  * Source: arXiv 2508.09591 (HierMoE).
  */
 export const planHierarchicalAllToAll = (

@@ -57,6 +57,11 @@ const checkRouting = ({ experts, expertsPerToken, numExperts }: ExpertRouting): 
  * @returns i32 [numGroups].
  * @throws ArgumentError for groups that do not divide the experts, or an invalid expert.
  *
+ * @example
+ * ```ts
+ * const routing = { experts: Int32Array.of(0, 1, 0, 2), expertsPerToken: 2, numExperts: 4 };
+ * console.log([...distinctCopies(routing, 2)]); // [2, 1]
+ * ```
  * Source: arXiv 2508.09591 (HierMoE).
  */
 export const distinctCopies = (routing: ExpertRouting, numGroups: number): Int32Array => {
@@ -102,6 +107,11 @@ export const allCopies = (routing: ExpertRouting, numGroups: number): Int32Array
  *
  * @param key Random key of two words, such as `randomKey(seed).data`; the same key gives the same routing.
  *
+ * @example
+ * ```ts
+ * const { experts } = uniformRouting(4, { numExperts: 8, expertsPerToken: 2 }, [0, 1]);
+ * console.log(experts.length); // 8
+ * ```
  * Source: Floyd's sampling without replacement (Bentley and Floyd 1987).
  */
 export const uniformRouting = (
