@@ -131,6 +131,22 @@ const loadOf = (routing: ExpertChoices | Mixture, numExperts: number): Tensor =>
  * only in training.
  *
  * Cost: one all-reduce of E + 1 numbers, plus those of the losses.
+ * @example
+ * ```ts
+ * const gate = defineGate({
+ *   name: "first expert",
+ *   numExperts: 2,
+ *   width: 4,
+ *   init: () => ({ params: {}, state: {} }),
+ *   route: (_, __, x) => {
+ *     const T = x.shape[0]!;
+ *     const [choices_TK, logits_TE] = [zeros([T, 1], "i32"), zeros([T, 2])];
+ *     const scores = { logits_TE, probabilities_TE: softmax(logits_TE) };
+ *     return { routing: { kind: "choices", choices_TK, weights_TK: ones([T, 1]) }, scores };
+ *   },
+ * });
+ * console.log(gate.numExperts); // 2
+ * ```
  */
 export const defineGate = <Params, State>(rule: GateRule<Params, State>): Gate<Params, State> => ({
   numExperts: rule.numExperts,

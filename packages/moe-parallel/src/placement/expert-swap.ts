@@ -35,6 +35,14 @@ export interface PlanExpertSwapOptions {
  * Cost: that of `exchangeSeconds` and `swapSeconds`.
  *
  * @throws ArgumentError under the conditions of `swapSeconds`.
+ * @example
+ * ```ts
+ * const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 0, 2, 1, 3, 1, 3) };
+ * const line = { startupSeconds: 0, secondsPerByte: 1e-3 };
+ * const levels = { numRanks: 2, flat: line, levels: [{ numGroups: 2, between: line, within: line }] };
+ * const swap = planExpertSwap(routing, placeInOrder(4, 2), levels, { bytesPerToken: 1000 });
+ * console.log(swap?.experts); // [0, 3]
+ * ```
  * Source: Lin et al. 2025 (HierMoE), arXiv 2508.09591, HierD-ES.
  */
 export const planExpertSwap = (
@@ -69,6 +77,14 @@ export interface SwapExpertsOptions extends PlanExpertSwapOptions {
  *
  * @returns the placement after all swaps, and the swaps in order.
  * @throws ArgumentError under the conditions of `planExpertSwap`, and for a `maxSwaps` that is not an integer from 0.
+ * @example
+ * ```ts
+ * const routing = { numExperts: 4, numChoices: 2, choices: Int32Array.of(0, 2, 0, 2, 1, 3, 1, 3) };
+ * const line = { startupSeconds: 0, secondsPerByte: 1e-3 };
+ * const levels = { numRanks: 2, flat: line, levels: [{ numGroups: 2, between: line, within: line }] };
+ * const { placement } = swapExperts(routing, placeInOrder(4, 2), levels, { bytesPerToken: 1000, maxSwaps: 4 });
+ * console.log(placement.expertOfSlot); // [3, 1, 2, 0]
+ * ```
  */
 export const swapExperts = (
   routing: Routing,

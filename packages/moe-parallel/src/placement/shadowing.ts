@@ -49,6 +49,10 @@ export interface Shadowing {
  * @param counts number of tokens of all ranks that chose each expert: finite, not negative.
  * @throws ArgumentError for other counts, or a value of `costs` that is not positive.
  *
+ * @example
+ * ```ts
+ * console.log(planShadowing([100_000, 10, 10, 10]).experts); // [0]
+ * ```
  * Source: He et al. 2022 (FasterMoE), PPoPP; formulas of its code, as in `fasterMoeDefaults`.
  */
 export const planShadowing = (counts: readonly number[], costs: ShadowingCosts = fasterMoeDefaults): Shadowing => {
