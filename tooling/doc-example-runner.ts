@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { formatWithOptions } from "node:util";
 
 /** Result of one example, which its process writes to the standard output as a line of JSON. */
@@ -9,7 +12,7 @@ export interface ExampleResult {
   readonly error?: string;
 }
 
-/** Runs example `index`, and writes its result. */
+/** Runs example `index` in an empty folder, and writes its result. */
 export const runExample = async (
   index: number,
   example: (console: Pick<Console, "log">) => Promise<void>,
@@ -20,10 +23,15 @@ export const runExample = async (
     lines.push(...text.replaceAll("[ ", "[").replaceAll(" ]", "]").split("\n"));
   };
   let error: string | undefined;
+  const [folder, before] = [mkdtempSync(join(tmpdir(), "skein-example-")), process.cwd()];
+  process.chdir(folder);
   try {
     await example({ log });
   } catch (thrown) {
     error = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  } finally {
+    process.chdir(before);
+    rmSync(folder, { recursive: true });
   }
   const result: ExampleResult = { index, lines, ...(error !== undefined && { error }) };
   process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -203,7 +203,22 @@ export const executeBlocking = (
   wait: (future: Future<unknown>) => void,
 ): void => runWalkBlocking(walk(schedule, execution, transport, arithmetic), wait);
 
-/** Executes a schedule over any transport that returns values and promises. */
+/**
+ * Executes a schedule over any transport that returns values and promises.
+ *
+ * @example
+ * ```ts
+ * const schedule = (rank: number) => ringAllReduce.schedule({ rank, worldSize: 2, elementCount: 4 });
+ * const vectors = createMemoryWorld(2).map(async (transport) => {
+ *   const vector = Int32Array.of(1, 2, 3, 4);
+ *   const bytes = new Uint8Array(vector.buffer);
+ *   const execution = { input: bytes, output: bytes, dtype: "i32", tag: 1 } as const;
+ *   await execute(schedule(transport.rank), execution, transport, plainArithmetic());
+ *   return [...vector];
+ * });
+ * console.log(await Promise.all(vectors)); // [[2, 4, 6, 8], [2, 4, 6, 8]]
+ * ```
+ */
 export const execute = (
   schedule: CollectiveSchedule,
   execution: Execution,
@@ -211,6 +226,13 @@ export const execute = (
   arithmetic: Arithmetic,
 ): Promise<void> => runWalk(walk(schedule, execution, transport, arithmetic));
 
-/** Returns the scratch memory that a schedule needs, in bytes. */
+/**
+ * Returns the scratch memory that a schedule needs, in bytes.
+ *
+ * @example
+ * ```ts
+ * console.log(scratchBytes(ringAllReduce.schedule({ rank: 0, worldSize: 4, elementCount: 8 }), "f32") >= 0); // true
+ * ```
+ */
 export const scratchBytes = (schedule: CollectiveSchedule, dtype: DType): number =>
   schedule.scratchElements * bytesPerElement[dtype];

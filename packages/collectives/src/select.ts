@@ -75,6 +75,12 @@ const secondsOfPath = (
  * Returns the predicted time of an algorithm in the α–β–γ model, in seconds: its messages, then its sums. With s
  * segments, messages of one segment overlap with sums of another, and only 1/s of the shorter of the two times is
  * added.
+ *
+ * @example
+ * ```ts
+ * const seconds = predictedSeconds(ringAllReduce, { worldSize: 4, byteLength: 1e6 }, ethernetLinks);
+ * console.log(seconds < predictedSeconds(ringAllReduce, { worldSize: 4, byteLength: 1e8 }, ethernetLinks)); // true
+ * ```
  */
 export const predictedSeconds = (
   algorithm: Pick<Algorithm, "cost">,
@@ -106,6 +112,11 @@ const inSharedMemory: { readonly [K in CollectiveKind]?: Algorithm } = {
  * @param candidates algorithms to choose from. If several have equal predicted times, the first is chosen. Default: all
  * algorithms.
  * @returns a function from kind and size in bytes to the choice; it throws InvariantError if no candidate is suitable.
+ * @example
+ * ```ts
+ * const select = algorithmSelector({ worldSize: 8, sharesMemory: false });
+ * console.log(select("all-reduce", 2 ** 26).algorithm.name); // direct-all-reduce
+ * ```
  */
 export const algorithmSelector = (
   { worldSize, sharesMemory, hosts, link = ethernetLinks, order = "rank" }: GroupSelectionOptions,
@@ -150,7 +161,15 @@ export const algorithmSelector = (
   };
 };
 
-/** Chooses an algorithm for a single request, with `algorithmSelector`. */
+/**
+ * Chooses an algorithm for a single request, with `algorithmSelector`.
+ *
+ * @example
+ * ```ts
+ * const { algorithm } = selectAlgorithm({ kind: "all-reduce", byteLength: 64, worldSize: 8, sharesMemory: false });
+ * console.log(algorithm.name); // gather-all-reduce
+ * ```
+ */
 export const selectAlgorithm = (
   { kind, byteLength, ...group }: SelectionOptions,
   candidates: readonly Algorithm[] = algorithms,

@@ -20,7 +20,13 @@ export interface BatchIndices {
  * Yields training batches endlessly. Each epoch has a new random order, and contains each sample at most once, because
  * the last partial batch is dropped.
  *
- * @example for (const { indices } of trainingBatches(60_000, { batchSize: 64, seed: 1, rank: 0, worldSize: 2 })) …
+ * @example
+ * ```ts
+ * for (const { position, indices } of trainingBatches(8, { batchSize: 4, seed: 1, rank: 0, worldSize: 2 })) {
+ *   console.log(indices.length); // 2
+ *   if (position.step === 0) break;
+ * }
+ * ```
  */
 export function* trainingBatches(
   count: number,
@@ -82,6 +88,13 @@ export function* evaluationIndices(
  * Yields each sample once, in file order, in batches of equal size. The last batch is padded with copies of sample 0,
  * which `mask` excludes. Each rank receives a contiguous part of each global batch. Each rank receives a first batch,
  * even if it contains only padding.
+ *
+ * @example
+ * ```ts
+ * const records = arrayRecords({ inputs: NdArray.from([1, 2, 3], [3, 1]) });
+ * const batches = [...evaluationBatches(records, { batchSize: 2, rank: 0, worldSize: 1 })];
+ * console.log(batches.length); // 2
+ * ```
  */
 export function* evaluationBatches(records: Records, options: EvaluationOptions): Generator<EvaluationBatch, void> {
   for (const { indices, mask, validCount } of evaluationIndices(records.count, options))

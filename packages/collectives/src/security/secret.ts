@@ -20,6 +20,11 @@ export const checkSecret = (secret: string): void => {
 /**
  * Creates the secret of a job: 256 random bits, as 43 characters that are safe in environment variables. The secret
  * must not appear in logs or on command lines.
+ *
+ * @example
+ * ```ts
+ * console.log(randomSecret().length > 16); // true
+ * ```
  */
 export const randomSecret = (): string =>
   btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
