@@ -120,6 +120,7 @@ export const payloadsSent = ({ aggregation }: Pick<Codec, "aggregation">, bytes:
  * ```ts
  * const compressor = defineCompressor({
  *   name: "half",
+ *   scope: "bucket",
  *   biased: false,
  *   aggregation: "gather",
  *   init: () => [],

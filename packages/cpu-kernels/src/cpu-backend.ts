@@ -71,7 +71,15 @@ export interface CpuBackend extends Backend {
   close(): Promise<void>;
 }
 
-/** Returns all reasons why an optimized graph cannot run on this backend. Empty if the graph can run. */
+/**
+ * Returns all reasons why an optimized graph cannot run on this backend. Empty if the graph can run.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(unsupportedOnCpu(prepareForCpu(graph))); // []
+ * ```
+ */
 export const unsupportedOnCpu = (graph: Graph, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     if (roleOf(node) !== undefined) return [];
@@ -100,6 +108,12 @@ const expand = (source: Graph, kernels: KernelTable): Graph =>
 /**
  * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel, the standard
  * passes run, and 16-bit products are widened.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(multiply(x, 2), 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(prepareForCpu(graph).nodes.some(({ op }) => op === "fused")); // true
+ * ```
  */
 export const prepareForCpu = (
   source: Graph,
@@ -157,7 +171,13 @@ export const backendOf = ({ arena, wasm, kernels, team }: BackendParts): Backend
  *
  * @throws HostError if WebAssembly has no shared memory. A page that is not cross-origin isolated has shared memory for
  * one thread only. @throws HelperError if a helper thread cannot be started.
- * @example const backend = await createCpuBackend({ threads: 2 });
+ * @example
+ * ```ts
+ * const backend = await createCpuBackend(); // { threads: 2 } adds a thread
+ * const layer = jit((x: Tensor, w: Tensor) => relu(matmul(x, w)), backend);
+ * const y = await layer(NdArray.from([1, 2, 3, 4], [2, 2]), NdArray.from([1, -1, 0, 1], [2, 2]));
+ * console.log((await backend.download(y)).toNumbers()); // [1, 1, 3, 1]
+ * ```
  */
 export const createCpuBackend = async (options: CpuBackendOptions = {}): Promise<CpuBackend> => {
   const { blas, threads = 1 } = options;

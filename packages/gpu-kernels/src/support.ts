@@ -3,7 +3,15 @@ import { formatSpec, kernelNodeOf, missingKernelReason, roleOf } from "@skein/te
 import type { DeviceFacts } from "./kernel.ts";
 import { kernels as ownKernels, type KernelTable } from "./kernel-table.ts";
 
-/** Returns all reasons why an optimized graph cannot run on a device. Empty if the graph can run. */
+/**
+ * Returns all reasons why an optimized graph cannot run on a device. Empty if the graph can run.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(unsupportedOnWebGpu(prepareForWebGpu(graph, minimalDevice), minimalDevice)); // []
+ * ```
+ */
 export const unsupportedOnWebGpu = (graph: Graph, facts: DeviceFacts, kernels: KernelTable = ownKernels): string[] => {
   const reasons = graph.nodes.flatMap((node) => {
     const where = `${node.op}${node.scope === "" ? "" : ` (${node.scope})`}`;

@@ -74,6 +74,12 @@ const withoutHalf = (graph: Graph, facts: DeviceFacts): Graph =>
  * Returns the graph that is compiled for a traced graph: compositions replace operators without a kernel, the standard
  * passes run within the device's limits, and products of bf16 are widened, as well as products of f16 if the device
  * does not support f16.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(multiply(x, 2), 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(prepareForWebGpu(graph, minimalDevice).nodes.some(({ op }) => op === "fused")); // true
+ * ```
  */
 export const prepareForWebGpu = (
   source: Graph,
@@ -86,7 +92,15 @@ export const prepareForWebGpu = (
     schedule: collectiveOrder ?? true,
   });
 
-/** Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written. */
+/**
+ * Plan the memory of a prepared graph on a device. @param donate Indices of the inputs whose memory may be written.
+ *
+ * @example
+ * ```ts
+ * const { graph } = trace((x: Tensor) => add(x, 1), [{ dtype: "f32", shape: [2] }]);
+ * console.log(Object.keys(planForWebGpu(prepareForWebGpu(graph, minimalDevice), minimalDevice)).length > 0); // true
+ * ```
+ */
 export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly number[] = []): MemoryPlan =>
   planMemory(graph, {
     donate,
@@ -100,7 +114,13 @@ export const planForWebGpu = (graph: Graph, facts: DeviceFacts, donate: readonly
  * Create the WebGPU backend on one device.
  *
  * @throws AdapterError if there is no adapter.
- * @example const backend = await createWebGpuBackend({ gpu: navigator.gpu }); // in Node: { gpu: await openNodeGpu() }
+ * @example
+ * ```ts
+ * const backend = await createWebGpuBackend({ gpu: await openNodeGpu() }); // in a page: { gpu: navigator.gpu }
+ * const y = await evaluate((x: Tensor) => multiply(x, 2), backend)(NdArray.from([1, 2]));
+ * console.log(y.toNumbers()); // [2, 4]
+ * await backend.close();
+ * ```
  */
 export const createWebGpuBackend = async (options: WebGpuBackendOptions): Promise<WebGpuBackend> => {
   const device = await openDevice(options);

@@ -34,7 +34,15 @@ const architectureOf = (config: Config): Architecture => {
  * Returns the model of a configuration, for training from scratch.
  *
  * @throws PretrainedError like `loadPretrained` for configurations.
- * @example const model = modelOf(JSON.parse(await readFile("config.json", "utf8")));
+ * @example
+ * ```ts
+ * const config = {
+ *   model_type: "llama", vocab_size: 9, hidden_size: 8, intermediate_size: 12, num_hidden_layers: 1,
+ *   num_attention_heads: 2,
+ * };
+ * const { params } = await evaluate(modelOf(config).init, referenceBackend())(randomKey(1));
+ * console.log(Object.keys(params as object)); // ['blocks', 'embedding_VD', 'finalNorm', 'head_DV']
+ * ```
  */
 export const modelOf = (config: Config, options: OpenConfigOptions = {}): Model => openConfig(config, options).model;
 
@@ -43,6 +51,11 @@ export const modelOf = (config: Config, options: OpenConfigOptions = {}): Model 
  * head.
  *
  * @throws PretrainedError for an architecture without a classification head.
+ * @example
+ * ```ts
+ * const config = { model_type: "bert", architectures: ["BertModel"], hidden_size: 8 };
+ * console.log(withNewHead(config, 3)["architectures"]); // ['BertForSequenceClassification']
+ * ```
  */
 export const withNewHead = (config: Config, numClasses: number): Config => {
   const { classifier } = architectureOf(config);

@@ -56,7 +56,7 @@ export const cholesky = (a: Tensor): Tensor => emitOne("cholesky", [a]);
  * ```ts
  * const l = NdArray.from([2, 0, 1, 4], [2, 2]);
  * const b = NdArray.from([2, 5], [2, 1]);
- * const apply = (l: Tensor, b: Tensor) => triangularSolve(l, b, { lower: true });
+ * const apply = (l: Tensor, b: Tensor) => triangularSolve(l, b, { lower: true, transpose: false });
  * const result = await evaluate(apply, referenceBackend())(l, b);
  * console.log(result.toNumbers()); // [1, 1]
  * ```
