@@ -23,8 +23,10 @@ const bundles: readonly Bundle[] = [
   { from: "@skein/collectives", maxBytes: 46_000 },
   { from: "@skein/compressors", maxBytes: 55_000 },
   { from: "@skein/cost-model/planners", names: "planMgWfbpOptimal", maxBytes: 2_700 },
+  { from: "@skein/cost-model", maxBytes: 15_400 },
+  { from: "@skein/cost-model/planners", maxBytes: 13_200 },
   // Prices use the rules of all operators.
-  { from: "@skein/cost-model", maxBytes: 84_700 },
+  { from: "@skein/cost-model/pricing", maxBytes: 54_000 },
   // One of three kernel builds is loaded, separately from the bundle.
   { from: "@skein/cpu-kernels", maxBytes: 71_000, others: ["wasm-feature-detect"] },
   { from: "@skein/data", maxBytes: 10_400 },
